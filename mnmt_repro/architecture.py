@@ -1,0 +1,228 @@
+"""Shapes of the models: their configuration, parameter counts and FLOPs. No torch is needed here.
+
+`ModelConfig.t5` is Paper A's model (T5 v1.1), `ModelConfig.fairseq` is Paper B's (the standard
+fairseq Transformer); `mnmt_repro.model` builds either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mnmt_repro.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Every choice that decides a model's parameters and what it computes.
+
+    Raises
+    ------
+    InputError
+        When a field is out of its range; the message names the field.
+    """
+
+    vocab_size: int  # pieces, special ids and language tags included
+    d_model: int  # width of the residual stream
+    d_ff: int  # width of the feed-forward layer
+    heads: int  # attention heads in each attention
+    head_dim: int  # width of one head; heads * head_dim need not equal d_model
+    encoder_layers: int
+    decoder_layers: int
+    feed_forward: Literal["gated-gelu", "relu"] = "gated-gelu"  # three matrices, or two
+    norm: Literal["rms", "layer"] = "rms"  # always before each block (pre-LN), and at the end
+    positions: Literal["relative", "sinusoidal"] = "relative"
+    relative_buckets: int = 32  # one table of (buckets, heads) for each stack
+    relative_max_distance: int = 128
+    bias: bool = False  # biases in the linear maps
+    scale_attention: bool = False  # divide scores by sqrt(head_dim); T5 does not
+    scale_embedding: bool = False  # multiply embeddings by sqrt(d_model)
+    tie_output: bool = False  # output projection = input embedding
+    dropout: float = 0.0
+    attention_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in ("vocab_size", "d_model", "d_ff", "heads", "head_dim", "relative_buckets"):
+            if getattr(self, field) < 1:
+                raise InputError(f"model {field} must be at least 1, got {getattr(self, field)}")
+        for field in ("encoder_layers", "decoder_layers"):
+            if getattr(self, field) < 1:
+                raise InputError(f"model {field} must be at least 1, got {getattr(self, field)}")
+        for field in ("dropout", "attention_dropout"):
+            if not 0.0 <= getattr(self, field) < 1.0:
+                raise InputError(f"model {field} must lie in [0, 1), got {getattr(self, field)}")
+        choices = {
+            "feed_forward": ("gated-gelu", "relu"),
+            "norm": ("rms", "layer"),
+            "positions": ("relative", "sinusoidal"),
+        }
+        for field, allowed in choices.items():
+            if getattr(self, field) not in allowed:
+                raise InputError(
+                    f"model {field} must be one of {', '.join(allowed)}, got {getattr(self, field)}"
+                )
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise InputError(f"sinusoidal positions need an even d_model, got {self.d_model}")
+
+    @classmethod
+    def t5(
+        cls,
+        *,
+        vocab_size: int,
+        d_model: int,
+        layers: int,
+        heads: int,
+        d_ff: int | None = None,
+        head_dim: int | None = None,
+        dropout: float = 0.0,
+    ) -> ModelConfig:
+        """Paper A's shape: T5 v1.1 with `layers` in the encoder and as many in the decoder."""
+        return cls(
+            vocab_size=vocab_size,
+            d_model=d_model,
+            d_ff=4 * d_model if d_ff is None else d_ff,
+            heads=heads,
+            head_dim=d_model // heads if head_dim is None else head_dim,
+            encoder_layers=layers,
+            decoder_layers=layers,
+            dropout=dropout,
+        )
+
+    @classmethod
+    def fairseq(
+        cls,
+        *,
+        vocab_size: int,
+        d_model: int,
+        layers: int,
+        heads: int,
+        d_ff: int | None = None,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+    ) -> ModelConfig:
+        """Paper B's shape: a fairseq Transformer, pre-LN, one table for input and output."""
+        return cls(
+            vocab_size=vocab_size,
+            d_model=d_model,
+            d_ff=4 * d_model if d_ff is None else d_ff,
+            heads=heads,
+            head_dim=d_model // heads,
+            encoder_layers=layers,
+            decoder_layers=layers,
+            feed_forward="relu",
+            norm="layer",
+            positions="sinusoidal",
+            bias=True,
+            scale_attention=True,
+            scale_embedding=True,
+            tie_output=True,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+        )
+
+    @property
+    def attention_width(self) -> int:
+        """heads * head_dim: the width of queries, keys and values together."""
+        return self.heads * self.head_dim
+
+
+def parameter_counts(config: ModelConfig) -> dict[str, int]:
+    """Count parameters by group, from the shapes alone.
+
+    Returns
+    -------
+    dict
+        `encoder` and `decoder` (layers, final norm and relative-position table of each stack),
+        `input_embedding`, `output_projection` (0 when tied), `non_embedding` = encoder + decoder
+        (the N of Paper A's laws) and `total`.
+
+    Examples
+    --------
+    >>> first = parameter_counts(PAPER_A[0].config)
+    >>> first["non_embedding"], first["total"] - first["non_embedding"] == 2 * 128_000 * 512
+    (18881024, True)
+    """
+    d, inner, ff = config.d_model, config.attention_width, config.d_ff
+    bias = int(config.bias)
+    norm = d if config.norm == "rms" else 2 * d
+    attention = 4 * d * inner + bias * (3 * inner + d)
+    matrices = 3 if config.feed_forward == "gated-gelu" else 2
+    feed_forward = matrices * d * ff + bias * ((matrices - 1) * ff + d)
+    positions = config.relative_buckets * config.heads if config.positions == "relative" else 0
+    encoder_layer = attention + feed_forward + 2 * norm
+    decoder_layer = 2 * attention + feed_forward + 3 * norm
+    encoder = config.encoder_layers * encoder_layer + norm + positions
+    decoder = config.decoder_layers * decoder_layer + norm + positions
+    embedding = config.vocab_size * d
+    output = 0 if config.tie_output else embedding
+    return {
+        "encoder": encoder,
+        "decoder": decoder,
+        "input_embedding": embedding,
+        "output_projection": output,
+        "non_embedding": encoder + decoder,
+        "total": encoder + decoder + embedding + output,
+    }
+
+
+def flops_per_target_token(
+    config: ModelConfig, *, source_length: float, target_length: float
+) -> float:
+    """Training FLOPs per target token (forward and backward).
+
+    Convention: a multiply and an add are 2 FLOPs, the backward pass costs twice the forward one, so
+    each weight that a token meets costs 6; embedding look-ups cost nothing, the output projection
+    does count; attention scores and mixing cost 2 * 2 * width * keys a query and layer, counted in
+    full (causal masking is not credited); norms, softmax and activations are left out.
+
+    Parameters
+    ----------
+    source_length, target_length
+        Mean tokens a sentence, end-of-sentence included.
+    """
+    counts = parameter_counts(config)
+    d, inner = config.d_model, config.attention_width
+    # Cross-attention's keys and values are computed once a source token, not once a target token.
+    cross_kv = config.decoder_layers * 2 * d * inner
+    per_sentence = source_length * (counts["encoder"] + cross_kv)
+    per_sentence += target_length * (counts["decoder"] - cross_kv + config.vocab_size * d)
+    scores = config.encoder_layers * source_length**2
+    scores += config.decoder_layers * (target_length**2 + target_length * source_length)
+    per_sentence += 2 * inner * scores
+    return 6.0 * per_sentence / target_length
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedSize:
+    """One row of Paper A's Appendix A: a shape and the two counts printed beside it."""
+
+    config: ModelConfig
+    published_total: int
+    published_non_embedding: int
+
+
+def _paper_a_row(
+    layers: int, d_model: int, heads: int, head_dim: int, d_ff: int, total: int, corrected: int
+) -> PublishedSize:
+    config = ModelConfig.t5(
+        vocab_size=128_000,
+        d_model=d_model,
+        layers=layers,
+        heads=heads,
+        head_dim=head_dim,
+        d_ff=d_ff,
+    )
+    return PublishedSize(config=config, published_total=total, published_non_embedding=corrected)
+
+
+PAPER_A: tuple[PublishedSize, ...] = (
+    _paper_a_row(2, 512, 8, 64, 2048, 149_953_024, 18_881_024),
+    _paper_a_row(3, 768, 12, 64, 3072, 260_322_816, 63_714_816),
+    _paper_a_row(6, 768, 12, 64, 3072, 324_035_328, 127_427_328),
+    _paper_a_row(9, 768, 12, 64, 3072, 387_747_840, 191_139_840),
+    _paper_a_row(9, 1024, 16, 64, 4096, 601_931_776, 339_787_776),
+    _paper_a_row(12, 1024, 16, 64, 4096, 715_193_344, 453_049_344),
+    _paper_a_row(12, 1280, 16, 80, 5120, 1_035_876_864, 707_869_184),
+    _paper_a_row(12, 1536, 16, 96, 6144, 1_412_528_128, 1_019_312_128),
+)
+"""The eight sizes of Paper A, Appendix A, as printed."""

@@ -1,0 +1,288 @@
+"""Which parallel text to read: a registered corpus, an out-of-domain test set, or your own.
+
+`load_split` and `load_test_set` read the corpora of the registry, and compare each file with its
+card first; `read_bitext` reads a user's own text. The formats are in `formats`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mnmt_repro.corpora import fetch
+from mnmt_repro.corpora.formats import (
+    Bitext,
+    columns_of,
+    content_hash,
+    json_object,
+    pair_up,
+    parse_tsv,
+    read_jsonl,
+    read_moses,
+    read_tsv,
+)
+from mnmt_repro.corpora.registry import (
+    MULTI30K_TEST_SETS,
+    SPLITS,
+    find_pair,
+    get_card,
+    known_test_sets,
+    split_pair,
+    verified_content,
+)
+from mnmt_repro.corpora.textfile import decode_lines, read_lines
+from mnmt_repro.errors import InputError
+
+__all__ = [
+    "Bitext",
+    "BitextSpec",
+    "content_hash",
+    "load_split",
+    "load_test_set",
+    "parse_spec",
+    "read_bitext",
+    "read_jsonl",
+    "read_moses",
+    "read_tsv",
+]
+
+_FORMATS = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+_SPEC = "write it PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE_FILE,TARGET_FILE"
+
+
+# --- a user's own text ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class BitextSpec:
+    """Where and how to read a user's own bitext.
+
+    Parameters
+    ----------
+    pair : str
+        Directed pair, source-target.
+    paths : tuple of Path
+        One file (TSV or JSONL), or two (Moses: source, target).
+    format : str
+        ``tsv``, ``jsonl`` or ``moses``.
+    options : dict
+        ``source``, ``target``, ``domain``: names of columns or keys; ``split``: the split to keep;
+        ``split_column``: where it is written. For TSV and JSONL only.
+    """
+
+    pair: str
+    paths: tuple[Path, ...]
+    format: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        split_pair(self.pair)
+        if self.format not in ("tsv", "jsonl", "moses"):
+            raise InputError(f"format {self.format!r}: must be tsv, jsonl or moses")
+        needed = 2 if self.format == "moses" else 1
+        if len(self.paths) != needed:
+            raise InputError(f"format {self.format}: needs {needed} file(s), got {len(self.paths)}")
+        known = {"source", "target", "domain", "split", "split_column"}
+        known = set() if self.format == "moses" else known
+        for option in self.options:
+            if option not in known:
+                there = ", ".join(sorted(known)) or "none"
+                raise InputError(f"format {self.format}: no option {option!r}; there are {there}")
+        if ("source" in self.options) != ("target" in self.options):
+            raise InputError(f"{self.paths[0]}: name both source and target, or neither")
+
+
+def parse_spec(text: str) -> BitextSpec:
+    """Read the description of a bitext, as a `--data` option gives it.
+
+    ``PAIR=FILE[,FILE][?OPTION=VALUE[&OPTION=VALUE...]]``. The format follows from the ending
+    (before any ``.gz`` or ``.xz``) or is given as the option ``format``; two files are a Moses
+    pair. A path that exists as it is written is taken so, whatever characters it has.
+
+    >>> parse_spec("eng-deu=talks.tsv.xz?source=english&target=german").options
+    {'source': 'english', 'target': 'german'}
+    >>> parse_spec("eng-deu=talks.en,talks.de").format
+    'moses'
+
+    Raises
+    ------
+    InputError
+        If the description cannot be understood; how to write it is told.
+    """
+    pair, equals, rest = text.partition("=")
+    if not equals or not rest:
+        raise InputError(f"bitext {text!r}: {_SPEC}")
+    options: dict[str, str] = {}
+    if not Path(rest).exists() and "?" in rest:
+        rest, _, query = rest.rpartition("?")
+        for part in query.split("&"):
+            key, equals, value = part.partition("=")
+            if not (key and equals and value):
+                raise InputError(f"bitext {text!r}: option {part!r}: write it name=value")
+            options[key] = value
+    names = [rest] if Path(rest).exists() else rest.split(",")
+    if not all(names):
+        raise InputError(f"bitext {text!r}: an empty file name; {_SPEC}")
+    ending = Path(names[0].removesuffix(".xz").removesuffix(".gz")).suffix.lower()
+    format = options.pop("format", "moses" if len(names) == 2 else _FORMATS.get(ending, ""))
+    if not format:
+        raise InputError(
+            f"bitext {text!r}: cannot tell the format from the ending {ending!r}; "
+            "add ?format=tsv or ?format=jsonl, or name two files"
+        )
+    return BitextSpec(
+        pair=pair, paths=tuple(Path(name) for name in names), format=format, options=options
+    )
+
+
+def read_bitext(spec: str | BitextSpec) -> Bitext:
+    """Read a user's own bitext.
+
+    Where a TSV or JSONL names no columns, they are the two languages of the pair (so
+    ``deu-eng=FILE`` reads the file of ``eng-deu`` the other way round), else ``source`` and
+    ``target``.
+
+    Parameters
+    ----------
+    spec : str or BitextSpec
+        See `parse_spec`.
+
+    Returns
+    -------
+    Bitext
+
+    Raises
+    ------
+    InputError
+        See `parse_spec`, `read_tsv`, `read_moses` and `read_jsonl`.
+    """
+    if isinstance(spec, str):
+        spec = parse_spec(spec)
+    if spec.format == "moses":
+        return read_moses(spec.paths[0], spec.paths[1], spec.pair)
+    path, options = spec.paths[0], spec.options
+    columns = (options["source"], options["target"]) if "source" in options else None
+    if spec.format == "tsv":
+        return parse_tsv(
+            read_lines(path),
+            str(path),
+            columns=columns,
+            split=options.get("split"),
+            domain_column=options.get("domain"),
+            split_column=options.get("split_column", "split"),
+            pair=spec.pair,
+        )
+    if columns is None:
+        first = next(iter(read_lines(path)), "")
+        if not first:
+            raise InputError(f"{path}: is empty, or its first line is")
+        where = f"{path}: line 1"
+        columns = columns_of(spec.pair, list(json_object(first, where)), where)
+    return read_jsonl(
+        path,
+        *columns,
+        pair=spec.pair,
+        split=options.get("split"),
+        domain_key=options.get("domain"),
+        split_key=options.get("split_column", "split"),
+    )
+
+
+# --- registered corpora -----------------------------------------------------------------------
+
+
+def _read_registered(corpus: str, pair: str, split: str | None, test_set: str | None) -> Bitext:
+    """Read a TSV of a registered corpus, after comparing it with its card."""
+    place = find_pair(corpus, pair, test_set)
+    return parse_tsv(
+        decode_lines(verified_content(place.file, place.path), place.path),
+        str(place.path),
+        columns=(place.source_column, place.target_column),
+        split=split,
+        domain_column=place.domain_column,
+        split_column="split",
+        pair=pair,
+    )
+
+
+def _read_multi30k(pair: str, stem: str) -> Bitext:
+    """Read two languages of Multi30k, from the data folder or downloaded."""
+    sides = {f.languages[0]: f for f in get_card("multi30k").files if f.stem.startswith(f"{stem}.")}
+    languages = split_pair(pair)
+    for language in languages:
+        if language not in sides:
+            raise InputError(
+                f"multi30k ({stem}): no language {language!r}; there are {', '.join(sorted(sides))}"
+            )
+    paths = [fetch.obtain(sides[language]) for language in languages]
+    source, target = (
+        decode_lines(verified_content(sides[language], path), path)
+        for language, path in zip(languages, paths, strict=True)
+    )
+    names = (str(paths[0]), str(paths[1]))
+    return pair_up(source, target, names, pair, f"multi30k ({stem})")
+
+
+def load_split(corpus: str, pair: str, split: str) -> Bitext:
+    """Read one split of a directed pair of a registered corpus.
+
+    Parameters
+    ----------
+    corpus : str
+        ``webtech``, ``software25`` or ``multi30k``; its `test` is the Flickr test set of 2016.
+    pair : str
+        Directed pair; ``deu-eng`` reads the same text as ``eng-deu``, the other way round.
+    split : str
+        ``train``, ``valid`` or ``test``.
+
+    Returns
+    -------
+    Bitext
+        With domains, where the corpus marks them.
+
+    Raises
+    ------
+    InputError
+        If corpus, pair or split is unknown, or the data are absent or not those on the card.
+    """
+    if split not in SPLITS:
+        raise InputError(f"split {split!r}: must be one of {', '.join(SPLITS)}")
+    if corpus == "outofdomain":
+        raise InputError("corpus 'outofdomain': holds test sets only; use load_test_set")
+    if corpus == "multi30k":
+        return _read_multi30k(pair, {"valid": "val", "test": "test_2016_flickr"}.get(split, split))
+    return _read_registered(corpus, pair, split, None)
+
+
+def load_test_set(name: str, pair: str) -> Bitext:
+    """Read an out-of-domain test set.
+
+    A set made in the direction asked for is preferred (``newstest21`` has one each way); where
+    there is none, the other one is read reversed.
+
+    Parameters
+    ----------
+    name : str
+        ``newstest21``, ``newstest22``, ``newstest22-pivot``, ``tatoeba1k``, ``multi30k-2016``,
+        ``multi30k-2017`` or ``multi30k-mscoco``.
+    pair : str
+        Directed pair.
+
+    Returns
+    -------
+    Bitext
+
+    Raises
+    ------
+    InputError
+        If there is no such set for the pair (those there are are named), or the data are absent
+        or not those on the card.
+    """
+    if name in MULTI30K_TEST_SETS:
+        return _read_multi30k(pair, MULTI30K_TEST_SETS[name])
+    if name not in known_test_sets(pair):
+        there = ", ".join(known_test_sets(pair)) or "none"
+        raise InputError(
+            f"test set {name!r}: not there for {pair}; for this pair there are {there}"
+        )
+    return _read_registered("outofdomain", pair, None, name)

@@ -1,0 +1,377 @@
+"""Parallel text in files: TSV, Moses pairs and JSONL, read strictly, and whole or not at all.
+
+A mistake in a file is one `InputError` that names the file and the line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mnmt_repro.corpora.registry import split_pair
+from mnmt_repro.corpora.textfile import read_lines
+from mnmt_repro.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bitext:
+    """Sentences and their translations.
+
+    Parameters
+    ----------
+    pair : str
+        Directed pair, source-target, such as ``eng-deu``.
+    source, target : list of str
+        Equally long; ``target[i]`` translates ``source[i]``.
+    domain : list of str or None
+        The domain of each sentence, where the text marks it.
+    origin : str
+        Where the text was read, for messages and provenance.
+
+    Raises
+    ------
+    InputError
+        If the sides, or the domains, are not equally long.
+    """
+
+    pair: str
+    source: list[str]
+    target: list[str]
+    domain: list[str] | None = None
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        split_pair(self.pair)
+        if len(self.source) != len(self.target):
+            raise InputError(
+                f"{self.origin or self.pair}: {len(self.source)} source and {len(self.target)} "
+                "target sentences; the two sides must be equally long"
+            )
+        if self.domain is not None and len(self.domain) != len(self.source):
+            raise InputError(
+                f"{self.origin or self.pair}: {len(self.domain)} domains for "
+                f"{len(self.source)} sentences"
+            )
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def select(self, rows: Sequence[int]) -> Bitext:
+        """Return the sentences at `rows`, in that order."""
+        return Bitext(
+            pair=self.pair,
+            source=[self.source[row] for row in rows],
+            target=[self.target[row] for row in rows],
+            domain=None if self.domain is None else [self.domain[row] for row in rows],
+            origin=self.origin,
+        )
+
+    def in_domains(self, domains: Collection[str]) -> Bitext:
+        """Return the sentences of some domains only.
+
+        >>> text = Bitext(pair="eng-deu", source=["Save", "Hi"], target=["Sichern", "Hallo"],
+        ...               domain=["gnome", "tatoeba"])
+        >>> text.in_domains({"gnome"}).target
+        ['Sichern']
+
+        Raises
+        ------
+        InputError
+            If the text marks no domains, or one of `domains` does not occur.
+        """
+        if self.domain is None:
+            raise InputError(f"{self.origin or self.pair}: marks no domains")
+        absent = set(domains) - set(self.domain)
+        if absent:
+            raise InputError(
+                f"{self.origin or self.pair}: no domain {sorted(absent)}; the domains there are "
+                f"{sorted(set(self.domain))}"
+            )
+        return self.select([row for row, name in enumerate(self.domain) if name in domains])
+
+
+def content_hash(bitext: Bitext) -> str:
+    """Return a short hash of the sentences of a bitext and its pair: its `data_hash`.
+
+    It does not depend on the file's format, name or packing.
+
+    Returns
+    -------
+    str
+        Twelve hexadecimal digits.
+    """
+    digest = hashlib.sha256(bitext.pair.encode())
+    for source, target in zip(bitext.source, bitext.target, strict=True):
+        digest.update(f"\n{source}\t{target}".encode())
+    return digest.hexdigest()[:12]
+
+
+def columns_of(pair: str | None, there: Collection[str], where: str) -> tuple[str, str]:
+    """Return the names of both sides: the languages of the pair, else ``source``, ``target``."""
+    candidates = ([split_pair(pair)] if pair else []) + [("source", "target")]
+    for source, target in candidates:
+        if source in there and target in there:
+            return source, target
+    wanted = " nor ".join(f"{source!r} and {target!r}" for source, target in candidates)
+    raise InputError(f"{where}: neither {wanted}; there are {list(there)}; name the two to read")
+
+
+def _check_sides(text: str, where: str, what: str) -> None:
+    if not text or text.isspace():
+        raise InputError(f"{where}: {what} is empty; remove the sentence from both sides")
+
+
+def parse_tsv(
+    lines: list[str],
+    name: str,
+    *,
+    columns: tuple[str, str] | None,
+    split: str | None,
+    domain_column: str | None,
+    split_column: str,
+    pair: str | None,
+) -> Bitext:
+    """Read the lines of a TSV; see `read_tsv`."""
+    if not lines:
+        raise InputError(f"{name}: is empty; a header line with the column names is needed")
+    header = lines[0].split("\t")
+    if len(set(header)) != len(header):
+        raise InputError(f"{name}: line 1: a column name occurs twice in {header}")
+    source, target = columns or columns_of(pair, header, f"{name}: line 1")
+    wanted = [source, target]
+    wanted += [domain_column] if domain_column is not None else []
+    wanted += [split_column] if split is not None else []
+    for column in wanted:
+        if column not in header:
+            raise InputError(f"{name}: line 1: no column {column!r}; the columns are {header}")
+    if source == target:
+        raise InputError(f"{name}: source and target are the same column {source!r}")
+    width = len(header)
+    at_source, at_target = header.index(source), header.index(target)
+    at_split = header.index(split_column) if split is not None else None
+    at_domain = header.index(domain_column) if domain_column is not None else None
+    sources, targets, domains, splits = [], [], [], set()
+    for number, line in enumerate(lines[1:], start=2):
+        row = line.split("\t")
+        if len(row) != width:
+            raise InputError(
+                f"{name}: line {number}: {len(row)} fields, but the header has {width}: {header}"
+            )
+        if not (row[at_source].strip() and row[at_target].strip()):
+            empty = target if row[at_source].strip() else source
+            _check_sides("", f"{name}: line {number}", f"column {empty!r}")
+        if at_split is not None:
+            splits.add(row[at_split])
+            if row[at_split] != split:
+                continue
+        sources.append(row[at_source])
+        targets.append(row[at_target])
+        if at_domain is not None:
+            domains.append(row[at_domain])
+    if not sources and splits:
+        raise InputError(f"{name}: no row in split {split!r}; the splits are {sorted(splits)}")
+    if not sources:
+        raise InputError(f"{name}: no sentence after the header line")
+    return Bitext(
+        pair=pair or f"{source}-{target}",
+        source=sources,
+        target=targets,
+        domain=None if at_domain is None else domains,
+        origin=name if split is None else f"{name} ({split})",
+    )
+
+
+def read_tsv(
+    path: str | Path,
+    source_column: str,
+    target_column: str,
+    *,
+    split: str | None = None,
+    domain_column: str | None = None,
+    split_column: str = "split",
+    pair: str | None = None,
+) -> Bitext:
+    """Read two columns of a tab-separated file with a header line.
+
+    Fields are not quoted (``csv.QUOTE_NONE``): a quotation mark is a character like any other.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; plain, gzip or xz.
+    source_column, target_column : str
+        Names in the header line.
+    split : str, optional
+        Keep only the rows whose `split_column` has this value; all rows if None.
+    domain_column : str, optional
+        Column with the domain of each sentence.
+    split_column : str, optional
+        Looked at only where `split` is given.
+    pair : str, optional
+        Directed pair; by default the names of the two columns, joined.
+
+    Returns
+    -------
+    Bitext
+
+    Raises
+    ------
+    InputError
+        Naming file and line, if the file cannot be read whole (see `textfile.read_lines`), a
+        column is missing (those there are are named), a row has another number of fields than
+        the header, a side is empty, or no row is in the split.
+    """
+    return parse_tsv(
+        read_lines(path),
+        str(path),
+        columns=(source_column, target_column),
+        split=split,
+        domain_column=domain_column,
+        split_column=split_column,
+        pair=pair,
+    )
+
+
+def pair_up(
+    source: list[str], target: list[str], names: tuple[str, str], pair: str, origin: str
+) -> Bitext:
+    """Pair the lines of two files; see `read_moses`."""
+    if len(source) != len(target):
+        raise InputError(
+            f"{names[0]} has {len(source)} lines, {names[1]} has {len(target)}; a pair of files "
+            "needs one translation a line"
+        )
+    if not source:
+        raise InputError(f"{names[0]}: is empty")
+    for number, sides in enumerate(zip(source, target, strict=True), start=1):
+        for name, text in zip(names, sides, strict=True):
+            _check_sides(text, f"{name}: line {number}", "the line")
+    return Bitext(pair=pair, source=source, target=target, origin=origin)
+
+
+def read_moses(source_path: str | Path, target_path: str | Path, pair: str) -> Bitext:
+    """Read a Moses pair: two files with one sentence a line, line by line translations.
+
+    Parameters
+    ----------
+    source_path, target_path : str or Path
+        Plain, gzip or xz.
+    pair : str
+        Directed pair, source-target.
+
+    Returns
+    -------
+    Bitext
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read whole, the files have not equally many lines (both numbers are
+        named), or a line is empty.
+    """
+    return pair_up(
+        read_lines(source_path),
+        read_lines(target_path),
+        (str(source_path), str(target_path)),
+        pair,
+        f"{source_path}, {target_path}",
+    )
+
+
+def _json_text(entry: dict, key: str, where: str) -> str:
+    """Return a sentence of a JSON object, checked as a line of text would be."""
+    if key not in entry:
+        raise InputError(f"{where}: no key {key!r}; the keys are {list(entry)}")
+    text = entry[key]
+    if not isinstance(text, str):
+        raise InputError(f"{where}: {key!r} is {type(text).__name__}, not a string")
+    _check_sides(text, where, repr(key))
+    for character, what in (("\0", "a NUL character"), ("\n", "a line break"), ("\t", "a tab")):
+        if character in text:
+            raise InputError(f"{where}: {what} inside {key!r}; a sentence is one line of text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"{where}: {key!r} is no valid Unicode ({error.reason})") from None
+    return text
+
+
+def read_jsonl(
+    path: str | Path,
+    source_key: str = "source",
+    target_key: str = "target",
+    *,
+    pair: str,
+    split: str | None = None,
+    domain_key: str | None = None,
+    split_key: str = "split",
+) -> Bitext:
+    r"""Read JSON lines: one object a line, such as ``{"source": "Hello", "target": "Hallo"}``.
+
+    Parameters
+    ----------
+    path : str or Path
+        Plain, gzip or xz.
+    source_key, target_key : str
+        Keys of the two sides.
+    pair : str
+        Directed pair, source-target.
+    split : str, optional
+        Keep only the objects whose `split_key` has this value.
+    domain_key : str, optional
+        Key of the domain.
+    split_key : str, optional
+        Looked at only where `split` is given.
+
+    Returns
+    -------
+    Bitext
+
+    Raises
+    ------
+    InputError
+        Naming file and line, if the file cannot be read whole, a line is no JSON object, a key is
+        missing (those there are are named), a side is no string, is empty, or holds a line break,
+        tab or NUL, or no object is in the split.
+    """
+    sources, targets, domains, splits = [], [], [], set()
+    for number, line in enumerate(read_lines(path), start=1):
+        where = f"{path}: line {number}"
+        entry = json_object(line, where)
+        source = _json_text(entry, source_key, where)
+        target = _json_text(entry, target_key, where)
+        domain = None if domain_key is None else _json_text(entry, domain_key, where)
+        if split is not None:
+            part = _json_text(entry, split_key, where)
+            splits.add(part)
+            if part != split:
+                continue
+        sources.append(source)
+        targets.append(target)
+        if domain is not None:
+            domains.append(domain)
+    if not sources and splits:
+        raise InputError(f"{path}: no line in split {split!r}; the splits are {sorted(splits)}")
+    if not sources:
+        raise InputError(f"{path}: is empty")
+    return Bitext(
+        pair=pair,
+        source=sources,
+        target=targets,
+        domain=None if domain_key is None else domains,
+        origin=str(path) if split is None else f"{path} ({split})",
+    )
+
+
+def json_object(line: str, where: str) -> dict:
+    """Return the JSON object that a line holds; anything else is an `InputError`."""
+    try:
+        entry = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{where}: is not JSON ({error})") from None
+    if not isinstance(entry, dict):
+        raise InputError(f"{where}: is not a JSON object but {type(entry).__name__}")
+    return entry

@@ -1,0 +1,123 @@
+"""Mixtures of language pairs: weights, temperature, up-sampling, scalarization."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mnmt_repro.errors import InputError
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The probability with which each training sentence is drawn from each pair.
+
+    Weights are **per sentence** (Paper A §3.1). Pairs of weight zero are dropped, so that a mixture
+    with all its weight on one pair is the single-pair mixture.
+
+    Raises
+    ------
+    InputError
+        When a weight lies outside [0, 1] or the weights do not sum to one.
+
+    Examples
+    --------
+    >>> Mixture.two("eng-deu", "eng-zho", 0.3).weights
+    {'eng-deu': 0.3, 'eng-zho': 0.7}
+    >>> Mixture.two("eng-deu", "eng-zho", 1.0) == Mixture.of({"eng-deu": 1.0})
+    True
+    """
+
+    items: tuple[tuple[str, float], ...]
+
+    def __post_init__(self) -> None:
+        for pair, weight in self.items:
+            if not 0.0 <= weight <= 1.0:  # also refuses NaN
+                raise InputError(f"weight of {pair} must lie in [0, 1], got {weight}")
+        total = math.fsum(weight for _, weight in self.items)
+        if abs(total - 1.0) > 1e-9:
+            listed = ", ".join(f"{pair} {weight:g}" for pair, weight in self.items)
+            raise InputError(f"weights must sum to one, these sum to {total:g}: {listed}")
+        kept = tuple(sorted((pair, weight) for pair, weight in self.items if weight > 0))
+        object.__setattr__(self, "items", kept)
+
+    @classmethod
+    def of(cls, weights: Mapping[str, float]) -> Mixture:
+        """From a mapping of pair to weight."""
+        return cls(tuple(weights.items()))
+
+    @classmethod
+    def two(cls, first: str, second: str, p: float) -> Mixture:
+        """Weight p on the first pair and 1 - p on the second (Paper A, Eq. 5)."""
+        return cls(((first, p), (second, round(1.0 - p, 12))))
+
+    @classmethod
+    def from_sizes(
+        cls,
+        sizes: Mapping[str, int],
+        *,
+        temperature: float = 1.0,
+        upsampling: Mapping[str, float] | None = None,
+    ) -> Mixture:
+        """In proportion to `(factor * size) ** (1 / temperature)`.
+
+        The up-sampling factor (Paper B's α) acts on sizes before ratios are taken.
+
+        >>> Mixture.from_sizes({"eng-deu": 900, "eng-xho": 20}, upsampling={"eng-xho": 5}).weights
+        {'eng-deu': 0.9, 'eng-xho': 0.1}
+        """
+        upsampling = dict(upsampling or {})
+        unknown = sorted(set(upsampling) - set(sizes))
+        if unknown:
+            raise InputError(f"up-sampling factor for {unknown[0]}, which is not in the mixture")
+        if temperature <= 0:
+            raise InputError(f"temperature must be above 0, got {temperature}")
+        for pair, factor in upsampling.items():
+            if factor <= 0:
+                raise InputError(f"up-sampling factor of {pair} must be above 0, got {factor}")
+        scaled = {
+            pair: (size * upsampling.get(pair, 1.0)) ** (1 / temperature)
+            for pair, size in sizes.items()
+        }
+        total = math.fsum(scaled.values())
+        if not total:
+            raise InputError("no sentences in any pair of the mixture")
+        return cls.of({pair: share / total for pair, share in scaled.items()})
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Pair to weight, pairs in alphabetical order."""
+        return dict(self.items)
+
+    @property
+    def pairs(self) -> tuple[str, ...]:
+        """Pairs with weight above zero."""
+        return tuple(pair for pair, _ in self.items)
+
+
+def explicit_weights(mixture: Mixture, mean_tokens: Mapping[str, float]) -> dict[str, float]:
+    """Task weights w_i of Eq. 4 whose expected gradient equals that of sampling by `mixture`.
+
+    Sampling sentences with probability p_i and summing token losses gives pair i the expected
+    weight p_i times its mean target length times its mean loss per token. Explicit scalarization
+    of losses per token therefore needs w_i proportional to p_i * mean_tokens_i.
+
+    Parameters
+    ----------
+    mean_tokens
+        Mean target tokens a sentence, for each pair.
+
+    Returns
+    -------
+    dict
+        Weights that sum to one.
+
+    Examples
+    --------
+    >>> explicit_weights(Mixture.two("a-b", "a-c", 0.5), {"a-b": 30, "a-c": 10})
+    {'a-b': 0.75, 'a-c': 0.25}
+    """
+    products = {pair: p * mean_tokens[pair] for pair, p in mixture.items}
+    total = math.fsum(products.values())
+    return {pair: product / total for pair, product in products.items()}

@@ -1,0 +1,147 @@
+"""Text files as lines: plain, gzip or xz, strict UTF-8, and never half-read.
+
+Everything a corpus is read from passes through `read_lines`. A file is read and unpacked whole
+before its first line is handed out, so a file that is cut short gives one error and no lines.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from pathlib import Path
+
+from mnmt_repro.errors import InputError
+
+_XZ = b"\xfd7zXZ\x00"
+_GZIP = b"\x1f\x8b"
+_UNREADABLE = {
+    b"BZh": "bzip2",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
+
+
+def _unpack_xz(packed: bytes) -> bytes:
+    """Unpack every stream of an xz file; unlike `lzma.decompress`, no trailing byte is ignored."""
+    parts = []
+    rest = packed
+    while True:
+        stream = lzma.LZMADecompressor(format=lzma.FORMAT_XZ)
+        parts.append(stream.decompress(rest))
+        if not stream.eof:
+            raise EOFError
+        rest = stream.unused_data.lstrip(b"\0")
+        if not rest:
+            return b"".join(parts)
+
+
+def read_packed(path: str | Path) -> bytes:
+    """Return a file as it lies on the disk.
+
+    Raises
+    ------
+    InputError
+        If the file is absent or unreadable.
+    """
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder; name the file in it") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def unpack(packed: bytes, path: str | Path) -> bytes:
+    """Return the whole content of a file that may be gzip or xz.
+
+    What the file is, is told by its first bytes; an ending ``.gz`` or ``.xz`` that its content
+    does not bear out is an error.
+
+    Parameters
+    ----------
+    packed : bytes
+        The file as it lies on the disk.
+    path : str or Path
+        Its name, for the ending and for errors.
+
+    Raises
+    ------
+    InputError
+        If the content is cut short, damaged, or packed in another way.
+    """
+    suffix = Path(path).suffix.lower()
+    expected = {".xz": _XZ, ".gz": _GZIP}.get(suffix)
+    if expected and not packed.startswith(expected):
+        raise InputError(
+            f"{path}: its name ends in {suffix} but its content is not {suffix[1:]}; "
+            "fetch the file again, or rename it if it is plain text"
+        )
+    try:
+        if packed.startswith(_XZ):
+            return _unpack_xz(packed)
+        if packed.startswith(_GZIP):
+            return gzip.decompress(packed)
+    except EOFError:
+        message = f"{path}: is cut short (the packed data end early); fetch it again"
+        raise InputError(message) from None
+    except (lzma.LZMAError, zlib.error, OSError) as error:
+        raise InputError(f"{path}: is damaged ({error}); fetch it again") from None
+    for magic, kind in _UNREADABLE.items():
+        if packed.startswith(magic):
+            raise InputError(f"{path}: is {kind}; give UTF-8 text, plain, .gz or .xz")
+    return packed
+
+
+def read_lines(path: str | Path) -> list[str]:
+    r"""Return the lines of a text file, without their ends.
+
+    Lines end in ``\n`` or ``\r\n`` only, so a sentence that holds U+2028 or a form feed stays
+    whole. A byte order mark is dropped; the last line may lack its end.
+
+    Parameters
+    ----------
+    path : str or Path
+        UTF-8 text: plain, gzip or xz.
+
+    Returns
+    -------
+    list of str
+        One string a line; empty for an empty file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read whole, is not UTF-8, or holds a NUL byte; the line is named.
+    """
+    return decode_lines(unpack(read_packed(path), path), path)
+
+
+def decode_lines(data: bytes, name: str | Path) -> list[str]:
+    r"""Decode unpacked bytes into lines; `name` is what an error calls the file (see `read_lines`).
+
+    >>> decode_lines("Guten Tag\nBis bald\n".encode(), "greetings.de")
+    ['Guten Tag', 'Bis bald']
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{name}: line {line}: not UTF-8 (byte 0x{data[error.start]:02x} at byte offset "
+            f"{error.start}); convert the file to UTF-8"
+        ) from None
+    nul = data.find(b"\0")
+    if nul >= 0:
+        line = data.count(b"\n", 0, nul) + 1
+        raise InputError(f"{name}: line {line}: a NUL byte at byte offset {nul}; remove it")
+    lines = text.removeprefix("\ufeff").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    return lines

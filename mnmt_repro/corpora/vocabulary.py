@@ -1,0 +1,202 @@
+"""SentencePiece vocabularies: unigram pieces, byte fallback, a tag for each target language."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mnmt_repro.atomic import write_bytes
+from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
+
+PAD, EOS, UNK, BOS = 0, 1, 2, 3
+SPECIAL = ("<pad>", "</s>", "<unk>", "<s>")
+BYTES = 256
+
+
+def tag(language: str) -> str:
+    """The piece that asks for a target language.
+
+    >>> tag("deu")
+    '<2deu>'
+    """
+    return f"<2{language}>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyConfig:
+    """How a vocabulary is trained.
+
+    Raises
+    ------
+    InputError
+        When a field is out of range, or there are fewer pieces than are required by the special
+        ids, the language tags and the 256 bytes.
+    """
+
+    pieces: int  # size, everything included
+    languages: tuple[str, ...]  # each gets a tag; sorted, so that their order has no effect
+    temperature: float = 1.0  # pairs are sampled by size ** (1 / temperature); Paper B uses 2
+    character_coverage: float = 0.9995  # rarer characters are spelled in bytes
+    sentences: int = 1_000_000  # sampled from all pairs, both sides of each counted
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "languages", tuple(sorted(set(self.languages))))
+        required = len(SPECIAL) + len(self.languages) + BYTES
+        if self.pieces <= required:
+            raise InputError(
+                f"vocabulary pieces = {self.pieces} is too small: {required} are taken by special "
+                f"ids, {len(self.languages)} language tags and {BYTES} bytes; ask for more"
+            )
+        if self.temperature <= 0:
+            raise InputError(f"vocabulary temperature must be above 0, got {self.temperature}")
+        if not 0 < self.character_coverage <= 1:
+            raise InputError(
+                f"vocabulary character_coverage must lie in (0, 1], got {self.character_coverage}"
+            )
+        if self.sentences < 1:
+            raise InputError(f"vocabulary sentences must be at least 1, got {self.sentences}")
+
+
+class Vocabulary:
+    """A trained SentencePiece model with fixed special ids: pad 0, end 1, unknown 2, start 3."""
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model
+
+    @classmethod
+    def load(cls, path: Path | str) -> Vocabulary:
+        """Read a `.model` file.
+
+        Raises
+        ------
+        InputError
+            When the file is missing, is no SentencePiece model, or has other special ids.
+        """
+        try:
+            vocabulary = cls(Path(path).read_bytes())
+            special = tuple(vocabulary.processor.id_to_piece(i) for i in range(len(SPECIAL)))
+        except OSError as error:
+            raise InputError(f"cannot read the vocabulary {path}: {error.strerror}") from error
+        except RuntimeError as error:
+            raise InputError(f"{path} is not a SentencePiece model") from error
+        if special != SPECIAL:
+            raise InputError(
+                f"{path}: its first pieces are {', '.join(special)}, not {', '.join(SPECIAL)}; "
+                "train one with `mnmt-repro data vocabulary`"
+            )
+        return vocabulary
+
+    @cached_property
+    def processor(self) -> SentencePieceProcessor:
+        """The library's own object."""
+        from sentencepiece import SentencePieceProcessor
+
+        return SentencePieceProcessor(model_proto=self.model)
+
+    @cached_property
+    def hash(self) -> str:
+        """First 16 hexadecimal digits of the model's SHA-256."""
+        return hashlib.sha256(self.model).hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return self.processor.vocab_size()
+
+    def tag(self, language: str) -> int:
+        """Id of the tag that asks for `language`.
+
+        Raises
+        ------
+        InputError
+            When the vocabulary has no such tag.
+        """
+        index = self.processor.piece_to_id(tag(language))
+        if index == UNK:
+            raise InputError(
+                f"the vocabulary has no tag {tag(language)}; it knows {', '.join(self.languages)}"
+            )
+        return index
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Languages that have a tag."""
+        pieces = (self.processor.id_to_piece(i) for i in range(len(SPECIAL), len(self)))
+        return tuple(p[2:-1] for p in pieces if p.startswith("<2") and p.endswith(">"))
+
+    def encode(self, sentences: Sequence[str]) -> Ragged:
+        """Ids of each sentence, without start, end or tag."""
+        return Ragged.of(self.processor.encode(list(sentences), out_type=int))
+
+    def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
+        """Text of each list of ids; special pieces are left out."""
+        return self.processor.decode([[i for i in row if i > BOS] for row in ids])
+
+    def save(self, path: Path | str) -> None:
+        """Write the `.model` file, whole or not at all."""
+        write_bytes(Path(path), self.model)
+
+
+def train_vocabulary(
+    config: VocabularyConfig, text: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+) -> Vocabulary:
+    """Train on both sides of the pairs in `text` (`pair -> (source, target)`).
+
+    Pairs are sampled in proportion to `size ** (1 / temperature)`, without replacement, as far as
+    their sentences go. The same input gives the same model.
+
+    Raises
+    ------
+    InputError
+        When the text holds too little for that many pieces, or too many characters for them.
+    """
+    from sentencepiece import SentencePieceTrainer
+
+    sizes = np.array([len(source) for source, _ in text.values()], dtype=float)
+    if not sizes.size or not sizes.min():
+        raise InputError("a vocabulary needs at least one sentence of every pair")
+    share = sizes ** (1 / config.temperature)
+    wanted = np.minimum(sizes, config.sentences / 2 * share / share.sum()).astype(int)
+    rng = np.random.default_rng(config.seed)
+    lines: list[str] = []
+    for (source, target), count in zip(text.values(), wanted, strict=True):
+        chosen = np.sort(rng.permutation(len(source))[: max(count, 1)])
+        lines += [source[i] for i in chosen] + [target[i] for i in chosen]
+    model = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type="unigram",
+            vocab_size=config.pieces,
+            character_coverage=config.character_coverage,
+            byte_fallback=True,
+            user_defined_symbols=[tag(language) for language in config.languages],
+            pad_id=PAD,
+            eos_id=EOS,
+            unk_id=UNK,
+            bos_id=BOS,
+            pad_piece=SPECIAL[PAD],
+            eos_piece=SPECIAL[EOS],
+            unk_piece=SPECIAL[UNK],
+            bos_piece=SPECIAL[BOS],
+            normalization_rule_name="nmt_nfkc",
+            shuffle_input_sentence=False,
+            num_threads=1,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise InputError(
+            f"SentencePiece could not make {config.pieces} pieces of this text: {error}"
+        ) from error
+    return Vocabulary(model.getvalue())

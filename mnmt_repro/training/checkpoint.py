@@ -1,0 +1,118 @@
+"""Checkpoints: one safetensors file a checkpoint, weights, optimiser and position together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.atomic import write_bytes
+from mnmt_repro.corpora.batches import Position
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import Transformer
+
+
+@dataclass
+class Progress:
+    """Where a run stands, apart from its tensors."""
+
+    step: int = 0
+    target_tokens: int = 0  # real target tokens trained on, all pairs
+    pair_tokens: list[int] = field(default_factory=list)  # the same for each pair of the mixture
+    pair_sentences: list[int] = field(default_factory=list)
+    window: int = 0  # position of the stream
+    index: int = 0
+    seconds: float = 0.0
+    best: float | None = None  # lowest mean validation loss so far
+    curve: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def position(self) -> Position:
+        return Position(self.window, self.index)
+
+
+def save_checkpoint(
+    path: Path,
+    model: Transformer,
+    progress: Progress,
+    *,
+    identity: str,
+    optimiser: torch.optim.Optimizer | None = None,
+) -> None:
+    """Write a checkpoint, whole or not at all.
+
+    Parameters
+    ----------
+    identity
+        What the run is (a hash of its configuration and data); resuming compares it.
+    optimiser
+        Left out of a checkpoint that only serves its weights.
+    """
+    tensors: dict[str, Tensor] = {f"model.{k}": v for k, v in model.state_dict().items()}
+    if optimiser is not None:
+        tensors["random_state"] = torch.get_rng_state()
+        for index, state in optimiser.state_dict()["state"].items():
+            for name, value in state.items():
+                tensors[f"optimiser.{index}.{name}"] = torch.as_tensor(value)
+    metadata = {
+        "model": json.dumps(asdict(model.config)),
+        "progress": json.dumps(asdict(progress)),
+        "identity": identity,
+    }
+    write_bytes(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A checkpoint as read: tensors on the CPU, and where the run stood."""
+
+    config: ModelConfig
+    weights: dict[str, Tensor]
+    optimiser: dict[int, dict[str, Tensor]]
+    random_state: Tensor | None
+    progress: Progress
+    identity: str
+
+    def model(self) -> Transformer:
+        """Build the model with these weights."""
+        model = Transformer(self.config)
+        model.load_state_dict(self.weights)
+        return model
+
+
+def load_checkpoint(path: Path | str) -> Checkpoint:
+    """Read a checkpoint.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, truncated, or not a checkpoint of this package.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"cannot read the checkpoint {path}: {error}") from error
+    if not {"model", "progress", "identity"} <= set(metadata):
+        raise InputError(f"{path} is a safetensors file, but not a checkpoint of mnmt-repro")
+    optimiser: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimiser."):
+            _, index, key = name.split(".", 2)
+            optimiser.setdefault(int(index), {})[key] = value
+    return Checkpoint(
+        config=ModelConfig(**json.loads(metadata["model"])),
+        weights={k[len("model.") :]: v for k, v in tensors.items() if k.startswith("model.")},
+        optimiser=optimiser,
+        random_state=tensors.get("random_state"),
+        progress=Progress(**json.loads(metadata["progress"])),
+        identity=metadata["identity"],
+    )

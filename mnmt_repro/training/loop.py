@@ -1,0 +1,264 @@
+"""The training loop: resumable to the bit, loud when it diverges."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.corpora.batches import Batch, BatchStream, EncodedPair, Position, Sentences
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import PAD, Transformer
+from mnmt_repro.scoring import cross_entropy
+from mnmt_repro.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from mnmt_repro.training.config import TrainingConfig
+
+LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
+
+
+class TrainingDiverged(RuntimeError):
+    """The loss is no longer a number; the message names the last good checkpoint."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingData:
+    """What a run trains on and validates on, encoded.
+
+    A pair of the mixture without validation sentences has no learning curve.
+    """
+
+    sentences: Mapping[str, Sentences]
+    validation: Mapping[str, EncodedPair] = field(default_factory=dict)
+
+
+def make_optimiser(model: Transformer, config: TrainingConfig) -> torch.optim.Optimizer:
+    """Adafactor or AdamW over all parameters.
+
+    `torch.optim.Adafactor` already multiplies each step by the parameter's root mean square (not
+    below 1e-3) and caps the relative step at 1/sqrt(t). It differs from Shazeer & Stern in having
+    no first moment and in decaying the second one by 1 - t^-0.8. The schedule sets its `lr`.
+    """
+    parameters = list(model.parameters())
+    if config.optimiser == "adafactor":
+        return torch.optim.Adafactor(
+            parameters, lr=config.learning_rate, weight_decay=config.weight_decay
+        )
+    return torch.optim.AdamW(
+        parameters,
+        lr=config.learning_rate,
+        betas=(config.beta1, config.beta2),
+        weight_decay=config.weight_decay,
+    )
+
+
+def train(
+    model: ModelConfig | Transformer,
+    config: TrainingConfig,
+    data: TrainingData,
+    mixture: Mixture,
+    folder: Path,
+    *,
+    seed: int,
+    identity: str = "",
+    device: str = "cpu",
+    checkpoint_seconds: float = 60.0,
+    progress_bar: bool | None = None,
+    label: str = "train",
+) -> tuple[Transformer, Progress]:
+    """Train a model, or go on where `folder` says that an earlier call stopped.
+
+    On a CPU with a fixed number of threads, a run that was killed at any moment and called again
+    ends with the same weights, bit for bit, as one that was not.
+
+    Parameters
+    ----------
+    model
+        The shape of a new model, or a model to go on from (fine-tuning, upgrading).
+    folder
+        Holds `last.safetensors`, `best.safetensors` (with `keep="best"`) and `log.jsonl`.
+    seed
+        Decides initial weights, dropout and the order of the data.
+    identity
+        A hash of whatever defines the run; a folder with another identity is refused.
+    progress_bar
+        None: only on a terminal.
+
+    Returns
+    -------
+    The trained model (best or last, as `keep` says) and where the run stood at its end.
+
+    Raises
+    ------
+    InputError
+        When `folder` belongs to another run.
+    TrainingDiverged
+        At the first loss that is not finite; the last good checkpoint stays.
+    """
+    torch.manual_seed(seed)
+    network = Transformer(model, seed=seed) if isinstance(model, ModelConfig) else model
+    network = network.to(device)
+    optimiser = make_optimiser(network, config)
+    progress = Progress(
+        pair_tokens=[0] * len(mixture.pairs), pair_sentences=[0] * len(mixture.pairs)
+    )
+    last = folder / LAST
+    if last.exists():
+        progress = _resume(last, network, optimiser, identity)
+    _cut_log(folder / LOG, progress.step)
+
+    stream = BatchStream(data.sentences, mixture, batch_tokens=config.batch_tokens, seed=seed)
+    points = [t for t in config.curve_tokens() if t > progress.target_tokens]
+    began, saved = time.monotonic() - progress.seconds, time.monotonic()
+    network.train()
+    bar = tqdm(
+        total=config.planned_tokens,
+        initial=min(progress.target_tokens, config.planned_tokens),
+        unit="tok",
+        unit_scale=True,
+        desc=label,
+        disable=None if progress_bar is None else not progress_bar,
+        leave=False,
+    )
+    with bar:
+        batches = stream.batches(progress.position)
+        while not _finished(progress, config):
+            position, batch = next(batches)
+            loss = _step(network, optimiser, config, batch, progress, position, device, last)
+            bar.update(min(progress.target_tokens, config.planned_tokens) - bar.n)
+            bar.set_postfix_str(f"step {progress.step} loss {loss:.3f}", refresh=False)
+            ended = _finished(progress, config)
+            if ended or (points and progress.target_tokens >= points[0]):
+                points = [t for t in points if t > progress.target_tokens]
+                progress.seconds = time.monotonic() - began
+                _validate(network, config, data, progress, loss, folder, identity)
+            if ended or time.monotonic() - saved > checkpoint_seconds:
+                progress.seconds = time.monotonic() - began
+                save_checkpoint(last, network, progress, identity=identity, optimiser=optimiser)
+                saved = time.monotonic()
+    if config.keep == "best" and (folder / BEST).exists():
+        network = load_checkpoint(folder / BEST).model().to(device)
+    network.eval()
+    return network, progress
+
+
+def _finished(progress: Progress, config: TrainingConfig) -> bool:
+    if config.steps is not None:
+        return progress.step >= config.steps
+    return progress.target_tokens >= config.planned_tokens
+
+
+def _resume(
+    path: Path, network: Transformer, optimiser: torch.optim.Optimizer, identity: str
+) -> Progress:
+    checkpoint = load_checkpoint(path)
+    if checkpoint.identity != identity or checkpoint.config != network.config:
+        raise InputError(
+            f"{path} belongs to another run (its model, data or settings differ); "
+            "choose another folder, or remove this one to start again"
+        )
+    network.load_state_dict(checkpoint.weights)
+    groups = optimiser.state_dict()["param_groups"]
+    optimiser.load_state_dict({"state": checkpoint.optimiser, "param_groups": groups})
+    if checkpoint.random_state is not None:
+        torch.set_rng_state(checkpoint.random_state)
+    return checkpoint.progress
+
+
+def _step(
+    network: Transformer,
+    optimiser: torch.optim.Optimizer,
+    config: TrainingConfig,
+    batch: Batch,
+    progress: Progress,
+    position: Position,
+    device: str,
+    last: Path,
+) -> float:
+    """Take one optimiser step; return the mean loss per target token before it."""
+    source = torch.from_numpy(batch.source).to(device)
+    target = torch.from_numpy(batch.target).to(device)
+    real = (target[:, 1:] != PAD).sum(1)
+    for group in optimiser.param_groups:
+        group["lr"] = config.rate(progress.step + 1)
+    autocast = (
+        torch.autocast(torch.device(device).type, dtype=torch.bfloat16)
+        if config.precision == "bfloat16"
+        else contextlib.nullcontext()
+    )
+    with autocast:
+        loss = network.loss(source, target[:, :-1], target[:, 1:], config.label_smoothing)
+    loss = loss / real.sum()
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
+        raise TrainingDiverged(
+            f"the loss became {value} at step {progress.step + 1} "
+            f"(learning rate {config.rate(progress.step + 1):.3g}); {where}; "
+            "lower learning_rate, lengthen warmup_steps or set clip_norm"
+        )
+    loss.backward()
+    if config.clip_norm is not None:
+        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
+    optimiser.step()
+    optimiser.zero_grad(set_to_none=True)
+
+    tokens = real.cpu().numpy()
+    progress.step += 1
+    progress.target_tokens += int(tokens.sum())
+    for k in range(len(progress.pair_tokens)):
+        here = batch.pair == k
+        progress.pair_tokens[k] += int(tokens[here].sum())
+        progress.pair_sentences[k] += int(here.sum())
+    progress.window, progress.index = position.window, position.index
+    return value
+
+
+def _validate(
+    network: Transformer,
+    config: TrainingConfig,
+    data: TrainingData,
+    progress: Progress,
+    loss: float,
+    folder: Path,
+    identity: str,
+) -> None:
+    """Add a point a pair to the learning curve, log it, and keep the weights if they are best."""
+    losses = {pair: cross_entropy(network, text) for pair, text in data.validation.items()}
+    for pair, value in losses.items():
+        point = {
+            "step": progress.step,
+            "target_tokens": progress.target_tokens,
+            "pair": pair,
+            "cross_entropy": value,
+            "train_loss": loss,
+            "seconds": round(progress.seconds, 1),
+            "learning_rate": config.rate(progress.step),
+        }
+        progress.curve.append(point)
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / LOG).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(point) + "\n")
+    if config.keep == "best" and losses:
+        mean = sum(losses.values()) / len(losses)
+        if progress.best is None or mean < progress.best:
+            progress.best = mean
+            save_checkpoint(folder / BEST, network, progress, identity=identity)
+
+
+def _cut_log(path: Path, step: int) -> None:
+    """Drop log lines that a resumed run will write again."""
+    if not path.exists():
+        return
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
+    if len(kept) < len(lines):
+        path.write_text("".join(kept), encoding="utf-8")
