@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -365,40 +366,43 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     The logits of a whole batch are the largest tensor of a small model by far; taken in slices
     that stay in cache, with the gradient formed in the same pass, training is about twice as fast.
+    Products are laid out with the vocabulary as the long last axis, which suits narrow models.
     """
 
     @staticmethod
-    def forward(ctx, hidden, weight, targets, label_smoothing, slice_tokens):  # noqa: ANN001, ANN205
-        total = hidden.new_zeros((), dtype=torch.float64 if hidden.dtype is torch.float64 else None)
-        needs_grad = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
-        grad_hidden = torch.empty_like(hidden) if needs_grad else None
-        grad_weight = torch.zeros_like(weight) if needs_grad else None
+    def forward(
+        ctx: Any,
+        hidden: Tensor,  # (n, d)
+        weight: Tensor,  # (V, d)
+        targets: Tensor,  # (n,)
+        label_smoothing: float,
+        slice_tokens: int,
+    ) -> Tensor:
+        total = hidden.new_zeros(())
+        grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight.T)
+        by_width = weight.T.contiguous()  # (d, V)
         vocab, keep = weight.shape[0], 1.0 - label_smoothing
         for start in range(0, hidden.shape[0], slice_tokens):
             h = hidden[start : start + slice_tokens]
             y = targets[start : start + slice_tokens, None]
-            scores = h @ weight.T
-            probabilities = scores.softmax(1)
+            scores = h @ by_width
+            gradient = scores.softmax(1)
             # The normaliser follows from the likeliest piece, so that exp is taken only once.
-            log_norm = scores.amax(1, keepdim=True) - probabilities.amax(1, keepdim=True).log()
+            log_norm = scores.amax(1, keepdim=True) - gradient.amax(1, keepdim=True).log()
             total = total + (log_norm - keep * scores.gather(1, y)).sum()
             if label_smoothing:
                 total = total - label_smoothing / vocab * scores.sum()
-            if needs_grad:
-                gradient = probabilities
-                if label_smoothing:
-                    gradient.sub_(label_smoothing / vocab)
-                gradient.scatter_add_(1, y, torch.full_like(y, -keep, dtype=scores.dtype))
-                torch.mm(gradient, weight, out=grad_hidden[start : start + slice_tokens])
-                grad_weight.addmm_(gradient.T, h)
-        if needs_grad:
-            ctx.save_for_backward(grad_hidden, grad_weight)
+                gradient.sub_(label_smoothing / vocab)
+            gradient.scatter_add_(1, y, torch.full_like(y, -keep, dtype=scores.dtype))
+            grad_hidden[start : start + slice_tokens] = (by_width @ gradient.T).T
+            grad_weight.addmm_(h.T, gradient)
+        ctx.save_for_backward(grad_hidden, grad_weight.T)
         return total
 
     @staticmethod
-    def backward(ctx, grad):  # noqa: ANN001, ANN205
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_hidden, grad_weight = ctx.saved_tensors
-        return grad * grad_hidden, grad * grad_weight, None, None, None
+        return grads[0] * grad_hidden, grads[0] * grad_weight, None, None, None
 
 
 def linear_cross_entropy(

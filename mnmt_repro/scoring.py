@@ -44,7 +44,8 @@ def sentence_losses(
 def _token_losses(hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
     parts = []
     for h, y in zip(hidden.split(SLICE_TOKENS), targets.split(SLICE_TOKENS), strict=True):
-        scores = (h @ weight.T).float()
+        scores = h @ weight.T
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
         parts.append(scores.logsumexp(1) - scores.gather(1, y[:, None])[:, 0])
     return torch.cat(parts)
 
