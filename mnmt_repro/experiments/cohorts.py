@@ -125,7 +125,7 @@ WEBTECH = Corpus(
     name="webtech",
     vocabulary=WEBTECH_VOCABULARY,
     training=TrainingConfig(
-        learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=6_000_000
+        learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=4_000_000
     ),
 )
 
