@@ -1,0 +1,111 @@
+"""Beam search: ours against Hugging Face's `generate` and against our own without cached states.
+
+One run, the same random T5 v1.1 weights, the same sentences, beam 4, float32, every translation as
+long as is allowed (the end is made unlikely, so that all do the same number of steps). The ratio is
+the other's best time over ours; above 1, ours is faster. Needs the test tier (transformers).
+
+    OMP_NUM_THREADS=1 python benchmarks/beam_search.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import torch
+import transformers
+from torch import Tensor
+
+from mnmt_repro.evaluation.search import SearchConfig, beam_search
+from mnmt_repro.interchange import from_t5
+from mnmt_repro.model import DecoderCache, Transformer
+
+
+class Uncached(Transformer):
+    """The same model, its decoder run over the whole prefix at every step."""
+
+    def start(self, memory: Tensor, memory_mask: Tensor) -> DecoderCache:
+        cache = super().start(memory, memory_mask)
+        cache.past = [(memory.new_zeros(0),) * 2]  # holds the prefixes; see `decode`
+        return cache
+
+    def decode(self, target: Tensor, cache: DecoderCache) -> Tensor:
+        (kept, _), rows = cache.past[0], len(target)
+        prefix = torch.cat([kept.long().reshape(rows, -1), target], 1) if kept.numel() else target
+        fresh = DecoderCache(
+            memory=cache.memory, memory_mask=cache.memory_mask, past=[None] * len(self.decoder)
+        )
+        hidden = super().decode(prefix, fresh)
+        cache.past = [(prefix, prefix)]
+        return hidden[:, -1:]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--layers", type=int, default=2)
+    parser.add_argument("--vocabulary", type=int, default=8000)
+    parser.add_argument("--sentences", type=int, default=32)
+    parser.add_argument("--length", type=int, default=32, help="source tokens and output pieces")
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    config = transformers.T5Config(
+        vocab_size=options.vocabulary, d_model=options.width, d_ff=4 * options.width, num_heads=4,
+        d_kv=options.width // 4, num_layers=options.layers, feed_forward_proj="gated-gelu",
+        tie_word_embeddings=False, dropout_rate=0.0,
+    )  # fmt: skip
+    peer = transformers.T5ForConditionalGeneration(config).eval()
+    output = torch.randn(options.vocabulary, options.width) * options.width**-0.5
+    output[1] = 0.0  # the end of sentence: never among the likeliest of so many pieces
+    peer.lm_head.weight = torch.nn.Parameter(output)
+    ours = from_t5(config.to_dict(), peer.state_dict())
+    uncached = Uncached(ours.config)
+    uncached.load_state_dict(ours.state_dict())
+    source = torch.randint(4, options.vocabulary, (options.sentences, options.length))
+    source[:, -1] = 1
+    # `length` steps: the last of ours is the end of sentence, the last of theirs a piece.
+    search = SearchConfig(beam=4, max_ratio=0, max_extra=options.length - 1)
+
+    def generate() -> list[list[int]]:
+        found = peer.generate(
+            input_ids=source, attention_mask=torch.ones_like(source), num_beams=4,
+            length_penalty=1.0, early_stopping=True, do_sample=False, pad_token_id=0,
+            eos_token_id=1, decoder_start_token_id=0, max_new_tokens=options.length,
+        )  # fmt: skip
+        return [row[1:] for row in found.tolist()]
+
+    def decode(model: Transformer) -> list[list[int]]:
+        return [list(f[0].tokens) for f in beam_search(model, source, 0, search, forbidden=(0,))]
+
+    runs: dict[str, Callable[[], list[list[int]]]] = {
+        "ours": lambda: decode(ours),
+        "ours, nothing cached": lambda: decode(uncached),
+        f"transformers {transformers.__version__} generate": generate,
+    }
+    best = dict.fromkeys(runs, float("inf"))
+    results = {}
+    for _ in range(1 + options.repeats):
+        for name, run in runs.items():
+            began = time.perf_counter()
+            results[name] = run()
+            best[name] = min(best[name], time.perf_counter() - began)
+    mine, plain, theirs = results.values()
+    assert mine == plain
+    assert {len(row) for row in mine} == {options.length - 1}
+    assert {len(row) for row in theirs} == {options.length}
+    same = sum(a == b[:-1] for a, b in zip(mine, theirs, strict=True))
+    print(
+        f"{options.sentences} sentences, {options.length} steps, width {options.width}, "
+        f"{options.layers}+{options.layers} layers, {options.vocabulary} pieces, "
+        f"{torch.get_num_threads()} thread(s), torch {torch.__version__}"
+    )
+    print(f"same pieces as generate but for its last: {same} of {options.sentences}")
+    for name, seconds in best.items():
+        pieces = options.sentences * options.length / seconds
+        print(f"{name:32} {seconds:7.3f} s  {pieces:7.0f} pieces/s  {seconds / best['ours']:5.2f}")
+
+
+if __name__ == "__main__":
+    main()

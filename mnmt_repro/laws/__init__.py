@@ -1,0 +1,93 @@
+"""Scaling laws: fit them, say how sure they are, predict from them.
+
+Needs numpy, scipy and pandas only.
+
+Where is which equation of the scaling paper?
+
+========================  =================================================================
+Eq. 2                     `fit_bivariate_law`
+Eq. 3, 6                  `fit_power_law`, `fit_per_weight_laws`
+Eq. 7                     `fit_joint_law`
+Eq. 8                     `effective_fraction_direct`, `fraction_slope`
+Eq. 9, 10                 `effective_fraction`
+Eq. 11, 12, 13            `fit_fraction`
+Figure 4, footnote 5      `coefficients`, `mnmt_repro.laws.uncertainty`
+Section 3.4, Figure 7     `frontier`, `recommend_weights`
+Appendix G                `correct_convergence`
+Appendix H                `predict_mixture`, `mixture_errors`
+========================  =================================================================
+
+Beyond the paper: `fit_additive_law`, held-out errors and AICc (`mnmt_repro.laws.selection`), and
+whether a coefficient is unchanged over the weights (`check_unchanged`).
+"""
+
+from mnmt_repro.laws.additive_law import AdditiveLawFit, fit_additive_law
+from mnmt_repro.laws.bivariate_law import BivariateLawFit, fit_bivariate_law
+from mnmt_repro.laws.convergence import correct_convergence, declared_runs, extrapolate_curve
+from mnmt_repro.laws.effective import (
+    effective_fraction,
+    effective_fraction_direct,
+    fraction_slope,
+)
+from mnmt_repro.laws.fraction import FractionFit, fit_fraction
+from mnmt_repro.laws.frontier import frontier
+from mnmt_repro.laws.invariance import InvarianceTest, check_unchanged
+from mnmt_repro.laws.joint_law import (
+    JointLawFit,
+    coefficients,
+    fit_joint_law,
+    fit_per_weight_laws,
+)
+from mnmt_repro.laws.mixtures import mixture_errors, predict_mixture
+from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law, fit_pure_power_law
+from mnmt_repro.laws.recommendation import (
+    EqualRegret,
+    Floor,
+    Importance,
+    Recommendation,
+    recommend_weights,
+)
+from mnmt_repro.laws.selection import (
+    compare_per_weight_joint,
+    error_summary,
+    leave_one_size_out,
+    leave_one_weight_out,
+)
+from mnmt_repro.laws.uncertainty import Draws
+
+__all__ = [
+    "AdditiveLawFit",
+    "BivariateLawFit",
+    "Draws",
+    "EqualRegret",
+    "Floor",
+    "FractionFit",
+    "Importance",
+    "InvarianceTest",
+    "JointLawFit",
+    "PowerLawFit",
+    "Recommendation",
+    "check_unchanged",
+    "coefficients",
+    "compare_per_weight_joint",
+    "correct_convergence",
+    "declared_runs",
+    "effective_fraction",
+    "effective_fraction_direct",
+    "error_summary",
+    "extrapolate_curve",
+    "fit_additive_law",
+    "fit_bivariate_law",
+    "fit_fraction",
+    "fit_joint_law",
+    "fit_per_weight_laws",
+    "fit_power_law",
+    "fit_pure_power_law",
+    "fraction_slope",
+    "frontier",
+    "leave_one_size_out",
+    "leave_one_weight_out",
+    "mixture_errors",
+    "predict_mixture",
+    "recommend_weights",
+]

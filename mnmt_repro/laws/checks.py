@@ -1,0 +1,64 @@
+"""What every fit asks of its data before it looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from mnmt_repro.errors import InputError
+
+Array = NDArray[np.float64]
+Direction = Literal["min", "max"]
+
+
+def vector(name: str, values: ArrayLike, *, positive: bool = False) -> Array:
+    """`values` as a finite float vector; `InputError` naming the first bad row otherwise."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: not numbers ({error})") from None
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(f"{name}: needs a non-empty list of numbers, got shape {array.shape}")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise InputError(f"{name}: row {bad[0]} is {array[bad[0]]}; remove it or mend the run")
+    if positive and (array <= 0).any():
+        row = int(np.flatnonzero(array <= 0)[0])
+        raise InputError(f"{name}: row {row} is {array[row]:g}, and must be above zero")
+    return array
+
+
+def same_length(**columns: Array) -> None:
+    """`InputError` unless all columns have one length."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(f"columns differ in length: {lengths}")
+
+
+def weights_or_ones(weights: ArrayLike | None, rows: int) -> Array:
+    """Row weights (of squared residuals), all one by default."""
+    if weights is None:
+        return np.ones(rows)
+    array = vector("weights", weights, positive=True)
+    if len(array) != rows:
+        raise InputError(f"weights: {len(array)} values for {rows} rows")
+    return array
+
+
+def check_direction(direction: str) -> None:
+    """`InputError` unless the direction is ``"min"`` (a loss) or ``"max"`` (a quality)."""
+    if direction not in ("min", "max"):
+        raise InputError(f'direction: {direction!r}; use "min" for a loss, "max" for a quality')
+
+
+def columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    """`InputError` naming the columns that the frame lacks."""
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise InputError(f"columns missing: {missing}; the frame has {list(frame.columns)}")
+    if frame.empty:
+        raise InputError("the frame has no rows; check the filter that made it")

@@ -1,0 +1,217 @@
+"""Effective parameters of a pair in a mixture: Equations 8 to 10, two ways.
+
+*From the joint law* (Eq. 9, 10): ``f(p) = (beta[1] / beta[p])**(1 / alpha)``, one number a weight,
+independent of size because the law says so. *Directly* (Eq. 8): at every weight and size, the size
+at which the single-pair curve reaches the observed loss; no assumption about size.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws.checks import Array, vector
+from mnmt_repro.laws.joint_law import JointLawFit, pair_rows
+from mnmt_repro.laws.power_law import PowerLawFit
+from mnmt_repro.laws.uncertainty import Method, noise_scale
+
+
+def effective_fraction(
+    fit: JointLawFit,
+    *,
+    level: float = 0.95,
+    method: Method = "t",
+    draws: int = 10_000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Effective fraction of the parameters at each weight (Eq. 10, Figure 6).
+
+    Parameters
+    ----------
+    fit : JointLawFit
+        Must hold p = 1, the single pair.
+    level, method, draws, seed
+        Of the interval: ``"t"`` carries the covariance of the fit over to log f; the others take
+        percentiles of refits, as in `LawFit.interval`.
+
+    Returns
+    -------
+    DataFrame
+        ``p, f, f_low, f_high, relative, relative_low, relative_high``; `relative` is f / p, the
+        relative effective capacity of section 3.3. NaN when the fit is not identified.
+
+    Raises
+    ------
+    InputError
+        Without the single pair among the weights.
+    """
+    if 1.0 not in fit.p:
+        raise InputError(f"effective fraction: needs the single pair, p = 1; fitted: {list(fit.p)}")
+    p, values = np.array(fit.p), np.array(fit.values)
+    one = fit.p.index(1.0)
+    log_f = _log_fraction(values[None], one)[0]
+    if not fit.identified:
+        low = high = np.full(len(p), np.nan)
+    elif method == "t":
+        alpha = values[0]
+        gradient = np.zeros((len(p), len(values)))
+        gradient[:, 0] = -log_f / alpha
+        with np.errstate(divide="ignore"):
+            gradient[:, 2 + one] += 1 / (alpha * values[2 + one])
+            gradient[np.arange(len(p)), 2 + np.arange(len(p))] -= 1 / (alpha * values[2:])
+        # A multiplier held at zero makes f infinite: no interval there.
+        with np.errstate(invalid="ignore"):
+            variance = np.einsum("ij,jk,ik->i", gradient, np.array(fit.covariance), gradient)
+        half = fit.t_quantile(level) * np.sqrt(np.maximum(variance, 0.0))
+        low, high = log_f - half, log_f + half
+    else:
+        drawn = _log_fraction(fit.draws(method, draws=draws, seed=seed).values, one)
+        low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    f, f_low, f_high = np.exp(log_f), np.exp(low), np.exp(high)
+    return pd.DataFrame(
+        {
+            "p": p,
+            "f": f,
+            "f_low": f_low,
+            "f_high": f_high,
+            "relative": f / p,
+            "relative_low": f_low / p,
+            "relative_high": f_high / p,
+        }
+    )
+
+
+def effective_fraction_direct(
+    single: PowerLawFit,
+    frame: pd.DataFrame,
+    *,
+    n: str = "n_non_embedding",
+    loss: str = "cross_entropy",
+    level: float = 0.95,
+    method: Method = "residual",
+    draws: int = 2000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Solve Eq. 8 at every row: the single-pair size that reaches the observed loss.
+
+    Parameters
+    ----------
+    single : PowerLawFit
+        The law of the pair alone (p = 1).
+    frame : DataFrame
+        Rows of the pair at any weights: ``p`` and the columns named by `n` and `loss`.
+    level, method, draws, seed
+        Of the interval, from refits of the single-pair law and, for the observed loss, Gaussian
+        noise of the standard deviation of that law's residuals.
+
+    Returns
+    -------
+    DataFrame
+        ``p, n, loss, n_effective, f, f_low, f_high, relative, extrapolated``. A loss at or below
+        the law's irreducible loss is out of its reach: `f` is infinite. `extrapolated` marks
+        effective sizes outside the sizes that the law was fitted to.
+
+    Raises
+    ------
+    InputError
+        When the single-pair law is not identified, or for frames that `fit_joint_law` rejects.
+    """
+    if not single.identified:
+        raise InputError(f"the single-pair law is not identified: {single.reason}")
+    rows, p = pair_rows(frame, n, loss)
+    size, observed = vector(n, rows[n], positive=True), vector(loss, rows[loss])
+    effective = _inverse(np.array(single.values)[None], observed, single.direction)[0]
+    many = _direct_draws(single, size, observed, method, draws, seed)
+    bounds = [(1 - level) / 2, (1 + level) / 2]
+    low, high = np.quantile(many, bounds, axis=0, method="inverted_cdf")
+    return pd.DataFrame(
+        {
+            "p": p,
+            "n": size,
+            "loss": observed,
+            "n_effective": effective,
+            "f": effective / size,
+            "f_low": low,
+            "f_high": high,
+            "relative": effective / size / p,
+            "extrapolated": (effective < min(single.n)) | (effective > max(single.n)),
+        }
+    )
+
+
+def fraction_slope(
+    single: PowerLawFit,
+    frame: pd.DataFrame,
+    *,
+    n: str = "n_non_embedding",
+    loss: str = "cross_entropy",
+    level: float = 0.95,
+    method: Method = "residual",
+    draws: int = 2000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Slope of log f on log n at each weight: zero when the fraction does not depend on size.
+
+    All fractions rest on one single-pair law, whose error tilts them together: the scatter about
+    the line says little about the error of its slope. The interval is therefore of slopes
+    recomputed with refits of that law and noise on the losses, as in `effective_fraction_direct`.
+
+    Parameters
+    ----------
+    single, frame, n, loss, level, method, draws, seed
+        As in `effective_fraction_direct`. Rows with infinite f are left out and counted; so are
+        draws in which a kept row has infinite f.
+
+    Returns
+    -------
+    DataFrame
+        ``p, slope, low, high, rows, left_out, draws``; NaN where fewer than three sizes remain.
+    """
+    direct = effective_fraction_direct(single, frame, n=n, loss=loss, draws=2, method=method)
+    size, observed = direct["n"].to_numpy(), direct["loss"].to_numpy()
+    many = _direct_draws(single, size, observed, method, draws, seed)
+    lines = []
+    for p in np.unique(direct["p"]):
+        rows = np.flatnonzero(direct["p"] == p)
+        kept = rows[np.isfinite(direct["f"].to_numpy()[rows])]
+        slope = low = high = np.nan
+        used = 0
+        if len(np.unique(size[kept])) >= 3:
+            x = np.log(size[kept]) - np.log(size[kept]).mean()
+            slope = float(np.log(direct["f"].to_numpy()[kept]) @ x / (x @ x))
+            finite = many[np.isfinite(many[:, kept]).all(axis=1)][:, kept]
+            used = len(finite)
+            slopes = np.log(finite) @ x / (x @ x)
+            low, high = np.quantile(slopes, [(1 - level) / 2, (1 + level) / 2])
+        line = {"p": p, "slope": slope, "low": low, "high": high, "rows": len(kept)}
+        lines.append(line | {"left_out": len(rows) - len(kept), "draws": used})
+    return pd.DataFrame(lines)
+
+
+def _direct_draws(
+    single: PowerLawFit, size: Array, observed: Array, method: Method, draws: int, seed: int
+) -> Array:
+    """Fractions (B, m) with refits of the single-pair law and noise on the observed losses."""
+    refits = single.draws(method, draws=draws, seed=seed)
+    dof = single.degrees_of_freedom
+    sigma = np.zeros(draws)
+    if dof > 0:
+        sigma = np.sqrt(single.rss / dof) * noise_scale(dof, draws=draws, seed=seed)
+    noise = sigma[:, None] * np.random.default_rng(seed + 2).standard_normal((draws, len(observed)))
+    return _inverse(refits.values, observed + noise, single.direction) / size
+
+
+def _log_fraction(values: Array, one: int) -> Array:
+    """Log of Eq. 10 for parameters (B, 2 + W) in the order of a joint law."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_beta = np.log(values[:, 2:])
+        return (log_beta[:, one : one + 1] - log_beta) / values[:, :1]
+
+
+def _inverse(values: Array, loss: Array, direction: str) -> Array:
+    """Size at which each power law (B, 3) has each loss (m,) or (B, m); infinite out of reach."""
+    alpha, l_inf, beta = (values[:, i : i + 1] for i in range(3))
+    reducible = loss - l_inf if direction == "min" else l_inf - loss
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(reducible > 0, (np.maximum(reducible, 0) / beta) ** (-1 / alpha), np.inf)

@@ -1,0 +1,234 @@
+"""What every fitted law can tell: parameters, errors, intervals, a table, JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import uncertainty
+
+Array = NDArray[np.float64]
+Floats = tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LawFit:
+    """A fitted law. Base of the results of this room; made by the ``fit_*`` functions.
+
+    Attributes
+    ----------
+    names, values
+        Parameters in order. All NaN when the data do not identify the law.
+    covariance : (P, P)
+        Of `values`, from the Jacobian at the optimum; rows of parameters held at a bound are zero.
+    rss : float
+        Weighted sum of squared residuals.
+    r2 : float
+        Share of the variance of the losses explained, over all rows.
+    observations : int
+        Rows fitted.
+    identified : bool
+    reason : str
+        Why the law is not identified; empty when it is.
+    active_bounds : tuple of str
+        Bounds that hold a parameter, such as ``"l_inf >= 0"``.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    covariance: tuple[Floats, ...]
+    rss: float
+    r2: float
+    observations: int
+    identified: bool
+    reason: str = ""
+    active_bounds: tuple[str, ...] = ()
+
+    @property
+    def params(self) -> dict[str, float]:
+        """Parameter values by name."""
+        return dict(zip(self.names, self.values, strict=True))
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Parameters that a bound holds."""
+        return tuple(bound.split(" ")[0] for bound in self.active_bounds)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Rows less free parameters."""
+        return self.observations - len(self.names) + len(self.held)
+
+    @property
+    def stderr(self) -> dict[str, float]:
+        """Standard errors from the Jacobian; NaN for a parameter held at a bound."""
+        root = np.sqrt(np.diag(np.array(self.covariance)))
+        return {
+            name: math.nan if name in self.held else float(value)
+            for name, value in zip(self.names, root, strict=True)
+        }
+
+    def interval(
+        self,
+        level: float = 0.95,
+        method: uncertainty.Method = "t",
+        *,
+        draws: int = 10_000,
+        seed: int = 0,
+    ) -> dict[str, tuple[float, float]]:
+        """Confidence interval of each parameter.
+
+        Parameters
+        ----------
+        level : probability covered
+        method
+            ``"t"`` from standard errors; ``"perturbation"`` (the paper's, footnote 5),
+            ``"residual"`` or ``"seeds"`` from refits, as percentiles.
+        draws, seed : of the refits
+
+        Returns
+        -------
+        dict of name to (low, high); NaN when not identified.
+        """
+        if not 0 < level < 1:
+            raise InputError(f"level: {level}; give a probability between 0 and 1, such as 0.95")
+        if not self.identified:
+            return {name: (math.nan, math.nan) for name in self.names}
+        if method != "t":
+            return self.draws(method, draws=draws, seed=seed).interval(level)
+        t = self.t_quantile(level)
+        return {
+            name: (value - t * self.stderr[name], value + t * self.stderr[name])
+            for name, value in self.params.items()
+        }
+
+    def draws(
+        self, method: uncertainty.Method, *, draws: int = 10_000, seed: int = 0
+    ) -> uncertainty.Draws:
+        """Refits of this law to drawn losses; see `mnmt_repro.laws.uncertainty`."""
+        if not self.identified:
+            raise InputError(f"no draws of a law that is not identified: {self.reason}")
+        return uncertainty.draw(self, method, draws=draws, seed=seed)  # type: ignore[arg-type]
+
+    def t_quantile(self, level: float) -> float:
+        """Two-sided Student quantile at the fit's degrees of freedom; NaN without any."""
+        dof = self.degrees_of_freedom
+        return float(stats.t.ppf((1 + level) / 2, dof)) if dof > 0 else math.nan
+
+    def summary(self) -> pd.DataFrame:
+        """Parameters with standard errors and 95 % intervals, one row each."""
+        interval = self.interval()
+        return pd.DataFrame(
+            {
+                "parameter": list(self.names),
+                "value": list(self.values),
+                "stderr": list(self.stderr.values()),
+                "low": [interval[name][0] for name in self.names],
+                "high": [interval[name][1] for name in self.names],
+                "held": [name in self.held for name in self.names],
+            }
+        )
+
+    def _repr_html_(self) -> str:
+        notes = [f"{type(self).__name__}: {self.observations} rows, R² {self.r2:.4f}"]
+        if not self.identified:
+            notes.append(f"<strong>not identified</strong>: {self.reason}")
+        if self.active_bounds:
+            notes.append("bounds active: " + ", ".join(self.active_bounds))
+        return f"<p>{'; '.join(notes)}</p>" + self.summary().to_html(index=False)
+
+    def to_json(self) -> str:
+        """Return the whole result as JSON; `from_json` gives an equal object back."""
+        content = {f.name: _encode(getattr(self, f.name)) for f in fields(self)}
+        return json.dumps({"law": type(self).__name__, **content})
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            When the text is not JSON, or of another law.
+        """
+        try:
+            content = json.loads(text)
+            law = content.pop("law")
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise InputError("not a fitted law: write it with to_json()") from None
+        if law != cls.__name__:
+            raise InputError(f"this is a {law}, not a {cls.__name__}: read it with {law}.from_json")
+        known = {f.name for f in fields(cls)}
+        if set(content) != known:
+            raise InputError(f"{law}: fields {sorted(set(content) ^ known)} missing or unknown")
+        return cls(**{name: _decode(value) for name, value in content.items()})
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if isinstance(value, tuple):
+        return [_encode(item) for item in value]
+    return value
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict):
+        return float(value["float"])
+    if isinstance(value, list):
+        return tuple(_decode(item) for item in value)
+    return value
+
+
+def r_squared(observed: Array, rss: float, weights: Array) -> float:
+    """One less the share of the weighted variance left; NaN for losses that do not vary."""
+    total = float(weights @ (observed - np.average(observed, weights=weights)) ** 2)
+    return 1.0 - rss / total if total > 0 else math.nan
+
+
+def covariance_of(jacobian: Array, weights: Array, rss: float, held: NDArray[np.bool_]) -> Array:
+    """Covariance of least-squares parameters; NaN without degrees of freedom.
+
+    Parameters
+    ----------
+    jacobian : (m, P)
+    weights : (m,)
+    held : (P,) bool
+        Parameters at a bound: their rows and columns are zero.
+    """
+    free = ~held
+    dof = len(jacobian) - int(free.sum())
+    covariance = np.zeros((len(held), len(held)))
+    j = jacobian[:, free] * np.sqrt(weights)[:, None]
+    norm = np.linalg.norm(j, axis=0)
+    inverse = np.linalg.pinv((j / norm).T @ (j / norm), hermitian=True) / np.outer(norm, norm)
+    covariance[np.ix_(free, free)] = inverse * (rss / dof if dof > 0 else math.nan)
+    return covariance
+
+
+def rank_deficient(jacobian: Array, held: NDArray[np.bool_], tolerance: float = 1e-7) -> bool:
+    """Whether some direction among the free parameters leaves the law unchanged."""
+    j = jacobian[:, ~held]
+    norm = np.linalg.norm(j, axis=0)
+    if len(j) < j.shape[1] or (norm == 0).any():
+        return True
+    singular = np.linalg.svd(j / norm, compute_uv=False)
+    return bool(singular[-1] < tolerance * singular[0])
+
+
+def as_tuple(array: Array) -> tuple[float, ...]:
+    """Turn a vector into a tuple of plain floats."""
+    return tuple(float(value) for value in array)
+
+
+def as_rows(matrix: Array) -> tuple[tuple[float, ...], ...]:
+    """Turn a matrix into a tuple of tuples of plain floats."""
+    return tuple(as_tuple(row) for row in matrix)

@@ -1,0 +1,111 @@
+"""The trade-off frontier between pairs at one model size (section 3.4, Figure 7)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws.checks import Array, vector
+from mnmt_repro.laws.fraction import FractionFit
+from mnmt_repro.laws.uncertainty import Method
+
+
+def frontier(
+    laws: Mapping[str, FractionFit],
+    n: ArrayLike,
+    weights: Sequence[Mapping[str, float]] | None = None,
+    *,
+    level: float | None = None,
+    method: Method = "residual",
+    draws: int = 500,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Predict every pair's loss along the mixtures, at each size.
+
+    Parameters
+    ----------
+    laws : dict of pair to FractionFit
+        One law a pair (Eq. 11), at least two.
+    n : model sizes
+    weights : list of dict of pair to weight, optional
+        Mixtures to predict, each summing to one. By default 99 even steps for two pairs, and for
+        more a lattice of some hundred to a few thousand mixtures that give every pair a share.
+    level : float, optional
+        Adds the percentile band ``low, high`` of this level, from refits of every law.
+    method, draws, seed : of the refits
+
+    Returns
+    -------
+    DataFrame
+        One row per size, mixture and pair: ``n, point, pair, p, loss`` (and ``low, high``).
+        ``frame.pivot(index=["n", "point"], columns="pair", values="loss")`` gives the curve.
+
+    Raises
+    ------
+    InputError
+        Fewer than two laws, a law that is not identified, mixtures of other pairs or not summing
+        to one.
+    """
+    pairs = checked_pairs(laws)
+    sizes = vector("n", np.atleast_1d(n), positive=True)
+    mixtures = lattice(len(pairs)) if weights is None else _mixtures(pairs, weights)
+    frames = []
+    for column, pair in enumerate(pairs):
+        law, p = laws[pair], mixtures[:, column]
+        grid_p, grid_n = np.tile(p, len(sizes)), np.repeat(sizes, len(p))
+        columns = {
+            "n": grid_n,
+            "point": np.tile(np.arange(len(p)), len(sizes)),
+            "pair": pair,
+            "p": grid_p,
+        }
+        if level is None:
+            columns["loss"] = law.predict(grid_p, grid_n)
+        else:
+            band = law.band(grid_p, grid_n, level, method, draws=draws, seed=seed + column)
+            columns |= {name: band[name].to_numpy() for name in ("loss", "low", "high")}
+        frames.append(pd.DataFrame(columns))
+    whole = pd.concat(frames, ignore_index=True)
+    return whole.sort_values(["n", "point"], kind="stable", ignore_index=True)
+
+
+def lattice(pairs: int, steps: int | None = None) -> Array:
+    """All mixtures of `pairs` pairs in even steps, each pair with at least one: (points, pairs).
+
+    Examples
+    --------
+    >>> lattice(2, 4).tolist()
+    [[0.25, 0.75], [0.5, 0.5], [0.75, 0.25]]
+    """
+    steps = steps or {2: 100, 3: 40, 4: 20}.get(pairs, pairs + 8)
+    cuts = np.array(list(itertools.combinations(range(1, steps), pairs - 1)))
+    ends = np.column_stack([np.zeros(len(cuts)), cuts, np.full(len(cuts), steps)])
+    return np.diff(ends, axis=1) / steps
+
+
+def checked_pairs(laws: Mapping[str, FractionFit]) -> list[str]:
+    """Return the pairs of usable laws; `InputError` when there are fewer than two."""
+    if len(laws) < 2:
+        raise InputError(f"laws: {list(laws)}; a trade-off needs at least two pairs")
+    for pair, law in laws.items():
+        if not law.identified:
+            raise InputError(f"{pair}: its law is not identified: {law.reason}")
+    if len({law.direction for law in laws.values()}) > 1:
+        raise InputError("laws: losses and qualities mixed; fit all pairs to one measure")
+    return list(laws)
+
+
+def _mixtures(pairs: list[str], weights: Sequence[Mapping[str, float]]) -> Array:
+    for number, mixture in enumerate(weights):
+        if set(mixture) != set(pairs):
+            raise InputError(f"weights[{number}]: pairs {sorted(mixture)}, laws {sorted(pairs)}")
+        if abs(sum(mixture.values()) - 1) > 1e-6 or min(mixture.values()) <= 0:
+            raise InputError(
+                f"weights[{number}]: {dict(mixture)}; give shares above 0 that sum to 1"
+            )
+    return np.array([[mixture[pair] for pair in pairs] for mixture in weights])

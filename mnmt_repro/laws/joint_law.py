@@ -1,0 +1,206 @@
+"""The joint law over mixture weights: Equation 7, and the per-weight laws it replaces (Eq. 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws.checks import Array, Direction, check_direction, columns, vector
+from mnmt_repro.laws.fit_result import Floats, r_squared
+from mnmt_repro.laws.grouped_law import GroupedLawFit, fit_grouped
+from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
+from mnmt_repro.laws.uncertainty import Method
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointLawFit(GroupedLawFit):
+    """``loss = beta[p] * n**-alpha + l_inf``, fitted to all weights of one pair at once.
+
+    Attributes
+    ----------
+    p : mixture weights, ascending; `beta[p]` follows their order
+    left_out : rows with p = 0 (zero-shot), which the paper leaves out too
+    """
+
+    p: Floats
+    left_out: int = 0
+
+    @property
+    def beta(self) -> dict[float, float]:
+        """Multiplier of each mixture weight."""
+        return dict(zip(self.p, self.values[2:], strict=True))
+
+    def index(self, p: ArrayLike) -> NDArray[np.intp]:
+        """Position of each weight among the fitted ones; `InputError` for a weight not fitted."""
+        wanted = np.atleast_1d(np.asarray(p, dtype=float))
+        near = np.isclose(wanted[:, None], np.array(self.p), rtol=1e-9, atol=0)
+        if not near.any(1).all():
+            raise InputError(
+                f"p: {wanted[~near.any(1)][0]:g} was not fitted ({list(self.p)}); "
+                "the joint law knows only fitted weights, use fit_fraction for others"
+            )
+        return near.argmax(1)
+
+    def predict(self, p: ArrayLike, n: ArrayLike) -> Array:
+        """Evaluate the law at fitted weights `p` and sizes `n` (broadcast together)."""
+        return self._predict(self.index(p), n)
+
+    def band(self, p: ArrayLike, n: ArrayLike, level: float = 0.95) -> pd.DataFrame:
+        """Confidence band of the curve at fitted weights `p` and sizes `n`, by the delta method.
+
+        Returns
+        -------
+        DataFrame
+            ``n, loss, low, high``.
+        """
+        return self._band(self.index(p), n, level)
+
+    def r2_by_weight(self) -> dict[float, float]:
+        """Share of the variance explained among the rows of each weight."""
+        group, loss, w = np.array(self.group), self.observed(), self.row_weights()
+        squared = w * (loss - self.fitted()) ** 2
+        return {
+            p: r_squared(loss[group == g], float(squared[group == g].sum()), w[group == g])
+            for g, p in enumerate(self.p)
+        }
+
+
+def fit_joint_law(
+    frame: pd.DataFrame,
+    *,
+    n: str = "n_non_embedding",
+    loss: str = "cross_entropy",
+    direction: Direction = "min",
+    ceiling: float | None = None,
+    label: str = "",
+) -> JointLawFit:
+    """Fit Eq. 7: one exponent and one irreducible loss for a pair, one multiplier a weight.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows of ONE pair and test set: columns ``p`` and those named by `n` and `loss`. Rows with
+        p = 0 are left out and counted. Seeds are further rows.
+    n, loss : column names
+        Give ``n="n_total"`` to fit against all parameters, embeddings included.
+    direction, ceiling, label : as in `fit_power_law`
+
+    Returns
+    -------
+    JointLawFit
+        With ``identified=False`` and a reason when the rows leave no unique answer.
+
+    Raises
+    ------
+    InputError
+        Missing columns, rows of several pairs, values that are not finite, p outside [0, 1].
+    """
+    check_direction(direction)
+    rows, p = pair_rows(frame, n, loss)
+    weights_seen, group = np.unique(p, return_inverse=True)
+    fields = fit_grouped(
+        vector(n, rows[n], positive=True),
+        vector(loss, rows[loss]),
+        group,
+        np.ones(len(rows)),
+        direction,
+        ceiling,
+        tuple(f"beta[{weight:g}]" for weight in weights_seen),
+    )
+    seen = tuple(float(weight) for weight in weights_seen)
+    return JointLawFit(p=seen, left_out=len(frame) - len(rows), label=label, **fields)
+
+
+def fit_per_weight_laws(
+    frame: pd.DataFrame,
+    *,
+    n: str = "n_non_embedding",
+    loss: str = "cross_entropy",
+    direction: Direction = "min",
+    ceiling: float | None = None,
+) -> dict[float, PowerLawFit]:
+    """Fit Eq. 6 at each weight alone: 3 parameters a weight, 24 for the paper's eight.
+
+    Parameters and errors as `fit_joint_law`.
+
+    Returns
+    -------
+    dict of p to PowerLawFit, by ascending p.
+    """
+    rows, p = pair_rows(frame, n, loss)
+    return {
+        float(weight): fit_power_law(
+            rows[n][p == weight],
+            rows[loss][p == weight],
+            direction=direction,
+            ceiling=ceiling,
+            label=f"p = {weight:g}",
+        )
+        for weight in np.unique(p)
+    }
+
+
+def coefficients(
+    fits: Mapping[float, PowerLawFit],
+    *,
+    method: Method = "perturbation",
+    draws: int = 10_000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Tabulate the coefficients of per-weight laws with their standard deviations (Figure 4).
+
+    Parameters
+    ----------
+    fits : from `fit_per_weight_laws`
+    method, draws, seed : of the standard deviation; the paper's is ``"perturbation"``, and
+        ``"t"`` takes the standard error of the fit
+
+    Returns
+    -------
+    DataFrame
+        ``p, parameter, value, std, held, identified``, three rows a weight. At every weight the
+        same seed draws the noise.
+    """
+    rows = []
+    for p, fit in fits.items():
+        if not fit.identified:
+            std = dict.fromkeys(fit.names, math.nan)
+        elif method == "t":
+            std = fit.stderr
+        else:
+            std = fit.draws(method, draws=draws, seed=seed).std()
+        for name, value in fit.params.items():
+            rows.append(
+                {
+                    "p": p,
+                    "parameter": name,
+                    "value": value,
+                    "std": std[name],
+                    "held": name in fit.held,
+                    "identified": fit.identified,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def pair_rows(frame: pd.DataFrame, n: str, loss: str) -> tuple[pd.DataFrame, Array]:
+    """Rows of one pair with p above 0, and their p; checked."""
+    columns(frame, ["p", n, loss])
+    for name in ("pair", "test_set", "domain", "cohort"):
+        if name in frame.columns and frame[name].nunique(dropna=False) > 1:
+            raise InputError(
+                f"{name}: {sorted(map(str, frame[name].unique()))}; a law is of one, filter first"
+            )
+    p = vector("p", frame["p"])
+    if (p < 0).any() or (p > 1).any():
+        row = int(np.flatnonzero((p < 0) | (p > 1))[0])
+        raise InputError(f"p: row {row} is {p[row]:g}, and must lie in [0, 1]")
+    if not (p > 0).any():
+        raise InputError("p: all rows are zero-shot (p = 0), which no law describes")
+    return frame[p > 0], p[p > 0]

@@ -1,0 +1,111 @@
+"""Losses of a mixture of many pairs from laws fitted on two-pair mixtures (Appendix H)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws.checks import columns, vector
+from mnmt_repro.laws.fraction import FractionFit
+
+Laws = FractionFit | Sequence[FractionFit]
+
+
+def predict_mixture(
+    laws: Mapping[str, Laws], weights: Mapping[str, float], n: ArrayLike
+) -> pd.DataFrame:
+    """Predict each pair of a mixture from its own share alone, as if two pairs shared the model.
+
+    Parameters
+    ----------
+    laws : dict of pair to FractionFit, or to several
+        Laws of the pair from two-pair cohorts. Where a pair has several (German from
+        {De, Zh} and from {De, Fr}) their predictions are averaged.
+    weights : dict of pair to share, summing to one
+    n : model sizes
+
+    Returns
+    -------
+    DataFrame
+        ``n, pair, p, loss, lowest, highest, laws``: the mean prediction and its range over laws.
+
+    Raises
+    ------
+    InputError
+        A pair without a law, shares that do not sum to one, a law that is not identified.
+    """
+    if abs(sum(weights.values()) - 1) > 1e-6 or min(weights.values()) <= 0:
+        raise InputError(f"weights: {dict(weights)}; give shares above 0 that sum to 1")
+    sizes = vector("n", np.atleast_1d(n), positive=True)
+    frames = []
+    for pair, p in weights.items():
+        if pair not in laws:
+            raise InputError(f"{pair}: no law; fitted are {sorted(laws)}")
+        given = laws[pair]
+        own = [given] if isinstance(given, FractionFit) else list(given)
+        for law in own:
+            if not law.identified:
+                raise InputError(f"{pair}: a law is not identified: {law.reason}")
+        many = np.stack([law.predict(p, sizes) for law in own])
+        frames.append(
+            pd.DataFrame(
+                {
+                    "n": sizes,
+                    "pair": pair,
+                    "p": p,
+                    "loss": many.mean(0),
+                    "lowest": many.min(0),
+                    "highest": many.max(0),
+                    "laws": len(own),
+                }
+            )
+        )
+    return pd.concat(frames, ignore_index=True)
+
+
+def mixture_errors(
+    laws: Mapping[str, Laws],
+    frame: pd.DataFrame,
+    *,
+    n: str = "n_non_embedding",
+    loss: str = "cross_entropy",
+) -> pd.DataFrame:
+    """Compare observed losses of many-pair mixtures with predictions from two-pair laws.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows of any mixtures: ``pair, p`` and the columns named by `n` and `loss`. Each row is
+        predicted from its own share.
+
+    Returns
+    -------
+    DataFrame
+        The rows' ``pair, p, n, loss`` with ``predicted, error, relative_error`` (predicted less
+        observed; as a fraction of observed).
+    """
+    columns(frame, ["pair", "p", n, loss])
+    predicted = []
+    for pair, p, size in zip(frame["pair"], frame["p"], frame[n], strict=True):
+        if pair not in laws:
+            raise InputError(f"{pair}: no law; fitted are {sorted(laws)}")
+        given = laws[pair]
+        own = [given] if isinstance(given, FractionFit) else list(given)
+        predicted.append(float(np.mean([law.predict(p, size)[0] for law in own])))
+    observed = vector(loss, frame[loss])
+    error = np.array(predicted) - observed
+    return pd.DataFrame(
+        {
+            "pair": frame["pair"].to_numpy(),
+            "p": frame["p"].to_numpy(),
+            "n": frame[n].to_numpy(),
+            "loss": observed,
+            "predicted": predicted,
+            "error": error,
+            "relative_error": error / observed,
+        }
+    )

@@ -1,0 +1,160 @@
+"""The power law of one mixture weight: Equations 3 and 6 of the scaling paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from mnmt_repro.laws.checks import (
+    Array,
+    Direction,
+    check_direction,
+    same_length,
+    vector,
+    weights_or_ones,
+)
+from mnmt_repro.laws.fit_result import as_rows, as_tuple, covariance_of, r_squared
+from mnmt_repro.laws.grouped_law import GroupedLawFit, fit_grouped, gradient_of
+
+FIXED = "l_inf fixed at 0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerLawFit(GroupedLawFit):
+    """``loss = beta * n**-alpha + l_inf``, fitted. See `fit_power_law`."""
+
+    @property
+    def beta(self) -> float:
+        """The multiplier, in the unit of `n`."""
+        return self.values[2]
+
+    def refit(self, losses: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """As `GroupedLawFit.refit`; without an irreducible term when the fit had none."""
+        if FIXED not in self.active_bounds:
+            return super().refit(losses)
+        slope, intercept = np.polyfit(np.log(self.n), np.log(losses).T, 1)
+        values = np.column_stack([-slope, np.zeros(len(losses)), np.exp(intercept)])
+        return values, np.zeros(len(losses), dtype=bool)
+
+    def predict(self, n: ArrayLike) -> Array:
+        """Evaluate the law at sizes `n`."""
+        return self._predict(np.zeros(1, dtype=int), n)
+
+    def band(self, n: ArrayLike, level: float = 0.95) -> pd.DataFrame:
+        """Confidence band of the curve (not of a new run) at sizes `n`, by the delta method.
+
+        Returns
+        -------
+        DataFrame
+            ``n, loss, low, high``.
+        """
+        return self._band(np.zeros(1, dtype=int), n, level)
+
+
+def fit_power_law(
+    n: ArrayLike,
+    loss: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    direction: Direction = "min",
+    ceiling: float | None = None,
+    label: str = "",
+) -> PowerLawFit:
+    """Fit Eq. 3 (Eq. 6 at one mixture weight) by least squares.
+
+    Parameters
+    ----------
+    n : (m,)
+        Model sizes in parameters, or any other positive scale (examples, steps).
+    loss : (m,)
+        Losses in nats per token; or a quality with ``direction="max"``, when the law is
+        ``score = l_inf - beta * n**-alpha``.
+    weights : (m,), optional
+        Weights of the squared residuals.
+    direction : ``"min"`` or ``"max"``
+    ceiling : float, optional
+        Highest `l_inf` of a quality, such as 100 for chrF.
+    label : free text kept with the result
+
+    Returns
+    -------
+    PowerLawFit
+        With ``identified=False`` and a reason when fewer than three sizes, a flat loss, a trend
+        against the direction or noise leave no unique answer.
+
+    Raises
+    ------
+    InputError
+        Unequal lengths, NaN or infinite values, sizes or weights not above zero.
+
+    Examples
+    --------
+    >>> fit = fit_power_law([1, 4, 16, 64], [5.0, 3.0, 2.0, 1.5])
+    >>> {name: round(value, 6) for name, value in fit.params.items()}
+    {'alpha': 0.5, 'l_inf': 1.0, 'beta': 4.0}
+    >>> fit_power_law([1, 2], [3.0, 2.0]).reason
+    '2 distinct size(s) cannot determine 3 parameters; train more sizes'
+    """
+    check_direction(direction)
+    size, y = vector("n", n, positive=True), vector("loss", loss)
+    same_length(n=size, loss=y)
+    w = weights_or_ones(weights, len(size))
+    group = np.zeros(len(size), dtype=int)
+    fields = fit_grouped(size, y, group, w, direction, ceiling, ("beta",))
+    return PowerLawFit(label=label, **fields)
+
+
+def fit_pure_power_law(n: ArrayLike, loss: ArrayLike, *, label: str = "") -> PowerLawFit:
+    """Fit ``loss = beta * n**-alpha`` by least squares of log loss on log n.
+
+    No irreducible term: the classical estimator ("M1" in the literature on learning curves), a
+    baseline that extrapolates poorly. Errors are relative, so residuals are weighted by
+    ``1 / loss**2`` in `rss`, `r2` and the standard errors.
+
+    Raises
+    ------
+    InputError
+        As `fit_power_law`, and for losses not above zero or a single size.
+
+    Examples
+    --------
+    >>> fit = fit_pure_power_law([1, 4, 16], [8.0, 4.0, 2.0])
+    >>> round(fit.alpha, 6), round(fit.beta, 6)
+    (0.5, 8.0)
+    """
+    size, y = vector("n", n, positive=True), vector("loss", loss, positive=True)
+    same_length(n=size, loss=y)
+    rows = {"n": as_tuple(size), "loss": as_tuple(y), "weights": as_tuple(y**-2)}
+    rest: dict[str, Any] = {
+        **rows,
+        "names": ("alpha", "l_inf", "beta"),
+        "group": (0,) * len(size),
+        "direction": "min",
+        "ceiling": None,
+        "label": label,
+        "observations": len(size),
+        "active_bounds": (FIXED,),
+    }
+    if len(np.unique(size)) < 2:
+        nothing = as_tuple(np.full(3, np.nan))
+        return PowerLawFit(
+            values=nothing, covariance=(nothing,) * 3, rss=np.nan, r2=np.nan,
+            identified=False, reason="one distinct size cannot determine 2 parameters", **rest,
+        )  # fmt: skip
+    slope, intercept = np.polyfit(np.log(size), np.log(y), 1)
+    values = np.array([-slope, 0.0, np.exp(intercept)])
+    jacobian = gradient_of(values, np.zeros(len(size), dtype=int), size, "min")
+    weights, held = y**-2, np.array([False, True, False])
+    rss = float(weights @ (y - values[2] * size ** -values[0]) ** 2)
+    return PowerLawFit(
+        values=as_tuple(values),
+        covariance=as_rows(covariance_of(jacobian, weights, rss, held)),
+        rss=rss,
+        r2=r_squared(y, rss, weights),
+        identified=True,
+        **rest,
+    )

@@ -1,0 +1,152 @@
+"""Variable projection: power laws with one shared exponent, thousands of fits in one call.
+
+For a fixed exponent the law ``loss = beta[g] * x**-alpha + l_inf`` is linear in the multipliers
+and in the constant, so both are solved in closed form (Golub & Pereyra, 1973) and only ``alpha`` is
+left to search, in one bounded dimension. Every array has a leading batch axis.
+
+One group is the power law (Eq. 3 and 6); a group for each mixture weight is the joint law (Eq. 7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import elementwise
+
+Array = NDArray[np.float64]
+
+ALPHA_BOUNDS = (1e-3, 10.0)
+"""Exponents searched; a fit that ends at either end is not identified."""
+
+_GRID = np.geomspace(*ALPHA_BOUNDS, 40)
+_BATCH = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Projection:
+    """Least-squares optimum of each problem of a batch, in scaled sizes.
+
+    Attributes
+    ----------
+    alpha, l_inf, rss : (B,)
+    beta : (B, G)
+        Multipliers at ``x = 1``.
+    alpha_at_bound, l_inf_at_bound : (B,) bool
+    """
+
+    alpha: Array
+    beta: Array
+    l_inf: Array
+    rss: Array
+    alpha_at_bound: NDArray[np.bool_]
+    l_inf_at_bound: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Problem:
+    log_x: Array  # (m,)
+    membership: Array  # (m, G) one-hot
+    weights: Array  # (m,)
+    lower: float
+
+    def solve(self, alpha: Array, y: Array) -> tuple[Array, Array, Array, Array]:
+        """Best multipliers and constant at each exponent.
+
+        Parameters
+        ----------
+        alpha : (B,) or (1,)
+        y : (B, m)
+
+        Returns
+        -------
+        beta (B, G), l_inf (B,), rss (B,), gradient of rss with respect to alpha (B,)
+        """
+        z = np.exp(-alpha[:, None] * self.log_x)
+        wz = z * self.weights
+        s = (wz * z) @ self.membership
+        t = wz @ self.membership
+        zy = (wz * y) @ self.membership
+        w = self.weights @ self.membership
+        v = (self.weights * y) @ self.membership
+        ratio = t / s
+        active = np.ones(np.broadcast_shapes(zy.shape, s.shape), dtype=bool)
+        # The profile over l_inf is convex and piecewise quadratic: Newton from the piece where all
+        # multipliers are positive is monotone, and ends after at most one step a group.
+        for _ in range(self.membership.shape[1] + 1):
+            slope = (w - active * t * ratio).sum(1)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                l_inf = (v - active * zy * ratio).sum(1) / slope
+            l_inf = np.where(np.isfinite(l_inf), np.maximum(l_inf, self.lower), self.lower)
+            raw = (zy - l_inf[:, None] * t) / s
+            if np.array_equal(now := raw > 0, active):
+                break
+            active = now
+        beta = np.maximum(raw, 0.0)
+        reducible = (beta @ self.membership.T) * z
+        residual = y - reducible - l_inf[:, None]
+        weighted = residual * self.weights
+        rss = (weighted * residual).sum(1)
+        gradient = 2.0 * (weighted * reducible) @ self.log_x
+        return beta, l_inf, rss, gradient
+
+
+def project(
+    log_x: Array, y: Array, group: NDArray[np.intp], weights: Array, lower: float
+) -> Projection:
+    """Fit ``y = beta[group] * exp(-alpha * log_x) + l_inf`` to each row of `y` by least squares.
+
+    Parameters
+    ----------
+    log_x : (m,)
+        Logarithm of the size divided by the geometric mean of the sizes.
+    y : (B, m)
+    group : (m,) int
+        Which multiplier a row uses, 0 .. G-1.
+    weights : (m,)
+        Weight of each squared residual.
+    lower : float
+        Least value of the constant (0 for a loss; ``-inf`` sets it free).
+
+    Returns
+    -------
+    Projection
+    """
+    membership = np.eye(int(group.max()) + 1)[group]
+    problem = _Problem(log_x=log_x, membership=membership, weights=weights, lower=lower)
+    parts = [_project_part(problem, y[i : i + _BATCH]) for i in range(0, len(y), _BATCH)]
+    if len(parts) == 1:
+        return parts[0]
+    return Projection(
+        **{k: np.concatenate([getattr(p, k) for p in parts]) for k in Projection.__annotations__}
+    )
+
+
+def _project_part(problem: _Problem, y: Array) -> Projection:
+    rss = np.stack([problem.solve(np.array([a]), y)[2] for a in _GRID])  # (K, B)
+    best = rss.argmin(0)
+    left, right = _GRID[np.maximum(best - 1, 0)], _GRID[np.minimum(best + 1, len(_GRID) - 1)]
+    index = np.arange(len(y))
+    root = elementwise.find_root(
+        lambda a, i: problem.solve(a, y[i])[3], (left, right), args=(index,), maxiter=100
+    )
+    alpha = np.where(root.success, root.x, _GRID[best])
+    edge = ~root.success & ((best == 0) | (best == len(_GRID) - 1))
+    rest = np.flatnonzero(~root.success & ~edge)
+    if len(rest):  # no change of sign in the bracket (several minima): search the value instead
+        low = elementwise.find_minimum(
+            lambda a, i: problem.solve(a, y[i])[2],
+            (left[rest], alpha[rest], right[rest]),
+            args=(index[rest],),
+        )
+        alpha[rest] = np.where(low.success, low.x, alpha[rest])
+    beta, l_inf, rss_at, _ = problem.solve(alpha, y)
+    return Projection(
+        alpha=alpha,
+        beta=beta,
+        l_inf=l_inf,
+        rss=rss_at,
+        alpha_at_bound=edge,
+        l_inf_at_bound=l_inf <= problem.lower,
+    )

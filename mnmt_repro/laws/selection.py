@@ -1,0 +1,185 @@
+"""Which law to believe: errors held out of the fit, and the information criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws.checks import Array, Direction
+from mnmt_repro.laws.fraction import fit_fraction
+from mnmt_repro.laws.joint_law import fit_joint_law, fit_per_weight_laws, pair_rows
+
+Law = Literal["per_weight", "joint", "eq12", "eq13"]
+Predictor = Callable[[Array, Array], Array]
+
+
+def leave_one_size_out(
+    frame: pd.DataFrame,
+    law: Law,
+    *,
+    n: str = "n_non_embedding",
+    loss: str = "cross_entropy",
+    direction: Direction = "min",
+    ceiling: float | None = None,
+) -> pd.DataFrame:
+    """Predict every size from fits that never saw it.
+
+    Parameters
+    ----------
+    frame : rows of one pair, as for `fit_joint_law`
+    law : ``"per_weight"`` (Eq. 6), ``"joint"`` (Eq. 7), ``"eq12"`` or ``"eq13"`` (Eq. 11)
+    n, loss, direction, ceiling : as in `fit_joint_law`
+
+    Returns
+    -------
+    DataFrame
+        ``p, n, loss, predicted, error, extrapolated``; `predicted` is NaN where the rest does not
+        identify the law, `extrapolated` marks the smallest and the largest size.
+    """
+    return _leave_out(frame, law, "n", n, loss, direction, ceiling)
+
+
+def leave_one_weight_out(
+    frame: pd.DataFrame,
+    law: Literal["eq12", "eq13"],
+    *,
+    n: str = "n_non_embedding",
+    loss: str = "cross_entropy",
+    direction: Direction = "min",
+    ceiling: float | None = None,
+) -> pd.DataFrame:
+    """Predict every weight from fits that never saw it; `extrapolated` marks the end weights.
+
+    Parameters and columns as `leave_one_size_out`. Only the laws with a fraction function can
+    predict an unseen weight.
+    """
+    if law not in ("eq12", "eq13"):
+        raise InputError(f'law: {law!r} cannot predict an unseen weight; use "eq12" or "eq13"')
+    return _leave_out(frame, law, "p", n, loss, direction, ceiling)
+
+
+def error_summary(held_out: pd.DataFrame) -> dict[str, float]:
+    """Summarise held-out errors: root mean square, mean absolute and mean relative, and rows.
+
+    Rows without a prediction are counted in ``missing`` and left out of the means; so an error
+    over few rows is seen for what it is. ``inside`` is the RMSE without extrapolated rows.
+    """
+    known = held_out[held_out["predicted"].notna()]
+    inside = known[~known["extrapolated"]]
+    return {
+        "rmse": float(np.sqrt((known["error"] ** 2).mean())),
+        "inside": float(np.sqrt((inside["error"] ** 2).mean())),
+        "mean_absolute": float(known["error"].abs().mean()),
+        "mean_relative": float((known["error"] / known["loss"]).abs().mean()),
+        "rows": float(len(known)),
+        "missing": float(len(held_out) - len(known)),
+    }
+
+
+def compare_per_weight_joint(
+    frame: pd.DataFrame,
+    *,
+    n: str = "n_non_embedding",
+    loss: str = "cross_entropy",
+    direction: Direction = "min",
+    ceiling: float | None = None,
+) -> pd.DataFrame:
+    """Set Eq. 6 at every weight (3 W parameters) against Eq. 7 (W + 2) on the same rows.
+
+    Returns
+    -------
+    DataFrame
+        Index ``per_weight, joint``; columns ``parameters, rss, r2, aicc, delta_aicc`` (pooled over
+        weights, Gaussian noise of one variance, itself counted) and ``rmse_size_out`` from
+        `leave_one_size_out`. NaN when a law is not identified or has too few rows.
+    """
+    rows, p = pair_rows(frame, n, loss)
+    options = {"n": n, "loss": loss, "direction": direction, "ceiling": ceiling}
+    alone = fit_per_weight_laws(rows, **options)  # type: ignore[arg-type]
+    joint = fit_joint_law(rows, **options)  # type: ignore[arg-type]
+    weights = len(np.unique(p))
+    total = float(((rows[loss] - rows[loss].mean()) ** 2).sum())
+    table = []
+    for law, rss, k in (
+        ("per_weight", float(sum(fit.rss for fit in alone.values())), 3 * weights),
+        ("joint", joint.rss, weights + 2),
+    ):
+        held_out = leave_one_size_out(rows, law, **options)  # type: ignore[arg-type]
+        table.append(
+            {
+                "law": law,
+                "parameters": k,
+                "rss": rss,
+                "r2": 1 - rss / total,
+                "aicc": aicc(rss, len(rows), k + 1),
+                "rmse_size_out": error_summary(held_out)["rmse"],
+            }
+        )
+    result = pd.DataFrame(table).set_index("law")
+    result.insert(4, "delta_aicc", result["aicc"] - result["aicc"].min(skipna=False))
+    return result
+
+
+def aicc(rss: float, rows: int, parameters: int) -> float:
+    """Akaike's criterion for least squares, corrected for few rows; NaN with too few.
+
+    ``rows * log(rss / rows) + 2 k + 2 k (k + 1) / (rows - k - 1)``, the variance counted in k.
+
+    Examples
+    --------
+    >>> aicc(10.0, 10, 3)
+    10.0
+    """
+    spare = rows - parameters - 1
+    if spare < 1 or not rss > 0:
+        return float("nan")
+    penalty = 2 * parameters + 2 * parameters * (parameters + 1) / spare
+    return float(rows * np.log(rss / rows) + penalty)
+
+
+def _leave_out(
+    frame: pd.DataFrame,
+    law: Law,
+    column: Literal["n", "p"],
+    n: str,
+    loss: str,
+    direction: Direction,
+    ceiling: float | None,
+) -> pd.DataFrame:
+    rows, p = pair_rows(frame, n, loss)
+    table = pd.DataFrame({"p": p, "n": rows[n].to_numpy(float), "loss": rows[loss].to_numpy(float)})
+    table["predicted"] = np.nan
+    for value in np.unique(table[column]):
+        out = table[column] == value
+        if out.all():
+            continue
+        predict = _fit(table[~out], law, direction, ceiling)
+        table.loc[out, "predicted"] = predict(
+            table.loc[out, "p"].to_numpy(), table.loc[out, "n"].to_numpy()
+        )
+    table["error"] = table["predicted"] - table["loss"]
+    table["extrapolated"] = table[column].isin([table[column].min(), table[column].max()])
+    return table
+
+
+def _fit(rows: pd.DataFrame, law: Law, direction: Direction, ceiling: float | None) -> Predictor:
+    if law == "per_weight":
+        fits = fit_per_weight_laws(rows, n="n", loss="loss", direction=direction, ceiling=ceiling)
+        return lambda p, n: np.array(
+            [fits[w].predict(s)[0] if w in fits else np.nan for w, s in zip(p, n, strict=True)]
+        )
+    if law == "joint":
+        joint = fit_joint_law(rows, n="n", loss="loss", direction=direction, ceiling=ceiling)
+        known = set(joint.p)
+        return lambda p, n: np.array(
+            [joint.predict(w, s)[0] if w in known else np.nan for w, s in zip(p, n, strict=True)]
+        )
+    if law not in ("eq12", "eq13"):
+        raise InputError(f"law: {law!r}; use per_weight, joint, eq12 or eq13")
+    return fit_fraction(
+        rows, form=law, n="n", loss="loss", direction=direction, ceiling=ceiling
+    ).predict

@@ -1,0 +1,410 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+
+from mnmt_repro.corpora import registry
+from mnmt_repro.corpora.bitext import (
+    Bitext,
+    content_hash,
+    load_split,
+    load_test_set,
+    parse_spec,
+    read_bitext,
+    read_jsonl,
+    read_moses,
+    read_tsv,
+)
+from mnmt_repro.corpora.registry import Card, CorpusFile
+from mnmt_repro.corpora.textfile import read_lines
+from mnmt_repro.errors import InputError
+
+TSV = (
+    "split\tdomain\teng\tdeu\n"
+    'train\ttalk\tHe said "yes.\tEr sagte „ja.\n'
+    "train\tmanual\tPress\u2028a key\tTaste\x0cdrücken\n"
+    "test\ttalk\tGood night.\tGute Nacht.\n"
+)
+PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+
+
+def put(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+# --- files as lines -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+@pytest.mark.parametrize("honest", [True, False])
+def test_lines_of_a_file_however_it_is_packed(tmp_path: Path, ending: str, honest: bool) -> None:
+    path = put(tmp_path / f"a.txt{ending if honest else ''}", PACKERS[ending](b"eins\nzwei\n"))
+    assert read_lines(path) == ["eins", "zwei"]
+
+
+def test_packed_files_of_several_parts_are_read_to_the_end(tmp_path: Path) -> None:
+    one, two = b"eins\n", b"zwei\n"
+    padded = lzma.compress(one) + b"\0" * 8 + lzma.compress(two)
+    assert read_lines(put(tmp_path / "a.xz", padded)) == ["eins", "zwei"]
+    both = gzip.compress(one) + gzip.compress(two)
+    assert read_lines(put(tmp_path / "a.gz", both)) == ["eins", "zwei"]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+def test_a_packed_file_that_is_cut_short_anywhere(tmp_path: Path, ending: str) -> None:
+    packed = PACKERS[ending](TSV.encode())
+    for length in range(len(packed)):
+        path = put(tmp_path / f"a.tsv{ending}", packed[:length])
+        with pytest.raises(InputError, match="cut short|damaged|its name ends"):
+            read_lines(path)
+
+
+def test_a_second_part_that_is_cut_short_is_no_trailing_dirt(tmp_path: Path) -> None:
+    packed = lzma.compress(b"eins\n") + lzma.compress(b"zwei\n")[:-9]
+    with pytest.raises(InputError, match="cut short"):
+        read_lines(put(tmp_path / "a.xz", packed))
+    with pytest.raises(InputError, match="damaged"):
+        read_lines(put(tmp_path / "b.xz", lzma.compress(b"eins\n") + b"not xz at all"))
+
+
+def test_a_damaged_file(tmp_path: Path) -> None:
+    for ending in (".gz", ".xz"):
+        packed = bytearray(PACKERS[ending](TSV.encode() * 50))
+        packed[len(packed) // 2] ^= 0xFF
+        with pytest.raises(InputError, match="is damaged|cut short"):
+            read_lines(put(tmp_path / f"a{ending}", bytes(packed)))
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [(b"BZh91AY", "bzip2"), (b"PK\x03\x04..", "zip"), ("Wo?".encode("utf-16"), "UTF-16")],
+)
+def test_other_packings_are_named(tmp_path: Path, content: bytes, kind: str) -> None:
+    with pytest.raises(InputError, match=f"a.txt: is {kind}"):
+        read_lines(put(tmp_path / "a.txt", content))
+
+
+def test_line_ends(tmp_path: Path) -> None:
+    assert read_lines(put(tmp_path / "a", "a\r\nb\u2028c\x85d\x0ce\r\nf")) == [
+        "a",
+        "b\u2028c\x85d\x0ce",
+        "f",
+    ]
+    assert read_lines(put(tmp_path / "b", "a\n\n")) == ["a", ""]
+    assert read_lines(put(tmp_path / "c", b"\xef\xbb\xbfa\n")) == ["a"]
+    assert read_lines(put(tmp_path / "d", b"")) == []
+
+
+def test_not_utf8_names_line_and_offset(tmp_path: Path) -> None:
+    # "é" takes two bytes: line 2 begins at offset 6, its bad byte is the third
+    content = "café\n".encode() + b"ab\xfcc\n"
+    with pytest.raises(InputError, match=r"a\.gz: line 2: not UTF-8 .*0xfc at byte offset 8\)"):
+        read_lines(put(tmp_path / "a.gz", gzip.compress(content)))
+
+
+def test_nul_bytes_name_the_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a: line 3: a NUL byte at byte offset 5"):
+        read_lines(put(tmp_path / "a", b"a\nb\nc\0\n"))
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent: no such file"):
+        read_lines(tmp_path / "absent")
+    with pytest.raises(InputError, match="is a folder"):
+        read_lines(tmp_path)
+
+
+# --- formats ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+def test_tsv(tmp_path: Path, ending: str) -> None:
+    path = put(tmp_path / f"a.tsv{ending}", PACKERS[ending](TSV.encode()))
+    text = read_tsv(path, "eng", "deu", split="train", domain_column="domain")
+    assert text.pair == "eng-deu"
+    assert text.source == ['He said "yes.', "Press\u2028a key"]
+    assert text.target == ["Er sagte „ja.", "Taste\x0cdrücken"]
+    assert text.domain == ["talk", "manual"]
+    assert text.origin == f"{path} (train)"
+
+
+def test_tsv_other_way_round_and_whole(tmp_path: Path) -> None:
+    text = read_tsv(put(tmp_path / "a.tsv", TSV), "deu", "eng")
+    assert text.pair == "deu-eng"
+    assert len(text) == 3
+    assert text.source[2] == "Gute Nacht."
+    assert text.domain is None
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        ("", "a.tsv: is empty"),
+        ("eng\tdeu\n", "no sentence after the header"),
+        ("eng\tfra\nYes\tOui\n", r"line 1: no column 'deu'; the columns are \['eng', 'fra'\]"),
+        ("eng\tdeu\teng\nYes\tJa\tYes\n", "line 1: a column name occurs twice"),
+        ("eng\tdeu\nYes\tJa\nNo\n", r"line 3: 1 fields, but the header has 2"),
+        ("eng\tdeu\nYes\tJa\tOui\n", r"line 2: 3 fields, but the header has 2"),
+        ("eng\tdeu\nYes\tJa\n\n", r"line 3: 1 fields"),
+        ("eng\tdeu\nYes\tJa\nNo\t\n", r"line 3: column 'deu' is empty"),
+        ("eng\tdeu\nYes\tJa\n \u3000\tNein\n", r"line 3: column 'eng' is empty"),
+        (b"eng\tdeu\nYes\tJ\xe4\n", r"line 2: not UTF-8"),
+        (b"eng\tdeu\nYes\tJa\0\n", r"line 2: a NUL byte"),
+    ],
+)
+def test_bad_tsv(tmp_path: Path, content: str | bytes, error: str) -> None:
+    with pytest.raises(InputError, match=error):
+        read_tsv(put(tmp_path / "a.tsv", content), "eng", "deu")
+
+
+def test_tsv_without_the_split(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.tsv", TSV)
+    with pytest.raises(InputError, match=r"no row in split 'dev'; the splits are .*test.*train"):
+        read_tsv(path, "eng", "deu", split="dev")
+    with pytest.raises(InputError, match="no column 'part'"):
+        read_tsv(path, "eng", "deu", split="dev", split_column="part")
+    with pytest.raises(InputError, match="same column"):
+        read_tsv(path, "eng", "eng")
+
+
+def test_moses(tmp_path: Path) -> None:
+    english = put(tmp_path / "t.en.gz", gzip.compress(b"Yes\nNo\n"))
+    german = put(tmp_path / "t.de", "Ja\nNein\n")
+    text = read_moses(english, german, "eng-deu")
+    assert (text.source, text.target) == (["Yes", "No"], ["Ja", "Nein"])
+
+
+@pytest.mark.parametrize(
+    ("english", "german", "error"),
+    [
+        ("Yes\nNo\n", "Ja\n", r"t\.en has 2 lines, .*t\.de has 1"),
+        ("Yes\nNo\n", "Ja\n\n", r"t\.de: line 2: the line is empty"),
+        ("Yes\n \n", "Ja\nNein\n", r"t\.en: line 2: the line is empty"),
+        ("", "", r"t\.en: is empty"),
+    ],
+)
+def test_bad_moses(tmp_path: Path, english: str, german: str, error: str) -> None:
+    paths = put(tmp_path / "t.en", english), put(tmp_path / "t.de", german)
+    with pytest.raises(InputError, match=error):
+        read_moses(*paths, "eng-deu")
+
+
+def test_jsonl(tmp_path: Path) -> None:
+    rows = [{"e": "Yes", "d": "Ja", "at": "talk", "split": "train"}]
+    rows += [{"e": "Größe", "d": "size", "at": "manual", "split": "test"}]
+    content = "".join(json.dumps(row) + "\n" for row in rows)
+    path = put(tmp_path / "a.jsonl.xz", lzma.compress(content.encode()))
+    text = read_jsonl(path, "e", "d", pair="eng-deu", domain_key="at")
+    assert text.source == ["Yes", "Größe"]
+    assert text.domain == ["talk", "manual"]
+    assert read_jsonl(path, "e", "d", pair="eng-deu", split="test").target == ["size"]
+    with pytest.raises(InputError, match=r"no line in split 'dev'; the splits are .*test.*train"):
+        read_jsonl(path, "e", "d", pair="eng-deu", split="dev")
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("{'source': 1}", "line 2: is not JSON"),
+        ("", "line 2: is not JSON"),
+        ('["Yes", "Ja"]', "line 2: is not a JSON object but list"),
+        ('{"source": "Yes"}', r"line 2: no key 'target'; the keys are \['source'\]"),
+        ('{"source": "Yes", "target": 5}', "line 2: 'target' is int, not a string"),
+        ('{"source": "Yes", "target": null}', "line 2: 'target' is NoneType"),
+        ('{"source": " ", "target": "Ja"}', "line 2: 'source' is empty"),
+        ('{"source": "a\\nb", "target": "Ja"}', "line 2: a line break inside 'source'"),
+        ('{"source": "a\\u0000", "target": "Ja"}', "line 2: a NUL character inside 'source'"),
+        ('{"source": "\\ud800", "target": "Ja"}', "line 2: 'source' is no valid Unicode"),
+    ],
+)
+def test_bad_jsonl(tmp_path: Path, line: str, error: str) -> None:
+    path = put(tmp_path / "a.jsonl", '{"source": "A", "target": "B"}\n' + line + "\n")
+    with pytest.raises(InputError, match=error):
+        read_jsonl(path, pair="eng-deu")
+
+
+# --- bitext -------------------------------------------------------------------------------------
+
+
+def test_sides_must_be_equally_long() -> None:
+    with pytest.raises(InputError, match="2 source and 1 target"):
+        Bitext(pair="eng-deu", source=["a", "b"], target=["a"])
+    with pytest.raises(InputError, match="1 domains for 2"):
+        Bitext(pair="eng-deu", source=["a", "b"], target=["a", "b"], domain=["x"])
+    with pytest.raises(InputError, match="language pair"):
+        Bitext(pair="english", source=[], target=[])
+
+
+def test_selection() -> None:
+    sides = {"source": list("abc"), "target": list("ABC")}
+    text = Bitext(pair="eng-deu", **sides, domain=["x", "y", "x"], origin="here")
+    chosen = text.select([2, 0])
+    assert (chosen.source, chosen.target, chosen.domain) == (["c", "a"], ["C", "A"], ["x", "x"])
+    assert chosen.origin == "here"
+    assert text.in_domains(["y"]).source == ["b"]
+    with pytest.raises(InputError, match=r"no domain \['z'\]; the domains there are \['x', 'y'\]"):
+        text.in_domains(["x", "z"])
+    with pytest.raises(InputError, match="marks no domains"):
+        Bitext(pair="eng-deu", source=["a"], target=["A"]).in_domains(["x"])
+
+
+def test_content_hash_is_of_the_sentences_only(tmp_path: Path) -> None:
+    tsv = read_tsv(put(tmp_path / "a.tsv", "eng\tdeu\nYes\tJa\nNo\tNein\n"), "eng", "deu")
+    moses = read_moses(
+        put(tmp_path / "t.en", "Yes\nNo\n"), put(tmp_path / "t.de", "Ja\nNein\n"), "eng-deu"
+    )
+    assert content_hash(tsv) == content_hash(moses)
+    others = [tsv.select([1, 0]), tsv.select([0])]
+    others += [Bitext(pair="eng-nld", source=tsv.source, target=tsv.target)]
+    assert len({content_hash(tsv), *map(content_hash, others)}) == 4
+
+
+# --- a user's own text --------------------------------------------------------------------------
+
+
+def test_own_tsv_by_languages_or_names(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.tsv.gz", gzip.compress(TSV.encode()))
+    assert read_bitext(f"eng-deu={path}").source[2] == "Good night."
+    back = read_bitext(f"deu-eng={path}?split=test&domain=domain")
+    assert (back.source, back.domain) == (["Gute Nacht."], ["talk"])
+    path = put(tmp_path / "b.tsv", "source\ttarget\nYes\tJa\n")
+    assert read_bitext(f"eng-deu={path}").target == ["Ja"]
+    swapped = read_bitext(f"deu-eng={path}?source=target&target=source")
+    assert (swapped.source, swapped.pair) == (["Ja"], "deu-eng")
+    path = put(tmp_path / "c.txt", "english\tgerman\nYes\tJa\n")
+    named = read_bitext(f"eng-deu={path}?format=tsv&source=english&target=german")
+    assert named.source == ["Yes"]
+    with pytest.raises(InputError, match=r"line 1: neither 'eng' and 'deu' nor .*\['english', "):
+        read_bitext(f"eng-deu={path}?format=tsv")
+
+
+def test_own_jsonl(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.jsonl", '{"deu": "Ja", "eng": "Yes"}\n')
+    assert read_bitext(f"eng-deu={path}").source == ["Yes"]
+    assert read_bitext(f"eng-nld={path}?source=eng&target=deu").target == ["Ja"]
+    with pytest.raises(InputError, match="neither 'eng' and 'fra' nor 'source' and 'target'"):
+        read_bitext(f"eng-fra={path}")
+    with pytest.raises(InputError, match="is empty"):
+        read_bitext(f"eng-fra={put(tmp_path / 'b.jsonl', '')}")
+
+
+def test_own_moses_and_odd_names(tmp_path: Path) -> None:
+    english = put(tmp_path / "a,b?c=d.en", "Yes\n")
+    german = put(tmp_path / "t.de", "Ja\n")
+    assert read_bitext(f"deu-eng={german},{german}").source == ["Ja"]
+    odd = put(tmp_path / "x,y?z=1.tsv", "eng\tdeu\nYes\tJa\n")
+    assert read_bitext(f"eng-deu={odd}").target == ["Ja"]
+    assert read_moses(english, german, "eng-deu").source == ["Yes"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "error"),
+    [
+        ("talks.tsv", "write it PAIR=FILE.tsv"),
+        ("eng-deu=", "write it PAIR=FILE.tsv"),
+        ("english=talks.tsv", "language pair 'english'"),
+        ("eng-deu=talks.docx", "cannot tell the format from the ending '.docx'"),
+        ("eng-deu=a.en,", "an empty file name"),
+        ("eng-deu=a,b,c?format=moses", r"needs 2 file\(s\), got 3"),
+        ("eng-deu=a.en,a.de?format=tsv", r"needs 1 file\(s\), got 2"),
+        ("eng-deu=a.tsv?format=xml", "format 'xml': must be tsv, jsonl or moses"),
+        ("eng-deu=a.tsv?colour=red", "no option 'colour'; there are domain, source, split"),
+        ("eng-deu=a.en,a.de?split=train", "no option 'split'; there are none"),
+        ("eng-deu=a.tsv?split", "option 'split': write it name=value"),
+        ("eng-deu=a.tsv?source=english", "name both source and target"),
+    ],
+)
+def test_bad_specs(spec: str, error: str) -> None:
+    with pytest.raises(InputError, match=error):
+        parse_spec(spec)
+
+
+# --- registered corpora -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The one file of a corpus called `tiny`, the only one registered."""
+    path = put(tmp_path / "tiny.tsv.xz", lzma.compress(TSV.encode()))
+    file = CorpusFile(
+        path="eng-deu.tsv.xz",
+        sha256=hashlib.sha256(TSV.encode()).hexdigest(),
+        hash_of="content",
+        columns=("split", "domain", "eng", "deu"),
+        sentences={"train": 2, "test": 1},
+    )
+    words = dict.fromkeys(("title", "licence", "origin", "obtained", "split_rule"), "a test")
+    card = Card(name="tiny", **words, files=(file,))
+    monkeypatch.setattr(registry, "list_cards", lambda: (card,))
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
+    return path.rename(tmp_path / "eng-deu.tsv.xz")
+
+
+def test_splits_of_a_registered_corpus(tiny: Path) -> None:
+    train = load_split("tiny", "deu-eng", "train")
+    assert train.pair == "deu-eng"
+    assert train.target[0] == 'He said "yes.'
+    assert train.domain == ["talk", "manual"]
+    assert load_split("tiny", "eng-deu", "test").source == ["Good night."]
+    with pytest.raises(InputError, match="split 'dev': must be one of train, valid, test"):
+        load_split("tiny", "eng-deu", "dev")
+    with pytest.raises(InputError, match="no pair 'eng-fra'; there are eng-deu"):
+        load_split("tiny", "eng-fra", "train")
+
+
+def test_text_that_is_not_the_card_s_is_refused(tiny: Path) -> None:
+    put(tiny, lzma.compress(TSV.replace("night", "day").encode()))
+    with pytest.raises(InputError, match=r"eng-deu\.tsv\.xz: SHA-256 is .* the card"):
+        load_split("tiny", "eng-deu", "train")
+
+
+def test_test_sets_that_are_not_there() -> None:
+    with pytest.raises(InputError, match="not there for eng-fra; for this pair there are newst"):
+        load_test_set("newstest21", "eng-fra")
+    with pytest.raises(InputError, match="no language 'ces'; there are deu, eng, fra"):
+        load_test_set("multi30k-2017", "eng-ces")
+    with pytest.raises(InputError, match="test sets only"):
+        load_split("outofdomain", "eng-deu", "test")
+
+
+@pytest.fixture
+def real(corpora_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real corpora, found through the environment."""
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(corpora_dir))
+
+
+def test_webtech_has_the_three_way_part_that_its_card_tells(real: None) -> None:
+    texts = {x: load_split("webtech", f"eng-{x}", "train") for x in ("deu", "fra", "zho")}
+    assert {x: len(text) for x, text in texts.items()} == {
+        "deu": 249_239,
+        "fra": 311_280,
+        "zho": 198_514,
+    }
+    assert len(set.intersection(*(set(text.source) for text in texts.values()))) == 73_145
+    shared = set.intersection(*(set(text.domain or ()) for text in texts.values()))
+    assert shared == {"tatoeba", "phpdoc", "odoo", "aosp", "gnome", "scratch"}
+
+
+def test_both_directions_hold_the_same_sentences(real: None) -> None:
+    there = load_split("webtech", "eng-zho", "valid")
+    back = load_split("webtech", "zho-eng", "valid")
+    assert len(there) == 1_000
+    assert (there.source, there.target) == (back.target, back.source)
+
+
+def test_out_of_domain_sets(real: None) -> None:
+    assert len(load_test_set("newstest21", "eng-deu")) == 1_002
+    assert len(load_test_set("newstest21", "deu-eng")) == 1_000
+    assert len(load_test_set("newstest22-pivot", "eng-fra")) == 1_984
+    german = load_test_set("multi30k-2016", "eng-deu")
+    french = load_test_set("multi30k-2016", "eng-fra")
+    assert len(german) == 1_000
+    assert german.source == french.source
+    assert len(load_test_set("multi30k-mscoco", "fra-deu")) == 461
+    assert len(load_split("multi30k", "deu-fra", "train")) == 29_000

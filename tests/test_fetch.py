@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from mnmt_repro.corpora import fetch, registry
+from mnmt_repro.corpora.bitext import load_test_set
+from mnmt_repro.corpora.registry import CorpusFile, get_card
+from mnmt_repro.errors import InputError
+
+# Lines that gzip hardly shortens: a hundred kilobytes in all.
+HASHES = [hashlib.sha256(bytes([i % 256, i // 256])).hexdigest() for i in range(3000)]
+CONTENT = gzip.compress("".join(f"{line}\n" for line in HASHES).encode())
+HALF = len(CONTENT) // 2
+CHUNK = 4096  # bytes that a broken connection may lose
+
+
+def start_of(asked: str | None) -> int:
+    """The first byte that a Range header asks for: 5 for ``bytes=5-``."""
+    assert asked is not None
+    return int(asked.removeprefix("bytes=").removesuffix("-"))
+
+
+class Server(ThreadingHTTPServer):
+    """A file server on this machine that fails in the ways its `faults` list, one a request."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.content = CONTENT
+        self.ranges = True  # whether it can send a part
+        self.faults: list[str] = []
+        self.asked: list[str | None] = []  # the Range header of each request
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/raw/"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        asked = self.headers.get("Range")
+        self.server.asked.append(asked)
+        fault = self.server.faults.pop(0) if self.server.faults else ""
+        if fault.isdigit():
+            self.send_error(int(fault))
+            return
+        content = self.server.content
+        start = start_of(asked) if asked and self.server.ranges else 0
+        if start and start >= len(content):
+            self.send_error(416)
+            return
+        body = content[start:]
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: len(body) // 2] if fault == "drop" else body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A running server, an empty cache, no data folder, and no pauses between attempts."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("MNMT_REPRO_DATA", raising=False)
+    monkeypatch.setattr(registry, "_CHECKOUT", tmp_path / "checkout")
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
+    running = Server()
+    thread = threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield running
+    running.shutdown()
+    running.server_close()
+    thread.join()
+
+
+def card(content: bytes = CONTENT, name: str = "val.de.gz") -> CorpusFile:
+    return CorpusFile(
+        path=f"multi30k/{name}",
+        sha256=hashlib.sha256(content).hexdigest(),
+        hash_of="file",
+        columns=("deu",),
+        sentences={"valid": 3000},
+    )
+
+
+def listing(tmp_path: Path) -> list[str]:
+    return sorted(path.name for path in (tmp_path / "cache" / "multi30k").iterdir())
+
+
+def test_a_file_is_downloaded_once(server: Server, tmp_path: Path) -> None:
+    path = fetch.obtain(card(), base_url=server.url)
+    assert path == tmp_path / "cache" / "multi30k" / "val.de.gz"
+    assert path.read_bytes() == CONTENT
+    assert fetch.obtain(card(), base_url=server.url) == path
+    assert server.asked == [None]
+    assert listing(tmp_path) == ["val.de.gz"]
+
+
+def test_a_dropped_connection_is_resumed_where_it_broke(server: Server, tmp_path: Path) -> None:
+    server.faults = ["drop", "drop"]
+    assert fetch.obtain(card(), base_url=server.url, retries=2).read_bytes() == CONTENT
+    assert server.asked[0] is None
+    first, second = (start_of(asked) for asked in server.asked[1:])
+    assert HALF - CHUNK < first <= HALF
+    half_of_rest = first + (len(CONTENT) - first) // 2
+    assert half_of_rest - CHUNK < second <= half_of_rest
+    assert listing(tmp_path) == ["val.de.gz"]
+
+
+def test_a_download_given_up_is_resumed_by_the_next_call(server: Server, tmp_path: Path) -> None:
+    server.faults = ["drop"]
+    with pytest.raises(InputError, match="cannot be downloaded"):
+        fetch.obtain(card(), base_url=server.url, retries=0)
+    assert listing(tmp_path) == ["val.de.gz.part"]
+    assert registry.locate(card()) is None  # the part is not taken for the file
+    assert fetch.obtain(card(), base_url=server.url, retries=0).read_bytes() == CONTENT
+    assert HALF - CHUNK < start_of(server.asked[1]) <= HALF
+
+
+def test_a_server_that_cannot_resume_sends_all_again(server: Server) -> None:
+    server.ranges = False
+    server.faults = ["drop"]
+    assert fetch.obtain(card(), base_url=server.url, retries=1).read_bytes() == CONTENT
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("left", [b"x" * 100, b"x" * (len(CONTENT) + 5)])
+def test_a_part_of_something_else_is_thrown_away(
+    server: Server, tmp_path: Path, left: bytes
+) -> None:
+    folder = tmp_path / "cache" / "multi30k"
+    folder.mkdir(parents=True)
+    (folder / "val.de.gz.part").write_bytes(left)
+    assert fetch.obtain(card(), base_url=server.url, retries=1).read_bytes() == CONTENT
+    assert server.asked == [f"bytes={len(left)}-", None]
+
+
+def test_a_passing_fault_of_the_server_keeps_the_part(server: Server) -> None:
+    server.faults = ["drop", "503"]
+    assert fetch.obtain(card(), base_url=server.url, retries=2).read_bytes() == CONTENT
+    assert HALF - CHUNK < start_of(server.asked[1]) <= HALF
+    assert server.asked[2] == server.asked[1]
+
+
+def test_another_content_is_refused(server: Server, tmp_path: Path) -> None:
+    server.content = CONTENT[:-1] + b"!"
+    with pytest.raises(InputError, match="another SHA-256 than its card"):
+        fetch.obtain(card(), base_url=server.url, retries=1)
+    assert len(server.asked) == 2
+    assert listing(tmp_path) == []
+
+
+def test_a_spoilt_copy_in_the_cache_is_replaced(server: Server, tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / "multi30k"
+    folder.mkdir(parents=True)
+    (folder / "val.de.gz").write_bytes(CONTENT[:1000])
+    assert fetch.obtain(card(), base_url=server.url).read_bytes() == CONTENT
+
+
+def test_the_data_folder_comes_first(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data" / "multi30k").mkdir(parents=True)
+    own = tmp_path / "data" / "multi30k" / "val.de.gz"
+    own.write_bytes(CONTENT)
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path / "data"))
+    assert fetch.obtain(card(), base_url=server.url) == own
+    assert server.asked == []
+
+
+def test_offline_says_what_to_do(server: Server, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{free.getsockname()[1]}/"
+        with pytest.raises(InputError) as caught:
+            fetch.obtain(card(), base_url=closed, retries=1)
+    message = str(caught.value)
+    assert "multi30k/val.de.gz: cannot be downloaded from " + closed in message
+    assert "connect to the network" in message
+    assert "set MNMT_REPRO_DATA" in message
+    assert str(tmp_path / "cache" / "multi30k") in message
+    assert "\n" not in message
+
+
+def test_a_cache_that_cannot_be_written(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "file"))
+    with pytest.raises(InputError, match="set MNMT_REPRO_CACHE"):
+        fetch.obtain(card(), base_url=server.url)
+
+
+def test_a_test_set_is_read_through_the_download(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = tuple(
+        CorpusFile(
+            path=f"multi30k/test_2016_flickr.{ending}.gz",
+            sha256=hashlib.sha256(CONTENT).hexdigest(),
+            hash_of="file",
+            columns=(language,),
+            sentences={"test": 3000},
+        )
+        for ending, language in (("en", "eng"), ("de", "deu"))
+    )
+    true = get_card("multi30k")
+    fake = registry.Card(
+        **{name: getattr(true, name) for name in true.__dataclass_fields__} | {"files": files}
+    )
+    monkeypatch.setattr(registry, "list_cards", lambda: (fake,))
+    monkeypatch.setattr(fetch.obtain, "__kwdefaults__", {"base_url": server.url, "retries": 0})
+    text = load_test_set("multi30k-2016", "deu-eng")
+    assert len(text) == 3000
+    assert text.source == text.target == HASHES
+    assert len(server.asked) == 2
+
+
+def test_the_public_address() -> None:
+    assert fetch.MULTI30K_URL.startswith("https://")
+    assert fetch.MULTI30K_URL.endswith("/")
+    names = {file.path.rpartition("/")[2] for file in get_card("multi30k").files}
+    assert {"train.en.gz", "test_2016_flickr.de.gz"} <= names

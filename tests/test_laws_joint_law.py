@@ -1,0 +1,152 @@
+"""The joint law over weights (Eq. 7) and the per-weight laws it replaces (Eq. 6)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import least_squares
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import JointLawFit, fit_joint_law, fit_per_weight_laws, fit_power_law
+
+SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
+WEIGHTS = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
+ALPHA, L_INF = 0.3, 1.1
+
+
+def beta_of(p: float) -> float:
+    return 60 * p**-0.25
+
+
+def grid(noise: float = 0.0, seed: int = 0, weights=WEIGHTS) -> pd.DataFrame:
+    frame = pd.DataFrame(
+        [(p, n, beta_of(p) * n**-ALPHA + L_INF) for p in weights for n in SIZES],
+        columns=["p", "n_non_embedding", "cross_entropy"],
+    )
+    rng = np.random.default_rng(seed)
+    frame["cross_entropy"] *= 1 + noise * rng.standard_normal(len(frame))
+    return frame
+
+
+def test_recovers_ten_parameters_exactly() -> None:
+    fit = fit_joint_law(grid())
+    assert len(fit.names) == 10
+    assert (fit.alpha, fit.l_inf) == pytest.approx((ALPHA, L_INF), rel=1e-7)
+    assert fit.p == WEIGHTS
+    assert list(fit.beta.values()) == pytest.approx([beta_of(p) for p in WEIGHTS], rel=1e-6)
+    assert fit.params["beta[0.05]"] == fit.beta[0.05]
+    assert min(fit.r2_by_weight().values()) > 1 - 1e-10
+    assert fit.predict(0.5, [1e6]) == pytest.approx([beta_of(0.5) * 1e6**-ALPHA + L_INF])
+
+
+def test_agrees_with_scipy_on_noisy_data() -> None:
+    frame = grid(noise=0.005)
+    fit = fit_joint_law(frame)
+    group = pd.Categorical(frame["p"]).codes
+    x, y = frame["n_non_embedding"] / 2e4, frame["cross_entropy"].to_numpy()
+
+    def residual(theta: np.ndarray) -> np.ndarray:
+        return theta[2:][group] * x.to_numpy() ** -theta[0] + theta[1] - y
+
+    oracle = least_squares(residual, [0.5, 0.5, *np.ones(8)], xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    assert (fit.alpha, fit.l_inf) == pytest.approx(oracle.x[:2], rel=1e-6)
+    assert np.array(fit.values[2:]) * 2e4**-fit.alpha == pytest.approx(oracle.x[2:], rel=1e-6)
+    covariance = np.linalg.inv(oracle.jac.T @ oracle.jac) * 2 * oracle.cost / (64 - 10)
+    errors = np.sqrt(np.diag(covariance))
+    assert (fit.stderr["alpha"], fit.stderr["l_inf"]) == pytest.approx(errors[:2], rel=1e-4)
+    band = fit.band(0.3, [4e4])
+    point = np.zeros(10)
+    power = 2.0**-fit.alpha
+    middle = fit.beta[0.3] * 2e4**-fit.alpha
+    point[[0, 1, 4]] = -middle * math.log(2) * power, 1, power
+    half = fit.t_quantile(0.95) * math.sqrt(point @ covariance @ point)
+    assert (band.high - band.low)[0] / 2 == pytest.approx(half, rel=1e-3)
+
+
+def test_one_weight_is_the_power_law() -> None:
+    frame = grid(noise=0.01, weights=(0.3,))
+    joint, alone = fit_joint_law(frame), fit_power_law(frame.n_non_embedding, frame.cross_entropy)
+    assert joint.values == pytest.approx(alone.values)
+
+
+def test_zero_shot_rows_are_left_out_and_counted() -> None:
+    frame = grid(noise=0.01)
+    zero = frame[frame.p == 0.05].assign(p=0.0, cross_entropy=9.0)
+    fit = fit_joint_law(pd.concat([frame, zero]))
+    assert fit.left_out == 8 and fit.values == fit_joint_law(frame).values
+    assert 0.0 not in fit_per_weight_laws(pd.concat([frame, zero]))
+
+
+def test_order_of_rows_and_the_size_column_do_not_matter() -> None:
+    frame = grid(noise=0.01)
+    shuffled = frame.sample(frac=1, random_state=1).rename(columns={"n_non_embedding": "n_total"})
+    assert fit_joint_law(shuffled, n="n_total").values == pytest.approx(fit_joint_law(frame).values)
+
+
+def test_quality_of_all_weights() -> None:
+    frame = grid()
+    frame["chrf"] = 60 - 10 * (frame["cross_entropy"] - L_INF)
+    fit = fit_joint_law(frame, loss="chrf", direction="max", ceiling=100)
+    assert (fit.alpha, fit.l_inf) == pytest.approx((ALPHA, 60), rel=1e-6)
+    assert fit.beta[0.1] == pytest.approx(10 * beta_of(0.1), rel=1e-5)
+
+
+def test_a_group_against_the_trend_is_held_at_zero_and_said() -> None:
+    frame = grid(noise=0.001)
+    frame.loc[frame.p == 1.0, "cross_entropy"] = np.linspace(0.9, 0.95, 8)
+    fit = fit_joint_law(frame)
+    assert "beta[1] >= 0" in fit.active_bounds and fit.beta[1.0] == 0.0
+    assert math.isnan(fit.stderr["beta[1]"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [
+        (lambda f: f[f.n_non_embedding == SIZES[0]], "distinct"),
+        (lambda f: f.groupby("p").head(1).assign(n_non_embedding=SIZES), "distinct"),
+        (lambda f: f.assign(cross_entropy=2.0), "flat"),
+        (lambda f: f.assign(cross_entropy=5 - f.cross_entropy), "rises"),
+    ],
+)
+def test_degenerate_grids_give_no_number(rows, word) -> None:
+    fit = fit_joint_law(rows(grid()))
+    assert not fit.identified and word in fit.reason and all(map(math.isnan, fit.values))
+    assert JointLawFit.from_json(fit.to_json()).reason == fit.reason
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [
+        (lambda f: f.drop(columns="p"), "columns missing"),
+        (lambda f: f.head(0), "no rows"),
+        (lambda f: f.assign(p=f.p * 2), "p: row"),
+        (lambda f: f.assign(p=0.0), "zero-shot"),
+        (lambda f: f.assign(pair=["eng-deu", "eng-zho"] * 32), "pair"),
+        (lambda f: f.assign(cross_entropy=math.nan), "cross_entropy: row 0"),
+    ],
+)
+def test_unusable_frames_are_errors(rows, word) -> None:
+    with pytest.raises(InputError, match=word):
+        fit_joint_law(rows(grid()))
+
+
+def test_a_weight_that_was_not_fitted_is_an_error() -> None:
+    with pytest.raises(InputError, match="0.4 was not fitted"):
+        fit_joint_law(grid()).predict(0.4, 1e5)
+
+
+def test_json_gives_an_equal_fit() -> None:
+    fit = fit_joint_law(grid(noise=0.01), label="x")
+    assert JointLawFit.from_json(fit.to_json()) == fit
+
+
+def test_per_weight_laws_have_24_parameters() -> None:
+    fits = fit_per_weight_laws(grid())
+    assert sum(len(fit.names) for fit in fits.values()) == 24
+    for p, fit in fits.items():
+        assert fit.params == pytest.approx(
+            {"alpha": ALPHA, "l_inf": L_INF, "beta": beta_of(p)}, rel=1e-5
+        )

@@ -1,0 +1,122 @@
+"""Perturbation, residual and seed bootstraps, and the batched fits behind them."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import least_squares
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import fit_joint_law, fit_power_law, fit_pure_power_law
+from mnmt_repro.laws.projection import project
+
+SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
+TRUTH = 60 * SIZES**-0.3 + 1.1
+
+
+def noisy(seed: int = 0, scale: float = 0.005) -> np.ndarray:
+    return TRUTH * (1 + scale * np.random.default_rng(seed).standard_normal(8))
+
+
+def test_ten_thousand_fits_in_one_call_equal_one_at_a_time() -> None:
+    fit = fit_power_law(SIZES, noisy())
+    start = time.perf_counter()
+    draws = fit.draws("perturbation", draws=10_000, seed=1)
+    seconds = time.perf_counter() - start
+    assert draws.values.shape == (10_000, 3)
+    assert seconds < 5  # 0.1 s on an idle core; a loop over scipy takes a hundred times that
+    scale = np.exp(np.log(SIZES).mean())
+    for row in range(0, 10_000, 500):
+        alone = fit_power_law(SIZES, draws.losses[row])
+        assert draws.values[row] == pytest.approx(alone.values, rel=1e-6)
+        if alone.active_bounds:
+            continue
+        oracle = least_squares(
+            lambda t, y: t[2] * (SIZES / scale) ** -t[0] + t[1] - y,
+            [0.3, 1.0, 3.0],
+            args=(draws.losses[row],),
+            xtol=1e-15,
+            ftol=1e-15,
+            gtol=1e-15,
+        )
+        assert draws.values[row, :2] == pytest.approx(oracle.x[:2], rel=1e-4)
+
+
+def test_batched_joint_fits_equal_one_at_a_time_also_at_bounds() -> None:
+    rng = np.random.default_rng(2)
+    group, n = np.repeat(np.arange(4), 8), np.tile(SIZES, 4)
+    clean = np.array([120, 90, 70, 60])[group] * n**-0.3 + 0.02
+    losses = clean * (1 + 0.05 * rng.standard_normal((300, 32)))
+    log_x = np.log(n) - np.log(n).mean()
+    together = project(log_x, losses, group, np.ones(32), 0.0)
+    assert 0 < together.l_inf_at_bound.sum() < 300
+    for i in range(300):
+        alone = project(log_x, losses[i : i + 1], group, np.ones(32), 0.0)
+        assert together.alpha[i] == pytest.approx(alone.alpha[0], rel=1e-9)
+        assert together.beta[i] == pytest.approx(alone.beta[0], rel=1e-9)
+        assert together.rss[i] == pytest.approx(alone.rss[0], rel=1e-9)
+
+
+def test_perturbation_is_the_papers_noise() -> None:
+    fit = fit_power_law(SIZES, TRUTH)
+    draws = fit.draws("perturbation", draws=20_000)
+    relative = draws.losses / TRUTH - 1
+    assert relative.std() == pytest.approx(0.01, rel=0.01)
+    assert relative.mean() == pytest.approx(0, abs=1e-4)
+    small = fit.draws("perturbation", draws=4000, seed=3)
+    again = fit.draws("perturbation", draws=4000, seed=3)
+    assert np.array_equal(small.values, again.values)
+    with pytest.raises(InputError, match="method"):
+        fit.draws("guess")
+
+
+def test_bootstraps_agree_with_standard_errors_where_noise_is_small() -> None:
+    rng = np.random.default_rng(0)
+    sizes = np.geomspace(4e3, 1.2e5, 60)
+    loss = 60 * sizes**-0.3 + 1.1 + 0.002 * rng.standard_normal(60)
+    fit = fit_power_law(sizes, loss)
+    spread = fit.draws("residual", draws=4000).std()
+    assert spread["alpha"] == pytest.approx(fit.stderr["alpha"], rel=0.1)
+    assert spread["l_inf"] == pytest.approx(fit.stderr["l_inf"], rel=0.1)
+    low, high = fit.interval(method="residual")["alpha"]
+    assert low < 0.3 < high
+
+
+def test_seed_bootstrap_recovers_the_noise_between_seeds() -> None:
+    """With k seeds a size, the spread matches refits to freshly drawn seeds (the truth)."""
+    rng = np.random.default_rng(1)
+    n = np.repeat(SIZES, 3)
+    truth = 60 * n**-0.3 + 1.1
+    fresh = fit_power_law(n, truth).refit(truth * (1 + 0.002 * rng.standard_normal((4000, 24))))[0]
+    ratios = []
+    for _ in range(20):
+        fit = fit_power_law(n, truth * (1 + 0.002 * rng.standard_normal(24)))
+        ratios.append(fit.draws("seeds", draws=1000).values[:, 0].std() / fresh[:, 0].std())
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
+
+
+def test_seed_bootstrap_lends_noise_to_single_runs_and_needs_a_repeat() -> None:
+    with pytest.raises(InputError, match="two seeds"):
+        fit_power_law(SIZES, noisy()).draws("seeds")
+    n = np.append(SIZES, SIZES[3])
+    loss = np.append(noisy(), TRUTH[3])
+    draws = fit_power_law(n, loss).draws("seeds", draws=500)
+    assert (draws.losses.std(0) > 0).all()
+
+
+def test_residual_bootstrap_of_the_joint_law_has_its_names() -> None:
+    frame = pd.DataFrame({"p": np.repeat([0.5, 1.0], 8), "n_non_embedding": np.tile(SIZES, 2)})
+    frame["cross_entropy"] = np.concatenate([noisy(1) * 1.1, noisy(2)])
+    draws = fit_joint_law(frame).draws("residual", draws=200)
+    assert list(draws.frame()) == ["alpha", "l_inf", "beta[0.5]", "beta[1]"]
+    assert set(draws.interval()) == set(draws.std()) == set(draws.frame())
+
+
+def test_the_pure_law_stays_pure_when_refitted() -> None:
+    draws = fit_pure_power_law(SIZES, noisy()).draws("perturbation", draws=50)
+    assert (draws.values[:, 1] == 0).all()
+    alone = fit_pure_power_law(SIZES, draws.losses[7])
+    assert draws.values[7] == pytest.approx(alone.values)

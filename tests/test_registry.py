@@ -1,0 +1,379 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mnmt_repro.corpora import registry
+from mnmt_repro.corpora.checking import check, disjointness, normalise_english
+from mnmt_repro.corpora.registry import (
+    Card,
+    CorpusFile,
+    cards_from_inventory,
+    data_hash,
+    data_root,
+    find_pair,
+    get_card,
+    known_test_sets,
+    list_cards,
+    require_data_root,
+    split_pair,
+)
+from mnmt_repro.errors import InputError
+
+DEU = [
+    "split\tdomain\teng\tdeu",
+    "train\ttalk\tGood morning.\tGuten Morgen.",
+    'train\tmanual\tSet "x" to 5.\tSetze „x“ auf 5.',
+    "valid\ttalk\tWhere?\tWo?",
+    "test\ttalk\tGood night.\tGute Nacht.",
+]
+FRA = [
+    "split\tdomain\teng\tfra",
+    "train\ttalk\tThank you.\tMerci.",
+    "test\ttalk\tGood night.\tBonne nuit.",
+]
+
+
+def tiny_card(folder: Path, texts: dict[str, list[str]]) -> Card:
+    """Write TSVs below `folder` and return the card that is true of them."""
+    files = []
+    for stem, lines in texts.items():
+        content = "".join(f"{line}\n" for line in lines).encode()
+        path = folder / "tiny" / f"{stem}.tsv.xz"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(lzma.compress(content))
+        splits = [line.split("\t")[0] for line in lines[1:]]
+        train = [line.split("\t")[1] for line in lines[1:] if line.startswith("train\t")]
+        files.append(
+            CorpusFile(
+                path=f"tiny/{stem}.tsv.xz",
+                sha256=hashlib.sha256(content).hexdigest(),
+                hash_of="content",
+                columns=tuple(lines[0].split("\t")),
+                sentences={split: splits.count(split) for split in dict.fromkeys(splits)},
+                domains={domain: train.count(domain) for domain in set(train)},
+            )
+        )
+    words = dict.fromkeys(("title", "licence", "origin", "obtained", "split_rule"), "a test")
+    return Card(name="tiny", **words, files=tuple(files))
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a two-language corpus called `tiny`, the only one registered."""
+    card = tiny_card(tmp_path, {"eng-deu": DEU, "eng-fra": FRA})
+    monkeypatch.setattr(registry, "list_cards", lambda: (card,))
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
+    return tmp_path / "tiny"
+
+
+@pytest.fixture
+def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without any corpus."""
+    monkeypatch.delenv("MNMT_REPRO_DATA", raising=False)
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(registry, "_CHECKOUT", tmp_path / "checkout")
+
+
+# --- cards --------------------------------------------------------------------------------------
+
+
+def test_all_cards_are_filled_in() -> None:
+    names = [card.name for card in list_cards()]
+    assert names == ["conlang", "webtech", "software25", "outofdomain", "multi30k", "own"]
+    for card in list_cards():
+        for text in (card.title, card.licence, card.origin, card.obtained, card.split_rule):
+            assert text.strip()
+        assert bool(card.files) == (card.name not in ("conlang", "own"))
+
+
+def test_cards_have_the_published_counts() -> None:
+    webtech = {file.stem: file.sentences for file in get_card("webtech").files}
+    assert webtech == {
+        "eng-deu": {"train": 249_239, "valid": 1_000, "test": 2_000},
+        "eng-fra": {"train": 311_280, "valid": 1_000, "test": 2_000},
+        "eng-zho": {"train": 198_514, "valid": 1_000, "test": 2_000},
+    }
+    software = {file.stem: file.sentences["train"] for file in get_card("software25").files}
+    assert len(software) == 26
+    published = {"xho": 3_022, "kir": 9_310, "swh": 10_754, "zul": 11_484, "fra": 53_375}
+    assert {name: software[f"eng-{name}"] for name in published} == published
+    # Multi30k: 31,014 images, of which 1,014 for validation and 1,000 for the test of 2016
+    multi30k = get_card("multi30k")
+    assert multi30k.sentences("train") + multi30k.sentences("valid") == 31_014 - 1_000
+    assert multi30k.sentences("test") == 1_000 + 1_000 + 461
+
+
+def test_pairs_are_directed_both_ways() -> None:
+    assert set(get_card("webtech").pairs) == {
+        f"{a}-{b}" for x in ("deu", "fra", "zho") for a, b in (("eng", x), (x, "eng"))
+    }
+    assert len(get_card("multi30k").pairs) == 4 * 3
+
+
+def test_cards_of_an_inventory() -> None:
+    sha = "ab" * 32
+    cards = cards_from_inventory(
+        {
+            "webtech": {
+                "eng-deu": {
+                    "sha256_of_tsv": sha,
+                    "train": 5,
+                    "valid": 2,
+                    "test": 3,
+                    "domains": {"gnome": 5},
+                    "chars": 99,
+                }
+            },
+            "outofdomain": {"newstest22-pivot.eng-fra": {"sha256_of_tsv": sha, "pairs": 7}},
+            "multi30k": {"val.de.gz": {"lines": 4, "sha256": sha}},
+        }
+    )
+    assert cards["webtech"] == [
+        {
+            "path": "webtech/eng-deu.tsv.xz",
+            "sha256": sha,
+            "hash_of": "content",
+            "columns": ["split", "domain", "eng", "deu"],
+            "sentences": {"train": 5, "valid": 2, "test": 3},
+            "domains": {"gnome": 5},
+        }
+    ]
+    assert cards["outofdomain"][0]["columns"] == ["eng", "fra"]
+    assert cards["outofdomain"][0]["sentences"] == {"test": 7}
+    assert cards["multi30k"][0]["columns"] == ["deu"]
+    assert cards["multi30k"][0]["hash_of"] == "file"
+    assert cards["multi30k"][0]["sentences"] == {"valid": 4}
+
+
+def test_committed_cards_are_those_of_the_inventory(corpora_dir: Path) -> None:
+    inventory = json.loads((corpora_dir / "corpora.json").read_text(encoding="utf-8"))
+    committed = json.loads(registry.CARDS_FILE.read_text(encoding="utf-8"))
+    assert committed == cards_from_inventory(inventory)
+
+
+def test_unknown_corpus_names_the_known() -> None:
+    with pytest.raises(InputError, match=r"'wmt24': unknown.*conlang, webtech"):
+        get_card("wmt24")
+
+
+@pytest.mark.parametrize("pair", ["eng", "eng-deu-fra", "eng-", "-deu", "eng-eng", "eng deu", ""])
+def test_bad_pairs(pair: str) -> None:
+    with pytest.raises(InputError, match="language pair"):
+        split_pair(pair)
+
+
+def test_registry_needs_no_training_libraries() -> None:
+    code = (
+        "import sys, mnmt_repro.corpora.registry, mnmt_repro.corpora.bitext, "
+        "mnmt_repro.corpora.checking\n"
+        "print({'torch', 'sentencepiece', 'sacrebleu', 'requests'} & set(sys.modules))"
+    )
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+# --- places -------------------------------------------------------------------------------------
+
+
+def test_data_root_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
+    assert data_root() == tmp_path
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path / "absent"))
+    with pytest.raises(InputError, match="MNMT_REPRO_DATA=.*absent: no such folder"):
+        data_root()
+
+
+def test_data_root_beside_the_checkout(tmp_path: Path, no_data: None) -> None:
+    assert data_root() is None
+    (tmp_path / "shared" / "corpora").mkdir(parents=True)
+    assert data_root() == tmp_path / "shared" / "corpora"
+
+
+def test_absent_data_say_what_to_set(no_data: None) -> None:
+    with pytest.raises(InputError, match="set MNMT_REPRO_DATA"):
+        require_data_root()
+    with pytest.raises(InputError, match="set MNMT_REPRO_DATA"):
+        find_pair("webtech", "eng-deu")
+
+
+def test_a_pair_is_read_either_way(tiny: Path) -> None:
+    there, back = find_pair("tiny", "eng-deu"), find_pair("tiny", "deu-eng")
+    assert there.path == back.path == tiny / "eng-deu.tsv.xz"
+    assert (there.source_column, there.target_column) == ("eng", "deu")
+    assert (back.source_column, back.target_column) == ("deu", "eng")
+    assert there.domain_column == "domain"
+
+
+def test_a_pair_nobody_has(tiny: Path) -> None:
+    with pytest.raises(InputError, match="no pair 'eng-pol'; there are eng-deu, eng-fra"):
+        find_pair("tiny", "eng-pol")
+    with pytest.raises(InputError, match="no pair 'deu-fra'"):
+        find_pair("tiny", "deu-fra")
+
+
+def test_test_sets_prefer_the_direction_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
+    news = find_pair("outofdomain", "deu-eng", "newstest21")
+    assert news.path.name == "newstest21.deu-eng.tsv.xz"
+    pivot = find_pair("outofdomain", "fra-eng", "newstest22-pivot")
+    assert pivot.path.name == "newstest22-pivot.eng-fra.tsv.xz"
+    assert pivot.source_column == "fra"
+    assert pivot.domain_column is None
+    with pytest.raises(InputError, match="no test set None; there are .*newstest21"):
+        find_pair("outofdomain", "eng-deu")
+    with pytest.raises(InputError, match="newstest21: no pair 'eng-fra'"):
+        find_pair("outofdomain", "eng-fra", "newstest21")
+
+
+def test_known_test_sets() -> None:
+    assert known_test_sets("eng-zho") == ("newstest21", "newstest22")
+    assert known_test_sets("deu-eng")[:2] == ("newstest21", "newstest22")
+    assert known_test_sets("eng-xho") == ("tatoeba1k",)
+    assert known_test_sets("eng-ces")[-1] == "multi30k-2016"  # no Czech in the tests of 2017
+    assert known_test_sets("xho-zul") == ()
+
+
+# --- identity -----------------------------------------------------------------------------------
+
+
+def test_data_hash_needs_no_data(no_data: None) -> None:
+    assert len(data_hash("webtech", ["eng-deu"])) == 12
+
+
+def test_data_hash_ignores_order_and_direction() -> None:
+    one = data_hash("webtech", ["eng-deu", "eng-zho"])
+    assert one == data_hash("webtech", ["zho-eng", "deu-eng"])
+    assert one == data_hash("webtech", ["zho", "deu"])
+    others = [
+        data_hash("webtech", ["eng-deu"]),
+        data_hash("webtech"),
+        data_hash("software25", ["eng-deu", "eng-zho"]),
+        data_hash("conlang"),
+    ]
+    assert len({one, *others}) == 5
+    assert data_hash("webtech") == data_hash("webtech", ["eng"])
+
+
+def test_data_hash_follows_the_content(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = data_hash("tiny"), data_hash("tiny", ["eng-fra"])
+    card = tiny_card(tiny.parent, {"eng-deu": [*DEU, "train\ttalk\tYes\tJa"], "eng-fra": FRA})
+    monkeypatch.setattr(registry, "list_cards", lambda: (card,))
+    assert data_hash("tiny") != before[0]
+    assert data_hash("tiny", ["eng-fra"]) == before[1]
+
+
+def test_data_hash_of_nothing() -> None:
+    with pytest.raises(InputError, match="no pair or language 'pol'"):
+        data_hash("webtech", ["pol"])
+    with pytest.raises(InputError, match="no file for"):
+        data_hash("webtech", ["deu-fra"])
+    with pytest.raises(InputError, match="content_hash"):
+        data_hash("own")
+
+
+# --- checks -------------------------------------------------------------------------------------
+
+
+def test_check_of_an_intact_corpus(tiny: Path) -> None:
+    report = check("tiny")
+    assert report.ok
+    assert [dict(file.sentences) for file in report.files] == [
+        {"train": 2, "valid": 1, "test": 1},
+        {"train": 1, "test": 1},
+    ]
+    found = disjointness("tiny")
+    assert found is not None
+    assert (found.train, found.valid, found.test) == (3, 1, 1)
+    assert found.shared_test == found.shared_valid == ()
+
+
+def test_check_finds_test_sentences_in_the_training_text_of_another_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leak = "train\ttalk\tGOOD night!!\tBonne nuit !"
+    card = tiny_card(tmp_path, {"eng-deu": DEU, "eng-fra": [FRA[0], leak]})
+    monkeypatch.setattr(registry, "list_cards", lambda: (card,))
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
+    report = check("tiny")
+    assert all(file.ok for file in report.files)
+    assert not report.ok
+    assert report.disjointness is not None
+    assert report.disjointness.shared_test == ("tiny/eng-deu.tsv.xz: line 5",)
+    assert any("1 of 1 test sentences" in line for line in report.lines())
+
+
+def test_check_reports_every_file(tiny: Path) -> None:
+    (tiny / "eng-deu.tsv.xz").unlink()
+    packed = (tiny / "eng-fra.tsv.xz").read_bytes()
+    (tiny / "eng-fra.tsv.xz").write_bytes(packed[:-10])
+    report = check("tiny")
+    assert not report.ok
+    assert report.files[0].problems == ("absent",)
+    assert "cut short" in report.files[1].problems[0]
+    with pytest.raises(InputError, match=r"tiny/eng-deu.tsv.xz: absent"):
+        disjointness("tiny")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (
+            "\n".join([*DEU[:2], *DEU[3:]]) + "\n",
+            "sentences are .*'train': 1.*card says .*'train': 2",
+        ),
+        ("\n".join([*DEU[:2], DEU[2].replace("manual", "talk"), *DEU[3:]]), "a domain are"),
+        ("\n".join(DEU).replace("deu", "nld"), "line 1: columns are .*nld"),
+        ("\n".join([*DEU, "train\ttalk\tNo"]), "line 6: 3 fields of 4"),
+        ("\n".join([*DEU, "train\ttalk\tNo\t "]), "line 6: 4 fields of 4, or an empty one"),
+    ],
+)
+def test_check_names_the_fault(tiny: Path, content: str, problem: str) -> None:
+    (tiny / "eng-deu.tsv.xz").write_bytes(lzma.compress(content.encode()))
+    report = check("tiny").files[0]
+    assert "SHA-256" in report.problems[0]
+    assert re.search(problem, "; ".join(report.problems[1:]))
+
+
+def test_check_of_a_file_that_is_not_utf8(tiny: Path) -> None:
+    content = "\n".join(DEU).encode("latin-1", "replace").replace(b"Morgen", b"M\xf6rgen")
+    (tiny / "eng-deu.tsv.xz").write_bytes(lzma.compress(content))
+    assert "line 2: not UTF-8" in check("tiny").files[0].problems[0]
+
+
+def test_check_without_files(no_data: None) -> None:
+    assert check("conlang").lines() == ["conlang: generated, no file to check"]
+    assert check("webtech").files[0].problems == ("absent (MNMT_REPRO_DATA is not set)",)
+    with pytest.raises(InputError, match="no card to check"):
+        check("own")
+
+
+def test_normalised_english() -> None:
+    # case, digits and punctuation are folded; letters of any script and word boundaries are kept
+    assert normalise_english("Page 12 of 345 — “Café”!") == normalise_english("page 7 of 1: café")
+    assert normalise_english("re-use") != normalise_english("reuse")
+
+
+@pytest.mark.parametrize("name", ["webtech", "software25", "outofdomain", "multi30k"])
+def test_real_corpora_are_intact_and_disjoint(
+    corpora_dir: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(corpora_dir))
+    report = check(name)
+    assert report.ok, report.lines()
+    assert (report.disjointness is None) == (name == "outofdomain")
+    if name == "webtech":
+        assert report.disjointness is not None
+        assert report.disjointness.shared_valid == ()
