@@ -1,0 +1,56 @@
+# Two commands do everything, set-up included; they need Python >= 3.11 and make.
+#   make book    install the base tier (no torch) into .venv and build the book from cached results
+#   make test    install everything and run the tests
+# Variables: PYTHON (default python3), JOBS (pages executed at once), PIP_ARGS, PYTEST_ARGS.
+
+PYTHON ?= python3
+JOBS ?=
+PIP_ARGS ?=
+PYTEST_ARGS ?=
+
+venv := .venv
+bin := $(venv)/bin
+pip := $(bin)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
+
+.PHONY: help book test check format clean distclean
+
+help:
+	@sed -n '2,4p' Makefile | cut -c3-
+
+book: $(venv)/.base
+	@$(bin)/python -m mnmt_repro.publishing $(if $(JOBS),--jobs $(JOBS))
+
+test: $(venv)/.full
+	@$(bin)/python -m pytest $(PYTEST_ARGS)
+
+check: $(venv)/.full
+	@$(bin)/ruff check .
+	@$(bin)/ruff format --check .
+	@$(bin)/mypy
+
+format: $(venv)/.full
+	@$(bin)/ruff check --fix .
+	@$(bin)/ruff format .
+
+$(bin)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	    "mnmt-repro needs Python 3.11 or newer; this is %d.%d. Try: make PYTHON=python3.11 ..." \
+	    % sys.version_info[:2])'
+	@$(PYTHON) -m venv $(venv)
+
+# Stamps: an install is repeated only when pyproject.toml changes.
+$(venv)/.base: pyproject.toml | $(bin)/python
+	@echo "Installing the base tier into $(venv) (once; a minute or two) ..."
+	@$(pip) --editable .
+	@touch $@
+
+$(venv)/.full: pyproject.toml | $(bin)/python
+	@echo "Installing the base, train and test tiers into $(venv) (once; some minutes) ..."
+	@$(pip) --editable '.[train,test]'
+	@touch $@ $(venv)/.base
+
+clean:
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache
+
+distclean: clean
+	rm -rf $(venv)

@@ -1,0 +1,98 @@
+"""How near to convergence the runs are: learning curves, end slopes, tokens a parameter."""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.figures.house import weight_color
+from mnmt_repro.figures.names import pair_name
+
+LAST_POINTS = 4  # of a learning curve, from which its end slope is read
+
+
+def end_slopes(curves: pd.DataFrame) -> pd.DataFrame:
+    """Slope of validation loss on log2(target tokens) at the end of each curve.
+
+    It is what the loss would change by if the run were twice as long and kept its pace: minus 0.1
+    means 0.1 nats lower. Read off the last four points by least squares.
+
+    Parameters
+    ----------
+    curves
+        From `results.load_curves`, of one cohort.
+
+    Returns
+    -------
+    DataFrame
+        ``run_id, pair, p, size, n_non_embedding, end_slope``.
+    """
+    keys = ["run_id", "pair", "p", "size", "n_non_embedding"]
+    rows = []
+    for key, group in curves.groupby(keys):
+        last = group.sort_values("target_tokens").tail(LAST_POINTS)
+        slope = np.polyfit(np.log2(last["target_tokens"]), last["cross_entropy"], 1)[0]
+        rows.append({**dict(zip(keys, key, strict=True)), "end_slope": slope})
+    return pd.DataFrame(rows, columns=[*keys, "end_slope"])
+
+
+def regime_table(rows: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
+    """How the runs of a cohort were trained, a row a size.
+
+    Returns
+    -------
+    DataFrame
+        Size, N, all parameters, runs, target tokens a run, tokens a (non-embedding) parameter,
+        most passes over a pair's text, and the median and the steepest end slope.
+    """
+    slopes = end_slopes(curves)
+    runs = rows.drop_duplicates(["run_id", "pair"])
+    table = runs.groupby(["size", "n_non_embedding", "n_total"], as_index=False).agg(
+        runs=("run_id", "nunique"),
+        target_tokens=("target_tokens", "median"),
+        passes=("passes", "max"),
+    )
+    table["tokens_per_parameter"] = table["target_tokens"] / table["n_non_embedding"]
+    ends = slopes.groupby("size")["end_slope"].agg(end_slope="median", steepest="min")
+    table = table.merge(ends.reset_index(), on="size").sort_values("n_non_embedding")
+    names = {
+        "n_non_embedding": "N",
+        "n_total": "all parameters",
+        "target_tokens": "target tokens",
+        "tokens_per_parameter": "tokens a parameter",
+        "passes": "most passes",
+        "end_slope": "end slope, median",
+        "steepest": "end slope, steepest",
+    }
+    table["target_tokens"] = table["target_tokens"].astype(int)
+    return table[["size", "runs", *names]].rename(columns=names)
+
+
+def learning_curves(curves: pd.DataFrame, size: str) -> alt.HConcatChart:
+    """Validation loss against target tokens for one size, a panel a pair."""
+    chosen = curves[curves["size"] == size]
+    colour = weight_color(list(chosen["p"]))
+    panels = [
+        alt.Chart(group[["p", "target_tokens", "cross_entropy"]])
+        .mark_line(point={"size": 20})
+        .encode(
+            alt.X(
+                "target_tokens:Q",
+                scale=alt.Scale(type="log", nice=False),
+                axis=alt.Axis(format="~s"),
+                title="target tokens, all pairs",
+            ),
+            alt.Y(
+                "cross_entropy:Q",
+                scale=alt.Scale(zero=False),
+                title="validation loss (nats per token)",
+            ),
+            colour,
+            detail="p:N",
+            tooltip=["p", "target_tokens", alt.Tooltip("cross_entropy", format=".4f")],
+        )
+        .properties(title=f"{pair_name(str(pair))}, {size}", width=250, height=250)
+        for pair, group in chosen.groupby("pair")
+    ]
+    return alt.hconcat(*panels).resolve_scale(color="shared")

@@ -1,0 +1,336 @@
+"""Loss against size: Paper A's Figures 2 to 5 and those of its appendices B and C.
+
+Each figure is drawn from tidy frames: `observed` for the points, `per_weight_curves` or
+`joint_curves` for the laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures.house import GREY, weight_color
+from mnmt_repro.figures.names import pair_name
+from mnmt_repro.corpora.conlang import irreducible_entropy
+from mnmt_repro.experiments.cohorts import get_cohort
+from mnmt_repro.laws import (
+    JointLawFit,
+    PowerLawFit,
+    coefficients,
+    compare_per_weight_joint,
+    fit_joint_law,
+    fit_per_weight_laws,
+)
+
+PairFits = Mapping[str, tuple[Mapping[float, PowerLawFit], JointLawFit]]
+"""Pair to its laws, one for each weight and the joint one; from `fit_pairs`."""
+
+PANEL = {"width": 250, "height": 250}
+SIZE_TITLES = {
+    "n_non_embedding": "non-embedding parameters N",
+    "n_total": "all parameters, embeddings included",
+}
+PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
+
+
+def observed(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
+    """Observed losses as the figures plot them: the mean over seeds at each pair, weight and size.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one cohort, test set and domain.
+    n
+        Which parameter count is the size.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, loss, seeds``; zero-shot rows (p = 0) are left out.
+
+    Raises
+    ------
+    InputError
+        When the rows are of several cohorts, test sets or domains, or there are none.
+    """
+    if rows.empty:
+        raise InputError("no rows to draw: no run of this cohort is stored for this selection")
+    for column in ("cohort", "test_set", "domain"):
+        if column in rows and rows[column].nunique() > 1:
+            raise InputError(f"a figure is of one {column}, filter first: {rows[column].unique()}")
+    kept = rows[rows["p"] > 0]
+    grouped = kept.groupby(["pair", "p", n], as_index=False)["cross_entropy"]
+    points = grouped.agg(["mean", "size"])
+    return points.rename(columns={n: "n", "mean": "loss", "size": "seeds"})
+
+
+def fit_pairs(points: pd.DataFrame) -> PairFits:
+    """Both laws of each pair: one fit a weight (Eq. 6), and the joint law (Eq. 7)."""
+    return {
+        str(pair): (
+            fit_per_weight_laws(group, n="n", loss="loss"),
+            fit_joint_law(group, n="n", loss="loss"),
+        )
+        for pair, group in points.groupby("pair")
+    }
+
+
+def _grid(points: pd.DataFrame) -> np.ndarray:
+    return np.geomspace(points["n"].min(), points["n"].max(), 60)
+
+
+def per_weight_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+    """Eq. 6 at each pair and weight over the range of sizes: ``pair, p, n, loss``."""
+    grid = _grid(points)
+    return pd.DataFrame(
+        [
+            {"pair": pair, "p": p, "n": n, "loss": loss}
+            for pair, (laws, _) in fits.items()
+            for p, law in laws.items()
+            if np.isfinite(law.values).all()
+            for n, loss in zip(grid, law.predict(grid), strict=True)
+        ],
+        columns=["pair", "p", "n", "loss"],
+    )
+
+
+def joint_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+    """Eq. 7 at each pair and weight over the range of sizes: ``pair, p, n, loss``."""
+    grid = _grid(points)
+    return pd.DataFrame(
+        [
+            {"pair": pair, "p": p, "n": n, "loss": loss}
+            for pair, (_, law) in fits.items()
+            if np.isfinite(law.values).all()
+            for p in law.p
+            for n, loss in zip(grid, law.predict(p, grid), strict=True)
+        ],
+        columns=["pair", "p", "n", "loss"],
+    )
+
+
+def _size_axis(n: str) -> alt.X:
+    return alt.X(
+        "n:Q",
+        scale=alt.Scale(type="log", nice=False, padding=8),
+        axis=alt.Axis(format="~s", tickCount=5),
+        title=SIZE_TITLES[n],
+    )
+
+
+def _panels(points: pd.DataFrame, draw) -> alt.HConcatChart:  # noqa: ANN001
+    panels = [
+        draw(pair, group).properties(title=pair_name(str(pair)), **PANEL)
+        for pair, group in points.groupby("pair")
+    ]
+    return alt.hconcat(*panels).resolve_scale(color="shared")
+
+
+def loss_against_size(
+    points: pd.DataFrame, curves: pd.DataFrame, *, n: str = "n_non_embedding"
+) -> alt.HConcatChart:
+    """Figures 2 and 5 (9, 11, 13; 15, 16, 17): observed losses and fitted laws, a panel a pair.
+
+    Parameters
+    ----------
+    points
+        From `observed`.
+    curves
+        From `per_weight_curves` (Figure 2) or `joint_curves` (Figure 5).
+    """
+    colour = weight_color(list(points["p"]))
+
+    def draw(pair: str, group: pd.DataFrame) -> alt.LayerChart:
+        y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
+        tooltip = ["p", alt.Tooltip("n", format=",.0f"), alt.Tooltip("loss", format=".4f")]
+        dots = alt.Chart(group).mark_point().encode(_size_axis(n), y, colour, tooltip=tooltip)
+        lines = (
+            alt.Chart(curves[curves["pair"] == pair])
+            .mark_line()
+            .encode(_size_axis(n), y, colour, detail="p:N")
+        )
+        return lines + dots
+
+    return _panels(points, draw)
+
+
+def reducible_loss(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+    """Observed loss minus the joint law's irreducible loss: ``pair, p, n, loss, reducible, law``."""
+    parts = []
+    for pair, group in points.groupby("pair"):
+        law = fits[str(pair)][1]
+        limit = law.params["l_inf"]
+        predicted = [law.predict(p, n)[0] for p, n in zip(group["p"], group["n"], strict=True)]
+        parts.append(
+            group.assign(reducible=group["loss"] - limit, law=np.array(predicted) - limit)
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def slopes(reducible: pd.DataFrame) -> pd.DataFrame:
+    """Slope of log(loss - L∞) on log N at each pair and weight, with its standard error.
+
+    Parallel lines (Figure 3) have equal slopes, -α.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, slope, stderr``.
+    """
+    rows = []
+    for (pair, p), group in reducible[reducible["reducible"] > 0].groupby(["pair", "p"]):
+        if len(group) < 3:
+            continue
+        x, y = np.log(group["n"]), np.log(group["reducible"])
+        (slope, _), covariance = np.polyfit(x, y, 1, cov=True)
+        rows.append({"pair": pair, "p": p, "slope": slope, "stderr": np.sqrt(covariance[0, 0])})
+    return pd.DataFrame(rows, columns=["pair", "p", "slope", "stderr"])
+
+
+def reducible_against_size(
+    reducible: pd.DataFrame, *, n: str = "n_non_embedding"
+) -> alt.HConcatChart:
+    """Figure 3: log–log plot of the loss minus the joint irreducible loss; straight if a power law.
+
+    Points are observed, lines the joint law.
+    """
+    colour = weight_color(list(reducible["p"]))
+
+    def draw(pair: str, group: pd.DataFrame) -> alt.LayerChart:
+        base = alt.Chart(group[group["reducible"] > 0])
+
+        def y(field: str) -> alt.Y:
+            scale = alt.Scale(type="log", nice=False, padding=8)
+            return alt.Y(f"{field}:Q", scale=scale, title="test loss − L∞ (nats per token)")
+
+        tooltip = ["p", alt.Tooltip("n", format=",.0f"), alt.Tooltip("reducible", format=".4f")]
+        dots = base.mark_point().encode(_size_axis(n), y("reducible"), colour, tooltip=tooltip)
+        return base.mark_line().encode(_size_axis(n), y("law"), colour, detail="p:N") + dots
+
+    return _panels(reducible, draw)
+
+
+def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
+    """Coefficients of every law for Figure 4.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, parameter, value, std, low, high, joint, identified``; `std` is the paper's
+        (footnote 5: refits under 1 % noise), `joint` the coefficient of Eq. 7.
+    """
+    parts = []
+    for pair, (laws, joint) in fits.items():
+        table = coefficients(laws, seed=seed).assign(pair=pair)
+        table["joint"] = [
+            joint.beta[p] if name == "beta" else joint.params[name]
+            for p, name in zip(table["p"], table["parameter"], strict=True)
+        ]
+        parts.append(table)
+    frame = pd.concat(parts, ignore_index=True)
+    frame["low"], frame["high"] = frame["value"] - frame["std"], frame["value"] + frame["std"]
+    names = ["pair", "p", "parameter", "value", "std", "low", "high", "joint", "identified"]
+    return frame[names]
+
+
+def coefficients_against_weight(table: pd.DataFrame) -> alt.VConcatChart:
+    """Figure 4 (10, 12, 14): α, β and L∞ of each weight's own law, with the joint law dashed.
+
+    The band is one standard deviation of refits under 1 % noise.
+    """
+    rows = []
+    for parameter, title in PARAMETERS.items():
+        panels = []
+        for pair, group in table[table["parameter"] == parameter].groupby("pair"):
+            log = parameter == "beta"
+            shown = group[group["value"] > 0] if log else group
+            floor = shown["value"].min() / 3 if log else None
+            shown = shown.assign(low=shown["low"].clip(lower=floor)) if log else shown
+            scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
+            base = alt.Chart(shown).encode(x=alt.X("p:Q", title="weight p"))
+            band = base.mark_area(opacity=0.2).encode(
+                y=alt.Y("low:Q", scale=scale, title=title), y2="high:Q"
+            )
+            line = base.mark_line(point=True).encode(
+                y=alt.Y("value:Q", scale=scale, title=title),
+                tooltip=["p", alt.Tooltip("value", format=".4g"), alt.Tooltip("std", format=".2g")],
+            )
+            dashed = base.mark_line(strokeDash=[6, 4], color=GREY).encode(
+                y=alt.Y("joint:Q", scale=scale, title=title)
+            )
+            panel = (band + dashed + line).properties(width=250, height=150)
+            panels.append(panel.properties(title=pair_name(pair)) if not rows else panel)
+        rows.append(alt.hconcat(*panels))
+    return alt.vconcat(*rows)
+
+
+def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
+    """How well separate laws (Eq. 6) and the joint law (Eq. 7) describe and predict each pair.
+
+    Returns
+    -------
+    DataFrame
+        A row a pair and law: parameters, R² over all rows, the lowest R² among the weights, the
+        root mean square error (nats per token) on sizes held out one at a time, and AICc.
+    """
+    parts = []
+    for pair, group in points.groupby("pair"):
+        table = compare_per_weight_joint(group, n="n", loss="loss")
+        alone = fit_per_weight_laws(group, n="n", loss="loss")
+        joint = fit_joint_law(group, n="n", loss="loss")
+        lowest = {
+            "per_weight": min(fit.r2 for fit in alone.values()),
+            "joint": min(joint.r2_by_weight().values()),
+        }
+        for law, row in table.iterrows():
+            parts.append(
+                {
+                    "pair": pair_name(str(pair)),
+                    "law": {"per_weight": "one a weight (Eq. 6)", "joint": "joint (Eq. 7)"}[law],
+                    "parameters": int(row["parameters"]),
+                    "R²": row["r2"],
+                    "lowest R² of a weight": lowest[law],
+                    "held-out error": row["rmse_size_out"],
+                    "AICc": row["aicc"],
+                }
+            )
+    return pd.DataFrame(parts)
+
+
+def against_truth(fits: Mapping[str, PairFits]) -> pd.DataFrame:
+    """The joint law's irreducible loss beside the exact one, for cohorts of generated languages.
+
+    Parameters
+    ----------
+    fits
+        Cohort to its fits.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, fitted L∞, low, high, exact, covered``; the interval is the fit's 95 % one.
+    """
+    rows = []
+    for cohort, pairs in fits.items():
+        config = get_cohort(cohort).corpus.conlang
+        if config is None:
+            continue
+        for pair, (_, joint) in pairs.items():
+            low, high = joint.interval()["l_inf"]
+            exact = irreducible_entropy(config, pair)
+            rows.append(
+                {
+                    "cohort": cohort,
+                    "pair": pair_name(pair),
+                    "fitted L∞": joint.params["l_inf"],
+                    "low": low,
+                    "high": high,
+                    "exact": exact,
+                    "covered": bool(low <= exact <= high),
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,162 @@
+"""Build the book: execute its pages, typeset them, check that nothing comes from elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from sphinx_external_toc.parsing import parse_toc_yaml
+from tqdm import tqdm
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.publishing.notebooks import (
+    PageError,
+    PageRun,
+    declared_parameters,
+    execute_pages,
+    match_parameters,
+    without_colours,
+)
+from mnmt_repro.publishing.resources import remote_resources
+
+_IGNORED = shutil.ignore_patterns("*.ipynb", ".*", "__pycache__", "_build")
+
+
+def build_book(
+    source: Path,
+    output: Path | None = None,
+    *,
+    jobs: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> Path:
+    """Execute every notebook of a book's table of contents, then build the book offline.
+
+    Parameters
+    ----------
+    source
+        Folder with `_config.yml`, `_toc.yml` and the pages. It is only read.
+    output
+        Folder in which `_build/pages` (executed) and `_build/html` (the book) are made anew;
+        default `source`. The same meaning as `jupyter-book build --path-output`.
+    jobs
+        Pages executed at once; default one a processor.
+    parameters
+        Values for the pages' `parameters` cells; each goes to every page that declares its name.
+
+    Returns
+    -------
+    Path
+        The book's first page.
+
+    Raises
+    ------
+    InputError
+        If a file of the book is missing, or a parameter is declared by no page.
+    PageError
+        If a page fails, the typesetting gives a warning, or a page would load from another host.
+    """
+    source = source.resolve()
+    output = (output or source).resolve()
+    config, root, pages = _read_book(source)
+    notebooks = [page for page in pages if page.suffix == ".ipynb"]
+    declared = {str(page): declared_parameters(source / page) for page in notebooks}
+    values = match_parameters(declared, parameters or {})
+
+    executed = output / "_build" / "pages"
+    html = output / "_build" / "html"
+    for folder in (executed, html):
+        shutil.rmtree(folder, ignore_errors=True)
+    _copy_sources(source, executed, pages, config)
+    _execute(
+        [
+            PageRun(
+                source=source / page,
+                output=executed / page,
+                name=str(page),
+                parameters=values[str(page)],
+            )
+            for page in notebooks
+        ],
+        jobs,
+    )
+    _typeset(executed, output)
+
+    remote = remote_resources(html)
+    if remote:
+        lines = [f"{page.relative_to(html)}: {url}" for page, url in remote]
+        raise PageError("these would be loaded from another host:\n" + "\n".join(lines))
+    return html / root.with_suffix(".html")
+
+
+def _read_book(source: Path) -> tuple[dict[str, Any], Path, list[Path]]:
+    """Read the configuration, the first page and all pages, relative to `source`."""
+    for name in ("_config.yml", "_toc.yml"):
+        if not (source / name).is_file():
+            raise InputError(f"{source / name} is missing; a book needs it beside its pages")
+    config = yaml.safe_load((source / "_config.yml").read_text(encoding="utf-8"))
+    toc = parse_toc_yaml(source / "_toc.yml")
+    pages = {document: _page(source, document) for document in toc}
+    return config, pages[toc.root.docname], list(pages.values())
+
+
+def _page(source: Path, document: str) -> Path:
+    for suffix in ("", ".md", ".ipynb"):
+        page = Path(document + suffix)
+        if page.suffix in (".md", ".ipynb") and (source / page).is_file():
+            return page
+    raise InputError(
+        f"{source / '_toc.yml'}: page {document!r} has neither an .md nor an .ipynb file"
+    )
+
+
+def _copy_sources(source: Path, executed: Path, pages: list[Path], config: dict[str, Any]) -> None:
+    """Copy all but the notebooks; the copy's configuration leaves execution to papermill."""
+    executed.mkdir(parents=True)
+    for folder in sorted({page.parts[0] for page in pages if len(page.parts) > 1}):
+        shutil.copytree(source / folder, executed / folder, ignore=_IGNORED)
+    for page in pages:
+        if len(page.parts) == 1 and page.suffix != ".ipynb":
+            shutil.copyfile(source / page, executed / page)
+    shutil.copyfile(source / "_toc.yml", executed / "_toc.yml")
+    execute = {**config.get("execute", {}), "execute_notebooks": "off"}
+    (executed / "_config.yml").write_text(
+        yaml.safe_dump({**config, "execute": execute}, allow_unicode=True), encoding="utf-8"
+    )
+
+
+def _execute(runs: list[PageRun], jobs: int | None) -> None:
+    if not runs:
+        return
+    errors = []
+    with tqdm(total=len(runs), desc="executing pages", unit="page", disable=None) as bar:
+        for run in execute_pages(runs, jobs=jobs):
+            state = "FAILED" if run.error else "done"
+            bar.write(f"{state:6} {run.seconds:6.1f} s  {run.name}", file=sys.stderr)
+            bar.update()
+            if run.error:
+                errors.append(run.error)
+    if errors:
+        raise PageError(f"{len(errors)} of {len(runs)} pages failed\n\n" + "\n\n".join(errors))
+
+
+def _typeset(executed: Path, output: Path) -> None:
+    """Run jupyter-book over executed pages; a warning is an error."""
+    print("typesetting the book ...", file=sys.stderr, flush=True)
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    command += ["build", str(executed)]
+    command += [
+        "--path-output",
+        str(output),
+        "--all",
+        "--quiet",
+        "--warningiserror",
+        "--keep-going",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+    if done.returncode:
+        raise PageError(f"jupyter-book failed\n{without_colours(done.stdout + done.stderr)}")

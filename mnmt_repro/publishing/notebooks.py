@@ -1,0 +1,206 @@
+"""Pages: their declared parameters, and their execution by papermill, several at once."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import multiprocessing
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from mnmt_repro.errors import InputError
+
+CELL_TIMEOUT = 600  # seconds; a page reads cached results, so this only ends a hang
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class PageError(RuntimeError):
+    """One or more pages failed to execute; the message shows each failing cell and its error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRun:
+    """One page to execute, and how that went.
+
+    Parameters
+    ----------
+    source, output
+        The notebook without outputs, and where the executed one is written.
+    name
+        How messages call the page.
+    parameters
+        Values that replace those of the page's `parameters` cell.
+    seconds
+        Wall time of the execution; 0 before it.
+    error
+        The failing cell and its error, ready to print; empty when the page succeeded.
+    """
+
+    source: Path
+    output: Path
+    name: str
+    parameters: Mapping[str, Any]
+    seconds: float = 0.0
+    error: str = ""
+
+
+def declared_parameters(notebook: Path) -> dict[str, Any]:
+    """Read the parameters that a page declares, with their default values.
+
+    They are the assignments in the cell tagged `parameters`; each must assign a literal, such as
+    ``tier = "mini"`` or ``seeds: list[int] = [1, 2]``. A page without such a cell has none.
+
+    Raises
+    ------
+    InputError
+        If the file is no notebook, or the cell holds anything but such assignments.
+    """
+    try:
+        cells = nbformat.read(notebook, as_version=4).cells
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError, AttributeError) as error:
+        raise InputError(f"{notebook}: not a notebook ({error}); expected .ipynb JSON") from error
+    tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
+    if not tagged:
+        return {}
+    if len(tagged) > 1:
+        raise InputError(f"{notebook}: {len(tagged)} cells are tagged `parameters`; keep one")
+    parameters: dict[str, Any] = {}
+    for name, value in _assignments(tagged[0].source, notebook):
+        try:
+            parameters[name] = ast.literal_eval(value)
+        except ValueError as error:
+            raise InputError(
+                f"{notebook}: parameter {name!r} must be a literal, not {ast.unparse(value)!r}"
+            ) from error
+    return parameters
+
+
+def _assignments(source: str, notebook: Path) -> Iterator[tuple[str, ast.expr]]:
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError as error:
+        raise InputError(f"{notebook}: the `parameters` cell is not Python ({error})") from error
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield name, value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                yield name, value
+            case ast.Expr(value=ast.Constant()):
+                continue  # a bare string, as a comment
+            case _:
+                raise InputError(
+                    f"{notebook}: the `parameters` cell may only assign literals to names, "
+                    f"not {ast.unparse(statement)!r}"
+                )
+
+
+def match_parameters(
+    declared: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Hand each given value to every page that declares a parameter of that name.
+
+    Parameters
+    ----------
+    declared
+        Page name to the parameters that page declares.
+    given
+        The values asked for.
+
+    Returns
+    -------
+    dict
+        Page name to the values that replace its defaults.
+
+    Raises
+    ------
+    InputError
+        If no page declares a name, or a value's type is not that of the page's default.
+
+    Examples
+    --------
+    >>> match_parameters({"a": {"seed": 1}, "b": {}}, {"seed": 2})
+    {'a': {'seed': 2}, 'b': {}}
+    >>> match_parameters({"a": {"seed": 1}}, {"sed": 2})
+    Traceback (most recent call last):
+    mnmt_repro.errors.InputError: no page has a parameter 'sed'; did you mean 'seed'?
+    """
+    known = sorted({name for parameters in declared.values() for name in parameters})
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = (
+                f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
+            )
+            raise InputError(f"no page has a parameter {name!r}; {hint}")
+    matched: dict[str, dict[str, Any]] = {page: {} for page in declared}
+    for page, parameters in declared.items():
+        for name in given.keys() & parameters.keys():
+            matched[page][name] = _same_type(page, name, parameters[name], given[name])
+    return matched
+
+
+def _same_type(page: str, name: str, default: Any, value: Any) -> Any:
+    """Return `value` if it may replace `default`: one type, an int for a float, or either None."""
+    if default is None or value is None or type(value) is type(default):
+        return value
+    if isinstance(default, float) and type(value) is int:
+        return float(value)
+    raise InputError(
+        f"{page}: parameter {name!r} is a {type(default).__name__} (default {default!r}), "
+        f"but got the {type(value).__name__} {value!r}"
+    )
+
+
+def execute_pages(runs: Sequence[PageRun], *, jobs: int | None = None) -> Iterator[PageRun]:
+    """Execute pages, `jobs` at once in processes of their own; yield each as it ends.
+
+    A failing page is yielded with its `error` set; the others go on.
+    """
+    jobs = max(1, min(jobs or os.cpu_count() or 1, len(runs)))
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        for future in as_completed([pool.submit(_execute, run) for run in runs]):
+            yield future.result()
+
+
+def without_colours(text: str) -> str:
+    """Strip the codes that colour text on a terminal."""
+    return _ANSI.sub("", text)
+
+
+def _execute(run: PageRun) -> PageRun:
+    import papermill  # slow to import, and needed in the worker processes alone
+    from papermill.exceptions import PapermillExecutionError
+
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the pages already share the cores
+    run.output.parent.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+    message = ""
+    try:
+        papermill.execute_notebook(
+            str(run.source),
+            str(run.output),
+            parameters=dict(run.parameters),
+            kernel_name="python3",
+            cwd=str(run.output.parent),
+            progress_bar=False,
+            execution_timeout=CELL_TIMEOUT,
+            extra_arguments=["--log-level=ERROR"],  # of the kernel's own log, not of the page
+        )
+    except PapermillExecutionError as error:
+        message = (
+            f"{run.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}\n"
+            + without_colours("\n".join(error.traceback))
+        )
+    except Exception as error:  # a dead kernel, a timeout: whatever it is, it names its page
+        message = f"{run.name}: {type(error).__name__}: {error}"
+    return replace(run, seconds=time.perf_counter() - started, error=message)

@@ -1,0 +1,99 @@
+"""Sphinx extension: every script, style sheet and formula is served from the book's own `_static`.
+
+List it under `sphinx.extra_extensions` in `_config.yml`. It writes four files:
+
+- `mnmt.css` and `mnmt.js`, which style and enliven the charts and tables of `figures.house`;
+- `vega.js`, the Vega, Vega-Lite and Vega-Embed bundle of the version altair writes, which `mnmt.js`
+  loads on pages that hold a chart;
+- `mathjax.js`, MathJax with every TeX extension and SVG output, which fetches nothing further.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import altair
+import vl_convert
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+STATIC = ("mnmt.css", "mnmt.js")
+
+
+@cache
+def vega_lite_version() -> str:
+    """Name the Vega-Lite version of altair's charts as vl-convert does, such as ``"6.1"``."""
+    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def vega_bundle() -> str:
+    """Return a script that defines `vegaEmbed`, and no other global."""
+    snippet = "window.vegaEmbed = vegaEmbed;"
+    bundle = vl_convert.javascript_bundle(snippet, vl_version=vega_lite_version())
+    return "(() => {\n" + bundle + "\n})();\n"
+
+
+def mathjax_file() -> Path:
+    """Find the one MathJax file that the book needs, in the installed sphinx-mathjax-offline.
+
+    Raises
+    ------
+    FileNotFoundError
+        If that package is absent or does not hold the file.
+    """
+    spec = find_spec("sphinx-mathjax-offline")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError(
+            "sphinx-mathjax-offline is not installed; formulas need its MathJax"
+        )
+    path = Path(spec.origin).parent / "static" / "mathjax" / "tex-svg-full.js"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: MathJax is missing from sphinx-mathjax-offline")
+    return path
+
+
+def write_assets(static: Path) -> None:
+    """Write the four files into the folder `static`, which is made if absent."""
+    static.mkdir(parents=True, exist_ok=True)
+    ours = resources.files("mnmt_repro.publishing") / "static"
+    for name in STATIC:
+        (static / name).write_text((ours / name).read_text(encoding="utf-8"), encoding="utf-8")
+    (static / "vega.js").write_text(vega_bundle(), encoding="utf-8")
+    shutil.copyfile(mathjax_file(), static / "mathjax.js")
+
+
+def _configure(app: Sphinx, config: Config) -> None:
+    config.mathjax_path = "mathjax.js"
+    config.html_context.setdefault("default_mode", "auto")  # light or dark as the reader's system
+    config.nb_ipywidgets_js = {}  # the scripts of widgets come from another host
+
+
+def _write(app: Sphinx) -> None:
+    if app.builder.format == "html":
+        write_assets(Path(app.outdir) / "_static")
+
+
+def _drop_thebe(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Take out the scripts that run cells on a server of another host; jupyter-book adds them."""
+    context["script_files"] = [
+        script
+        for script in context.get("script_files", [])
+        if "thebe" not in f"{script.filename} {script.attributes.get('body', '')}".lower()
+    ]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the extension with Sphinx."""
+    app.connect("config-inited", _configure, priority=900)
+    app.connect("builder-inited", _write)
+    app.connect("html-page-context", _drop_thebe)
+    app.add_css_file("mnmt.css")
+    app.add_js_file("mnmt.js", loading_method="defer")
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,66 @@
+"""Find what a built page would fetch from another host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+_REMOTE = re.compile(r"^\s*(?:https?:|wss?:)?//", re.IGNORECASE)
+_CSS = re.compile(r"""(?:url\(\s*|@import\s+)["']?\s*((?:https?:)?//[^"')\s]+)""", re.IGNORECASE)
+_SOURCES = {"script", "img", "iframe", "embed", "source", "audio", "video", "track", "input"}
+_LINKS = {"stylesheet", "icon", "preload", "prefetch", "modulepreload", "preconnect", "manifest"}
+
+
+def remote_resources(html: Path) -> list[tuple[Path, str]]:
+    """List the resources of other hosts that the pages and style sheets under `html` load.
+
+    A link that a reader may follow is no resource; a script, style sheet, image, font or frame is.
+
+    Returns
+    -------
+    list of (file, address)
+        Empty for a book that works with the network off.
+    """
+    found = [(page, url) for page in sorted(html.rglob("*.html")) for url in _of_page(page)]
+    for sheet in sorted(html.rglob("*.css")):
+        text = sheet.read_text(encoding="utf-8", errors="replace")
+        found += [(sheet, url) for url in _CSS.findall(text)]
+    return found
+
+
+def _of_page(page: Path) -> Iterator[str]:
+    parser = _Resources()
+    parser.feed(page.read_text(encoding="utf-8"))
+    yield from parser.found
+
+
+class _Resources(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._in_style = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        urls = []
+        if tag in _SOURCES:
+            urls.append(values.get("src", ""))
+            urls += [
+                part.split()[0] for part in values.get("srcset", "").split(",") if part.strip()
+            ]
+        if tag == "object":
+            urls.append(values.get("data", ""))
+        if tag == "video":
+            urls.append(values.get("poster", ""))
+        if tag == "link" and _LINKS & set(values.get("rel", "").lower().split()):
+            urls.append(values.get("href", ""))
+        self.found += [url for url in urls if _REMOTE.match(url)]
+        self.found += _CSS.findall(values.get("style", ""))
+        self._in_style = tag == "style"
+
+    def handle_data(self, data: str) -> None:
+        if self._in_style:
+            self.found += _CSS.findall(data)
+            self._in_style = False

@@ -1,0 +1,79 @@
+// Enlivens the displays of mnmt_repro.figures.house: draws charts, sorts tables.
+// Without it a page still shows every chart (as an image) and every table.
+"use strict";
+
+(() => {
+  // Vega is loaded from beside this file, and only on pages that hold a chart.
+  const vega = new URL("vega.js", document.currentScript.src).href;
+
+  function loadVega() {
+    return new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = vega;
+      script.onload = resolve;
+      script.onerror = () => reject(new Error(`cannot load ${vega}`));
+      document.head.append(script);
+    });
+  }
+
+  async function draw(chart) {
+    const live = chart.querySelector(".mnmt-live");
+    const still = chart.querySelector(".mnmt-static");
+    const spec = JSON.parse(chart.querySelector("script").textContent);
+    live.hidden = false; // Vega measures text, so it must be laid out
+    try {
+      await window.vegaEmbed(live, spec, {
+        mode: "vega-lite",
+        renderer: "svg",
+        actions: { export: true, source: false, compiled: false, editor: false },
+      });
+      still.hidden = true;
+    } catch (error) {
+      live.hidden = true; // the static chart stays
+      throw error;
+    }
+  }
+
+  async function drawAll() {
+    const charts = [...document.querySelectorAll(".mnmt-chart")];
+    if (charts.length > 0) await loadVega();
+    const drawn = await Promise.allSettled(charts.map(draw));
+    drawn.filter((each) => each.reason).forEach((each) => console.error(each.reason));
+    document.documentElement.dataset.mnmtCharts = "done"; // for tests
+  }
+
+  // The number that a cell shows, thousands separators and percent signs aside; else NaN.
+  const number = (text) => Number(text.replace(/[,%\s]/g, "").replace("−", "-") || NaN);
+
+  function compare(a, b) {
+    const [x, y] = [number(a), number(b)];
+    if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+    return a.localeCompare(b, undefined, { numeric: true });
+  }
+
+  function sortBy(table, column) {
+    const head = table.tHead.rows[0].cells[column];
+    const descending = head.getAttribute("aria-sort") === "ascending";
+    for (const cell of table.tHead.rows[0].cells) cell.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    const text = (row) => row.cells[column].textContent.trim();
+    const rows = [...table.tBodies[0].rows].sort((a, b) => {
+      const missing = (text(a) === "–") - (text(b) === "–"); // dashes stay last
+      return missing || (descending ? -1 : 1) * compare(text(a), text(b));
+    });
+    table.tBodies[0].append(...rows);
+  }
+
+  function enliven() {
+    for (const table of document.querySelectorAll(".mnmt-table")) {
+      table.classList.add("mnmt-sortable");
+      [...table.tHead.rows[0].cells].forEach((cell, column) =>
+        cell.querySelector("button").addEventListener("click", () => sortBy(table, column)),
+      );
+    }
+    drawAll().catch((error) => console.error(error));
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", enliven);
+  else enliven();
+})();
