@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -316,7 +316,7 @@ class Transformer(nn.Module):
     def start(self, memory: Tensor, memory_mask: Tensor) -> DecoderCache:
         """Project the source once for all decoder layers, ready for `decode`."""
         return DecoderCache(
-            memory=[layer.cross.keys_values(memory) for layer in self.decoder],
+            memory=[cast(DecoderLayer, layer).cross.keys_values(memory) for layer in self.decoder],
             memory_mask=memory_mask,
             past=[None] * len(self.decoder),
         )

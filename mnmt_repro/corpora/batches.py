@@ -19,7 +19,10 @@ PAD_TO = 8  # lengths are padded up to multiples of this: few shapes, little was
 class Sentences(Protocol):
     """Encoded sentence pairs of one language pair, start, end and tags included."""
 
-    size: int | None  # sentence pairs; None when they never end
+    @property
+    def size(self) -> int | None:
+        """Sentence pairs; None when they never end."""
+        ...
 
     def take(self, rows: np.ndarray) -> tuple[Ragged, Ragged]:
         """Source and target of the given rows."""
@@ -45,7 +48,7 @@ class EncodedPair:
         return self.source.take(rows), self.target.take(rows)
 
     def shorter_than(self, longest: int) -> EncodedPair:
-        """Without the pairs in which either side has more than `longest` tokens to read or predict."""
+        """Without pairs in which a side has more than `longest` tokens to read or predict."""
         fits = (self.source.lengths <= longest) & (self.target.lengths - 1 <= longest)
         return EncodedPair(*self.take(np.flatnonzero(fits)))
 
@@ -150,7 +153,8 @@ class BatchStream:
     def drawn(self, windows: int) -> np.ndarray:
         """Sentences drawn from each pair in the first `windows` windows."""
         counts = [self._counts(w) for w in range(windows)]
-        return np.sum(counts, axis=0, dtype=np.int64) if counts else self._counts(0) * 0
+        zero = np.zeros(len(self.mixture.pairs), dtype=np.int64)
+        return np.array(counts, dtype=np.int64).reshape(windows, -1).sum(0) if windows else zero
 
     def _rows(self, k: int, first: int, count: int) -> np.ndarray:
         """Row numbers of the draws `first`, `first + 1`, ... from pair k."""

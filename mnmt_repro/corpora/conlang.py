@@ -181,10 +181,15 @@ class ConlangConfig:
                 raise InputError(f"conlang {field} must lie in [0, {high:g}], got {number}")
 
     @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """The families, resolved."""
+        return self.families or ()
+
+    @property
     def similarities(self) -> tuple[float, ...]:
         """Similarity of each family."""
         value = self.similarity
-        return value if isinstance(value, tuple) else (value,) * len(self.families)
+        return value if isinstance(value, tuple) else (value,) * len(self.groups)
 
     @property
     def synonymies(self) -> tuple[float, ...]:
@@ -306,7 +311,7 @@ class Conlang:
         self.spellings = _spellings(config, inventories)
         self._orders = {
             name: _order_table(order, config.max_concepts)
-            for name, order in zip(config.languages, config.orders, strict=True)
+            for name, order in zip(config.languages, config.orders or (), strict=True)
         }
         cumulative = np.cumsum(zipf_probabilities(config))[:-1] * 2.0**32
         self._thresholds = np.minimum(cumulative, 2.0**32 - 1).astype(np.uint32)
@@ -619,8 +624,8 @@ def _shared_syllables(config: ConlangConfig, similarity: float) -> int:
 def _inventories(config: ConlangConfig) -> tuple[dict[str, np.ndarray], list[str]]:
     """Token ids of each language's syllables, a family's shared ones first, and all syllables."""
     inventories, used = {}, 0
-    families = zip(config.families, config.similarities, strict=True)
-    lone = [((name,), 0.0) for name in config.languages if name not in sum(config.families, ())]
+    families = zip(config.groups, config.similarities, strict=True)
+    lone = [((name,), 0.0) for name in config.languages if name not in sum(config.groups, ())]
     for members, similarity in sorted(
         [*families, *lone], key=lambda f: [config.languages.index(name) for name in f[0]]
     ):
@@ -641,8 +646,10 @@ def _spellings(config: ConlangConfig, inventories: dict[str, np.ndarray]) -> dic
     """Two spellings of each concept in each language, (concepts, 2, k) token ids."""
     size, k, count = config.syllables, config.syllables_per_concept, config.concepts
     digits = np.stack(np.unravel_index(np.arange(size**k), (size,) * k), axis=1)  # (size**k, k)
-    relation = {name: ((name,), 0.0) for name in config.languages}
-    for family, similarity in zip(config.families, config.similarities, strict=True):
+    relation: dict[str, tuple[tuple[str, ...], float]] = {
+        name: ((name,), 0.0) for name in config.languages
+    }
+    for family, similarity in zip(config.groups, config.similarities, strict=True):
         relation |= {name: (family, similarity) for name in family}
     tables = {}
     for name, (family, similarity) in relation.items():
@@ -653,9 +660,9 @@ def _spellings(config: ConlangConfig, inventories: dict[str, np.ndarray]) -> dic
             (alike, common, "-".join(family)),
             (~alike, ~common, name),
         ):
-            strings = digits[strings]
-            chosen = _shuffled(len(strings), config.seed, "lexicon", owner)
+            candidates = digits[strings]
+            chosen = _shuffled(len(candidates), config.seed, "lexicon", owner)
             chosen = chosen[: SPELLINGS * concepts.sum()].reshape(-1, SPELLINGS)
-            table[concepts] = inventories[name][strings[chosen]]
+            table[concepts] = inventories[name][candidates[chosen]]
         tables[name] = table
     return tables

@@ -133,9 +133,9 @@ WEBTECH = Corpus(
 def _conlang(name: str, similarity: float) -> Corpus:
     return Corpus(
         name=name,
-        conlang=ConlangConfig(similarity=similarity),
+        conlang=ConlangConfig(concepts=512, similarity=similarity),
         training=TrainingConfig(
-            learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=8_000_000
+            learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=6_000_000
         ),
     )
 

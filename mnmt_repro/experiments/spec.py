@@ -59,7 +59,7 @@ class RunSpec:
 
     @cached_property
     def data_hash(self) -> str:
-        """Of the text that the vocabulary and the model are trained on, known without reading it."""
+        """Of the text that vocabulary and model are trained on; known without reading it."""
         if self.conlang is not None:
             return digest(asdict(self.conlang), 12)
         return data_hash(self.corpus)

@@ -24,7 +24,7 @@ DEFAULT_SECONDS_PER_COST = 6.5e-11
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Seconds a run should take on one worker, by the speed of finished runs where there are any."""
+    """Seconds a run should take on one worker, by the speed of those finished, if any."""
 
     seconds_per_cost: float = DEFAULT_SECONDS_PER_COST
 

@@ -39,7 +39,12 @@ _SPREAD = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
 DIFFERENCE_ANCHORS = ("#2166ac", "#92c5de", "#d9d9d9", "#f4a582", "#b2182b")
 
 Verdict = Literal[
-    "reproduced", "direction only", "inconclusive", "not reproduced", "out of reach here"
+    "reproduced",
+    "direction only",
+    "inconclusive",
+    "not reproduced",
+    "out of reach here",
+    "no rows yet",
 ]
 # A verdict's sign says it without colour; each colour has a contrast of at least 4.5 to white.
 _VERDICT_STYLE: dict[str, tuple[str, str]] = {
@@ -48,6 +53,7 @@ _VERDICT_STYLE: dict[str, tuple[str, str]] = {
     "inconclusive": ("?", "#5c6670"),
     "not reproduced": ("✗", "#a8360b"),
     "out of reach here": ("–", "#6b4a86"),
+    "no rows yet": ("…", "#5c6670"),
 }
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
@@ -117,7 +123,7 @@ class Badge:
     Parameters
     ----------
     verdict
-        One of the five verdicts; it gives the sign and the colour.
+        One of the six verdicts; it gives the sign and the colour.
     text
         What the badge says, such as ``"A2 reproduced"``; default the verdict itself.
     title

@@ -6,17 +6,17 @@ Each figure is drawn from tidy frames: `observed` for the points, `per_weight_cu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.cohorts import get_cohort
 from mnmt_repro.figures.house import GREY, weight_color
 from mnmt_repro.figures.names import pair_name
-from mnmt_repro.corpora.conlang import irreducible_entropy
-from mnmt_repro.experiments.cohorts import get_cohort
 from mnmt_repro.laws import (
     JointLawFit,
     PowerLawFit,
@@ -122,9 +122,11 @@ def _size_axis(n: str) -> alt.X:
     )
 
 
-def _panels(points: pd.DataFrame, draw) -> alt.HConcatChart:  # noqa: ANN001
+def _panels(
+    points: pd.DataFrame, draw: Callable[[str, pd.DataFrame], alt.LayerChart]
+) -> alt.HConcatChart:
     panels = [
-        draw(pair, group).properties(title=pair_name(str(pair)), **PANEL)
+        draw(str(pair), group).properties(title=pair_name(str(pair)), **PANEL)
         for pair, group in points.groupby("pair")
     ]
     return alt.hconcat(*panels).resolve_scale(color="shared")
@@ -159,15 +161,13 @@ def loss_against_size(
 
 
 def reducible_loss(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
-    """Observed loss minus the joint law's irreducible loss: ``pair, p, n, loss, reducible, law``."""
+    """Loss minus the joint law's irreducible loss: ``pair, p, n, loss, reducible, law``."""
     parts = []
     for pair, group in points.groupby("pair"):
         law = fits[str(pair)][1]
         limit = law.params["l_inf"]
         predicted = [law.predict(p, n)[0] for p, n in zip(group["p"], group["n"], strict=True)]
-        parts.append(
-            group.assign(reducible=group["loss"] - limit, law=np.array(predicted) - limit)
-        )
+        parts.append(group.assign(reducible=group["loss"] - limit, law=np.array(predicted) - limit))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -242,7 +242,7 @@ def coefficients_against_weight(table: pd.DataFrame) -> alt.VConcatChart:
 
     The band is one standard deviation of refits under 1 % noise.
     """
-    rows = []
+    rows: list[alt.HConcatChart] = []
     for parameter, title in PARAMETERS.items():
         panels = []
         for pair, group in table[table["parameter"] == parameter].groupby("pair"):
@@ -263,7 +263,7 @@ def coefficients_against_weight(table: pd.DataFrame) -> alt.VConcatChart:
                 y=alt.Y("joint:Q", scale=scale, title=title)
             )
             panel = (band + dashed + line).properties(width=250, height=150)
-            panels.append(panel.properties(title=pair_name(pair)) if not rows else panel)
+            panels.append(panel.properties(title=pair_name(str(pair))) if not rows else panel)
         rows.append(alt.hconcat(*panels))
     return alt.vconcat(*rows)
 
@@ -286,14 +286,16 @@ def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
             "per_weight": min(fit.r2 for fit in alone.values()),
             "joint": min(joint.r2_by_weight().values()),
         }
-        for law, row in table.iterrows():
+        for law, row in table.rename(index=str).iterrows():
             parts.append(
                 {
                     "pair": pair_name(str(pair)),
-                    "law": {"per_weight": "one a weight (Eq. 6)", "joint": "joint (Eq. 7)"}[law],
+                    "law": {"per_weight": "one a weight (Eq. 6)", "joint": "joint (Eq. 7)"}[
+                        str(law)
+                    ],
                     "parameters": int(row["parameters"]),
                     "R²": row["r2"],
-                    "lowest R² of a weight": lowest[law],
+                    "lowest R² of a weight": lowest[str(law)],
                     "held-out error": row["rmse_size_out"],
                     "AICc": row["aicc"],
                 }

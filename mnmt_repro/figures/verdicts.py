@@ -63,7 +63,9 @@ def badges(
     found = []
     for claim in claims:
         if claim not in known:
-            raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
+            raise InputError(
+                f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`"
+            )
         scopes = [
             scope.name
             for scope in ledger[claim].scopes

@@ -1,0 +1,42 @@
+"""What a paper claims, how we measure it, and whether the stored rows reproduce it.
+
+`verify` evaluates every entry of ``data/claims/*.yml`` from the rows of the store; pages, badges
+and tests take their verdicts from it.
+"""
+
+from mnmt_repro.claims.evaluate import ESTIMANDS, ScopeVerdict, Verdict, decide, evaluate
+from mnmt_repro.claims.evidence import Evidence, Measure
+from mnmt_repro.claims.history import Ancestry, History
+from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, VERDICTS, Claim, Scope, load_claims
+from mnmt_repro.claims.report import (
+    differences,
+    read_stored,
+    to_json,
+    to_text,
+    verify,
+    write_stored,
+)
+
+__all__ = [
+    "ESTIMANDS",
+    "NO_ROWS",
+    "OUT_OF_REACH",
+    "VERDICTS",
+    "Ancestry",
+    "Claim",
+    "Evidence",
+    "History",
+    "Measure",
+    "Scope",
+    "ScopeVerdict",
+    "Verdict",
+    "decide",
+    "differences",
+    "evaluate",
+    "load_claims",
+    "read_stored",
+    "to_json",
+    "to_text",
+    "verify",
+    "write_stored",
+]

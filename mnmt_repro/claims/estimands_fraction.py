@@ -1,0 +1,158 @@
+"""Estimands of the effective fraction f(p) (Eq. 10): claims A8 to A13 of Paper A.
+
+Each function is pure: evidence, claim and scope in; for each pair its named measures out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnmt_repro.claims.estimands_law import joint_law
+from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NoRowsYet, Units
+from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.noise import measure, power, refits
+from mnmt_repro.laws import JointLawFit
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fractions:
+    """Log f(p) of one joint law at some weights, with its draws under noise.
+
+    Attributes
+    ----------
+    fit : the joint law
+    weights : where f is asked for
+    seed : of the noise
+    """
+
+    fit: JointLawFit
+    weights: tuple[float, ...]
+    seed: int
+
+    def of(self, values: Array) -> Array:
+        """Log f(p) (B, W) = (log beta(1) - log beta(p)) / alpha, Eq. 10, at parameters (B, P)."""
+        one = 2 + int(self.fit.index(1.0)[0])
+        wanted = 2 + self.fit.index(self.weights)
+        with np.errstate(divide="ignore"):
+            return (np.log(values[:, one, None]) - np.log(values[:, wanted])) / values[:, :1]
+
+    @cached_property
+    def log_f(self) -> Array:
+        """At the fit, (W,)."""
+        return self.of(np.array(self.fit.values)[None])[0]
+
+    @cached_property
+    def draws(self) -> Array:
+        """Refitted under noise, (B, W)."""
+        return self.of(refits(self.fit, self.seed))
+
+    def draws_with(self, log_f: Array) -> Array:
+        """Refitted to draws from the same law with other fractions `log_f` (W,)."""
+        values = np.array(self.fit.values)
+        one = 2 + int(self.fit.index(1.0)[0])
+        values[2 + self.fit.index(self.weights)] = values[one] * np.exp(-values[0] * log_f)
+        group, n = np.array(self.fit.group), np.array(self.fit.n)
+        around = values[1] + values[2 + group] * n ** -values[0]
+        return self.of(refits(self.fit, self.seed + 1, around=around))
+
+
+def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A8, A9, A10: log ratio of the fractions of two test sets, partners or directions."""
+    assert claim.alternative is not None
+    options = claim.options
+    weights = tuple(options["weights"])
+
+    def grid(cohort: str, test_set: str) -> dict[str, Cells]:
+        return evidence.grid(scope, cohort, options["needs"], test_set, weights=(*weights, 1))
+
+    if options["between"] == "test_set":
+        first = grid(scope.cohorts[0], scope.test_set)
+        second = grid(scope.cohorts[0], scope.other_test_set)
+        matched = [(pair, pair) for pair in sorted(set(first) & set(second))]
+    else:
+        first, second = (grid(cohort, scope.test_set) for cohort in scope.cohorts)
+        matched = _match(first, second, options["pairs"])
+    if not matched:
+        raise NoRowsYet("no pair is in both of what is compared")
+    units: Units = {}
+    for a, b in matched:
+        one = Fractions(joint_law(first[a], scope.n, a), weights, 0)
+        two = Fractions(joint_law(second[b], scope.n, b), weights, 10)
+        signs = (1, -1) if claim.alternative.sides == 2 else (1,)
+        units[a if a == b else f"{b} against {a}"] = _contrast(
+            two.log_f - one.log_f,
+            two.draws - one.draws,
+            [
+                (sign, two.draws_with(one.log_f + sign * claim.alternative.effect) - one.draws)
+                for sign in signs
+            ],
+        )
+    return units
+
+
+def neutral_fraction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A13: log of f(p) over p."""
+    assert claim.alternative is not None
+    weights = tuple(claim.options["weights"])
+    effect = claim.alternative.effect
+    log_p = np.log(weights)
+    units: Units = {}
+    needs = claim.options["needs"]
+    for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(*weights, 1)).items():
+        f = Fractions(joint_law(cells, scope.n, pair), weights, 0)
+        alternatives = [(sign, f.draws_with(log_p + sign * effect) - log_p) for sign in (1, -1)]
+        units[pair] = _contrast(f.log_f - log_p, f.draws - log_p, alternatives)
+    return units
+
+
+def relative_capacity(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A11, A12: f(p) over p at one small weight."""
+    p, wanted = claim.options["weight"], claim.options["pairs"]
+    units: Units = {}
+    grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], weights=(p, 1))
+    for pair in named_pairs(sorted(grid), wanted):
+        f = Fractions(joint_law(grid[pair], scope.n, pair), (p,), 0)
+        log = measure(f.log_f[0] - np.log(p), f.draws[:, 0] - f.log_f[0])
+        units[pair] = {
+            "capacity": Measure(
+                value=float(np.exp(log.value)),
+                low=float(np.exp(log.low)),
+                high=float(np.exp(log.high)),
+            )
+        }
+    return units
+
+
+def named_pairs(present: Sequence[str], wanted: Sequence[str] | str) -> list[str]:
+    """Pick the wanted pairs that are present; all where none is, or ``"all"`` is wanted."""
+    named = [pair for pair in present if pair in wanted] if not isinstance(wanted, str) else []
+    return named or list(present)
+
+
+def _match(first: dict[str, Cells], second: dict[str, Cells], how: str) -> list[tuple[str, str]]:
+    """Pairs to compare: the same, or each with its reverse; in sorted order where none is."""
+
+    def partner(pair: str) -> str:
+        return pair if how == "common" else "-".join(reversed(pair.split("-")))
+
+    found = [(pair, partner(pair)) for pair in sorted(first) if partner(pair) in second]
+    return found or list(zip(sorted(first), sorted(second), strict=False))
+
+
+def _contrast(log_ratio: Array, draws: Array, alternatives: list[tuple[int, Array]]) -> Measures:
+    """Mean and largest of log ratios (W,), with noise (B, W) and alternatives [(sign, (B, W))]."""
+    value = float(log_ratio.mean())
+    deviations = draws.mean(1) - value
+    powers = [power(under.mean(1), deviations, sign) for sign, under in alternatives]
+    return {
+        "mean_log_ratio": measure(value, deviations),
+        "max_log_ratio": Measure(value=float(np.abs(log_ratio).max())),
+        "power": Measure(value=min(powers)),
+    }

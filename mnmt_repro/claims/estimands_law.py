@@ -1,0 +1,332 @@
+"""Estimands of the laws themselves: claims A1 to A7 of Paper A.
+
+Each function is pure: evidence, claim and scope in; for each pair its named measures out. What they
+read is told in ``data/claims/paper_a.yml``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from mnmt_repro.architecture import PAPER_A, parameter_counts
+from mnmt_repro.claims.drift import Coefficient, fit_drift
+from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NotIdentified, Units
+from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.noise import (
+    DRAWS,
+    measure,
+    noisy,
+    power,
+    quantiles,
+    refit_power_laws,
+    refits,
+    require,
+    residual_sd,
+    robust_sd,
+)
+from mnmt_repro.laws import (
+    JointLawFit,
+    PowerLawFit,
+    fit_joint_law,
+    fit_per_weight_laws,
+)
+from mnmt_repro.laws.selection import aicc
+
+Array = NDArray[np.float64]
+
+_HELD_OUT_DRAWS = 200
+
+
+def joint_law(cells: Cells, n: str, what: str) -> JointLawFit:
+    """Fit the joint law of a pair; `NotIdentified` where it is not."""
+    fit = fit_joint_law(cells, n=n)
+    require(fit, f"joint law of {what}")
+    return fit
+
+
+def parameter_counts_agree(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A1: the sixteen counts of Appendix A against the arithmetic of their shapes."""
+    equal, difference = 0, 0.0
+    for row in PAPER_A:
+        counts = parameter_counts(row.config)
+        for ours, published in (
+            (counts["total"], row.published_total),
+            (counts["non_embedding"], row.published_non_embedding),
+        ):
+            equal += ours == published
+            difference = max(difference, abs(ours - published) / published)
+    agreeing, largest = Measure(value=equal), Measure(value=difference)
+    return {"all": {"agreeing": agreeing, "max_relative_difference": largest}}
+
+
+def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A2: R² of Eq. 6 at each weight, and its error on a size left out."""
+    units: Units = {}
+    for pair, cells in evidence.grid(scope, scope.cohorts[0], claim.options["needs"]).items():
+        laws = fit_per_weight_laws(cells, n=scope.n)
+        for p, law in laws.items():
+            require(law, f"law of {pair} at p = {p:g}")
+        fits = list(laws.values())
+        r2 = [fit.r2 for fit in fits]
+        drawn = [noisy(f.fitted(), residual_sd(f), seed=k) for k, f in enumerate(fits)]
+        refitted = refit_power_laws([np.array(f.n) for f in fits], drawn)
+        least = np.full(len(drawn[0]), np.inf)
+        for fit, losses, values in zip(fits, drawn, refitted, strict=True):
+            left = losses - _curve(values, np.array(fit.group), np.array(fit.n))
+            total = losses - losses.mean(1, keepdims=True)
+            least = np.minimum(least, 1 - (left**2).sum(1) / (total**2).sum(1))
+        low, high = quantiles(least)
+        _, single = _leave_size_out(cells, scope.n, cells["cross_entropy"].to_numpy()[None])
+        units[pair] = {
+            "r2_min": Measure(value=min(r2), low=low, high=high),
+            "r2_median": Measure(value=float(np.median(r2))),
+            "held_out_error": Measure(value=float(single[0])),
+        }
+    return units
+
+
+def exponent_unchanged(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A3: spread of alpha over weights in the paper's standard deviations, and its drift."""
+    return _unchanged(evidence, claim, scope, "alpha")
+
+
+def irreducible_loss_unchanged(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A4: as A3, for L_inf."""
+    return _unchanged(evidence, claim, scope, "l_inf")
+
+
+def factor_rises(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A5: order of beta over p, and log beta(0.05) / beta(1)."""
+    units: Units = {}
+    needs = claim.options["needs"]
+    for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(0.05, 1)).items():
+        fit = joint_law(cells, scope.n, pair)
+        tau = stats.kendalltau(list(fit.beta), list(fit.beta.values())).statistic
+        small, one = (2 + int(fit.index(p)[0]) for p in (0.05, 1.0))
+        drawn = refits(fit, seed=0)
+        value = np.log(fit.values[small] / fit.values[one])
+        deviations = np.log(drawn[:, small] / drawn[:, one]) - value
+        units[pair] = {
+            "kendall_tau": Measure(value=float(tau)),
+            "log_ratio": measure(value, deviations),
+        }
+    return units
+
+
+def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A6: error on a size left out, joint law over per-weight laws; R² and AICc."""
+    units: Units = {}
+    for pair, cells in evidence.grid(scope, scope.cohorts[0], claim.options["needs"]).items():
+        fit = joint_law(cells, scope.n, pair)
+        ordered = cells.sort_values("p")
+        loss = ordered["cross_entropy"].to_numpy()
+        fitted = np.asarray(fit.predict(ordered["p"], ordered[scope.n]))
+        drawn = noisy(fitted, residual_sd(fit), seed=0, draws=_HELD_OUT_DRAWS)
+        joint, single = _leave_size_out(ordered, scope.n, np.vstack([loss, fitted, drawn]))
+        # At the law itself both errors vanish, so deviations are about the mean of the draws.
+        ratios = np.log(joint[2:] / single[2:])
+        low, high = quantiles(ratios - ratios.mean())
+        ratio = joint[0] / single[0]
+        laws = fit_per_weight_laws(cells, n=scope.n)
+        units[pair] = {
+            "error_ratio": Measure(
+                value=float(ratio), low=float(ratio * np.exp(low)), high=float(ratio * np.exp(high))
+            ),
+            "joint_error": Measure(value=float(joint[0])),
+            "r2_joint": Measure(value=fit.r2),
+            "delta_aicc": Measure(value=_delta_aicc(fit, list(laws.values()))),
+        }
+    return units
+
+
+def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A7: slope of log f on log N, f solved directly from Eq. 8 at each size."""
+    assert claim.alternative is not None
+    wanted = claim.options["weights"]
+    units: Units = {}
+    grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], weights=(*wanted, 1))
+    for pair, cells in grid.items():
+        laws = fit_per_weight_laws(cells, n=scope.n)
+        one = laws[1.0]
+        require(one, f"single-pair law of {pair}")
+        for p in wanted:
+            require(laws[p], f"law of {pair} at p = {p:g}")
+        observed = cells.loc[cells["p"] == 1, "cross_entropy"]
+        used = cells[
+            cells["p"].isin(wanted) & cells["cross_entropy"].between(observed.min(), observed.max())
+        ]
+        used = used.groupby("p").filter(lambda rows: len(rows) >= 2)
+        count = Measure(value=len(used))
+        if len(used) < 3:
+            units[pair] = {"cells": count}
+            continue
+        units[pair] = _slope(used, laws, wanted, scope.n, claim.alternative.effect)
+    return units
+
+
+def _slope(
+    used: Cells, laws: dict[float, PowerLawFit], wanted: list[float], n: str, effect: float
+) -> Measures:
+    one = laws[1.0]
+    sd = float(
+        np.sqrt(
+            sum(laws[p].rss for p in (*wanted, 1.0))
+            / sum(laws[p].degrees_of_freedom for p in (*wanted, 1.0))
+        )
+    )
+    log_n, loss = np.log(used[n].to_numpy(dtype=float)), used["cross_entropy"].to_numpy()
+    _, group = np.unique(used["p"], return_inverse=True)
+    single = np.array(one.values)
+
+    def slopes(curve: Array, losses: Array) -> Array:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            log_f = -np.log((losses - curve[:, 1:2]) / curve[:, 2:3]) / curve[:, :1] - log_n
+        return _pooled_slope(log_n, log_f, group)
+
+    curves = one.refit(noisy(one.fitted(), sd, seed=0))[0]
+    value = slopes(single[None], loss[None])[0]
+    mean = np.array(
+        [
+            float(np.asarray(laws[p].predict(size))[0])
+            for p, size in zip(used["p"], used[n], strict=True)
+        ]
+    )
+    centre = slopes(single[None], mean[None])[0]
+    deviations = slopes(curves, noisy(mean, sd, seed=1)) - centre
+    deviations = deviations[np.isfinite(deviations)]
+    if not np.isfinite(value) or len(deviations) < 0.9 * len(curves):
+        raise NotIdentified("the single-pair curve does not reach the losses of other weights")
+
+    log_f = -np.log((loss - single[1]) / single[2]) / single[0] - log_n
+    level = (np.bincount(group, log_f) / np.bincount(group))[group]
+    middle = (np.bincount(group, log_n) / np.bincount(group))[group]
+    powers = []
+    for sign in (1, -1):
+        moved = log_n + level + sign * effect * (log_n - middle)
+        around = single[1] + single[2] * np.exp(-single[0] * moved)
+        drawn = slopes(curves, noisy(around, sd, seed=2))
+        powers.append(power(drawn[np.isfinite(drawn)], deviations, sign))
+    return {
+        "slope": measure(value, deviations),
+        "cells": Measure(value=len(used)),
+        "power": Measure(value=min(powers)),
+    }
+
+
+def _pooled_slope(x: Array, y: Array, group: NDArray[np.intp]) -> Array:
+    """One slope and an intercept a group, for each row of `y` (B, m); NaN in `y` gives NaN."""
+    member = np.eye(int(group.max()) + 1)[group]
+    counts = member.sum(0)
+    x = x - (member @ ((x @ member) / counts))
+    return (y @ x) / (x @ x)
+
+
+def _unchanged(evidence: Evidence, claim: Claim, scope: Scope, name: Coefficient) -> Units:
+    assert claim.alternative is not None
+    units: Units = {}
+    needs = claim.options["needs"]
+    for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(0.05, 1)).items():
+        fit = joint_law(cells, scope.n, pair)
+        laws = fit_per_weight_laws(cells, n=scope.n)
+        good = [law for law in laws.values() if law.identified and not law.active_bounds]
+        smallest = cells["n_non_embedding"] == cells["n_non_embedding"].min()
+        scale = float(cells.loc[smallest & (cells["p"] == 1), "cross_entropy"].iloc[0])
+        units[pair] = {
+            "spread_in_sd": Measure(value=_spread_in_sd(good, name, claim.options["perturbation"])),
+            "identified_share": Measure(value=len(good) / len(laws)),
+            **drift_measures(fit, name, claim.alternative.effect, scale),
+        }
+    return units
+
+
+def _spread_in_sd(laws: list[PowerLawFit], name: Coefficient, sigma: float) -> float:
+    if len(laws) < 2:
+        return float("nan")
+    values = np.array([law.params[name] for law in laws])
+    column = laws[0].names.index(name)
+    drawn = []
+    for k, law in enumerate(laws):
+        loss = law.observed()
+        noise = np.random.default_rng(k).standard_normal((DRAWS, len(loss)))
+        drawn.append(loss * (1 + sigma * noise))
+    refitted = refit_power_laws([np.array(law.n) for law in laws], drawn)
+    sds = [robust_sd(found[:, column]) for found in refitted]
+    larger = np.maximum.outer(sds, sds)
+    return float((np.abs(np.subtract.outer(values, values)) / larger).max())
+
+
+def drift_measures(
+    fit: JointLawFit, name: Coefficient, effect: float, loss_scale: float, draws: int = DRAWS
+) -> Measures:
+    """Measure the `shift` of a coefficient from p = 1 to p = 0.05, and the power to see `effect`.
+
+    Shifts are relative: of alpha to itself, of L_inf to `loss_scale`.
+    """
+    model, values, sd = fit_drift(fit, name)
+
+    def shift(parameters: Array) -> Array:
+        return parameters[:, 2] / (parameters[:, 0] if name == "alpha" else loss_scale)
+
+    value = shift(values[None])[0]
+    drawn = model.fit(noisy(model.losses(values[None])[0], sd, 0, draws), values)
+    deviations = _finite(shift(drawn) - value)
+    start = model.start(fit)
+    powers = []
+    for sign in (1, -1):
+        moved = start.copy()
+        moved[2] = sign * effect * (fit.alpha if name == "alpha" else loss_scale)
+        around = model.losses(moved[None])[0]
+        under = model.fit(noisy(around, residual_sd(fit), 1, draws), moved)
+        powers.append(power(_finite(shift(under)), deviations, sign))
+    return {"shift": measure(value, deviations), "power": Measure(value=min(powers))}
+
+
+def _finite(values: Array) -> Array:
+    kept = values[np.isfinite(values)]
+    if len(kept) < 0.9 * len(values):
+        raise NotIdentified("more than a tenth of the refits under noise do not converge")
+    return kept
+
+
+def _leave_size_out(cells: Cells, n: str, losses: Array) -> tuple[Array, Array]:
+    """Root mean square relative error of each row of `losses` (B, m) on sizes left out.
+
+    Returns
+    -------
+    joint law (B,), per-weight laws (B,)
+    """
+    p, size = cells["p"].to_numpy(), cells[n].to_numpy(dtype=float)
+    joint, single = np.zeros(len(losses)), np.zeros(len(losses))
+    for left in np.unique(size):
+        out, kept = size == left, size != left
+        law = fit_joint_law(cells[kept], n=n)
+        values = law.refit(losses[:, kept])[0]
+        joint += _squared(values, law.index(p[out]), size[out], losses[:, out])
+        rows = [p == weight for weight in np.unique(p[out])]
+        refitted = refit_power_laws(
+            [size[kept & r] for r in rows], [losses[:, kept & r] for r in rows]
+        )
+        for mine, values in zip(rows, refitted, strict=True):
+            held = losses[:, out & mine]
+            zero = np.zeros(held.shape[1], dtype=int)
+            single += _squared(values, zero, size[out & mine], held)
+    return np.sqrt(joint / losses.shape[1]), np.sqrt(single / losses.shape[1])
+
+
+def _squared(values: Array, group: NDArray[np.intp], n: Array, losses: Array) -> Array:
+    return ((_curve(values, group, n) / losses - 1) ** 2).sum(1)
+
+
+def _curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:
+    """Losses (B, m) of laws with parameters alpha, l_inf, beta... (B, P)."""
+    return values[:, 1:2] + values[:, 2 + group] * n ** -values[:, :1]
+
+
+def _delta_aicc(joint: JointLawFit, alone: list[PowerLawFit]) -> float:
+    """AICc of the joint law less that of the per-weight laws, one variance for all rows."""
+    separate = sum(fit.rss for fit in alone), sum(len(fit.names) for fit in alone)
+    rows = joint.observations
+    together = aicc(joint.rss, rows, len(joint.names) + 1)
+    return together - aicc(separate[0], rows, separate[1] + 1)

@@ -1,0 +1,199 @@
+"""From a claim and the rows of the store to a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from mnmt_repro.claims import estimands_fraction as fraction
+from mnmt_repro.claims import estimands_law as law
+from mnmt_repro.claims import estimands_metric as metric
+from mnmt_repro.claims import estimands_prediction as prediction
+from mnmt_repro.claims.evidence import Evidence, Measures, NoRowsYet, NotIdentified, Units
+from mnmt_repro.claims.history import Ancestry, History
+from mnmt_repro.claims.ledger import NO_ROWS, OPERATORS, OUT_OF_REACH, Claim, Scope, Step
+from mnmt_repro.errors import InputError
+
+Estimand = Callable[[Evidence, Claim, Scope], Units]
+
+ESTIMANDS: dict[str, Estimand] = {
+    function.__name__: function
+    for function in (
+        law.parameter_counts_agree,
+        law.per_weight_fit,
+        law.exponent_unchanged,
+        law.irreducible_loss_unchanged,
+        law.factor_rises,
+        law.joint_law_suffices,
+        law.fraction_slope,
+        fraction.fraction_contrast,
+        fraction.neutral_fraction,
+        fraction.relative_capacity,
+        prediction.held_out_prediction,
+        prediction.held_out_forms,
+        prediction.metric_frontier,
+        prediction.three_pairs_from_two,
+        prediction.convergence_correction,
+        metric.metric_linear,
+    )
+}
+"""Every function that a ledger may name."""
+
+# A claim is about all its pairs, so the first of these that a pair has is the scope's verdict.
+_WORST_FIRST = ("not reproduced", "inconclusive", "direction only", "reproduced")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScopeVerdict:
+    """A claim's verdict in one scope.
+
+    Attributes
+    ----------
+    scope, verdict : str
+    unit : str
+        The pair that decided it (``"all"`` where pairs are judged together).
+    units : dict of str to Measures
+        What was measured for each pair; `verdicts` what the rule says of each.
+    reason : str
+        Why there is no verdict by the rule, or none that is conclusive.
+    runs : int
+        How many runs were read.
+    ancestry : Ancestry
+        Whether the rule came after its rows.
+    """
+
+    scope: str
+    verdict: str
+    unit: str = ""
+    units: Mapping[str, Measures] = field(default_factory=dict)
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    runs: int
+    ancestry: Ancestry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A claim's verdict: that of its first scope, with all scopes beside."""
+
+    claim: Claim
+    scopes: tuple[ScopeVerdict, ...]
+
+    @property
+    def id(self) -> str:
+        """The claim's id, such as ``A3``."""
+        return self.claim.id
+
+    @property
+    def verdict(self) -> str:
+        """One of the six states."""
+        return self.scopes[0].verdict
+
+    @property
+    def post_hoc(self) -> bool | None:
+        """Whether the rule came after rows of the first scope; None where git cannot tell."""
+        return self.scopes[0].ancestry.post_hoc
+
+    @property
+    def reason(self) -> str:
+        """Of the first scope."""
+        return self.scopes[0].reason
+
+    @property
+    def measured(self) -> float:
+        """The headline measure of the pair that decided; NaN without one."""
+        return self._headline()[0]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of `measured`; NaN where there is none."""
+        return self._headline()[1:]
+
+    @property
+    def rule(self) -> str:
+        """The pass rule in words."""
+        return "; ".join(str(step) for step in self.claim.rule)
+
+    def _headline(self) -> tuple[float, float, float]:
+        first = self.scopes[0]
+        found = first.units.get(first.unit, {}).get(self.claim.headline)
+        return (found.value, found.low, found.high) if found else (math.nan,) * 3
+
+
+def evaluate(claim: Claim, evidence: Evidence, history: History) -> Verdict:
+    """Evaluate a claim in each of its scopes.
+
+    Raises
+    ------
+    InputError
+        When the ledger names a function or a measure that does not exist, or omits an option.
+    """
+    return Verdict(
+        claim=claim,
+        scopes=tuple(_evaluate(claim, scope, evidence, history) for scope in claim.scopes),
+    )
+
+
+def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
+    """Apply a rule: the verdict of the first step whose conditions all hold, and a reason.
+
+    A measure that is NaN where a step asks for it makes the claim inconclusive: no comparison with
+    it may pass for a negative.
+
+    Raises
+    ------
+    KeyError
+        When the rule names a measure that is not there.
+    """
+    for step in rule:
+        for condition in step.when:
+            found = getattr(measures[condition.measure], condition.of)
+            if math.isnan(found):
+                return "inconclusive", f"{condition.measure} ({condition.of}) cannot be computed"
+            if not OPERATORS[condition.op](found, condition.value):
+                break
+        else:
+            return step.verdict, "" if step.verdict == "reproduced" else str(step)
+    raise AssertionError("the last step of a rule has no conditions")
+
+
+def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) -> ScopeVerdict:
+    if claim.function not in ESTIMANDS:
+        raise InputError(f"claim {claim.id}: estimand.function {claim.function} does not exist")
+    rows = evidence.rows(scope) if scope.cohorts else evidence.frame.iloc[:0]
+    runs = rows.drop_duplicates("run_id")
+    ancestry = history.check(claim.id, claim.fingerprint(scope), runs["commit"])
+
+    def verdict(name: str, reason: str = "", **more: object) -> ScopeVerdict:
+        return ScopeVerdict(
+            scope=scope.name,
+            verdict=name,
+            reason=reason,
+            runs=len(runs),
+            ancestry=ancestry,
+            **more,  # type: ignore[arg-type]
+        )
+
+    try:
+        units = ESTIMANDS[claim.function](evidence, claim, scope)
+    except NoRowsYet as missing:
+        if claim.out_of_reach:
+            return verdict(OUT_OF_REACH, claim.out_of_reach)
+        return verdict(NO_ROWS, str(missing))
+    except NotIdentified as reason:
+        return verdict("inconclusive", str(reason))
+    try:
+        decided = {unit: decide(claim.rule, measures) for unit, measures in units.items()}
+    except KeyError as missing:
+        raise InputError(
+            f"claim {claim.id}: rule: {claim.function} measures no {missing}"
+        ) from missing
+    unit = min(decided, key=lambda unit: _WORST_FIRST.index(decided[unit][0]))
+    return verdict(
+        decided[unit][0],
+        decided[unit][1],
+        unit=unit,
+        units=units,
+        verdicts={unit: name for unit, (name, _) in decided.items()},
+    )

@@ -1,0 +1,123 @@
+"""The rows that a claim reads, as one cell for each pair, weight and size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from mnmt_repro.claims.ledger import Scope
+from mnmt_repro.result_schema import METRICS
+
+Cells = pd.DataFrame
+"""A row a cell: `pair`, `p`, `n_non_embedding`, `n_total`, `cross_entropy` and the metrics."""
+
+
+class NoRowsYet(Exception):
+    """The store does not hold the rows that a claim needs; the message says which."""
+
+
+class NotIdentified(Exception):
+    """The rows are there but determine no law; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A measured number and its 95 % interval; NaN where it has none."""
+
+    value: float
+    low: float = float("nan")
+    high: float = float("nan")
+
+
+Measures = dict[str, Measure]
+Units = dict[str, Measures]
+"""What an estimand returns: measures for each pair, or under ``"all"`` for pairs taken together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Frames of the store: `mnmt_repro.results.load` and `mnmt_repro.results.load_curves`."""
+
+    frame: pd.DataFrame
+    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def rows(
+        self, scope: Scope, cohorts: Sequence[str] | None = None, test_set: str = ""
+    ) -> pd.DataFrame:
+        """Rows of the scope's tier, cohorts, domain and test sets, zero-shot ones left out."""
+        frame = self.frame
+        tests = [test_set] if test_set else [scope.test_set, scope.other_test_set]
+        return frame[
+            (frame["tier"] == scope.tier)
+            & frame["cohort"].isin(list(scope.cohorts if cohorts is None else cohorts))
+            & frame["test_set"].isin(tests)
+            & (frame["domain"] == scope.domain)
+            & (frame["p"] > 0)
+        ]
+
+    def cells(self, scope: Scope, cohort: str, test_set: str = "") -> Cells:
+        """Means over seeds of the scope's rows in one cohort and test set.
+
+        Raises
+        ------
+        NoRowsYet
+            When there are none.
+        """
+        rows = self.rows(scope, [cohort], test_set or scope.test_set)
+        if rows.empty:
+            where = f"{cohort}, {test_set or scope.test_set}, tier {scope.tier}"
+            raise NoRowsYet(f"no rows of {where}")
+        rows = rows.assign(p=rows["p"].round(9))
+        values = ["n_total", "cross_entropy", *(m for m in METRICS if m in rows)]
+        keys = ["pair", "p", "n_non_embedding"]
+        return rows.groupby(keys, as_index=False)[values].mean()
+
+    def grid(
+        self,
+        scope: Scope,
+        cohort: str,
+        needs: Mapping[str, Any],
+        test_set: str = "",
+        weights: Sequence[float] = (),
+    ) -> dict[str, Cells]:
+        """Cells of each pair of a cohort, once the grid is full enough.
+
+        Parameters
+        ----------
+        needs : ``{sizes, weights, span}``
+            So many weights p > 0 with so many sizes each, the largest `span` times the smallest.
+        weights
+            Weights that must be among them.
+
+        Raises
+        ------
+        NoRowsYet
+            Saying what is missing.
+        """
+        cells = self.cells(scope, cohort, test_set)
+        return {
+            str(pair): check_grid(rows.reset_index(drop=True), f"{cohort}, {pair}", needs, weights)
+            for pair, rows in cells.groupby("pair")
+        }
+
+
+def check_grid(
+    rows: Cells, where: str, needs: Mapping[str, Any], weights: Sequence[float]
+) -> Cells:
+    """Return the rows of one pair if its grid is full enough (`Evidence.grid`), or `NoRowsYet`."""
+    sizes = rows.groupby("p")["n_non_embedding"].nunique()
+    full = sizes[sizes >= needs["sizes"]]
+    if len(full) < needs["weights"]:
+        raise NoRowsYet(
+            f"{where}: {len(full)} of {needs['weights']} weights have {needs['sizes']} sizes "
+            f"({len(rows)} cells so far)"
+        )
+    if missing := [weight for weight in weights if weight not in full.index]:
+        raise NoRowsYet(f"{where}: no full row of sizes at p = {missing[0]:g}")
+    span = rows["n_non_embedding"].max() / rows["n_non_embedding"].min()
+    if span < needs["span"]:
+        raise NoRowsYet(f"{where}: sizes span a factor of {span:.3g}, not {needs['span']:g}")
+    return rows

@@ -1,0 +1,129 @@
+"""Was the rule fixed before the rows it reads? Asked of git.
+
+A rule counts from the commit after which its fingerprint no longer changed, so that adding or
+rewording other claims of the same file does not touch it. It came first when that commit is an
+ancestor of, or equal to, the commit that each of its rows names.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from mnmt_repro.claims.ledger import parse_claims
+from mnmt_repro.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ancestry:
+    """Whether a rule came after its rows; `post_hoc` is None where that cannot be told."""
+
+    post_hoc: bool | None
+    note: str
+
+
+@dataclass(frozen=True)
+class History:
+    """The history of the rules below `root`, the top folder of a checkout.
+
+    Parameters
+    ----------
+    root : Path
+    folder : str
+        Where the ledgers lie, relative to `root`.
+    """
+
+    root: Path
+    folder: str = "data/claims"
+
+    @cached_property
+    def unavailable(self) -> str:
+        """Why the history cannot be asked; empty when it can."""
+        try:
+            shallow = self._git("rev-parse", "--is-shallow-repository").strip()
+            top = self._git("rev-parse", "--show-toplevel").strip()
+        except FileNotFoundError:
+            return "git is not installed"
+        except subprocess.CalledProcessError:
+            return "not a git checkout"
+        if Path(top).resolve() != self.root.resolve():
+            return "not a git checkout of its own"
+        if self._run("rev-parse", "--verify", "--quiet", "HEAD").returncode:
+            return "no commit yet"
+        if shallow == "true":
+            return "a shallow clone holds no history (git fetch --unshallow)"
+        return ""
+
+    def check(self, claim: str, fingerprint: str, commits: Iterable[str]) -> Ancestry:
+        """Compare the rule of `claim` that has this fingerprint with the `commits` of its rows.
+
+        A commit may carry a mark behind a plus sign, such as ``+changes`` of a run whose code
+        differed from it; the commit itself counts.
+        """
+        wanted = sorted({commit.partition("+")[0] for commit in commits})
+        if not wanted:
+            return Ancestry(post_hoc=False, note="reads no rows")
+        if self.unavailable:
+            return Ancestry(post_hoc=None, note=f"ancestry not checked: {self.unavailable}")
+        rule = self._fixed.get((claim, fingerprint))
+        if rule is None:
+            return Ancestry(post_hoc=True, note="post hoc: the rule is not committed")
+        late, unknown = [], []
+        for commit in wanted:
+            code = self._is_ancestor(rule, commit)
+            if code == 1:
+                late.append(commit)
+            elif code != 0:
+                unknown.append(commit)
+        if late:
+            return Ancestry(
+                post_hoc=True,
+                note=f"post hoc: rule of {rule[:10]} is no ancestor of rows of {_short(late)}",
+            )
+        if unknown:
+            return Ancestry(
+                post_hoc=None,
+                note=f"ancestry not checked: no commit {_short(unknown)} in this repository",
+            )
+        return Ancestry(post_hoc=False, note=f"rule of {rule[:10]} is older than all its rows")
+
+    @cached_property
+    def _fixed(self) -> Mapping[tuple[str, str], str]:
+        """The commit from which each rule (claim id, fingerprint) of HEAD holds."""
+        fixed: dict[tuple[str, str], str] = {}
+        paths = f":(glob){self.folder}/*.yml"
+        log = self._git("log", "--reverse", "--topo-order", "--format=%H", "--", paths)
+        for commit in log.split():
+            names = self._git("ls-tree", "--name-only", commit, f"{self.folder}/").splitlines()
+            present = set()
+            for name in names:
+                if not name.endswith(".yml"):
+                    continue
+                try:
+                    claims = parse_claims(self._git("show", f"{commit}:{name}"), name)
+                except InputError:
+                    continue  # a layout that this version cannot read fixes nothing
+                present |= {(c.id, c.fingerprint(scope)) for c in claims for scope in c.scopes}
+            fixed = {key: fixed.get(key, commit) for key in present}
+        return fixed
+
+    def _is_ancestor(self, older: str, newer: str) -> int:
+        """Return 0 when it is one (or the same), 1 when not, another code when git cannot tell."""
+        return self._run("merge-base", "--is-ancestor", older, newer).returncode
+
+    def _git(self, *arguments: str) -> str:
+        done = self._run(*arguments)
+        done.check_returncode()
+        return done.stdout
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ("git", *arguments)
+        return subprocess.run(command, cwd=self.root, capture_output=True, encoding="utf-8")
+
+
+def _short(commits: list[str]) -> str:
+    shown = ", ".join(commit[:10] or "(none)" for commit in commits[:3])
+    return shown + (f" and {len(commits) - 3} more" if len(commits) > 3 else "")

@@ -1,0 +1,270 @@
+"""The ledger of claims: what a paper says, how we measure it, and what counts as reproducing it.
+
+``data/claims/<paper>.yml`` is read into frozen objects, every field checked. The machine-readable
+part of a claim (estimand, options, scope, alternative, rule) has a fingerprint, by which
+`mnmt_repro.claims.history` finds the commit that fixed it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mnmt_repro.errors import InputError
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where libyaml is there
+
+VERDICTS = ("reproduced", "direction only", "inconclusive", "not reproduced")
+"""What a rule may conclude; there are also `OUT_OF_REACH` and `NO_ROWS`."""
+OUT_OF_REACH = "out of reach here"
+NO_ROWS = "no rows yet"
+
+OPERATORS = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+    "==": operator.eq,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Condition:
+    """One comparison of a measure, or of an end of its interval, with a number."""
+
+    measure: str
+    op: str
+    value: float
+    of: str = "value"  # or "low", "high"
+
+    def __str__(self) -> str:
+        part = "" if self.of == "value" else f"{self.of} end of "
+        return f"{part}{self.measure} {self.op} {self.value:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A verdict and the conditions that, all holding, give it; the last step has none."""
+
+    verdict: str
+    when: tuple[Condition, ...] = ()
+
+    def __str__(self) -> str:
+        conditions = " and ".join(str(condition) for condition in self.when)
+        return f"{self.verdict}: {conditions or 'otherwise'}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scope:
+    """Where a claim is evaluated: which rows, and against which parameter count."""
+
+    name: str
+    cohorts: tuple[str, ...]
+    test_set: str = "indomain"
+    other_test_set: str = ""
+    domain: str = "all"
+    n: str = "n_non_embedding"
+    tier: str = "mini"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative:
+    """The effect that an "unchanged" claim must be able to see with a power of 80 %."""
+
+    measure: str
+    effect: float
+    meaning: str
+    sides: int = 2
+
+
+class Options(dict[str, Any]):
+    """Arguments of an estimand; asking for one that the ledger omits is an `InputError`."""
+
+    def __init__(self, given: Mapping[str, Any], where: str) -> None:
+        super().__init__(given)
+        self.where = where
+
+    def __missing__(self, key: str) -> Any:
+        raise InputError(f"{self.where}.options lacks {key!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One entry of the ledger. See the head of ``data/claims/paper_a.yml`` for its fields."""
+
+    id: str
+    paper: str
+    title: str
+    where: str
+    statement: str
+    published: tuple[Mapping[str, Any], ...]
+    function: str
+    headline: str
+    description: str
+    options: Mapping[str, Any]
+    scopes: tuple[Scope, ...]
+    rule: tuple[Step, ...]
+    tier: str
+    gap_of_scale: str
+    alternative: Alternative | None = None
+    out_of_reach: str = ""
+
+    def fingerprint(self, scope: Scope) -> str:
+        """SHA-256 of everything that can turn the verdict in `scope`; prose is left out."""
+        judged = {
+            "function": self.function,
+            "options": self.options,
+            "scope": {key: value for key, value in vars(scope).items() if key != "name"},
+            "alternative": self.alternative
+            and [self.alternative.measure, self.alternative.effect, self.alternative.sides],
+            "rule": [[step.verdict, [vars(c) for c in step.when]] for step in self.rule],
+        }
+        text = json.dumps(judged, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def load_claims(folder: Path | str) -> list[Claim]:
+    """All claims of a folder of YAML files, in the order of the files and their entries.
+
+    Raises
+    ------
+    InputError
+        Naming file, claim and field, when an entry is incomplete, misspelt or repeated.
+    """
+    paths = sorted(Path(folder).glob("*.yml"))
+    if not paths:
+        raise InputError(f"{folder}: no claims (*.yml) here; point to data/claims of a checkout")
+    claims: list[Claim] = []
+    for path in paths:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not UTF-8: {error}") from error
+        claims += parse_claims(text, str(path))
+    seen: set[str] = set()
+    for claim in claims:
+        if claim.id in seen:
+            raise InputError(f"{folder}: claim {claim.id} is given twice")
+        seen.add(claim.id)
+    return claims
+
+
+def parse_claims(text: str, where: str) -> list[Claim]:
+    """Claims of one YAML text; `where` names it in messages. Raises as `load_claims`."""
+    try:
+        content = yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise InputError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict) or content.get("schema") != 1:
+        raise InputError(f"{where}: needs schema: 1, paper and a list of claims")
+    entries = content.get("claims")
+    if not isinstance(entries, list) or not entries:
+        raise InputError(f"{where}: claims must be a list with at least one entry")
+    paper = content.get("paper")
+    if not isinstance(paper, str):
+        raise InputError(f"{where}: paper is missing")
+    return [_claim(entry, paper, where) for entry in entries]
+
+
+def _claim(entry: Any, paper: str, where: str) -> Claim:
+    name = entry.get("id") if isinstance(entry, dict) else None
+    if not isinstance(name, str):
+        raise InputError(f"{where}: every claim needs an id, such as A1")
+    where = f"{where}: claim {name}"
+    texts = ("id", "title", "where", "statement", "tier", "gap_of_scale")
+    required = (*texts, "published", "estimand", "scopes", "rule")
+    _fields(entry, required, ("alternative", "out_of_reach"), where)
+    for key in (*texts, *(("out_of_reach",) if "out_of_reach" in entry else ())):
+        _kind(entry[key], str, f"{where}: {key}", "text")
+    estimand = entry["estimand"]
+    keys = ("function", "headline", "options", "description")
+    _fields(estimand, keys, (), f"{where}: estimand")
+    for key in ("function", "headline", "description"):
+        _kind(estimand[key], str, f"{where}: estimand.{key}", "text")
+    _kind(estimand["options"], dict, f"{where}: estimand.options", "a mapping")
+    published = _list(entry["published"], f"{where}: published")
+    for i, item in enumerate(published):
+        _fields(item, ("quantity", "value"), ("unit", "note"), f"{where}: published[{i}]")
+    steps = [
+        _step(item, f"{where}: rule[{i}]") for i, item in enumerate(_list(entry["rule"], where))
+    ]
+    if steps[-1].when or any(not step.when for step in steps[:-1]):
+        raise InputError(f"{where}: rule: the last step, and only it, has no conditions")
+    alternative = None
+    if "alternative" in entry:
+        given, at = entry["alternative"], f"{where}: alternative"
+        _fields(given, ("measure", "effect", "meaning"), ("sides",), at)
+        _kind(given["effect"], (int, float), f"{at}.effect", "a number")
+        if given.get("sides", 2) not in (1, 2):
+            raise InputError(f"{at}.sides must be 1 or 2, got {given['sides']!r}")
+        alternative = Alternative(**given)
+    return Claim(
+        **{key: entry[key] for key in texts},
+        paper=paper,
+        published=tuple(published),
+        **{**estimand, "options": Options(estimand["options"], f"{where}: estimand")},
+        scopes=tuple(
+            _scope(item, f"{where}: scopes[{i}]")
+            for i, item in enumerate(_list(entry["scopes"], f"{where}: scopes"))
+        ),
+        rule=tuple(steps),
+        alternative=alternative,
+        out_of_reach=entry.get("out_of_reach", ""),
+    )
+
+
+def _step(item: Any, where: str) -> Step:
+    _fields(item, ("verdict",), ("when",), where)
+    if item["verdict"] not in VERDICTS:
+        raise InputError(f"{where}.verdict must be one of {', '.join(VERDICTS)}")
+    conditions = []
+    for i, given in enumerate(item.get("when", [])):
+        at = f"{where}.when[{i}]"
+        _fields(given, ("measure", "op", "value"), ("of",), at)
+        _kind(given["value"], (int, float), f"{at}.value", "a number")
+        if given["op"] not in OPERATORS:
+            raise InputError(f"{at}.op must be one of {', '.join(OPERATORS)}, got {given['op']!r}")
+        if given.get("of", "value") not in ("value", "low", "high"):
+            raise InputError(f"{at}.of must be value, low or high, got {given['of']!r}")
+        conditions.append(Condition(**given))
+    return Step(verdict=item["verdict"], when=tuple(conditions))
+
+
+def _scope(item: Any, where: str) -> Scope:
+    _fields(item, ("name", "cohorts"), ("test_set", "other_test_set", "domain", "n", "tier"), where)
+    for key, value in item.items():
+        if key != "cohorts":
+            _kind(value, str, f"{where}.{key}", "text")
+    _kind(item["cohorts"], list, f"{where}.cohorts", "a list")
+    if item.get("n", "n_total") not in ("n_non_embedding", "n_total"):
+        raise InputError(f"{where}.n must be n_non_embedding or n_total, got {item['n']!r}")
+    return Scope(**{**item, "cohorts": tuple(item["cohorts"])})
+
+
+def _fields(value: Any, required: Sequence[str], optional: Sequence[str], where: str) -> None:
+    _kind(value, dict, where, "a mapping")
+    for key in required:
+        if key not in value:
+            raise InputError(f"{where}: {key} is missing")
+    for key in value:
+        if key not in (*required, *optional):
+            raise InputError(f"{where}: {key} is not a field of the ledger")
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    _kind(value, list, where, "a list")
+    if not value:
+        raise InputError(f"{where} is empty")
+    return value
+
+
+def _kind(value: Any, kind: type | tuple[type, ...], where: str, words: str) -> None:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise InputError(f"{where} must be {words}, got {value!r}")

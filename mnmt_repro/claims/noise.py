@@ -1,0 +1,106 @@
+"""How far a measure moves under noise, and whether an effect would have been seen.
+
+All draws are Gaussian around a law, with its residual standard deviation, and refitted in one
+batched call. An interval is the spread of the refitted measure about its value at the law itself,
+laid around the observed value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnmt_repro.claims.evidence import Measure, NotIdentified
+from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.grouped_law import GroupedLawFit
+from mnmt_repro.laws.power_law import fit_power_law
+
+Array = NDArray[np.float64]
+
+DRAWS = 1000
+LEVEL = 0.95
+
+
+def require(fit: LawFit, what: str) -> None:
+    """`NotIdentified` unless the fit is identified and leaves residuals."""
+    if not fit.identified:
+        raise NotIdentified(f"{what}: {fit.reason}")
+    if fit.degrees_of_freedom < 1:
+        raise NotIdentified(f"{what}: as many parameters as rows")
+
+
+def residual_sd(fit: LawFit) -> float:
+    """Residual standard deviation, corrected for the parameters fitted."""
+    return float(np.sqrt(fit.rss / fit.degrees_of_freedom))
+
+
+def noisy(mean: Array, sd: float, seed: int, draws: int = DRAWS) -> Array:
+    """Losses (draws, m) drawn around `mean` (m,)."""
+    return mean + sd * np.random.default_rng(seed).standard_normal((draws, len(mean)))
+
+
+def refits(
+    fit: GroupedLawFit, seed: int, *, around: Array | None = None, draws: int = DRAWS
+) -> Array:
+    """Parameters (draws, P) of the law refitted to draws around itself, or `around` (m,)."""
+    mean = fit.fitted() if around is None else around
+    return fit.refit(noisy(mean, residual_sd(fit), seed, draws))[0]
+
+
+def refit_power_laws(sizes: Sequence[Array], losses: Sequence[Array]) -> list[Array]:
+    """Fit Eq. 6 to many losses (B, m) at each of several sets of sizes (m,).
+
+    Sets that are alike share one call.
+
+    Returns
+    -------
+    list of (B, 3)
+        alpha, l_inf, beta, in the order given.
+    """
+    alike: dict[tuple[float, ...], list[int]] = {}
+    for i, size in enumerate(sizes):
+        alike.setdefault(tuple(size), []).append(i)
+    found: dict[int, Array] = {}
+    for n, members in alike.items():
+        stacked = np.concatenate([losses[i] for i in members])
+        values = fit_power_law(n, stacked[0]).refit(stacked)[0]
+        parts = np.split(values, np.cumsum([len(losses[i]) for i in members])[:-1])
+        found.update(zip(members, parts, strict=True))
+    return [found[i] for i in range(len(sizes))]
+
+
+def measure(value: float, deviations: Array) -> Measure:
+    """Give a value the interval of its deviations (B,) under noise."""
+    low, high = quantiles(deviations)
+    return Measure(value=float(value), low=float(value) + low, high=float(value) + high)
+
+
+def quantiles(deviations: Array) -> tuple[float, float]:
+    """Return the ends of the central `LEVEL` of the deviations."""
+    low, high = np.quantile(deviations, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def power(under_alternative: Array, deviations: Array, sign: int) -> float:
+    """Share of measures drawn under an alternative whose interval excludes zero on its side.
+
+    Parameters
+    ----------
+    under_alternative : (B,)
+        The measure, refitted to draws from the alternative.
+    deviations : (B,)
+        Of the measure under noise, which give each draw its interval.
+    sign : 1 or -1
+        Of the alternative.
+    """
+    low, high = quantiles(deviations)
+    seen = under_alternative + low > 0 if sign > 0 else under_alternative + high < 0
+    return float(np.mean(seen))
+
+
+def robust_sd(values: Array) -> float:
+    """Half the central 68.27 % of `values`: their standard deviation were they Gaussian."""
+    low, high = np.quantile(values, [0.158655, 0.841345])
+    return float(high - low) / 2

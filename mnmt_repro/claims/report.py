@@ -1,0 +1,213 @@
+"""Verdicts of a whole checkout: computed, printed, stored, and compared with what is stored."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from mnmt_repro import results
+from mnmt_repro.atomic import write_bytes
+from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
+from mnmt_repro.claims.evidence import Evidence, Measure
+from mnmt_repro.claims.history import History
+from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, load_claims
+from mnmt_repro.errors import InputError
+
+CLAIMS = Path("data", "claims")
+STORED = CLAIMS / "verdicts.json"
+_RELATIVE, _ABSOLUTE = 0.02, 1e-3
+
+
+def verify(
+    root: str | os.PathLike[str],
+    *,
+    evidence: Evidence | None = None,
+    only: str | None = None,
+) -> list[Verdict]:
+    """Evaluate every claim of a checkout from its stored rows.
+
+    Parameters
+    ----------
+    root : path
+        Top folder of the checkout: claims in ``data/claims``, rows in ``data/results``.
+    evidence : Evidence, optional
+        Rows to judge in place of the stored ones.
+    only : str, optional
+        Id of the one claim to evaluate.
+
+    Raises
+    ------
+    InputError
+        When a ledger or a stored run breaks its schema, or `only` names no claim.
+    """
+    root = Path(root)
+    claims = load_claims(root / CLAIMS)
+    if only is not None:
+        claims = [claim for claim in claims if claim.id == only]
+        if not claims:
+            raise InputError(f"{only}: no such claim in {root / CLAIMS}")
+    if evidence is None:
+        store = root / "data" / "results"
+        evidence = Evidence(
+            frame=results.load(root=store),
+            curves=results.load_curves(root=store),
+        )
+    history = History(root)
+    return [evaluate(claim, evidence, history) for claim in claims]
+
+
+def to_json(verdicts: list[Verdict]) -> str:
+    """Verdicts as JSON: a list of objects with `id`, `verdict`, `measured`, `interval` and `rule`.
+
+    Beside these stand `post_hoc`, the reasons, and every scope and pair with all its measures.
+    Numbers that cannot be given are null; all are rounded to six digits.
+    """
+    return json.dumps([_as_dict(verdict) for verdict in verdicts], indent=1, ensure_ascii=False)
+
+
+def to_text(verdicts: list[Verdict]) -> str:
+    """Verdicts for the terminal: a line a claim, an indented one a further scope with rows."""
+    lines = []
+    for verdict in verdicts:
+        lines.append(_line(verdict.id, verdict.claim.title, verdict.scopes[0], verdict))
+        lines += [
+            _line("", f"  {scope.scope}", scope, verdict)
+            for scope in verdict.scopes[1:]
+            if scope.verdict != NO_ROWS
+        ]
+    counts: dict[str, int] = {}
+    for verdict in verdicts:
+        counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
+    lines.append(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+    return "\n".join(lines)
+
+
+def write_stored(verdicts: list[Verdict], root: str | os.PathLike[str]) -> Path:
+    """Store the verdicts in ``data/claims/verdicts.json``, whole or not at all."""
+    path = Path(root) / STORED
+    write_bytes(path, (to_json(verdicts) + "\n").encode())
+    return path
+
+
+def read_stored(root: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Read the stored verdicts, as `to_json` wrote them; an empty list where there are none.
+
+    Raises
+    ------
+    InputError
+        When the file is torn.
+    """
+    path = Path(root) / STORED
+    if not path.is_file():
+        return []
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        assert isinstance(stored, list) and all(isinstance(item["id"], str) for item in stored)
+    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        raise InputError(f"{path}: no list of verdicts; write it with: verify --write") from error
+    return stored
+
+
+def differences(verdicts: list[Verdict], stored: list[dict[str, Any]]) -> dict[str, str]:
+    """Where a stored verdict does not follow from the rows: claim id to what differs.
+
+    Compared are the verdict of each scope and its headline measure (to 2 %). A negative verdict is
+    no difference. An empty dictionary means that all of them follow.
+    """
+    known = {item["id"]: item for item in stored}
+    found = {}
+    for verdict in verdicts:
+        if verdict.id not in known:
+            found[verdict.id] = "no stored verdict"
+            continue
+        now = {scope["scope"]: scope for scope in _as_dict(verdict)["scopes"]}
+        then = {scope["scope"]: scope for scope in known.pop(verdict.id).get("scopes", [])}
+        if set(now) != set(then):
+            found[verdict.id] = "its scopes have changed"
+            continue
+        notes = [_difference(name, then[name], now[name]) for name in now]
+        if any(notes):
+            found[verdict.id] = "; ".join(note for note in notes if note)
+    return found | dict.fromkeys(known, "stored, but no claim any more")
+
+
+def _difference(name: str, then: dict[str, Any], now: dict[str, Any]) -> str:
+    if then.get("verdict") != now["verdict"]:
+        return f"{name}: stored {then.get('verdict')!r}, but the rows give {now['verdict']!r}"
+    old, new = then.get("measured"), now["measured"]
+    if (old is None) != (new is None) or (
+        old is not None and not math.isclose(old, new, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    ):
+        return f"{name}: stored {old}, but the rows give {new}"
+    return ""
+
+
+def _as_dict(verdict: Verdict) -> dict[str, Any]:
+    claim = verdict.claim
+    scopes = [_scope_as_dict(scope, claim.headline) for scope in verdict.scopes]
+    first = scopes[0]
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "title": claim.title,
+        "verdict": first["verdict"],
+        "measure": claim.headline,
+        "measured": first["measured"],
+        "interval": first["interval"],
+        "rule": verdict.rule,
+        "post_hoc": first["post_hoc"],
+        "ancestry": first["ancestry"],
+        "reason": first["reason"],
+        "scopes": scopes,
+    }
+
+
+def _scope_as_dict(scope: ScopeVerdict, headline: str) -> dict[str, Any]:
+    deciding = scope.units.get(scope.unit, {}).get(headline)
+    return {
+        "scope": scope.scope,
+        "verdict": scope.verdict,
+        "decided_by": scope.unit,
+        "measured": _number(deciding.value) if deciding else None,
+        "interval": _interval(deciding) if deciding else None,
+        "reason": scope.reason,
+        "runs": scope.runs,
+        "post_hoc": scope.ancestry.post_hoc,
+        "ancestry": scope.ancestry.note,
+        "units": {
+            unit: {
+                "verdict": scope.verdicts[unit],
+                "measures": {
+                    name: {"value": _number(found.value), "interval": _interval(found)}
+                    for name, found in measures.items()
+                },
+            }
+            for unit, measures in scope.units.items()
+        },
+    }
+
+
+def _interval(found: Measure) -> list[float | None] | None:
+    if math.isnan(found.low) and math.isnan(found.high):
+        return None
+    return [_number(found.low), _number(found.high)]
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def _line(label: str, title: str, scope: ScopeVerdict, verdict: Verdict) -> str:
+    found = _scope_as_dict(scope, verdict.claim.headline)
+    number = scope.reason if scope.verdict in (NO_ROWS, OUT_OF_REACH) else ""
+    if found["measured"] is not None:
+        number = f"{verdict.claim.headline} {found['measured']:.4g}"
+        if found["interval"] is not None and None not in found["interval"]:
+            low, high = found["interval"]
+            number += f" [{low:.4g}, {high:.4g}]"
+    hoc = {True: "post hoc", None: "ancestry not checked", False: ""}[scope.ancestry.post_hoc]
+    parts = (f"{label:<4}{scope.verdict:<18}", title, number, hoc)
+    return "  ".join(part for part in parts if part)

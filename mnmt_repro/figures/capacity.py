@@ -1,0 +1,184 @@
+"""Effective parameters and the trade-off frontier: Paper A's Figures 1, 6, 7 and 18."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures.house import GREY, weight_color
+from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.scaling import PairFits
+from mnmt_repro.laws import (
+    FractionFit,
+    effective_fraction,
+    effective_fraction_direct,
+    fit_fraction,
+    frontier,
+)
+
+HELD_OUT_WEIGHTS = (0.1, 0.5, 0.9)
+HELD_OUT_SIZES = 2  # the largest ones
+
+
+def fractions(fits: PairFits) -> pd.DataFrame:
+    """Effective fraction of each pair at each weight, by the joint law (Eq. 10).
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, f, f_low, f_high, relative, relative_low, relative_high``.
+    """
+    return pd.concat(
+        [effective_fraction(joint).assign(pair=pair) for pair, (_, joint) in fits.items()],
+        ignore_index=True,
+    )
+
+
+def direct_fractions(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+    """Effective fraction at every pair, weight and size, solved from Eq. 8 on the single-pair law.
+
+    Nothing is assumed about how f depends on size. Losses outside those that the single-pair law
+    was fitted to are left out, since the law would have to be extrapolated to them.
+    """
+    parts = []
+    for pair, (alone, _) in fits.items():
+        found = effective_fraction_direct(
+            alone[1.0], points[points["pair"] == pair], n="n", loss="loss"
+        )
+        parts.append(found[~found["extrapolated"]].assign(pair=pair))
+    return pd.concat(parts, ignore_index=True)
+
+
+def fraction_fits(points: pd.DataFrame, form: str = "eq12") -> dict[str, FractionFit]:
+    """Eq. 11 with Eq. 12 or Eq. 13 for each pair, from all rows given."""
+    return {
+        str(pair): fit_fraction(group, form=form, n="n", loss="loss")  # type: ignore[arg-type]
+        for pair, group in points.groupby("pair")
+    }
+
+
+def fraction_against_weight(
+    table: pd.DataFrame, laws: Mapping[str, FractionFit] | None = None
+) -> alt.LayerChart | alt.FacetChart:
+    """Figure 6: effective fraction against weight, with bands; the diagonal is f = p.
+
+    Parameters
+    ----------
+    table
+        From `fractions`; a column ``series`` names the lines, else the pairs do.
+    laws
+        From `fraction_fits`: their f̂ is drawn in grey dashes, as in the paper.
+    """
+    if "series" not in table:
+        table = table.assign(series=table["pair"].map(pair_name))
+    x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
+    base = alt.Chart(table)
+    colour = alt.Color("series:N", title=None)
+    band = base.mark_area(opacity=0.15).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
+    line = base.mark_line(point=True).encode(
+        x,
+        y=alt.Y("f:Q", title="effective fraction f"),
+        color=colour,
+        tooltip=["series", "p", alt.Tooltip("f", format=".3f")],
+    )
+    diagonal = alt.Chart(pd.DataFrame({"p": [0, 1], "f": [0, 1]})).mark_line(
+        strokeDash=[2, 3], color=GREY, strokeWidth=1
+    )
+    layers = [band, diagonal.encode(x, y="f:Q"), line]
+    for law in (laws or {}).values():
+        grid = np.linspace(0.01, 1, 100)
+        fitted = pd.DataFrame({"p": grid, "f": law.fraction(grid)})
+        dashes = alt.Chart(fitted).mark_line(strokeDash=[6, 4], color=GREY)
+        layers.append(dashes.encode(x, y="f:Q"))
+    return alt.layer(*layers).properties(width=420, height=340)
+
+
+def fraction_against_size(direct: pd.DataFrame) -> alt.HConcatChart:
+    """Direct effective fraction against size: flat lines if f does not depend on it (A7)."""
+    colour = weight_color(list(direct["p"]))
+    panels = []
+    for pair, group in direct.groupby("pair"):
+        base = alt.Chart(group[["p", "n", "f", "f_low", "f_high"]])
+        x = alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="N")
+        y = alt.Y("f:Q", scale=alt.Scale(type="log", nice=False), title="effective fraction f")
+        line = base.mark_line(point=True).encode(
+            x, y, colour, detail="p:N", tooltip=["p", "n", alt.Tooltip("f", format=".3f")]
+        )
+        bars = base.mark_rule(opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
+        panels.append((bars + line).properties(title=pair_name(str(pair)), width=250, height=250))
+    return alt.hconcat(*panels).resolve_scale(color="shared")
+
+
+def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
+    """Observed trade-offs: ``n, p`` (of the first pair) and a column of losses a pair."""
+    first = sorted(points["pair"].unique())[0]
+    own = points.assign(share=np.where(points["pair"] == first, points["p"], 1 - points["p"]))
+    own["share"] = own["share"].round(9)
+    wide = own.pivot_table(index=["n", "share"], columns="pair", values="loss").dropna()
+    return wide.reset_index().rename(columns={"share": "p"})
+
+
+def frontier_chart(laws: Mapping[str, FractionFit], points: pd.DataFrame) -> alt.LayerChart:
+    """Figures 7 and 18: predicted frontier (dashed) and observed trade-offs, a colour a size.
+
+    Raises
+    ------
+    InputError
+        When the laws are not of two pairs.
+    """
+    if len(laws) != 2:
+        raise InputError(f"a frontier is drawn for two pairs, got {', '.join(laws)}")
+    first, second = sorted(laws)
+    sizes = sorted(points["n"].unique())
+    predicted = frontier(laws, sizes).pivot(index=["n", "point"], columns="pair", values="loss")
+    seen = observed_frontier(points)
+    inside = predicted.reset_index()
+    for pair in (first, second):  # the curves run to infinity; keep what the points span
+        low, high = seen[pair].min(), seen[pair].max()
+        inside = inside[inside[pair].between(low - 0.1, high + 0.1)]
+    colour = alt.Color(
+        "n:O", title="N", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=",")
+    )
+
+    scale = alt.Scale(zero=False)
+    x = alt.X(f"{first}:Q", scale=scale, title=f"{pair_name(first)}, loss")
+    y = alt.Y(f"{second}:Q", scale=scale, title=f"{pair_name(second)}, loss")
+    curves = alt.Chart(inside).mark_line(strokeDash=[6, 4]).encode(x, y, colour, order="point:Q")
+    dots = alt.Chart(seen).mark_point().encode(x, y, colour, tooltip=["n", "p", first, second])
+    return (curves + dots).properties(width=440, height=400)
+
+
+def held_out_errors(points: pd.DataFrame, forms: Sequence[str] = ("eq12", "eq13")) -> pd.DataFrame:
+    """Error of Eq. 11 on weights and sizes that the fit never saw.
+
+    Fitted to all weights but 0.1, 0.5 and 0.9, at all but the two largest sizes; everything else
+    is predicted.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, form, fitted, predicted, relative error`` (root mean square) and ``worst``.
+    """
+    largest = sorted(points["n"].unique())[-HELD_OUT_SIZES:]
+    held = points["p"].isin(HELD_OUT_WEIGHTS) | points["n"].isin(largest)
+    rows = []
+    for pair, group in points.groupby("pair"):
+        seen, unseen = group[~held[group.index]], group[held[group.index]]
+        for form in forms:
+            law = fit_fraction(seen, form=form, n="n", loss="loss")  # type: ignore[arg-type]
+            error = law.predict(unseen["p"], unseen["n"]) / unseen["loss"].to_numpy() - 1
+            rows.append(
+                {
+                    "pair": pair_name(str(pair)),
+                    "form": {"eq12": "Eq. 12", "eq13": "Eq. 13"}[form],
+                    "fitted": len(seen),
+                    "predicted": len(unseen),
+                    "relative error": float(np.sqrt(np.mean(error**2))),
+                    "worst": float(np.abs(error).max()),
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,174 @@
+"""Open the pages of built books in headless Chromium with the network blocked.
+
+Skipped where Chromium or its driver is not installed (Debian: `chromium` and `chromium-driver`).
+The repository's own book is opened too, where `make book` has built it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import small_book
+
+webdriver = pytest.importorskip("selenium.webdriver")
+
+CHROMIUM = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+DRIVER = shutil.which("chromedriver")
+OPTIONS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-extensions", "--window-size=1300,1000", "--host-resolver-rules=MAP * ~NOTFOUND",
+)  # fmt: skip
+PATIENCE = 240  # seconds for one step; it takes under one on an idle machine
+LOCAL = ("file:", "data:", "blob:", "about:", "chrome:")
+OWN_BOOK = small_book.ROOT / "_build" / "html"
+OWN_PAGES = sorted((OWN_BOOK / "book").rglob("*.html"))
+
+# Resolves once charts and formulas have been drawn, with what a reader would miss.
+LOOK = """
+const done = arguments[arguments.length - 1];
+const size = (element) => {
+  const box = element ? element.getBoundingClientRect() : { width: 0, height: 0 };
+  return Math.round(Math.min(box.width, box.height));
+};
+const report = () => done({
+  charts: [...document.querySelectorAll(".mnmt-chart")].map((chart) => ({
+    drawn: size(chart.querySelector(".mnmt-live svg, .mnmt-live canvas")),
+    marks: chart.querySelectorAll(".mnmt-live svg path, .mnmt-live svg text").length,
+    still: chart.querySelector(".mnmt-static").naturalWidth,
+    hidden: chart.querySelector(".mnmt-static").hidden,
+  })),
+  formulas: [...document.querySelectorAll(".math")].map((formula) => ({
+    drawn: size(formula.querySelector("mjx-container svg")),
+    error: formula.querySelector("mjx-merror, [data-mml-node=merror]") !== null,
+    text: formula.textContent.slice(0, 40),
+  })),
+});
+const wait = () => {
+  const charts = document.documentElement.dataset.mnmtCharts === "done";
+  const maths = !document.querySelector(".math") || (window.MathJax && MathJax.startup);
+  if (!charts || !maths) setTimeout(wait, 20);
+  else Promise.resolve(maths.promise).then(report);
+};
+wait();
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("no Chromium with chromedriver found: pages were NOT opened in a browser")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    profile = tmp_path_factory.mktemp("profile")
+    for option in (*OPTIONS, f"--user-data-dir={profile}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    driver.set_script_timeout(PATIENCE)
+    driver.command_executor.client_config.timeout = PATIENCE
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="session")
+def first_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_book.build(tmp_path_factory.getbasetemp() / "small-book")
+
+
+def requests(browser: webdriver.Chrome) -> list[str]:
+    """The addresses asked for since the last call."""
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    return [
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent"
+    ]
+
+
+def open_and_check(browser: webdriver.Chrome, page: Path) -> dict:
+    """Open a page; every chart and formula must be drawn, and no request leave the machine."""
+    assert page.is_file()
+    requests(browser), browser.get_log("browser")
+    browser.get(page.as_uri())
+    seen = browser.execute_async_script(LOOK)
+    for chart in seen["charts"]:
+        assert chart["drawn"] > 50 and chart["marks"] > 3, chart
+        assert chart["still"] > 50 and chart["hidden"], chart
+    for formula in seen["formulas"]:
+        assert formula["drawn"] > 0 and not formula["error"], formula
+    asked = requests(browser)
+    assert page.as_uri() in asked
+    assert [url for url in asked if not url.startswith(LOCAL)] == []
+    severe = [
+        entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"
+    ]
+    assert severe == []
+    return seen
+
+
+def test_charts_and_formulas_are_drawn_offline(browser: webdriver.Chrome, first_page: Path) -> None:
+    assert len(open_and_check(browser, first_page)["formulas"]) == 1
+    seen = open_and_check(browser, first_page.with_name("chart.html"))
+    assert (len(seen["charts"]), len(seen["formulas"])) == (1, 3)
+    open_and_check(browser, first_page.with_name("system.html"))
+
+
+def test_a_request_to_another_host_would_be_seen(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text('<img src="https://example.org/a.png" alt="far">', encoding="utf-8")
+    requests(browser)
+    browser.get(page.as_uri())
+    assert "https://example.org/a.png" in requests(browser)
+
+
+def test_the_print_shows_the_still_chart(browser: webdriver.Chrome, first_page: Path) -> None:
+    open_and_check(browser, first_page.with_name("chart.html"))
+    live, still = (
+        browser.find_element("css selector", f".mnmt-{name}") for name in ("live", "static")
+    )
+    assert live.is_displayed() and not still.is_displayed()
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert still.is_displayed() and not live.is_displayed()
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_without_scripts_the_still_chart_shows(browser: webdriver.Chrome, first_page: Path) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    browser.get(first_page.with_name("chart.html").as_uri())
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    live, still = (
+        browser.find_element("css selector", f".mnmt-{name}") for name in ("live", "static")
+    )
+    assert still.is_displayed() and not live.is_displayed()
+
+
+def test_a_table_is_sorted_by_its_heads(browser: webdriver.Chrome, first_page: Path) -> None:
+    open_and_check(browser, first_page.with_name("chart.html"))
+    heads = browser.find_elements("css selector", ".mnmt-table th button")
+
+    def column(index: int) -> list[str]:
+        cells = browser.find_elements("css selector", f".mnmt-table td:nth-child({index})")
+        return [cell.text for cell in cells]
+
+    assert column(2) == ["20", "1,000", "3"]
+    heads[1].click()
+    assert column(2) == ["3", "20", "1,000"]
+    heads[1].click()
+    assert column(2) == ["1,000", "20", "3"]
+    heads[2].click()
+    assert column(3) == ["-1", "0.5", "–"]
+    heads[2].click()
+    assert column(3) == ["0.5", "-1", "–"]  # what is missing stays last
+
+
+@pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
+@pytest.mark.parametrize("page", OWN_PAGES, ids=lambda page: page.relative_to(OWN_BOOK).as_posix())
+def test_a_page_of_the_book_is_drawn_offline(browser: webdriver.Chrome, page: Path) -> None:
+    open_and_check(browser, page)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONDA_NAMES = {"torch": "pytorch"}
+TRAIN_ONLY = ("torch", "sentencepiece", "sacrebleu", "safetensors")
+BASE_MODULES = (
+    "architecture", "claims", "corpora.registry", "experiments.cohorts", "experiments.sweep",
+    "figures", "laws", "publishing", "results", "training.config",
+)  # fmt: skip
+
+
+def split(requirement: str) -> tuple[str, str]:
+    """Split "name>=1,<2" into its lower-case name and its bounds."""
+    name, bounds = re.fullmatch(r"([A-Za-z0-9._-]+)(.*)", requirement).groups()
+    return name.lower(), bounds
+
+
+def tiers(*extras: str) -> list[str]:
+    optional = PROJECT["optional-dependencies"]
+    return PROJECT["dependencies"] + [each for extra in extras for each in optional[extra]]
+
+
+def test_conda_and_pip_install_the_same() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    *plain, nested = environment["dependencies"]
+    listed = plain + [each for each in nested["pip"] if not each.startswith("--")]
+    conda = dict(split(each) for each in listed)
+    assert conda.pop("python") == PROJECT["requires-python"]
+    assert conda.pop("pip") == ""
+    pip = {CONDA_NAMES.get(name, name): bounds for name, bounds in map(split, tiers("train"))}
+    assert conda == pip
+    assert "--editable ." in nested["pip"]
+
+
+@pytest.mark.parametrize("requirement", tiers("train", "test"))
+def test_a_new_major_release_cannot_break_a_user(requirement: str) -> None:
+    name, bounds = split(requirement)
+    match = re.fullmatch(r">=(\d+)(\.\d+)*,<(\d+)(\.\d+)?", bounds)
+    assert match, f"{name}: give both bounds"
+    assert int(match[1]) <= int(match[3])
+
+
+def test_every_dependency_has_its_reason() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for requirement in tiers("train", "test"):
+        (line,) = [line for line in text.splitlines() if f'"{requirement}"' in line]
+        assert re.search(r"#\s+\w.{9,}", line), f"{requirement}: say why it is needed"
+
+
+def test_a_cpu_build_of_torch_satisfies_the_bound() -> None:
+    from packaging.specifiers import SpecifierSet
+
+    (bounds,) = [bounds for name, bounds in map(split, tiers("train")) if name == "torch"]
+    assert "2.13.0+cpu" in SpecifierSet(bounds)
+    assert "2.14.0" not in SpecifierSet(bounds)
+
+
+def test_the_base_tier_needs_nothing_of_the_train_tier() -> None:
+    """Import every base module where the packages of the train tier cannot be found."""
+    code = f"""
+import importlib, pkgutil, sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {TRAIN_ONLY}:
+            raise ModuleNotFoundError(f"the base tier has no {{name}}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+for name in {BASE_MODULES}:
+    module = importlib.import_module("mnmt_repro." + name)
+    for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        if found.name != "__main__":
+            importlib.import_module(f"{{module.__name__}}.{{found.name}}")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_licence_and_citation_match_the_project() -> None:
+    assert PROJECT["license"] == "Apache-2.0"
+    assert "Version 2.0, January 2004" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["license"] == PROJECT["license"]
+    import mnmt_repro
+
+    assert citation["version"] == mnmt_repro.__version__
+
+
+def test_the_readme_shows_only_files_that_exist() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r'src="([^"]+)"', text)
+    local = [link for link in links if "//" not in link]
+    assert local
+    assert [link for link in local if not (ROOT / link).exists()] == []

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+import altair
+import pandas as pd
+import pytest
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures import house
+from mnmt_repro.figures.house import Badge, Provenance, show, show_table, weight_colours
+
+FRAME = pd.DataFrame({"n": [1, 10], "loss": [2.0, 1.0]})
+CHART = altair.Chart(FRAME).mark_line().encode(x="n", y="loss")
+ROWS = pd.DataFrame(
+    {
+        "run_id": ["r1", "r1", "r2"],
+        "config_hash": ["c1", "c1", "c2"],
+        "data_hash": ["d", "d", "d"],
+        "commit": ["0123456789abcdef"] * 3,
+        "tier": ["mini"] * 3,
+        "corpus": ["webtech"] * 3,
+        "seed": [1, 1, 2],
+        "hardware": ["cpu"] * 3,
+        "wall_seconds": [3600.0, 3600.0, 7200.0],
+    }
+)
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of WCAG 2."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_a_run_counts_once_in_the_provenance() -> None:
+    provenance = Provenance.of(ROWS)
+    assert provenance.line() == (
+        "2 runs · tier mini · corpus webtech · seeds 1, 2 · commit 0123456789 · data d"
+        " · 3.0 h of computing"
+    )
+    figure = show(CHART, name="a", alt="falls", data=FRAME, provenance=provenance)
+    for value in ("r1", "r2", "c1", "c2", "0123456789abcdef"):
+        assert f"<code>{value}</code>" in figure.to_html()
+
+
+def test_provenance_needs_its_columns_and_some_rows() -> None:
+    with pytest.raises(InputError, match="columns commit, wall_seconds"):
+        Provenance.of(ROWS.drop(columns=["commit", "wall_seconds"]))
+    with pytest.raises(InputError, match="no rows"):
+        Provenance.of(ROWS.iloc[:0])
+
+
+def test_a_figure_carries_a_page_a_print_and_a_terminal_version() -> None:
+    badge = Badge(verdict="inconclusive", text="A3", title="power 0.4")
+    figure = show(
+        CHART, name="fig", alt="It falls.", data=FRAME, provenance="By hand.", badge=badge
+    )
+    bundle = figure._repr_mimebundle_()
+    assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
+    assert bundle["text/plain"] == "It falls.\n? A3\nBy hand."
+    spec = re.search(r'<script type="application/json">(.*?)</script>', bundle["text/html"], re.S)
+    assert spec is not None
+    read = json.loads(spec[1])
+    assert read["description"] == "It falls."
+    assert next(iter(read["datasets"].values())) == [{"n": 1, "loss": 2.0}, {"n": 10, "loss": 1.0}]
+    assert "http" not in re.sub(r'"\$schema":"[^"]*"', "", spec[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "Fig 2"}, "small letters"),
+        ({"alt": " "}, "text alternative"),
+        ({"provenance": ""}, "where the numbers come from"),
+    ],
+)
+def test_what_a_page_owes_its_reader_cannot_be_left_out(change: dict, message: str) -> None:
+    given = {"name": "a", "alt": "falls", "data": FRAME, "provenance": "By hand."}
+    with pytest.raises(InputError, match=message):
+        show(CHART, **(given | change))
+
+
+def test_a_table_shows_numbers_as_asked() -> None:
+    frame = pd.DataFrame(
+        {"pair": ["a<b"], "n": [18881024], "loss": [0.123456], "gap": [float("nan")], "ok": [True]}
+    )
+    table = show_table(frame, name="t", provenance="By hand.", formats={"loss": ".2f"})
+    assert table.shown.iloc[0].tolist() == ["a<b", "18,881,024", "0.12", "–", "yes"]
+    assert "<td>a&lt;b</td>" in table.to_html()
+    assert '<td class="mnmt-number">18,881,024</td>' in table.to_html()
+    assert table.csv == "pair,n,loss,gap,ok\na<b,18881024,0.123456,,True\n"
+    assert table._repr_mimebundle_()["text/markdown"].count("18,881,024") == 1
+    with pytest.raises(InputError, match="not there: los"):
+        show_table(frame, name="t", provenance="By hand.", formats={"los": ".2f"})
+
+
+def test_badges_can_be_read() -> None:
+    signs = set()
+    for verdict in house._VERDICT_STYLE:
+        sign, colour = house._VERDICT_STYLE[verdict]
+        assert 1.05 / (luminance(colour) + 0.05) >= 4.5  # white text on it, WCAG AA
+        signs.add(sign)
+    assert len(signs) == 5
+    with pytest.raises(InputError, match="verdict 'good'"):
+        Badge(verdict="good")  # type: ignore[arg-type]
+    assert Badge(verdict="reproduced", href="a.html").to_html().startswith('<a class="mnmt-badge"')
+
+
+def test_weights_are_told_apart_without_colour_vision() -> None:
+    weights = (0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1)
+    light = [luminance(colour) for colour in weight_colours(weights)]
+    assert light == sorted(light) and len(set(light)) == 9
+    with pytest.raises(InputError, match="outside"):
+        weight_colours([1.5])
+
+
+def test_one_weight_has_one_colour_in_every_figure() -> None:
+    few = house.weight_color([0.5, 1.0]).to_dict()["scale"]
+    many = house.weight_color([0.1, 0.5, 0.9, 1.0]).to_dict()["scale"]
+    lookup = dict(zip(many["domain"], many["range"], strict=True))
+    assert [lookup[p] for p in few["domain"]] == few["range"]

@@ -1,0 +1,149 @@
+"""Frames behind the figures of loss against size and of capacity, on rows whose law is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic import loss_of, rows
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures import capacity, regime, scaling
+
+ALPHA, BETA, LIMIT = 0.3, 20.0, 1.5
+
+
+def exact(**options) -> pd.DataFrame:
+    return scaling.observed(rows("some-cohort", noise=0.0, **options))
+
+
+def test_observed_averages_seeds_and_leaves_out_zero_shot():
+    frame = pd.DataFrame(
+        {
+            "cohort": "c",
+            "test_set": "indomain",
+            "domain": "all",
+            "pair": "eng-deu",
+            "p": [0.5, 0.5, 0.0],
+            "n_non_embedding": [100, 100, 100],
+            "cross_entropy": [2.0, 3.0, 9.0],
+        }
+    )
+    points = scaling.observed(frame)
+    assert points[["p", "n", "loss", "seeds"]].to_numpy().tolist() == [[0.5, 100, 2.5, 2]]
+
+
+@pytest.mark.parametrize("column", ["cohort", "test_set", "domain"])
+def test_observed_refuses_a_mixture_of_settings(column):
+    mixed = rows("some-cohort")
+    mixed.loc[mixed.index[0], column] = "other"
+    with pytest.raises(InputError, match=column):
+        scaling.observed(mixed)
+
+
+def test_observed_of_nothing_says_so():
+    with pytest.raises(InputError, match="no rows"):
+        scaling.observed(rows("some-cohort").iloc[:0])
+
+
+def test_curves_pass_through_exact_points():
+    points = exact()
+    fits = scaling.fit_pairs(points)
+    for curves in (scaling.per_weight_curves(points, fits), scaling.joint_curves(points, fits)):
+        ends = curves[np.isclose(curves["n"], points["n"].min())]
+        for row in ends.itertuples():
+            assert row.loss == pytest.approx(loss_of(row.p, row.n), rel=1e-6)
+        assert set(curves["p"]) == set(points["p"])
+
+
+def test_lines_of_figure_3_have_slope_minus_alpha():
+    points = exact()
+    table = scaling.slopes(scaling.reducible_loss(points, scaling.fit_pairs(points)))
+    assert len(table) == 16
+    np.testing.assert_allclose(table["slope"], -ALPHA, atol=1e-4)
+
+
+def test_coefficient_table_has_the_truth_and_the_joint_law():
+    table = scaling.coefficient_table(scaling.fit_pairs(exact()))
+    alpha = table[table["parameter"] == "alpha"]
+    np.testing.assert_allclose(alpha["value"], ALPHA, rtol=1e-4)
+    np.testing.assert_allclose(alpha["joint"], ALPHA, rtol=1e-4)
+    beta = table[table["parameter"] == "beta"]
+    np.testing.assert_allclose(beta["joint"], BETA * beta["p"] ** -ALPHA, rtol=1e-3)
+    assert (table["std"] > 0).all()
+
+
+def test_fit_quality_of_an_exact_joint_law():
+    quality = scaling.fit_quality(scaling.observed(rows("some-cohort", noise=0.001)))
+    joint = quality[quality["law"].str.startswith("joint")]
+    assert list(joint["parameters"]) == [10, 10]
+    assert (quality["R²"] > 0.999).all()
+    assert (quality["held-out error"] < 0.03).all()
+
+
+def test_truth_is_given_for_generated_languages_only():
+    fits = scaling.fit_pairs(exact(pairs=("src-aaa", "src-bbb")))
+    truth = scaling.against_truth({"conlang-sim0": fits, "webtech-en-dezh": fits})
+    assert set(truth["cohort"]) == {"conlang-sim0"}
+    q = 0.2  # a fifth of the words have the second spelling; 6 words of 2 syllables and an end
+    choice = -(q * np.log(q) + (1 - q) * np.log(1 - q))
+    np.testing.assert_allclose(truth["exact"], 6 * choice / 13, rtol=1e-9)
+
+
+def test_fraction_is_the_weight_where_capacity_is_split_so():
+    points = exact()
+    fits = scaling.fit_pairs(points)
+    table = capacity.fractions(fits)
+    np.testing.assert_allclose(table["f"], table["p"], rtol=1e-3)
+    direct = capacity.direct_fractions(points, fits)
+    np.testing.assert_allclose(direct["f"], direct["p"], rtol=1e-3)
+    smallest = points["n"].min()
+    assert (direct["n"] * direct["f"] >= smallest * 0.999).all()  # never extrapolated
+
+
+def test_observed_frontier_joins_the_two_losses_of_a_run():
+    seen = capacity.observed_frontier(exact())
+    for row in seen.itertuples():
+        assert row[3] == pytest.approx(loss_of(row.p, row.n))
+        assert row[4] == pytest.approx(loss_of(1 - row.p, row.n))
+    assert 1.0 not in set(seen["p"])  # the other pair has no loss there
+
+
+def test_held_out_errors_vanish_on_an_exact_law():
+    errors = capacity.held_out_errors(exact(), forms=["eq12"])
+    assert list(errors["fitted"]) == [5 * 6] * 2
+    assert list(errors["predicted"]) == [64 - 30] * 2
+    assert (errors["relative error"] < 1e-4).all()
+
+
+@pytest.mark.parametrize("draw", ["losses", "reducible", "coefficients", "fraction", "frontier"])
+def test_every_chart_is_valid_vega_lite(draw):
+    points = exact()
+    fits = scaling.fit_pairs(points)
+    laws = capacity.fraction_fits(points)
+    chart = {
+        "losses": lambda: scaling.loss_against_size(points, scaling.joint_curves(points, fits)),
+        "reducible": lambda: scaling.reducible_against_size(scaling.reducible_loss(points, fits)),
+        "coefficients": lambda: scaling.coefficients_against_weight(
+            scaling.coefficient_table(fits)
+        ),
+        "fraction": lambda: capacity.fraction_against_weight(capacity.fractions(fits), laws),
+        "frontier": lambda: capacity.frontier_chart(laws, points),
+    }[draw]()
+    assert chart.to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite")
+
+
+def test_end_slope_is_the_change_a_doubling_brings():
+    tokens = [1000 * 2**i for i in range(6)]
+    curves = pd.DataFrame(
+        {
+            "run_id": "r",
+            "pair": "eng-deu",
+            "p": 1.0,
+            "size": "d8x1",
+            "n_non_embedding": 2000,
+            "target_tokens": tokens,
+            "cross_entropy": [9.0, 7.0, 5.0, 4.9, 4.8, 4.7],  # at the end, 0.1 a doubling
+        }
+    )
+    assert regime.end_slopes(curves)["end_slope"].item() == pytest.approx(-0.1)

@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import base64
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import nbformat
+import pytest
+import small_book
+import yaml
+from small_book import ROOT, notebook, write_source
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.publishing import PageError, build_book, declared_parameters, remote_resources
+from mnmt_repro.publishing.command import REPOSITORY
+from mnmt_repro.publishing.notebooks import match_parameters
+
+
+@pytest.fixture(scope="session")
+def first_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_book.build(tmp_path_factory.getbasetemp() / "small-book")
+
+
+class Elements(HTMLParser):
+    """All start tags of a page with their attributes."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def of_class(self, name: str) -> list[dict[str, str | None]]:
+        return [a for _, a in self.found if name in (a.get("class") or "").split()]
+
+
+# Parameters
+
+
+def write(folder: Path, page: nbformat.NotebookNode) -> Path:
+    path = folder / "page.ipynb"
+    nbformat.write(page, path)
+    return path
+
+
+def test_declared_parameters_are_read_with_their_defaults(tmp_path: Path) -> None:
+    page = notebook(
+        "x = 3", parameters="tier = 'mini'\n# which\nseeds: list[int] = [1, 2]\nq = -0.5"
+    )
+    assert declared_parameters(write(tmp_path, page)) == {
+        "tier": "mini",
+        "seeds": [1, 2],
+        "q": -0.5,
+    }
+    assert declared_parameters(write(tmp_path, notebook("x = 3"))) == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import os", "may only assign"),
+        ("a, b = 1, 2", "may only assign"),
+        ("seed = int('1')", "must be a literal"),
+        ("seed = ", "not Python"),
+    ],
+)
+def test_a_parameters_cell_of_anything_else_is_refused(
+    tmp_path: Path, source: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=f"page.ipynb.*{message}"):
+        declared_parameters(write(tmp_path, notebook(parameters=source)))
+
+
+def test_a_broken_notebook_is_an_input_error(tmp_path: Path) -> None:
+    page = tmp_path / "page.ipynb"
+    page.write_text("no notebook", encoding="utf-8")
+    with pytest.raises(InputError, match=r"page\.ipynb: not a notebook"):
+        declared_parameters(page)
+
+
+def test_a_value_goes_to_each_page_that_declares_its_name() -> None:
+    declared = {"a": {"tier": "mini", "q": 0.5}, "b": {"tier": "mini"}, "c": {}}
+    matched = match_parameters(declared, {"tier": "gpu", "q": 2})
+    assert matched == {"a": {"tier": "gpu", "q": 2.0}, "b": {"tier": "gpu"}, "c": {}}
+    assert isinstance(matched["a"]["q"], float)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"teir": "gpu"}, "no page has a parameter 'teir'; did you mean 'tier'"),
+        ({"tier": 3}, "a: parameter 'tier' is a str .* got the int 3"),
+        ({"on": 1}, "parameter 'on' is a bool"),
+        ({"seed": True}, "parameter 'seed' is a int"),
+    ],
+)
+def test_an_unknown_or_mistyped_parameter_is_an_error(given: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        match_parameters({"a": {"tier": "mini", "on": False, "seed": 1}}, given)
+
+
+def test_an_unknown_parameter_stops_the_build_before_it_begins(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "s", first=notebook("1", parameters="seed = 1"))
+    with pytest.raises(InputError, match="no page has a parameter 'sed'"):
+        build_book(source, parameters={"sed": 2})
+    assert not (source / "_build").exists()
+
+
+# The built book
+
+
+def test_the_page_shows_the_chart_with_all_a_reader_needs(first_page: Path) -> None:
+    page = Elements(first_page.with_name("chart.html"))
+    alt = 'The loss falls with "size" & weight <p>.'
+    (image,) = page.of_class("mnmt-static")
+    assert image["alt"] == alt
+    svg = base64.b64decode((image["src"] or "").removeprefix("data:image/svg+xml;base64,"))
+    assert svg.startswith(b"<svg")
+    (live,) = page.of_class("mnmt-live")
+    assert live["aria-label"] == alt
+    (badge,) = page.of_class("mnmt-badge")
+    assert badge["data-verdict"] == "reproduced"
+    assert badge["title"] == "R² 0.999, rule: at least 0.99"
+    assert len(page.of_class("mnmt-provenance")) == 2
+
+
+def test_the_data_can_be_downloaded_as_computed_with_the_given_parameter(first_page: Path) -> None:
+    chart, table = Elements(first_page.with_name("chart.html")).of_class("mnmt-download")
+    assert (chart["download"], table["download"]) == ("law.csv", "rows.csv")
+    content = base64.b64decode((chart["href"] or "").partition("base64,")[2]).decode()
+    assert content == (  # scale = 2 in place of the page's own 1
+        "n,p,loss\n1,0.5,8.0\n10,0.5,6.0\n100,0.5,4.0\n1,1.0,6.0\n10,1.0,4.0\n100,1.0,2.0\n"
+    )
+
+
+def test_missing_values_are_empty_in_the_download(first_page: Path) -> None:
+    table = Elements(first_page.with_name("chart.html")).of_class("mnmt-download")[1]
+    content = base64.b64decode((table["href"] or "").partition("base64,")[2]).decode()
+    assert content == "pair,tokens,gap\nb,20,0.5\na,1000,\nc,3,-1.0\n"
+
+
+def test_text_of_the_data_cannot_close_the_chart(first_page: Path) -> None:
+    text = first_page.with_name("chart.html").read_text(encoding="utf-8")
+    assert "Ends no script: &lt;/script&gt;." in text
+
+
+def test_the_book_loads_nothing_from_elsewhere(first_page: Path) -> None:
+    html = first_page.parents[1]
+    assert remote_resources(html) == []
+    static = html / "_static"
+    assert {"mnmt.css", "mnmt.js", "vega.js", "mathjax.js"} <= {p.name for p in static.iterdir()}
+    page = first_page.read_text(encoding="utf-8")
+    assert re.search(r'<script [^>]*src="\.\./_static/mathjax\.js', page)
+    assert "unpkg" not in page and "jsdelivr" not in page
+
+
+def test_pages_run_in_the_kernel_of_this_environment(first_page: Path) -> None:
+    executed = first_page.parents[2] / "pages" / "book" / "system.ipynb"
+    (output,) = nbformat.read(executed, as_version=4).cells[-1].outputs
+    assert output.text.strip() == f"prefix: {sys.prefix}"
+
+
+def test_the_sources_stay_as_they_were(first_page: Path) -> None:
+    source = first_page.parents[3] / "book" / "chart.ipynb"
+    for cell in nbformat.read(source, as_version=4).cells:
+        assert not cell.get("outputs") and cell.get("execution_count") is None
+
+
+# Failures
+
+
+def test_every_failing_page_is_shown_with_its_cell(tmp_path: Path) -> None:
+    source = write_source(
+        tmp_path / "s",
+        first="# First\n",
+        sums=notebook("one = 1", "one / 0"),
+        names=notebook("undefined_name"),
+        good=notebook("print('fine')"),
+    )
+    with pytest.raises(PageError) as caught:
+        build_book(source, jobs=2)
+    message = str(caught.value)
+    assert message.startswith("2 of 3 pages failed")
+    assert "book/sums.ipynb, cell 3: ZeroDivisionError: division by zero" in message
+    assert "book/names.ipynb, cell 2: NameError" in message
+    assert "\x1b" not in message
+    assert not (source / "_build" / "html").exists()
+
+
+def test_a_warning_of_the_typesetting_fails_the_build(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "s", first="# First\n\n[nowhere](missing.md)\n")
+    with pytest.raises(PageError, match=r"missing\.md"):
+        build_book(source)
+
+
+def test_a_resource_of_another_host_fails_the_build(tmp_path: Path) -> None:
+    page = '# First\n\n<img src="https://example.org/a.png" alt="far away">\n'
+    with pytest.raises(PageError, match=r"book/first\.html: https://example\.org/a\.png"):
+        build_book(write_source(tmp_path / "s", first=page))
+
+
+def test_a_page_that_is_not_there_is_named(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "s", first="# First\n", second="# Second\n")
+    (source / "book" / "second.md").unlink()
+    with pytest.raises(InputError, match="'book/second' has neither an .md nor an .ipynb file"):
+        build_book(source)
+    (source / "_toc.yml").unlink()
+    with pytest.raises(InputError, match="_toc.yml is missing"):
+        build_book(source)
+
+
+def test_the_command_reports_a_mistake_on_one_line(tmp_path: Path) -> None:
+    source = write_source(tmp_path / "s", first="# First\n")
+    command = [sys.executable, "-m", "mnmt_repro.publishing", "--source", str(source)]
+    done = subprocess.run([*command, "-p", "tier=gpu"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "error: no page has a parameter 'tier'; known: none\n"
+    done = subprocess.run([*command, "-p", "tier"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "NAME=VALUE" in done.stderr
+
+
+def test_remote_resources_are_found_wherever_they_hide(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        """
+        <link rel="stylesheet" href="https://a.example/s.css">
+        <link rel="canonical" href="https://ours.example/">
+        <a href="https://b.example/">a link is fine</a>
+        <script src="//c.example/s.js"></script>
+        <script src="_static/local.js"></script>
+        <img srcset="small.png 1x, http://d.example/large.png 2x" src="small.png">
+        <style>@import "https://e.example/t.css";</style>
+        <p style="background: url('https://f.example/b.png')">text</p>
+        """,
+        encoding="utf-8",
+    )
+    sheet = "@font-face { src: url(https://g.example/f.woff2) } p { background: url(local.png) }"
+    (tmp_path / "sheet.css").write_text(sheet, encoding="utf-8")
+    hosts = [re.sub(r".*//(\w)\.example.*", r"\1", url) for _, url in remote_resources(tmp_path)]
+    assert sorted(hosts) == ["a", "c", "d", "e", "f", "g"]
+
+
+# Plain jupyter-book
+
+
+@pytest.mark.parametrize(("cell", "status"), [("print(6 * 7)", 0), ("one / 0", 1)])
+def test_plain_jupyter_book_executes_for_real(tmp_path: Path, cell: str, status: int) -> None:
+    source = write_source(tmp_path / "s", first=notebook(cell))
+    code = "from jupyter_book.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "build", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    if status == 0:
+        page = (source / "_build" / "html" / "book" / "first.html").read_text(encoding="utf-8")
+        assert "42" in page
+        assert remote_resources(source / "_build" / "html") == []
+
+
+# The repository's own pages
+
+
+def test_the_repository_is_found_from_the_package() -> None:
+    assert ROOT == REPOSITORY
+
+
+def test_source_notebooks_hold_no_outputs_and_valid_parameters() -> None:
+    for path in sorted((ROOT / "book").rglob("*.ipynb")):
+        declared_parameters(path)
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code":
+                assert cell.outputs == [] and cell.execution_count is None, path
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r"(?:root|file): (\S+)", toc))
+    pages = [p for p in (ROOT / "book").rglob("*") if p.suffix in (".md", ".ipynb")]
+    assert {p.relative_to(ROOT).with_suffix("").as_posix() for p in pages} == listed
+    assert yaml.safe_load(toc)["format"] == "jb-book"
+
+
+def test_the_data_card_names_every_folder_of_data() -> None:
+    card = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    for folder in (ROOT / "data").iterdir():
+        assert folder.is_file() or f"`{folder.name}/`" in card

@@ -1,0 +1,310 @@
+"""The store of results: whole files only, checked fields, runs shared by cohorts."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from mnmt_repro import results
+from mnmt_repro.errors import InputError
+
+MEMBERSHIP = {"cfg-a": ("webtech-en-dezh", "webtech-en-defr"), "cfg-b": ("webtech-en-dezh",)}
+
+
+def content(run_id: str = "run-a", **run: Any) -> dict[str, Any]:
+    """The three parts of a well-formed file."""
+    return {
+        "run": {
+            "run_id": run_id,
+            "config_hash": "cfg-a",
+            "data_hash": "data-1",
+            "commit": "0123456789abcdef",
+            "code_version": "corpora1-model1-training1-evaluation1",
+            "tier": "mini",
+            "corpus": "webtech",
+            "mixture": {"eng-deu": 0.3, "eng-zho": 0.7},
+            "size": "d16x1",
+            "n_non_embedding": 9_000,
+            "n_total": 140_000,
+            "steps": 1_000,
+            "target_tokens": 6_000_000,
+            "batch_tokens": 6_000,
+            "seed": 1,
+            "learning_rate": 0.01,
+            "wall_seconds": 90.5,
+            "hardware": "2 CPU cores",
+            "flops": 1.5e12,
+            "torch": "2.13.0",
+            "vocabulary_hash": "voc-1",
+            "started": "2026-01-01T00:00:00+00:00",
+            "config": {"seed": 1},
+            **run,
+        },
+        "rows": [
+            {
+                "pair": pair,
+                "p": p,
+                "token_share": p,
+                "pair_target_tokens": int(6e6 * p),
+                "passes": 1.25,
+                "test_set": "indomain",
+                "domain": "all",
+                "cross_entropy": loss,
+                "test_tokens": 30_000,
+                "sentences": 2_000,
+            }
+            for pair, p, loss in (("eng-deu", 0.3, 4.5), ("eng-zho", 0.7, 4.25))
+        ],
+        "curve": [
+            {
+                "step": step,
+                "target_tokens": 6_000 * step,
+                "pair": "eng-deu",
+                "cross_entropy": 6.0 - step / 1_000,
+                "train_loss": 6.5,
+                "seconds": 0.5,
+                "learning_rate": 0.002,
+            }
+            for step in (500, 1_000)
+        ],
+    }
+
+
+def write(root: Path, parts: dict[str, Any]) -> Path:
+    return results.write_run(parts["run"], parts["rows"], parts["curve"], root=root)
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    parts = content()
+    path = write(tmp_path, parts)
+    assert path == tmp_path / "webtech" / "run-a.json"
+    assert results.read_run(path) == {"schema": 1, **parts}
+    assert results.load_runs(tmp_path) == [{"schema": 1, **parts}]
+    assert [p.name for p in path.parent.iterdir()] == ["run-a.json"]  # no temporary file is left
+
+
+def test_a_run_is_never_replaced(tmp_path: Path) -> None:
+    parts = content()
+    path = write(tmp_path, parts)
+    before = path.stat().st_mtime_ns, path.read_bytes()
+    write(tmp_path, parts)  # the same again: nothing happens
+    changed = content(wall_seconds=91.0)
+    with pytest.raises(InputError, match="run-a.*another content"):
+        write(tmp_path, changed)
+    assert (path.stat().st_mtime_ns, path.read_bytes()) == before
+    assert len(list(path.parent.iterdir())) == 1
+
+
+def _write_many(root: Path, writer: int, start: Any, outcome: Any) -> None:
+    start.wait()
+    for k in range(20):
+        parts = content(f"run-{k:02d}", hardware=f"writer {writer}" + "x" * 50_000)
+        try:
+            write(root, parts)
+            outcome.put((k, writer))
+        except InputError:
+            pass
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_concurrent_writers_neither_tear_nor_replace(tmp_path: Path) -> None:
+    # A forked writer starts at once; a spawned one imports everything first.
+    forks = "fork" in multiprocessing.get_all_start_methods()
+    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+    start, outcome = context.Barrier(4), context.Queue()
+    writers = [
+        context.Process(target=_write_many, args=(tmp_path, w, start, outcome)) for w in range(4)
+    ]
+    for process in writers:
+        process.start()
+    won = sorted(outcome.get(timeout=120) for _ in range(20))
+    for process in writers:
+        process.join(timeout=120)
+        assert process.exitcode == 0
+    assert outcome.empty()  # of four different contents for a run, one was stored
+    assert [k for k, _ in won] == list(range(20))
+    stored = {run["run"]["run_id"]: run["run"]["hardware"] for run in results.load_runs(tmp_path)}
+    assert {k: int(stored[f"run-{k:02d}"].split()[1].rstrip("x")) for k, _ in won} == dict(won)
+    assert not list(tmp_path.glob("*/.*"))
+
+
+def test_a_file_being_written_is_not_read(tmp_path: Path) -> None:
+    write(tmp_path, content())
+    (tmp_path / "webtech" / ".run-b.json.x.json").write_text('{"schema"')
+    assert len(results.load_runs(tmp_path)) == 1
+
+
+def test_a_torn_file_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, content())
+    text = path.read_text()
+    path.write_text(text[: len(text) // 2])
+    with pytest.raises(InputError, match=r"run-a\.json: not whole JSON"):
+        results.load(root=tmp_path, membership=MEMBERSHIP)
+
+
+def _without(part: str, field: str) -> Callable[[dict[str, Any]], None]:
+    return lambda c: (c[part] if part == "run" else c[part][1]).pop(field)
+
+
+def _with(part: str, field: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda c: (c[part] if part == "run" else c[part][1]).update({field: value})
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_without("run", "seed"), r"run\.seed is missing"),
+        (_without("rows", "passes"), r"rows\[1\]\.passes is missing"),
+        (_without("curve", "seconds"), r"curve\[1\]\.seconds is missing"),
+        (_with("run", "loss", 1.0), r"run\.loss is not a field of schema 1"),
+        (_with("rows", "bleurt2", 1.0), r"rows\[1\]\.bleurt2 is not a field"),
+        (_with("run", "steps", "many"), r"run\.steps must be a whole number, got 'many'"),
+        (_with("run", "steps", 1.5), r"run\.steps must be a whole number"),
+        (_with("run", "seed", True), r"run\.seed must be a whole number"),
+        (_with("rows", "cross_entropy", math.nan), r"rows\[1\]\.cross_entropy must be a finite"),
+        (_with("rows", "cross_entropy", -1.0), r"rows\[1\]\.cross_entropy must not be negative"),
+        (_with("rows", "p", 1.5), r"rows\[1\]\.p must lie in \[0, 1\]"),
+        (_with("rows", "pair", "eng-deu"), r"rows\[1\] repeats eng-deu, indomain, all"),
+        (_with("run", "tier", "huge"), r"run\.tier must be one of smoke, mini, gpu, paper"),
+        (_with("run", "mixture", {"eng": 1.0}), r"run\.mixture needs pair: weight"),
+        (_with("run", "n_total", 0), r"run\.n_total must be above 0"),
+        (_with("run", "run_id", "../x"), r"run\.run_id is no file name"),
+        (lambda c: c.update(rows=[]), r"rows is empty"),
+        (lambda c: c.update(curve={}), r"curve must be a list"),
+        (lambda c: c.update(schema=2), r"schema is 2, this version reads 1"),
+        (lambda c: c.pop("curve"), r"the parts must be schema, run, rows and curve"),
+    ],
+)
+def test_a_broken_field_is_named_on_reading_and_writing(
+    tmp_path: Path, damage: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    path = write(tmp_path, content())
+    broken = {"schema": 1, **content()}
+    damage(broken)
+    path.write_text(json.dumps(broken))
+    with pytest.raises(InputError, match=f"{path.name}.*{message}"):
+        results.load(root=tmp_path, membership=MEMBERSHIP)
+    if broken.get("schema") == 1 and isinstance(broken.get("curve"), list):
+        path.unlink()
+        with pytest.raises(InputError, match=message):
+            write(tmp_path, broken)
+        assert not list(path.parent.iterdir())
+
+
+def test_a_file_under_another_name_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, content())
+    path.rename(path.with_name("other.json"))
+    with pytest.raises(InputError, match=r"other\.json: run\.run_id is 'run-a'"):
+        results.load_runs(tmp_path)
+
+
+def test_a_shared_run_stands_in_each_of_its_cohorts(tmp_path: Path) -> None:
+    write(tmp_path, content("run-a"))
+    write(tmp_path, content("run-b", config_hash="cfg-b"))
+    write(tmp_path, content("run-c", config_hash="cfg-of-nobody"))
+    frame = results.load(root=tmp_path, membership=MEMBERSHIP)
+    found = set(zip(frame["run_id"], frame["cohort"], strict=True))
+    assert found == {
+        ("run-a", "webtech-en-dezh"),
+        ("run-a", "webtech-en-defr"),
+        ("run-b", "webtech-en-dezh"),
+        ("run-c", ""),
+    }
+    assert len(frame) == 8  # two pairs each
+    assert set(frame["direction"]) == {"en-xx"}
+    assert set(frame["mixture"]) == {"eng-deu:0.3,eng-zho:0.7"}
+    assert "config" not in frame and frame["bleu"].isna().all()
+    one = results.load(root=tmp_path, membership=MEMBERSHIP, cohort="webtech-en-defr", p=[0.7, 0.9])
+    assert list(one["pair"]) == ["eng-zho"] and one["cross_entropy"].item() == 4.25
+    with pytest.raises(InputError, match="no such column to filter by: weight"):
+        results.load(root=tmp_path, membership=MEMBERSHIP, weight=0.5)
+
+
+def test_membership_is_declared_by_the_cohorts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cohorts = pytest.importorskip("mnmt_repro.experiments.cohorts")
+    monkeypatch.setattr(cohorts, "membership", lambda: {"cfg-a": ("mine",)})
+    write(tmp_path, content())
+    assert set(results.load(root=tmp_path)["cohort"]) == {"mine"}
+
+
+def test_the_direction_of_a_single_pair_is_that_of_its_cohort(tmp_path: Path) -> None:
+    many = {"a-hub": 0.5, "b-hub": 0.5}
+    for run_id, mixture in (("run-a", many), ("run-b", {"a-hub": 1.0})):
+        parts = content(run_id, mixture=mixture)
+        for row, pair in zip(parts["rows"], many, strict=True):
+            row["pair"] = pair
+        write(tmp_path, parts)
+    frame = results.load(root=tmp_path, membership={"cfg-a": ("conlang-many2one",)})
+    assert set(frame["direction"]) == {"xx-en"}
+
+
+def test_curves_carry_the_pair_weight_and_both_budgets(tmp_path: Path) -> None:
+    write(tmp_path, content())
+    curves = results.load_curves(root=tmp_path, membership=MEMBERSHIP, cohort="webtech-en-dezh")
+    assert list(curves["step"]) == [500, 1_000]
+    assert list(curves["p"]) == [0.3, 0.3]
+    assert list(curves["target_tokens"]) == [3_000_000, 6_000_000]
+    assert set(curves["run_target_tokens"]) == {6_000_000}
+    assert set(curves["run_learning_rate"]) == {0.01}
+
+
+def test_an_empty_store_gives_an_empty_frame_with_columns(tmp_path: Path) -> None:
+    for frame in (
+        results.load(root=tmp_path, membership={}),
+        results.load_curves(root=tmp_path, membership={}),
+    ):
+        assert frame.empty and {"cohort", "direction", "p", "cross_entropy"} <= set(frame)
+
+
+def test_the_root_is_argument_then_environment_then_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MNMT_REPRO_RESULTS", str(tmp_path / "named"))
+    assert results.results_root(tmp_path) == tmp_path
+    assert results.results_root() == tmp_path / "named"
+    monkeypatch.delenv("MNMT_REPRO_RESULTS")
+    monkeypatch.setattr(results, "_CHECKOUT", tmp_path)  # as if installed as a wheel
+    with pytest.raises(InputError, match="MNMT_REPRO_RESULTS"):
+        results.results_root()
+    (tmp_path / "pyproject.toml").touch()
+    assert results.results_root() == tmp_path / "data" / "results"
+
+
+def test_provenance_is_one_line_with_everything(tmp_path: Path) -> None:
+    for k, seed in enumerate((1, 1, 2, 1, 3)):
+        write(tmp_path, content(f"run-{k}", seed=seed, wall_seconds=1_800.0))
+    frame = results.load(root=tmp_path, membership=MEMBERSHIP)
+    line = results.provenance(frame)
+    assert "\n" not in line
+    for part in (
+        "5 runs: run-0 … run-4",
+        "config cfg-a",
+        "seeds 1, 2, 3",
+        "tier mini",
+        "commit 0123456789 ",
+        "data data-1",
+        "wall time 2.5 h",  # five runs of half an hour, each counted once
+    ):
+        assert part in line
+    assert "1 run: run-2 " in results.provenance(frame[frame["run_id"] == "run-2"])
+    other = copy.deepcopy(frame)
+    other.loc[0, "config_hash"] = "cfg-z"
+    assert "config cfg-a" not in results.provenance(other)
+    assert results.provenance(frame.iloc[:0]) == "no runs"
+
+
+def test_csv_keeps_numbers_in_full(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"p": [1 / 3], "pair": ["eng-deu"]})
+    path = results.to_csv(frame, tmp_path / "figures" / "figure-2.csv")
+    again = pd.read_csv(path)
+    assert again["p"].item() == 1 / 3 and list(again) == ["p", "pair"]
