@@ -41,7 +41,9 @@ def main() -> None:
     parser.add_argument("--vocabulary", type=int, nargs="+", default=[4096, 16384])
     parser.add_argument("--repeats", type=int, default=10)
     options = parser.parse_args()
-    print(f"{options.tokens} tokens, {torch.get_num_threads()} thread(s), torch {torch.__version__}")
+    print(
+        f"{options.tokens} tokens, {torch.get_num_threads()} thread(s), torch {torch.__version__}"
+    )
     print("width  pieces  ours ms  PyTorch ms  ratio")
     for width in options.width:
         for pieces in options.vocabulary:

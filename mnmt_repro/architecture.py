@@ -61,8 +61,15 @@ class ModelConfig:
                 raise InputError(
                     f"model {field} must be one of {', '.join(allowed)}, got {getattr(self, field)}"
                 )
-        if self.positions == "sinusoidal" and self.d_model % 2:
-            raise InputError(f"sinusoidal positions need an even d_model, got {self.d_model}")
+        if self.positions == "sinusoidal" and (self.d_model % 2 or self.d_model < 4):
+            raise InputError(
+                f"sinusoidal positions need an even model d_model of at least 4, got {self.d_model}"
+            )
+        if self.relative_buckets < 4 or self.relative_max_distance <= self.relative_buckets / 2:
+            raise InputError(
+                "model relative_buckets must be at least 4, and relative_max_distance above half of "
+                f"it, got {self.relative_buckets} and {self.relative_max_distance}"
+            )
 
     @classmethod
     def t5(

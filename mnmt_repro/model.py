@@ -370,6 +370,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
     """
 
     @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
     def forward(
         ctx: Any,
         hidden: Tensor,  # (n, d)
@@ -400,6 +401,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return total
 
     @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_hidden, grad_weight = ctx.saved_tensors
         return grads[0] * grad_hidden, grads[0] * grad_weight, None, None, None

@@ -56,7 +56,7 @@ ROW_FIELDS: dict[str, type] = {
     "test_tokens": int,
     "sentences": int,
 }
-METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "bleurt")
+METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu", "bleurt")
 """Scores of decoded output; a row holds those that were computed, each with its signature."""
 DECODED_FIELDS: dict[str, type] = {
     **dict.fromkeys(METRICS, float),

@@ -139,8 +139,9 @@ class Vocabulary:
         return Ragged.of(self.processor.encode(list(sentences), out_type=int))
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
-        """Text of each list of ids; special pieces are left out."""
-        return self.processor.decode([[i for i in row if i > BOS] for row in ids])
+        """Text of each list of ids; special pieces and tags are left out."""
+        silent = {PAD, EOS, UNK, BOS, *(self.tag(language) for language in self.languages)}
+        return self.processor.decode([[int(i) for i in row if i not in silent] for row in ids])
 
     def save(self, path: Path | str) -> None:
         """Write the `.model` file, whole or not at all."""

@@ -1,0 +1,125 @@
+"""BLEU, chrF, chrF++ and spBLEU by sacrebleu, each with its signature."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.tokenizers import tokenizer_spm
+
+from mnmt_repro.corpora.vocabulary import Vocabulary
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
+
+METRICS = ("bleu", "chrf", "chrfpp", "spbleu")
+CHINESE = ("zho", "cmn")
+
+
+def flores_pieces() -> Path:
+    """Where sacrebleu keeps the pieces of spBLEU (tokeniser `flores200`), there or not.
+
+    sacrebleu downloads the file when it is first called with `--tokenize flores200`; nothing in
+    this package does so on its own.
+    """
+    name = os.path.basename(tokenizer_spm.SPM_MODELS["flores200"]["url"])
+    return Path(tokenizer_spm.SACREBLEU_DIR) / "models" / name
+
+
+def make_metric(name: str, target_language: str) -> Metric:
+    """A sacrebleu metric.
+
+    Parameters
+    ----------
+    name
+        One of `METRICS`. `bleu` splits Chinese into characters (`zh`) and everything else by
+        mteval's rules (`13a`); `chrfpp` is chrF with word bigrams.
+    target_language
+        ISO 639-3.
+
+    Raises
+    ------
+    InputError
+        When there is no such metric, or spBLEU's pieces are not on this machine.
+    """
+    if name == "bleu":
+        return BLEU(tokenize="zh" if target_language in CHINESE else "13a")
+    if name == "chrf":
+        return CHRF()
+    if name == "chrfpp":
+        return CHRF(word_order=2)
+    if name != "spbleu":
+        raise InputError(f"metric must be one of {', '.join(METRICS)}, got {name}")
+    if not flores_pieces().is_file():
+        raise InputError(
+            f"spBLEU needs the file {flores_pieces()}, which sacrebleu downloads when it is called "
+            "with --tokenize flores200"
+        )
+    return BLEU(tokenize="flores200")
+
+
+def scores(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    target_language: str,
+    *,
+    vocabulary: Vocabulary | None = None,
+) -> dict[str, float | str]:
+    """Score a whole test set against one reference a sentence.
+
+    Parameters
+    ----------
+    target_language
+        ISO 639-3; decides BLEU's tokeniser.
+    vocabulary
+        The run's own pieces; gives `piece_bleu`, which only compares runs that share them.
+
+    Returns
+    -------
+    dict
+        `bleu`, `chrf`, `chrfpp`; `spbleu` where its pieces are on this machine (see
+        `flores_pieces`); `piece_bleu` with a vocabulary; and `..._signature` for each.
+
+    Raises
+    ------
+    InputError
+        When the two have different lengths, or none.
+
+    Examples
+    --------
+    >>> round(scores(["the cat sat down"], ["the cat sat down"], "eng")["bleu"], 6)
+    100.0
+    """
+    check_lengths(hypotheses, references)
+    names = [n for n in METRICS if n != "spbleu" or flores_pieces().is_file()]
+    found: dict[str, float | str] = {}
+    for name in names:
+        metric = make_metric(name, target_language)
+        found[name] = float(metric.corpus_score(hypotheses, [references]).score)
+        found[f"{name}_signature"] = str(metric.get_signature())
+    if vocabulary is not None:
+        metric = BLEU(tokenize="none", force=True)
+        pieces = [_pieces(vocabulary, side) for side in (hypotheses, references)]
+        found["piece_bleu"] = float(metric.corpus_score(pieces[0], [pieces[1]]).score)
+        signature = str(metric.get_signature())
+        found["piece_bleu_signature"] = signature.replace(
+            "tok:none", f"tok:pieces-{vocabulary.hash}"
+        )
+    return found
+
+
+def check_lengths(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    """Raise `InputError` unless there is one reference for each of one or more hypotheses."""
+    if len(hypotheses) != len(references):
+        raise InputError(f"{len(hypotheses)} hypotheses, but {len(references)} references")
+    if not len(hypotheses):
+        raise InputError("there are no hypotheses to score")
+
+
+def _pieces(vocabulary: Vocabulary, sentences: Sequence[str]) -> list[str]:
+    encoded = vocabulary.processor.encode(list(sentences), out_type=str)
+    return [" ".join(pieces) for pieces in encoded]

@@ -1,0 +1,297 @@
+"""Beam search with cached keys and values.
+
+Translations y of a source x are ranked by
+
+    score(y) = log p(y, end | x) / (|y| + 1) ** length_penalty
+
+where |y| counts pieces, and the 1 stands for the end of sentence: fairseq's rule, which Paper B
+decodes with (beam 4). At each step every sentence keeps its `beam` likeliest unfinished prefixes;
+a prefix whose end of sentence is among the `beam` likeliest steps becomes a hypothesis; a sentence
+is done when `beam` hypotheses have ended, or at its longest length, where all that is left has to
+end. The longest length depends on the sentence alone, so a translation does not depend on which
+sentences share its batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from mnmt_repro.corpora.encoding import Tags, frame, tag_ids
+from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import DecoderCache, Transformer
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """How translations are searched for.
+
+    Raises
+    ------
+    InputError
+        When a field is out of its range; the message names the field.
+
+    Examples
+    --------
+    >>> SearchConfig(max_ratio=1.5, max_extra=4).longest(10)
+    19
+    """
+
+    beam: int = 4  # prefixes kept a sentence; 1 is greedy search
+    length_penalty: float = 1.0  # exponent of the length: 0 ranks by probability alone
+    max_ratio: float = 2.0  # longest translation = max_ratio * source tokens + max_extra
+    max_extra: int = 10
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise InputError(f"search beam must be at least 1, got {self.beam}")
+        for field in ("length_penalty", "max_ratio", "max_extra"):
+            value = getattr(self, field)
+            if not (value >= 0 and math.isfinite(value)):
+                raise InputError(f"search {field} must be at least 0, got {value}")
+
+    def longest(self, source_tokens: int) -> int:
+        """Most pieces a translation may have, end of sentence not counted."""
+        return int(self.max_ratio * source_tokens) + self.max_extra
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hypothesis:
+    """One translation found."""
+
+    tokens: tuple[int, ...]  # without start and end
+    log_probability: float  # log p(tokens, end | source), nats
+    score: float  # length-normalised; the higher the better
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer,
+    source: Tensor,
+    start: int,
+    config: SearchConfig = SearchConfig(),  # noqa: B008
+    *,
+    forbidden: Sequence[int] = (PAD, BOS),
+) -> list[list[Hypothesis]]:
+    """Translate one padded batch.
+
+    Parameters
+    ----------
+    source : (B, S)
+        Ids as `EncodedPair.source` holds them, filled up with 0.
+    start
+        The id that the decoder begins with: the start token, or the tag of the target language.
+    forbidden
+        Ids that no translation may hold; probabilities are not renormalised over the others.
+
+    Returns
+    -------
+    list
+        For each sentence at most `config.beam` hypotheses, best first.
+
+    Raises
+    ------
+    InputError
+        When the model gives no finite score to any translation of a sentence.
+    """
+    was_training = model.training
+    model.eval()
+    try:
+        return _search(model, source, start, config, list(forbidden))
+    finally:
+        model.train(was_training)
+
+
+def _search(
+    model: Transformer, source: Tensor, start: int, config: SearchConfig, forbidden: list[int]
+) -> list[list[Hypothesis]]:
+    # B sentences are not yet done; each has k prefixes (1 at first, then `beam`) of t pieces.
+    device, beam = source.device, config.beam
+    ended: list[list[Hypothesis]] = [[] for _ in source]
+    limits = [config.longest(n) for n in (source != PAD).sum(1).tolist()]
+    cache = model.start(*model.encode(source))
+    active = list(range(len(source)))  # (B,) rows of `source`
+    prefixes = torch.full((len(source), 1, 1), start, device=device)  # (B, k, 1 + t)
+    totals: Tensor | None = None  # (B, k) log-probabilities of the prefixes
+    length = 0
+    while active:
+        B, k = prefixes.shape[:2]
+        hidden = model.decode(prefixes[:, :, -1].reshape(B * k, 1), cache)
+        scores = model.logits(hidden[:, -1])
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32)).log_softmax(-1)
+        V = scores.shape[-1]
+        scores[:, forbidden] = -math.inf
+        steps = scores.view(B, k, V)
+        if full := [row for row, i in enumerate(active) if limits[i] <= length]:
+            only_end = torch.full_like(steps[full], -math.inf)
+            only_end[:, :, EOS] = steps[full, :, EOS]
+            steps[full] = only_end
+        if totals is not None:
+            steps = steps + totals[:, :, None]
+
+        candidates = steps.flatten(1)
+        if candidates.shape[1] < 2 * beam:
+            candidates = F.pad(candidates, (0, 2 * beam - candidates.shape[1]), value=-math.inf)
+        top, index = candidates.topk(2 * beam)  # (B, 2 * beam): enough, as k of them can end
+        parent, piece = (index // V).clamp_max(k - 1), index % V
+        ends = piece == EOS
+        ending = (ends & top.isfinite())[:, :beam]
+        for row, rank in ending.nonzero().tolist():
+            tokens = prefixes[row, parent[row, rank], 1:].tolist()
+            ended[active[row]].append(_hypothesis(tokens, top[row, rank].item(), config))
+
+        # Unfinished prefixes first, the likeliest leading; stable, so that ties keep their order.
+        order = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :beam]
+        parent, piece, top = (x.gather(1, order) for x in (parent, piece, top))
+        totals = top.masked_fill(piece == EOS, -math.inf)
+        hopeless = totals.isneginf().all(1).tolist()
+        keep = [
+            row
+            for row, i in enumerate(active)
+            if len(ended[i]) < beam and limits[i] > length and not hopeless[row]
+        ]
+        kept = torch.tensor(keep, dtype=torch.long, device=device)
+        parent, totals = parent[kept], totals[kept]
+        _keep_rows(cache, (kept[:, None] * k + parent).flatten(), moved=len(keep) < B or k < beam)
+        grown = prefixes[kept[:, None], parent]
+        prefixes = torch.cat([grown, piece[kept][:, :, None]], dim=2)
+        active = [active[row] for row in keep]
+        length += 1
+    for i, found in enumerate(ended):
+        if not found:
+            raise InputError(
+                f"the model gives no finite score to any translation of sentence {i + 1} of the "
+                "batch: its weights are damaged, or the end of sentence is forbidden"
+            )
+        found.sort(key=lambda hypothesis: -hypothesis.score)
+        del found[beam:]
+    return ended
+
+
+def _hypothesis(tokens: list[int], log_probability: float, config: SearchConfig) -> Hypothesis:
+    return Hypothesis(
+        tokens=tuple(tokens),
+        log_probability=log_probability,
+        score=log_probability / (len(tokens) + 1) ** config.length_penalty,
+    )
+
+
+def _keep_rows(cache: DecoderCache, rows: Tensor, *, moved: bool) -> None:
+    """Keep `rows` of the cache; where none has `moved` to another sentence, leave the source be."""
+    if moved:
+        cache.reorder(rows)
+    else:
+        cache.past = [None if kv is None else (kv[0][rows], kv[1][rows]) for kv in cache.past]
+
+
+def search_all(
+    model: Transformer,
+    source: Ragged,
+    start: int,
+    config: SearchConfig = SearchConfig(),  # noqa: B008
+    *,
+    forbidden: Sequence[int] = (PAD, BOS),
+    batch_sentences: int = 64,
+    progress: Callable[[int], object] | None = None,
+) -> list[Hypothesis]:
+    """Best hypothesis of every row of `source`, in its order.
+
+    Rows are batched with others of similar length, the longest first: what does not fit in memory
+    fails at once.
+
+    Parameters
+    ----------
+    progress
+        Called with the number of sentences just done, as `tqdm.update` takes it.
+    """
+    device = model.output_weight.device
+    order = np.argsort(-source.lengths, kind="stable")
+    found: dict[int, Hypothesis] = {}
+    for first in range(0, len(order), batch_sentences):
+        rows = order[first : first + batch_sentences]
+        part = source.take(rows)
+        batch = torch.from_numpy(part.pad(int(part.lengths.max()))).to(device)
+        best = beam_search(model, batch, start, config, forbidden=forbidden)
+        found.update((int(row), ranked[0]) for row, ranked in zip(rows, best, strict=True))
+        if progress is not None:
+            progress(len(rows))
+    return [found[row] for row in range(len(source))]
+
+
+def translate(
+    model: Transformer,
+    vocabulary: Vocabulary,
+    sentences: Sequence[str],
+    pair: str,
+    tags: Tags,
+    *,
+    config: SearchConfig = SearchConfig(),  # noqa: B008
+    batch_sentences: int = 64,
+    longest_source: int = 1024,
+    progress: Callable[[int], object] | None = None,
+) -> list[str]:
+    """Translate text, line by line and in order; an empty line stays empty.
+
+    Parameters
+    ----------
+    pair
+        Source and target language, such as "eng-deu".
+    tags
+        Where the model was trained to find language tags.
+    longest_source
+        Most tokens of a sentence, its end and tag counted.
+    progress
+        Called with the number of lines just done, empty ones included.
+
+    Raises
+    ------
+    InputError
+        Before anything is translated: when the vocabulary is not the model's or has no tag for a
+        language of `pair`, or when a line is too long; the message names the line.
+    """
+    if len(vocabulary) != model.config.vocab_size:
+        raise InputError(
+            f"the vocabulary has {len(vocabulary)} pieces, the model {model.config.vocab_size}: "
+            "give the vocabulary that the model was trained with"
+        )
+    source_tag, target_tag = tag_ids(vocabulary, pair, tags)
+    full = [i for i, sentence in enumerate(sentences) if sentence.strip()]
+    outputs = [""] * len(sentences)
+    if progress is not None and len(full) < len(sentences):
+        progress(len(sentences) - len(full))
+    if not full:
+        return outputs
+    framed = frame(
+        vocabulary.encode([sentences[i] for i in full]),
+        Ragged.of([()] * len(full)),
+        tags=tags,
+        source_tag=source_tag,
+        target_tag=target_tag,
+    )
+    for i, tokens in zip(full, framed.source.lengths.tolist(), strict=True):
+        if tokens > longest_source:
+            raise InputError(
+                f"line {i + 1} has {tokens} tokens, more than {longest_source}: split it"
+            )
+    never = (PAD, UNK, BOS, *(vocabulary.tag(language) for language in vocabulary.languages))
+    best = search_all(
+        model,
+        framed.source,
+        int(framed.target.flat[0]),
+        config,
+        forbidden=never,
+        batch_sentences=batch_sentences,
+        progress=progress,
+    )
+    texts = vocabulary.decode([hypothesis.tokens for hypothesis in best])
+    for i, text in zip(full, texts, strict=True):
+        outputs[i] = text
+    return outputs

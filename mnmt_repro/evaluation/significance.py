@@ -1,0 +1,142 @@
+"""Is a difference chance? Over sentences: paired bootstrap. Over directions: paired t-test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sacrebleu.significance import PairedTest, Result
+from scipy import stats
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation.metrics import check_lengths, make_metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedBootstrap:
+    """Two systems on one test set; half-widths are of 95 % bootstrap intervals."""
+
+    metric: str
+    signature: str  # sacrebleu's, number of samples and seed included
+    score: float
+    half_width: float
+    baseline: float
+    baseline_half_width: float
+    p_value: float  # two-sided
+    samples: int
+
+    @property
+    def difference(self) -> float:
+        """Score minus baseline."""
+        return self.score - self.baseline
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedTTest:
+    """Mean difference over directions (or any other pairing), two-sided, with its interval."""
+
+    count: int
+    difference: float
+    low: float
+    high: float
+    level: float  # of the interval
+    t: float
+    p_value: float
+
+
+def paired_bootstrap(
+    system: Sequence[str],
+    baseline: Sequence[str],
+    references: Sequence[str],
+    *,
+    target_language: str,
+    metric: str = "bleu",
+    samples: int = 1000,
+) -> PairedBootstrap:
+    """Resample the sentences of a test set to compare two systems (Koehn, 2004), by sacrebleu.
+
+    The same input gives the same answer: the seed is sacrebleu's own, 12345, unless the environment
+    sets `SACREBLEU_SEED`; the signature names it.
+
+    Raises
+    ------
+    InputError
+        When the three do not have the same length, or the metric does not exist.
+    """
+    check_lengths(system, references)
+    check_lengths(baseline, references)
+    if samples < 1:
+        raise InputError(f"bootstrap samples must be at least 1, got {samples}")
+    test = PairedTest(
+        [("baseline", list(baseline)), ("system", list(system))],
+        {metric: make_metric(metric, target_language)},
+        [list(references)],
+        test_type="bs",
+        n_samples=samples,
+    )
+    signatures, columns = test()
+    (key,) = signatures  # the library's own name of the metric
+    before, after = columns[key]
+    assert isinstance(before, Result) and isinstance(after, Result)
+    assert before.ci is not None and after.ci is not None and after.p_value is not None
+    return PairedBootstrap(
+        metric=metric,
+        signature=str(signatures[key]),
+        score=float(after.score),
+        half_width=float(after.ci),
+        baseline=float(before.score),
+        baseline_half_width=float(before.ci),
+        p_value=float(after.p_value),
+        samples=samples,
+    )
+
+
+def paired_t_test(
+    system: Mapping[str, float], baseline: Mapping[str, float], *, level: float = 0.95
+) -> PairedTTest:
+    """Compare two systems over the directions that both were scored on, as Paper B does.
+
+    Parameters
+    ----------
+    system, baseline
+        Direction -> score; both hold the same directions.
+
+    Raises
+    ------
+    InputError
+        When the directions differ or are fewer than two, a score is not finite, or all differences
+        are equal, which leaves nothing to test against.
+
+    Examples
+    --------
+    >>> result = paired_t_test({"a": 2.0, "b": 4.0, "c": 6.0}, {"a": 1.0, "b": 2.0, "c": 3.0})
+    >>> result.difference, round(result.t, 4), round(result.p_value, 4)
+    (2.0, 3.4641, 0.0742)
+    """
+    if set(system) != set(baseline):
+        only = sorted(set(system) ^ set(baseline))
+        raise InputError(f"scored for one system only: {', '.join(only)}")
+    if len(system) < 2:
+        raise InputError(f"a paired t-test needs at least two directions, got {len(system)}")
+    if not 0 < level < 1:
+        raise InputError(f"level must lie between 0 and 1, got {level}")
+    for name in system:
+        if not (math.isfinite(system[name]) and math.isfinite(baseline[name])):
+            raise InputError(f"{name}: a score is not a finite number")
+    after = np.array([system[name] for name in system], dtype=float)
+    before = np.array([baseline[name] for name in system], dtype=float)
+    if np.ptp(after - before) == 0:
+        raise InputError("all differences are equal: a t-test has nothing to compare them with")
+    result = stats.ttest_rel(after, before)
+    interval = result.confidence_interval(level)
+    return PairedTTest(
+        count=len(after),
+        difference=float((after - before).mean()),
+        low=float(interval.low),
+        high=float(interval.high),
+        level=level,
+        t=float(result.statistic),
+        p_value=float(result.pvalue),
+    )

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import sacrebleu
+from sacrebleu.tokenizers import tokenizer_spm
+
+from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation import metrics
+from mnmt_repro.evaluation.metrics import flores_pieces, make_metric, scores
+
+HYPOTHESES = ["the cat sat on the mat", "a dog ran home", "it rains , again and again"]
+REFERENCES = ["the cat sat on a mat", "the dog ran home", "it rains again and again today"]
+
+
+@pytest.fixture(autouse=True)
+def no_pieces_and_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Sacrebleu's folder is empty, and asking for a download fails the test."""
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise AssertionError(f"asked for a download: {arguments}")
+
+    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", str(tmp_path))
+    monkeypatch.setattr(tokenizer_spm, "download_file", refuse)
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> Vocabulary:
+    config = VocabularyConfig(pieces=280, languages=("eng", "deu"))
+    return train_vocabulary(config, {"eng-deu": (HYPOTHESES * 9, REFERENCES * 9)})
+
+
+def plain_bleu(hypotheses: list[list[str]], references: list[list[str]]) -> float:
+    """BLEU of tokens, as Papineni et al. (2002) define it; no order may lack a match."""
+    logs = []
+    for n in (1, 2, 3, 4):
+        matched = total = 0
+        for hypothesis, reference in zip(hypotheses, references, strict=True):
+            ours, theirs = (
+                Counter(zip(*(side[i:] for i in range(n)), strict=False))
+                for side in (hypothesis, reference)
+            )
+            matched, total = matched + (ours & theirs).total(), total + ours.total()
+        logs.append(math.log(matched / total))
+    lengths = [sum(map(len, side)) for side in (hypotheses, references)]
+    return 100 * math.exp(min(0, 1 - lengths[1] / lengths[0]) + sum(logs) / 4)
+
+
+def test_bleu_by_hand() -> None:
+    """Six of eight words match, four of six pairs, two of four triples and none of two fours.
+
+    sacrebleu smooths the last to half a match. Lengths are equal, so nothing is lost to brevity.
+    """
+    found = scores(["a b c d", "d e f g"], ["a b c x", "y e f g"], "eng")
+    precisions = [6 / 8, 4 / 6, 2 / 4, 0.5 / 2]
+    assert found["bleu"] == pytest.approx(100 * math.prod(precisions) ** 0.25, rel=1e-9)
+
+
+def test_bleu_against_its_definition() -> None:
+    expected = plain_bleu([h.split() for h in HYPOTHESES], [r.split() for r in REFERENCES])
+    assert scores(HYPOTHESES, REFERENCES, "eng")["bleu"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_names_and_signatures() -> None:
+    found = scores(HYPOTHESES, REFERENCES, "deu")
+    version = sacrebleu.__version__
+    assert list(found) == [
+        "bleu", "bleu_signature", "chrf", "chrf_signature", "chrfpp", "chrfpp_signature",
+    ]  # fmt: skip
+    assert found["bleu_signature"] == (
+        f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{version}"
+    )
+    chrf = f"nrefs:1|case:mixed|eff:yes|nc:6|nw:{{}}|space:no|version:{version}"
+    assert found["chrf_signature"] == chrf.format(0)
+    assert found["chrfpp_signature"] == chrf.format(2)
+
+
+def test_chrf_by_hand() -> None:
+    """One of two letters matches (F = 1/2), their one pair does not; longer ones do not exist."""
+    assert scores(["ab"], ["ac"], "eng")["chrf"] == pytest.approx(100 * (1 / 2 + 0) / 2)
+    # chrF++ adds single words, of which none matches; there are no pairs of words.
+    assert scores(["ab"], ["ac"], "eng")["chrfpp"] == pytest.approx(100 * (1 / 2 + 0 + 0) / 3)
+
+
+@pytest.mark.parametrize("language", ["zho", "cmn"])
+def test_chinese_is_scored_by_character(language: str) -> None:
+    hypotheses, references = ["今天天气很好。"], ["今天天气不好。"]
+    found = scores(hypotheses, references, language)
+    assert "|tok:zh|" in str(found["bleu_signature"])
+    # Seven characters, six alike; four of six pairs, two of five triples, one of four fours.
+    expected = 100 * math.prod([6 / 7, 4 / 6, 2 / 5, 1 / 4]) ** 0.25
+    assert found["bleu"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_spbleu_is_left_out_without_its_pieces(vocabulary: Vocabulary) -> None:
+    found = scores(HYPOTHESES, REFERENCES, "eng", vocabulary=vocabulary)
+    assert "spbleu" not in found
+    with pytest.raises(InputError, match="flores200"):
+        make_metric("spbleu", "eng")
+
+
+def test_own_pieces_have_another_name_and_signature(vocabulary: Vocabulary) -> None:
+    found = scores(HYPOTHESES, REFERENCES, "eng", vocabulary=vocabulary)
+    pieces = [
+        [vocabulary.processor.encode(line, out_type=str) for line in side]
+        for side in (HYPOTHESES, REFERENCES)
+    ]
+    assert found["piece_bleu"] == pytest.approx(plain_bleu(*pieces), rel=1e-9)
+    assert found["piece_bleu"] != pytest.approx(found["bleu"], rel=1e-3)
+    assert f"|tok:pieces-{vocabulary.hash}|" in str(found["piece_bleu_signature"])
+
+
+def test_spbleu_where_its_pieces_are(vocabulary: Vocabulary) -> None:
+    """Any SentencePiece model serves for the test, put where sacrebleu looks for its own."""
+    vocabulary.save(flores_pieces())
+    found = scores(HYPOTHESES, REFERENCES, "zho", vocabulary=vocabulary)
+    assert "|tok:flores200|" in str(found["spbleu_signature"])
+    assert found["spbleu"] == found["piece_bleu"]
+
+
+def test_what_cannot_be_scored() -> None:
+    with pytest.raises(InputError, match="3 hypotheses, but 2 references"):
+        scores(HYPOTHESES, REFERENCES[:2], "eng")
+    with pytest.raises(InputError, match="no hypotheses"):
+        scores([], [], "eng")
+    with pytest.raises(InputError, match="bleu, chrf, chrfpp, spbleu, got meteor"):
+        make_metric("meteor", "eng")
+
+
+def test_metrics_are_those_of_the_results_store() -> None:
+    from mnmt_repro.result_schema import DECODED_FIELDS
+
+    for name in metrics.METRICS:
+        assert {name, f"{name}_signature"} <= set(DECODED_FIELDS)

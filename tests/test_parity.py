@@ -1,0 +1,205 @@
+"""Our model against implementations nobody here wrote: Hugging Face's T5 v1.1 and M2M-100."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation.search import SearchConfig, beam_search
+from mnmt_repro.interchange import from_m2m100, from_t5, load_hugging_face, m2m100_ids
+from mnmt_repro.model import Transformer
+
+transformers = pytest.importorskip("transformers")
+
+T5_SHAPES: dict[str, dict[str, Any]] = {
+    "narrow": dict(d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2),
+    "uneven": dict(
+        d_model=24, d_kv=5, d_ff=40, num_layers=2, num_decoder_layers=3, num_heads=3,
+        relative_attention_num_buckets=8, relative_attention_max_distance=10,
+    ),
+    "deep": dict(d_model=64, d_kv=16, d_ff=160, num_layers=4, num_heads=4),
+}  # fmt: skip
+M2M_SHAPES: dict[str, dict[str, Any]] = {
+    "narrow": dict(layers=(1, 1), d_model=16, d_ff=24, heads=2),
+    "uneven": dict(layers=(2, 3), d_model=24, d_ff=40, heads=3),
+    "deep": dict(layers=(4, 4), d_model=64, d_ff=160, heads=4, scale_embedding=False),
+}
+VOCABULARY = 50
+TOLERANCE = dict(rtol=1e-5, atol=1e-5)
+
+
+def randomise(model: torch.nn.Module, kinds: tuple[int, ...] = (1, 2)) -> None:
+    """Give vectors (1), which begin at zero or one, and matrices (2) values of their own."""
+    for parameter in model.parameters():
+        if 1 in kinds and parameter.ndim == 1:
+            parameter.data += 0.1 * torch.randn_like(parameter)
+        if 2 in kinds and parameter.ndim == 2:
+            parameter.data = torch.randn_like(parameter) * parameter.shape[1] ** -0.5
+
+
+def make_t5(shape: str) -> Any:
+    config = transformers.T5Config(
+        vocab_size=VOCABULARY, feed_forward_proj="gated-gelu", tie_word_embeddings=False,
+        dropout_rate=0.0, **T5_SHAPES[shape],
+    )  # fmt: skip
+    torch.manual_seed(3)
+    model = transformers.T5ForConditionalGeneration(config).eval()
+    # Some versions tie even v1.1's output to its embedding: give it a parameter of its own.
+    output = torch.randn(VOCABULARY, config.d_model) * config.d_model**-0.5
+    model.lm_head.weight = torch.nn.Parameter(output)
+    randomise(model, kinds=(1,))  # T5's own matrices are of a fair size, M2M-100's too small
+    return model
+
+
+def make_m2m100(shape: str) -> Any:
+    options = dict(M2M_SHAPES[shape])
+    (encoder, decoder), ff, heads = options.pop("layers"), options.pop("d_ff"), options.pop("heads")
+    config = transformers.M2M100Config(
+        vocab_size=VOCABULARY, encoder_layers=encoder, decoder_layers=decoder,
+        encoder_ffn_dim=ff, decoder_ffn_dim=ff, encoder_attention_heads=heads,
+        decoder_attention_heads=heads, max_position_embeddings=64,
+        dropout=0.0, attention_dropout=0.0, encoder_layerdrop=0.0, decoder_layerdrop=0.0, **options,
+    )  # fmt: skip
+    torch.manual_seed(3)
+    model = transformers.M2M100ForConditionalGeneration(config).eval()
+    randomise(model)
+    return model
+
+
+def sentences(padded: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Source, decoder input and output with our ids; two rows of three end early if `padded`."""
+    generator = torch.Generator().manual_seed(4)
+    source = torch.randint(4, VOCABULARY, (3, 21), generator=generator)
+    target = torch.randint(4, VOCABULARY, (3, 14), generator=generator)
+    lengths = [(21, 14), (9, 5), (2, 12)] if padded else [(21, 14)] * 3
+    for row, (s, t) in enumerate(lengths):
+        source[row, s - 1], target[row, t - 1] = 1, 1
+        source[row, s:], target[row, t:] = 0, 0
+    start = torch.full((3, 1), 3)
+    return source, torch.cat([start, target[:, :-1]], 1), target
+
+
+def compare(
+    theirs: Any,
+    convert: Callable[[dict[str, Any], dict[str, Tensor]], Transformer],
+    ids: Callable[[Tensor], Tensor],
+    rows: Callable[[Tensor], Tensor],
+    padded: bool,
+) -> None:
+    """Same loss, logits and gradients; `ids` gives their ids, `rows` puts their pieces in order."""
+    source, target_in, target = sentences(padded)
+    real = target != 0
+    output = theirs(
+        input_ids=ids(source),
+        attention_mask=(source != 0).long(),
+        decoder_input_ids=ids(target_in),
+        labels=ids(target).masked_fill(~real, -100),
+    )
+    output.loss.backward()
+    weights = dict(theirs.named_parameters())
+    ours = convert(theirs.config.to_dict(), {k: v.detach() for k, v in weights.items()}).eval()
+    # The gradients, taken for weights, fill a second model of ours: name by name to compare with.
+    gradients = convert(theirs.config.to_dict(), {k: v.grad for k, v in weights.items()})
+
+    logits = ours(source, target_in)
+    torch.testing.assert_close(logits[real], rows(output.logits)[real], **TOLERANCE)
+    loss = ours.loss(source, target_in, target) / real.sum()
+    torch.testing.assert_close(loss, output.loss, **TOLERANCE)
+    loss.backward()
+    expected = dict(gradients.named_parameters())
+    found = {name: parameter.grad for name, parameter in ours.named_parameters()}
+    assert found.keys() == expected.keys()
+    for name, gradient in found.items():
+        assert gradient.abs().max() > 0, name
+        torch.testing.assert_close(gradient, expected[name].detach(), **TOLERANCE, msg=name)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("shape", T5_SHAPES)
+def test_t5(shape: str, padded: bool) -> None:
+    compare(make_t5(shape), from_t5, lambda ids: ids, lambda logits: logits, padded)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("shape", M2M_SHAPES)
+def test_m2m100(shape: str, padded: bool) -> None:
+    order = m2m100_ids(torch.arange(VOCABULARY))
+    compare(make_m2m100(shape), from_m2m100, m2m100_ids, lambda logits: logits[..., order], padded)
+
+
+def test_long_sentences_reach_the_far_buckets_of_t5() -> None:
+    theirs = make_t5("narrow")
+    generator = torch.Generator().manual_seed(4)
+    source = torch.randint(4, VOCABULARY, (2, 300), generator=generator)
+    target = torch.randint(4, VOCABULARY, (2, 290), generator=generator)
+    with torch.no_grad():
+        expected = theirs(input_ids=source, decoder_input_ids=target).logits
+        found = from_t5(theirs.config.to_dict(), theirs.state_dict()).eval()(source, target)
+    torch.testing.assert_close(found, expected, **TOLERANCE)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_beam_search_finds_what_generate_finds(beam: int) -> None:
+    theirs = make_t5("deep")  # generate() does not take stacks of unequal depth
+    theirs.lm_head.weight.data *= 2  # far from ties
+    theirs.lm_head.weight.data[1] *= 2  # so that many sentences end
+    generator = torch.Generator().manual_seed(5)
+    source = torch.randint(4, VOCABULARY, (12, 15), generator=generator)
+    for row, length in enumerate(range(3, 15)):
+        source[row, length], source[row, length + 1 :] = 1, 0
+    limit = 30
+    expected = theirs.generate(
+        input_ids=source, attention_mask=(source != 0).long(), decoder_start_token_id=3,
+        num_beams=beam, length_penalty=1.0, early_stopping=beam > 1, max_new_tokens=limit,
+        do_sample=False, bad_words_ids=[[0]], pad_token_id=0, eos_token_id=1,
+    ).tolist()  # fmt: skip
+    ours = from_t5(theirs.config.to_dict(), theirs.state_dict())
+    config = SearchConfig(beam=beam, max_ratio=0, max_extra=limit)
+    found = beam_search(ours, source, 3, config, forbidden=(0,))
+    # At the longest length the two differ: ours makes a sentence end, theirs leaves it open.
+    rows = [row for row in range(len(source)) if 1 in expected[row]]
+    assert len(rows) >= 6
+    for row in rows:
+        assert [*found[row][0].tokens, 1] == expected[row][1 : expected[row].index(1) + 1]
+    assert len({len(found[row][0].tokens) for row in rows}) >= 3
+
+
+@pytest.mark.parametrize("make", [make_t5, make_m2m100])
+def test_a_saved_folder(make: Callable[[str], Any], tmp_path: Path) -> None:
+    theirs = make("uneven")
+    theirs.save_pretrained(tmp_path)
+    ours = load_hugging_face(tmp_path)
+    convert = from_t5 if make is make_t5 else from_m2m100
+    expected = convert(theirs.config.to_dict(), theirs.state_dict()).state_dict()
+    found = ours.state_dict()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
+def test_what_cannot_be_loaded_is_refused(tmp_path: Path) -> None:
+    t5, m2m = make_t5("narrow"), make_m2m100("narrow")
+    config, weights = t5.config.to_dict(), t5.state_dict()
+    with pytest.raises(InputError, match="feed_forward_proj is relu"):
+        from_t5({**config, "feed_forward_proj": "relu"}, weights)
+    with pytest.raises(InputError, match=r"only v1\.1"):
+        from_t5({**config, "scale_decoder_outputs": True}, weights)
+    with pytest.raises(InputError, match=r"encoder\.final_layer_norm\.weight is missing"):
+        kept = {k: v for k, v in weights.items() if k != "encoder.final_layer_norm.weight"}
+        from_t5(config, kept)
+    with pytest.raises(InputError, match="do not fit"):
+        from_t5({**config, "d_ff": 25}, weights)
+    with pytest.raises(InputError, match="activation_function is gelu"):
+        from_m2m100({**m2m.config.to_dict(), "activation_function": "gelu"}, m2m.state_dict())
+    with pytest.raises(InputError, match=r"config\.json"):
+        load_hugging_face(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "bart"}')
+    with pytest.raises(InputError, match="a bart model"):
+        load_hugging_face(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "t5"}')
+    with pytest.raises(InputError, match="no .safetensors"):
+        load_hugging_face(tmp_path)

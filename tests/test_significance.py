@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation.significance import paired_bootstrap, paired_t_test
+
+WORDS = [f"w{i}" for i in range(40)]
+
+
+def corpus(error_rate: float, seed: int, sentences: int = 60) -> tuple[list[str], list[str]]:
+    """Sentences of ten words, and a copy in which some words are replaced by one never seen."""
+    references = np.random.default_rng(0).choice(WORDS, (sentences, 10))
+    wrong = np.random.default_rng(seed).random(references.shape) < error_rate
+    hypotheses = np.where(wrong, "x", references)
+    return [" ".join(row) for row in hypotheses], [" ".join(row) for row in references]
+
+
+def ngram_statistics(hypotheses: list[str], references: list[str]) -> np.ndarray:
+    """Matches of orders 1 to 4 for each sentence, (sentences, 4)."""
+    rows = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        h, r = hypothesis.split(), reference.split()
+        row = []
+        for n in (1, 2, 3, 4):
+            have = [tuple(r[i : i + n]) for i in range(len(r) - n + 1)]
+            matched = 0
+            for gram in (tuple(h[i : i + n]) for i in range(len(h) - n + 1)):
+                if gram in have:
+                    have.remove(gram)
+                    matched += 1
+            row.append(matched)
+        rows.append(row)
+    return np.array(rows)
+
+
+def bleu(matched: np.ndarray) -> np.ndarray:
+    """BLEU of samples (..., sentences, 4) of ten-word sentences: no brevity penalty."""
+    possible = matched.shape[-2] * np.array([10, 9, 8, 7])
+    return 100 * np.exp(np.log(matched.sum(-2) / possible).mean(-1))
+
+
+def test_bootstrap_against_one_written_out() -> None:
+    """Same resamples (numpy's generator, seed 12345), other code for BLEU and for the p-value."""
+    (system, references), (baseline, _) = corpus(0.20, 1), corpus(0.25, 2)
+    found = paired_bootstrap(system, baseline, references, target_language="eng", samples=500)
+
+    ours, theirs = (ngram_statistics(side, references) for side in (system, baseline))
+    draws = np.random.default_rng(12345).choice(60, (500, 60), replace=True)
+    differences = np.abs(bleu(ours[draws]) - bleu(theirs[draws]))
+    observed = abs(bleu(ours) - bleu(theirs))
+    beyond = int((differences - differences.mean() > observed).sum())
+    assert found.p_value == pytest.approx((beyond + 1) / 501, rel=1e-12)
+    assert 0.002 < found.p_value < 0.9  # neither end, where any code would agree
+    assert found.score == pytest.approx(float(bleu(ours)), rel=1e-6)
+    assert found.baseline == pytest.approx(float(bleu(theirs)), rel=1e-6)
+    assert found.difference == pytest.approx(float(bleu(ours) - bleu(theirs)), rel=1e-6)
+    resampled = np.sort(bleu(ours[draws]))
+    width = (resampled[500 - 500 // 40 - 1] - resampled[500 // 40]) / 2
+    assert found.half_width == pytest.approx(width, rel=1e-5)
+    assert "bs:500" in found.signature and "seed:12345" in found.signature
+
+
+def test_bootstrap_width_against_scipy() -> None:
+    """Another library, other resamples: the same width of the interval, to sampling error."""
+    system, references = corpus(0.2, 1)
+    found = paired_bootstrap(system, system, references, target_language="eng", samples=2000)
+    matched = ngram_statistics(system, references)
+    interval = stats.bootstrap(
+        (np.arange(60),),
+        lambda rows, axis: bleu(matched[rows]),
+        n_resamples=2000,
+        method="percentile",
+        rng=np.random.default_rng(7),
+    ).confidence_interval
+    assert found.half_width == pytest.approx((interval.high - interval.low) / 2, rel=0.1)
+
+
+def test_equal_and_clearly_different_systems() -> None:
+    (good, references), (bad, _) = corpus(0.05, 1), corpus(0.5, 2)
+    same = paired_bootstrap(good, good, references, target_language="eng", samples=200)
+    assert same.difference == 0
+    assert same.p_value == 1 / 201  # sacrebleu's rule: no difference is not put down to chance
+    other = paired_bootstrap(
+        good, bad, references, target_language="eng", metric="chrf", samples=200
+    )
+    assert other.difference > 20
+    assert other.p_value == 1 / 201
+    assert other.metric == "chrf" and "nc:6" in other.signature
+
+
+def test_bootstrap_refuses() -> None:
+    with pytest.raises(InputError, match="1 hypotheses, but 2 references"):
+        paired_bootstrap(["a", "b"], ["a"], ["a", "b"], target_language="eng")
+    with pytest.raises(InputError, match="samples"):
+        paired_bootstrap(["a"], ["a"], ["a"], target_language="eng", samples=0)
+    with pytest.raises(InputError, match="metric"):
+        paired_bootstrap(["a"], ["a"], ["a"], target_language="eng", metric="ter")
+
+
+def test_t_test_by_hand() -> None:
+    """Differences 1, 2, 3: mean 2, deviation 1, t = 2 sqrt(3) with two degrees of freedom.
+
+    With two degrees of freedom p = 1 - t / sqrt(2 + t^2), and the quantile of the 95 % interval is
+    0.95 sqrt(2 / (1 - 0.95^2)).
+    """
+    found = paired_t_test({"a": 11.0, "b": 22.0, "c": 33.0}, {"c": 30.0, "b": 20.0, "a": 10.0})
+    t = 2 * math.sqrt(3)
+    assert (found.count, found.difference) == (3, 2.0)
+    assert found.t == pytest.approx(t, rel=1e-12)
+    assert found.p_value == pytest.approx(1 - t / math.sqrt(2 + t**2), rel=1e-10)
+    margin = 0.95 * math.sqrt(2 / (1 - 0.95**2)) / math.sqrt(3)
+    assert (found.low, found.high) == pytest.approx((2 - margin, 2 + margin), rel=1e-10)
+
+
+def test_t_test_ignores_what_directions_have_in_common() -> None:
+    """Scores of directions differ widely; pairing takes that away, and exchange turns the sign."""
+    rng = np.random.default_rng(0)
+    level, gain = 50 * rng.random(50), 0.3 + 0.5 * rng.standard_normal(50)
+    before = {f"eng-x{i}": level[i] for i in range(50)}
+    after = {f"eng-x{i}": level[i] + gain[i] for i in range(50)}
+    found, turned = paired_t_test(after, before), paired_t_test(before, after)
+    assert (
+        found.p_value < 0.01 < stats.ttest_ind(list(after.values()), list(before.values())).pvalue
+    )
+    assert (turned.t, turned.difference) == pytest.approx((-found.t, -found.difference))
+    assert found.low < found.difference < found.high
+    assert paired_t_test(after, before, level=0.5).high < found.high
+
+
+@pytest.mark.parametrize(
+    "system, baseline, message",
+    [
+        ({"a": 1.0, "b": 2.0}, {"a": 1.0, "c": 2.0}, "one system only: b, c"),
+        ({"a": 1.0}, {"a": 2.0}, "at least two"),
+        ({"a": 1.0, "b": math.nan}, {"a": 1.0, "b": 1.0}, "b: a score is not"),
+        ({"a": 1.0, "b": 2.0}, {"a": 0.5, "b": 1.5}, "all differences are equal"),
+    ],
+)
+def test_t_test_refuses(system: dict[str, float], baseline: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        paired_t_test(system, baseline)
+    with pytest.raises(InputError, match="level"):
+        paired_t_test({"a": 1.0, "b": 2.0}, {"a": 0.0, "b": 3.0}, level=95)
