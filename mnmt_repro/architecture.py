@@ -67,8 +67,8 @@ class ModelConfig:
             )
         if self.relative_buckets < 4 or self.relative_max_distance <= self.relative_buckets / 2:
             raise InputError(
-                "model relative_buckets must be at least 4, and relative_max_distance above half of "
-                f"it, got {self.relative_buckets} and {self.relative_max_distance}"
+                "model relative_buckets must be at least 4, and relative_max_distance above half "
+                f"of it, got {self.relative_buckets} and {self.relative_max_distance}"
             )
 
     @classmethod

@@ -89,7 +89,7 @@ class Vocabulary:
             special = tuple(vocabulary.processor.id_to_piece(i) for i in range(len(SPECIAL)))
         except OSError as error:
             raise InputError(f"cannot read the vocabulary {path}: {error.strerror}") from error
-        except RuntimeError as error:
+        except (RuntimeError, IndexError) as error:
             raise InputError(f"{path} is not a SentencePiece model") from error
         if special != SPECIAL:
             raise InputError(
