@@ -12,7 +12,7 @@ venv := .venv
 bin := $(venv)/bin
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: help book test check format clean distclean
+.PHONY: help book test check format picture clean distclean
 
 help:
 	@sed -n '2,4p' Makefile | cut -c3-
@@ -48,6 +48,9 @@ $(venv)/.full: pyproject.toml | $(bin)/python
 	@echo "Installing the base, train and test tiers into $(venv) (once; some minutes) ..."
 	@$(pip) --editable '.[train,test]'
 	@touch $@ $(venv)/.base
+
+picture: $(venv)/.base
+	@$(bin)/python -m mnmt_repro.publishing.picture
 
 clean:
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache

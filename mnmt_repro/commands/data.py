@@ -1,0 +1,146 @@
+"""`data`: list corpora, check a copy of one, train a vocabulary."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mnmt_repro.commands.options import HelpFormatter, add_command, add_json, print_json
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its three parts."""
+    purpose = "list corpora, check a copy of one, train a vocabulary"
+    group = commands.add_parser(
+        "data",
+        help=purpose,
+        description=f"{purpose.capitalize()}.",
+        epilog="example:\n  mnmt-repro data list",
+        formatter_class=HelpFormatter,
+    )
+    parts = group.add_subparsers(dest="part", required=True, metavar="PART")
+
+    parser = add_command(
+        parts,
+        "list",
+        "list the corpora: languages, size, licence, whether they are on this machine",
+        examples=["mnmt-repro data list", "mnmt-repro data list --json"],
+        act=act_list,
+    )
+    add_json(parser)
+
+    parser = add_command(
+        parts,
+        "check",
+        "compare a copy of a corpus with its card, and look for test sentences in training",
+        examples=["mnmt-repro data check webtech"],
+        act=act_check,
+    )
+    parser.add_argument("name", metavar="NAME", help="a corpus of `data list`")
+    add_json(parser)
+
+    parser = add_command(
+        parts,
+        "vocabulary",
+        "train a SentencePiece vocabulary (unigram, byte fallback, a tag for each language)",
+        examples=[
+            "mnmt-repro data vocabulary --data eng-deu=talks.tsv --pieces 4000 --out talks.model",
+            "mnmt-repro data vocabulary --data eng-deu=a.en,a.de --data eng-xho=b.jsonl \\"
+            "\n      --temperature 2 --out both.model",
+        ],
+        act=act_vocabulary,
+    )
+    parser.add_argument(
+        "--data", action="append", required=True, metavar="PAIR=FILE", help="a bitext (see train)"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    parser.add_argument("--pieces", type=int, default=4000, help="size, everything included")
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        default=1.0,
+        help="pairs are sampled by size ** (1 / temperature)",
+    )
+    parser.add_argument(
+        "--character-coverage", type=float, default=0.9995, help="rarer ones are spelled in bytes"
+    )
+    parser.add_argument(
+        "--sentences", type=int, default=1_000_000, help="most sentences to read, both sides"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    add_json(parser)
+
+
+def act_list(options: argparse.Namespace) -> int:
+    """Print all cards."""
+    from mnmt_repro.corpora.registry import list_cards, locate
+
+    cards = list_cards()
+    if options.json:
+        print_json([{**asdict(card), "pairs": list(card.pairs)} for card in cards])
+        return 0
+    rows = []
+    for card in cards:
+        found = sum(locate(file) is not None for file in card.files)
+        rows.append(
+            {
+                "name": card.name,
+                "languages": len(card.languages) or "any",
+                "training pairs": f"{card.sentences('train'):,}" if card.files else "-",
+                "here": f"{found} of {len(card.files)} files" if card.files else "always",
+                "holds": card.title,
+            }
+        )
+    left = {name: f"{{:<{max(len(str(row[name])) for row in rows)}}}".format for name in rows[0]}
+    print(pd.DataFrame(rows).to_string(index=False, justify="left", formatters=left))
+    print("\nlicences")
+    for card in cards:
+        print(f"  {card.name}: {card.licence}")
+    return 0
+
+
+def act_check(options: argparse.Namespace) -> int:
+    """Print the report of one corpus; 1 where something is wrong."""
+    from mnmt_repro.corpora.checking import check
+
+    report = check(options.name)
+    if options.json:
+        print_json({**asdict(report), "ok": report.ok})
+    else:
+        print("\n".join(report.lines()))
+    return 0 if report.ok else 1
+
+
+def act_vocabulary(options: argparse.Namespace) -> int:
+    """Train and write a vocabulary."""
+    from mnmt_repro.commands.training_text import read_bitexts
+    from mnmt_repro.corpora.registry import split_pair
+    from mnmt_repro.corpora.vocabulary import VocabularyConfig, train_vocabulary
+
+    texts = read_bitexts(options.data)
+    config = VocabularyConfig(
+        pieces=options.pieces,
+        languages=tuple(language for pair in texts for language in split_pair(pair)),
+        temperature=options.temperature,
+        character_coverage=options.character_coverage,
+        sentences=options.sentences,
+        seed=options.seed,
+    )
+    trained = train_vocabulary(config, {p: (t.source, t.target) for p, t in texts.items()})
+    trained.save(options.out)
+    facts = {
+        "file": str(options.out),
+        "pieces": len(trained),
+        "languages": list(trained.languages),
+        "hash": trained.hash,
+    }
+    if options.json:
+        print_json(facts)
+    else:
+        tags = ", ".join(trained.languages)
+        print(f"{options.out}: {len(trained)} pieces, tags for {tags}, hash {trained.hash}")
+    return 0

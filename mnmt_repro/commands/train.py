@@ -1,0 +1,372 @@
+"""`train`: train a model on your own bitext, a registered corpus or a conlang."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import typing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.architecture import ModelConfig, parameter_counts
+from mnmt_repro.commands.options import add_command
+from mnmt_repro.commands.training_text import FIRST_RUN, TrainingText
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.training.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.training.loop import TrainingData
+
+PEAK = {"adafactor": 0.3, "adamw": 0.005}
+"""Learning rate where none is given: Adafactor's is relative to each parameter's size."""
+DEFAULTS = {"warmup_steps": 100, "batch_tokens": 512}
+FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
+
+TRAINING_HELP = {
+    "learning_rate": "peak of the schedule (default: 0.3 for adafactor, 0.005 for adamw)",
+    "warmup_steps": "linear rise to the peak; then it falls with 1 / sqrt(step)",
+    "batch_tokens": "target tokens a step",
+    "target_tokens": f"budget in target tokens over all pairs (default: {FIRST_BUDGET:,})",
+    "steps": "budget in steps, in place of --target-tokens",
+    "max_length": "leave out sentence pairs with a side of more tokens",
+    "optimiser": "how weights are updated",
+    "weight_decay": "share of each weight taken off a step, times the learning rate",
+    "beta1": "AdamW: decay of the first moment",
+    "beta2": "AdamW: decay of the second moment",
+    "clip_norm": "clip the gradient to this norm (default: never)",
+    "label_smoothing": "share of probability spread evenly over all pieces",
+    "precision": "bfloat16: autocast, for GPUs",
+    "curve_points": "validations, spaced evenly in log(target tokens)",
+    "keep": "which weights are the result: last, or best on validation",
+}
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "train",
+        "train a translation model; the same command again goes on where it stopped",
+        examples=[
+            "mnmt-repro train",
+            "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",
+            "mnmt-repro train --corpus webtech --pairs eng-deu,eng-zho --weights 0.3,0.7 \\"
+            "\n      --d-model 32 --layers 2 --target-tokens 6000000 --out runs/dezh",
+        ],
+        act=act,
+    )
+    text = parser.add_argument_group("text")
+    text.add_argument(
+        "--data",
+        action="append",
+        metavar="PAIR=FILE",
+        help="your own bitext, once a pair: PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE,TARGET "
+        "(.gz and .xz too); name columns by FILE.tsv?source=english&target=german",
+    )
+    text.add_argument(
+        "--valid",
+        action="append",
+        metavar="PAIR=FILE",
+        help="validation text for --data (default: a twentieth held out, at most 400 sentences)",
+    )
+    text.add_argument("--corpus", help="a corpus of `data list` (default: conlang)")
+    text.add_argument("--pairs", metavar="PAIR,...", help="default: all out of English (or src)")
+    text.add_argument(
+        "--concepts", type=int, default=FIRST_RUN["concepts"], help="conlang: words to learn"
+    )
+    text.add_argument(
+        "--similarity", type=float, default=0.0, help="conlang: share of words in common, 0 to 1"
+    )
+    text.add_argument(
+        "--tags",
+        choices=("auto", "none", "source", "both"),
+        default="auto",
+        help="where language tags go; auto: the target's before the source if targets differ",
+    )
+
+    mixture = parser.add_argument_group("mixture (default: as many sentences as a pair has)")
+    mixture.add_argument("--weights", metavar="P,...", help="per sentence, in the order of pairs")
+    mixture.add_argument("--temperature", type=float, help="weights are size ** (1 / temperature)")
+    mixture.add_argument(
+        "--upsample", action="append", metavar="PAIR=FACTOR", help="count a pair's size so often"
+    )
+
+    model = parser.add_argument_group("model")
+    model.add_argument(
+        "--arch", choices=("t5", "fairseq"), default="t5", help="Paper A's shape, or Paper B's"
+    )
+    model.add_argument("--d-model", type=int, default=32, help="width")
+    model.add_argument("--layers", type=int, default=1, help="layers of each stack")
+    model.add_argument("--heads", type=int, default=4, help="attention heads")
+    model.add_argument("--d-ff", type=int, help="feed-forward width (default: 4 times --d-model)")
+    model.add_argument("--dropout", type=float, default=0.0, help="between and inside blocks")
+    model.add_argument(
+        "--attention-dropout", type=float, default=0.0, help="of attention, fairseq only"
+    )
+    model.add_argument(
+        "--pieces", type=int, default=4000, help="vocabulary size, where one is trained"
+    )
+    model.add_argument(
+        "--vocabulary", type=Path, metavar="FILE.model", help="use this vocabulary, train none"
+    )
+    _add_training(parser.add_argument_group("training"))
+
+    run = parser.add_argument_group("run")
+    run.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="default: a folder below runs/ for this run"
+    )
+    run.add_argument("--seed", type=int, default=1, help="of weights, dropout and order of data")
+    run.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
+    run.add_argument(
+        "--threads", type=int, default=1, help="of the processor; one is best for small models"
+    )
+    run.add_argument(
+        "--checkpoint-seconds", type=float, default=30.0, help="time between checkpoints"
+    )
+
+
+def _add_training(group: argparse._ArgumentGroup) -> None:
+    """Declare one option for each field of `TrainingConfig`."""
+    kinds = typing.get_type_hints(TrainingConfig)
+    for field in dataclasses.fields(TrainingConfig):
+        options: dict[str, Any] = {"help": TRAINING_HELP[field.name]}
+        parts = typing.get_args(kinds[field.name])
+        if all(isinstance(part, str) for part in parts) and parts:
+            options["choices"] = parts
+        else:
+            options["type"] = next((part for part in parts), kinds[field.name])
+        default = DEFAULTS.get(field.name, field.default)
+        options["default"] = None if default is dataclasses.MISSING else default
+        group.add_argument(f"--{field.name.replace('_', '-')}", **options)
+
+
+def training_config(options: argparse.Namespace) -> TrainingConfig:
+    """The training that the options ask for."""
+    given = {
+        field.name: getattr(options, field.name) for field in dataclasses.fields(TrainingConfig)
+    }
+    if given["learning_rate"] is None:
+        given["learning_rate"] = PEAK[options.optimiser]
+    if given["target_tokens"] is None and given["steps"] is None:
+        given["target_tokens"] = FIRST_BUDGET
+    return TrainingConfig(**given)
+
+
+def model_config(options: argparse.Namespace, vocab_size: int) -> ModelConfig:
+    """The model that the options ask for."""
+    if options.heads < 1 or options.d_model % options.heads:
+        raise InputError(f"--heads {options.heads}: must divide --d-model {options.d_model}")
+    shape: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "d_model": options.d_model,
+        "layers": options.layers,
+        "heads": options.heads,
+        "d_ff": options.d_ff,
+        "dropout": options.dropout,
+    }
+    if options.arch == "fairseq":
+        return ModelConfig.fairseq(**shape, attention_dropout=options.attention_dropout)
+    if options.attention_dropout:
+        raise InputError("--attention-dropout goes with --arch fairseq")
+    return ModelConfig.t5(**shape)
+
+
+def resolve_tags(choice: str, mixture: Mixture) -> str:
+    """Where tags go; `auto` puts them before the source where there are several targets.
+
+    >>> resolve_tags("auto", Mixture.two("eng-deu", "eng-zho", 0.5))
+    'source'
+    """
+    if choice != "auto":
+        return choice
+    targets = {pair.partition("-")[2] for pair in mixture.pairs}
+    return "source" if len(targets) > 1 else "none"
+
+
+def act(options: argparse.Namespace) -> int:
+    """Train, or go on; print where the model stands. 1 where the loss diverged."""
+    from mnmt_repro.commands.trained import RUN, read_run, read_vocabulary, write_run
+    from mnmt_repro.commands.training_text import read_mixture, read_training_text
+    from mnmt_repro.experiments.spec import digest
+
+    if options.threads < 1:
+        raise InputError(f"--threads {options.threads}: give a number of threads, 1 or more")
+    config = training_config(options)
+    model_config(options, 1)  # mistakes in the options come before any text is read
+    text = read_training_text(options)
+    mixture = read_mixture(options, text)
+    tags = resolve_tags(options.tags, mixture)
+    if config.keep == "best" and text.conlang is None and not set(text.valid) & set(mixture.pairs):
+        raise InputError("--keep best: no pair of the mixture has validation text; see --valid")
+
+    import torch
+
+    from mnmt_repro.training.loop import TrainingDiverged, train
+
+    about = {
+        "corpus": "own" if options.data else options.corpus or "conlang",
+        "pairs": list(mixture.pairs),
+        "mixture": mixture.weights,
+        "tags": tags,
+        "languages": sorted({name for pair in mixture.pairs for name in pair.split("-")}),
+        "conlang": None if text.conlang is None else dataclasses.asdict(text.conlang),
+        "training": dataclasses.asdict(config),
+        "seed": options.seed,
+    }
+    identity = digest([about, _text_identity(options, text), _model_identity(options)], 12)
+    folder = options.out or Path("runs") / f"{about['corpus']}-{_size(options)}-{identity[:6]}"
+    known = read_run(folder) if (folder / RUN).exists() else None
+    if known is not None and known["identity"] != identity:
+        raise InputError(
+            f"--out {folder}: holds another run (its text, model or settings differ); choose "
+            "another folder, or remove this one"
+        )
+    if known is None:
+        vocabulary = _make_vocabulary(options, text, folder)
+    else:
+        vocabulary = read_vocabulary(folder, known)
+    model = model_config(options, len(vocabulary))
+    about = {
+        "identity": identity,
+        **about,
+        "vocabulary": vocabulary.hash,
+        "model": dataclasses.asdict(model),
+    }
+    if known is None:
+        write_run(folder, about)
+    torch.set_num_threads(options.threads)
+    try:
+        trained, progress = train(
+            model,
+            config,
+            _encode(text, vocabulary, mixture, tags, config, options.seed),
+            mixture,
+            folder,
+            seed=options.seed,
+            identity=identity,
+            device=options.device,
+            checkpoint_seconds=options.checkpoint_seconds,
+            label=folder.name,
+        )
+    except TrainingDiverged as error:
+        print(f"mnmt-repro: {error}", file=sys.stderr)
+        return 1
+    counts = parameter_counts(trained.config)
+    print(
+        f"{folder}: {progress.step:,} steps, {progress.target_tokens:,} target tokens, "
+        f"{counts['total']:,} parameters ({counts['non_embedding']:,} without tables), "
+        f"{progress.seconds:.0f} s"
+    )
+    for pair in mixture.pairs:
+        points = [point for point in progress.curve if point["pair"] == pair]
+        losses = [point["cross_entropy"] for point in points]
+        best = min(losses, default=None) if config.keep == "best" else (losses or [None])[-1]
+        if best is not None:
+            print(f"{pair}: validation {best:.4f} nats a token{_floor(text, pair)}")
+    to = mixture.pairs[0].partition("-")[2]
+    print(f"next: mnmt-repro evaluate {folder}\n      mnmt-repro translate {folder} --to {to}")
+    return 0
+
+
+def _size(options: argparse.Namespace) -> str:
+    return f"d{options.d_model}x{options.layers}"
+
+
+def _model_identity(options: argparse.Namespace) -> list[Any]:
+    """What decides model and vocabulary, known before the vocabulary is there."""
+    if options.vocabulary is not None:
+        from mnmt_repro.corpora.vocabulary import Vocabulary
+
+        pieces: Any = Vocabulary.load(options.vocabulary).hash
+    else:
+        pieces = options.pieces
+    return [dataclasses.asdict(model_config(options, 1)), pieces]
+
+
+def _text_identity(options: argparse.Namespace, text: TrainingText) -> list[Any]:
+    from mnmt_repro.corpora.bitext import content_hash
+    from mnmt_repro.experiments.code_version import code_version
+
+    hashes = [[pair, content_hash(bitext)] for pair, bitext in sorted(text.train.items())]
+    hashes += [[pair, content_hash(bitext)] for pair, bitext in sorted(text.valid.items())]
+    return [code_version(), hashes]
+
+
+def _make_vocabulary(options: argparse.Namespace, text: TrainingText, folder: Path) -> Vocabulary:
+    """Train or copy a vocabulary into the folder; a conlang has its own."""
+    from mnmt_repro.commands.trained import VOCABULARY, SyllableVocabulary
+    from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
+
+    if text.conlang is not None:
+        if options.vocabulary is not None:
+            raise InputError("--vocabulary: a conlang's pieces are its syllables; leave it out")
+        return SyllableVocabulary(text.conlang)
+    if options.vocabulary is not None:
+        vocabulary = Vocabulary.load(options.vocabulary)
+    else:
+        config = VocabularyConfig(
+            pieces=options.pieces,
+            languages=tuple(name for pair in text.pairs for name in pair.split("-")),
+        )
+        vocabulary = train_vocabulary(
+            config, {pair: (each.source, each.target) for pair, each in text.train.items()}
+        )
+    vocabulary.save(folder / VOCABULARY)
+    return vocabulary
+
+
+def _encode(
+    text: TrainingText,
+    vocabulary: Vocabulary,
+    mixture: Mixture,
+    tags: Any,
+    config: TrainingConfig,
+    seed: int,
+) -> TrainingData:
+    from mnmt_repro.commands.trained import SyllableVocabulary
+    from mnmt_repro.commands.training_text import VALIDATION
+    from mnmt_repro.corpora.encoding import (
+        ConlangSentences,
+        encode,
+        encode_cached,
+        encode_conlang,
+    )
+    from mnmt_repro.training.loop import TrainingData
+
+    if isinstance(vocabulary, SyllableVocabulary):
+        conlang = vocabulary.conlang
+        return TrainingData(
+            sentences={
+                pair: ConlangSentences(conlang, pair, tags, start=seed << 32)
+                for pair in mixture.pairs
+            },
+            validation={
+                pair: encode_conlang(conlang, pair, "valid", VALIDATION, tags)
+                for pair in mixture.pairs
+            },
+        )
+    sentences, validation = {}, {}
+    for pair in mixture.pairs:
+        whole = encode_cached(text.train[pair], vocabulary, tags)
+        sentences[pair] = whole.shorter_than(config.max_length)
+        if not sentences[pair].size:
+            raise InputError(
+                f"{pair}: all {whole.size} sentences are longer than --max-length "
+                f"{config.max_length} tokens; raise it"
+            )
+        if pair in text.valid:
+            few = text.valid[pair].select(range(min(VALIDATION, len(text.valid[pair]))))
+            validation[pair] = encode(few, vocabulary, tags)
+    return TrainingData(sentences=sentences, validation=validation)
+
+
+def _floor(text: TrainingText, pair: str) -> str:
+    """For a conlang, the least loss that any model can reach."""
+    if text.conlang is None:
+        return ""
+    from mnmt_repro.corpora.conlang import irreducible_entropy
+
+    return f" (no model can go below {irreducible_entropy(text.conlang, pair):.4f})"

@@ -1,0 +1,208 @@
+"""A trained model's folder: what `train` writes beside its checkpoints, and how it is read.
+
+`run.json` tells what was trained (pairs, tags, mixture, model, training, seed), `vocabulary.model`
+holds the pieces. A conlang's pieces are its syllables, so `run.json` holds its declaration instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mnmt_repro.atomic import write_bytes
+from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
+from mnmt_repro.corpora.encoding import Tags, first_syllable
+from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from mnmt_repro.model import Transformer
+
+RUN, VOCABULARY = "run.json", "vocabulary.model"
+FORMAT = 1
+
+
+class SyllableVocabulary(Vocabulary):
+    """The syllables of a conlang, used like a SentencePiece vocabulary.
+
+    Examples
+    --------
+    >>> syllables = SyllableVocabulary(ConlangConfig())
+    >>> ids = syllables.encode(["dawan poji"])
+    >>> ids.lengths.tolist(), syllables.decode([ids.flat.tolist()])
+    ([4], ['dawan poji'])
+    """
+
+    def __init__(self, config: ConlangConfig) -> None:
+        super().__init__(b"")
+        self.conlang = Conlang(config)
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of all syllables in order."""
+        from mnmt_repro.experiments.spec import digest
+
+        return digest(self.conlang.pieces)
+
+    def __len__(self) -> int:
+        config = self.conlang.config
+        return first_syllable(config) + len(config.languages) * config.syllables
+
+    def tag(self, language: str) -> int:
+        if language not in self.languages:
+            raise InputError(
+                f"the vocabulary has no tag {tag(language)}; it knows {', '.join(self.languages)}"
+            )
+        return len(SPECIAL) + self.languages.index(language)
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """All languages of the conlang."""
+        return self.conlang.config.languages
+
+    def encode(self, sentences: Sequence[str]) -> Ragged:
+        rows = self.conlang.encode(sentences)
+        shifted = rows.flat + first_syllable(self.conlang.config)
+        return Ragged(shifted.astype(np.int32), rows.offsets)
+
+    def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
+        first = first_syllable(self.conlang.config)
+        last = first + len(self.conlang.pieces)
+        return self.conlang.decode(
+            Ragged.of([i - first for i in r if first <= i < last] for r in ids)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A trained model with all that translating and scoring need."""
+
+    folder: Path
+    model: Transformer
+    vocabulary: Vocabulary
+    corpus: str
+    pairs: tuple[str, ...]
+    tags: Tags
+
+    @property
+    def conlang(self) -> Conlang | None:
+        """The conlang that it was trained on, if it was one."""
+        found = self.vocabulary
+        return found.conlang if isinstance(found, SyllableVocabulary) else None
+
+    def direction(self, target: str, source: str | None) -> str:
+        """The trained pair with that target, and source where it is given.
+
+        Raises
+        ------
+        InputError
+            When there is none, or several; the message lists them.
+        """
+        known = ", ".join(self.pairs)
+        found = [pair for pair in self.pairs if pair.partition("-")[2] == target]
+        if not found:
+            raise InputError(f"--to {target}: the model knows {known}")
+        if source is not None:
+            if f"{source}-{target}" not in found:
+                raise InputError(f"--from {source} --to {target}: the model knows {known}")
+            return f"{source}-{target}"
+        if len(found) > 1 and self.tags == "both":
+            raise InputError(f"--to {target}: say --from which language; the model knows {known}")
+        return found[0]
+
+
+def write_run(folder: Path, about: dict[str, Any]) -> None:
+    """Write `run.json`, whole or not at all."""
+    text = json.dumps({"format": FORMAT, **about}, indent=1, ensure_ascii=False) + "\n"
+    write_bytes(folder / RUN, text.encode())
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Read `run.json`.
+
+    Raises
+    ------
+    InputError
+        When it is absent, torn, or of another format.
+    """
+    path = folder / RUN
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        if about["format"] != FORMAT:
+            raise InputError(f"{path}: format {about['format']!r}; this version reads {FORMAT}")
+        wanted = ("identity", "corpus", "pairs", "tags", "conlang", "vocabulary", "training")
+        if absent := [name for name in wanted if name not in about]:
+            raise InputError(f"{path}: {absent[0]} is missing; train again into another folder")
+    except OSError as error:
+        raise InputError(
+            f"{folder}: no model of `mnmt-repro train` here ({RUN}: {error.strerror})"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: torn; train again into another folder") from error
+    return about
+
+
+def read_vocabulary(folder: Path, about: dict[str, Any]) -> Vocabulary:
+    """The pieces of a trained model.
+
+    Raises
+    ------
+    InputError
+        When `vocabulary.model` is not the one that the model was trained with.
+    """
+    if about["conlang"] is not None:
+        return SyllableVocabulary(ConlangConfig(**_tuples(about["conlang"])))
+    vocabulary = Vocabulary.load(folder / VOCABULARY)
+    if vocabulary.hash != about["vocabulary"]:
+        raise InputError(
+            f"{folder / VOCABULARY}: hash {vocabulary.hash}, but the model was trained with "
+            f"{about['vocabulary']}; restore the file"
+        )
+    return vocabulary
+
+
+def _tuples(value: Any) -> Any:
+    """JSON's lists as the tuples of a frozen configuration."""
+    if isinstance(value, list):
+        return tuple(_tuples(each) for each in value)
+    if isinstance(value, dict):
+        return {key: _tuples(each) for key, each in value.items()}
+    return value
+
+
+def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
+    """Read a trained model: its best weights where it kept them, else its last.
+
+    Raises
+    ------
+    InputError
+        When the folder holds no model, or a damaged one.
+    """
+    from mnmt_repro.training.checkpoint import load_checkpoint
+    from mnmt_repro.training.loop import BEST, LAST
+
+    about = read_run(folder)
+    best = about["training"]["keep"] == "best" and (folder / BEST).exists()
+    path = folder / (BEST if best else LAST)
+    checkpoint = load_checkpoint(path)
+    if checkpoint.identity != about["identity"]:
+        raise InputError(f"{path}: belongs to another run than {folder / RUN}")
+    model = checkpoint.model().to(device)
+    model.eval()
+    return Trained(
+        folder=folder,
+        model=model,
+        vocabulary=read_vocabulary(folder, about),
+        corpus=about["corpus"],
+        pairs=tuple(about["pairs"]),
+        tags=about["tags"],
+    )

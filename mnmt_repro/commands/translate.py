@@ -1,0 +1,71 @@
+"""`translate`: translate lines from standard input to standard output."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from mnmt_repro.commands.options import add_command
+from mnmt_repro.errors import InputError
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "translate",
+        "translate lines from standard input to standard output with a trained model",
+        examples=[
+            "echo 'Save the file' | mnmt-repro translate runs/talks --to deu",
+            "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
+        ],
+        act=act,
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="what `train` wrote")
+    parser.add_argument("--to", required=True, metavar="LANGUAGE", help="target, such as deu")
+    parser.add_argument(
+        "--from", dest="source", metavar="LANGUAGE", help="source, where the model knows several"
+    )
+    add_search(parser)
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """Declare how translations are searched for, and where."""
+    parser.add_argument("--beam", type=int, default=4, help="prefixes kept; 1 is greedy")
+    parser.add_argument(
+        "--length-penalty", type=float, default=1.0, help="0 ranks by probability alone"
+    )
+    parser.add_argument("--batch", type=int, default=64, help="sentences translated together")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
+
+
+def act(options: argparse.Namespace) -> int:
+    """Translate all lines; nothing is printed before all are read and found well."""
+    from tqdm import tqdm
+
+    from mnmt_repro.commands.trained import load_trained
+    from mnmt_repro.corpora.textfile import decode_lines
+    from mnmt_repro.evaluation.search import SearchConfig, translate
+
+    if options.batch < 1:
+        raise InputError(f"--batch {options.batch}: give a number of sentences, 1 or more")
+    config = SearchConfig(beam=options.beam, length_penalty=options.length_penalty)
+    trained = load_trained(options.folder, device=options.device)
+    pair = trained.direction(options.to, options.source)
+    lines = decode_lines(sys.stdin.buffer.read(), "standard input")
+    with tqdm(total=len(lines), unit="line", desc=pair, disable=None, leave=False) as bar:
+        found = translate(
+            trained.model,
+            trained.vocabulary,
+            lines,
+            pair,
+            trained.tags,
+            config=config,
+            batch_sentences=options.batch,
+            progress=bar.update,
+        )
+    sys.stdout.write("".join(f"{line}\n" for line in found))
+    sys.stdout.flush()
+    return 0

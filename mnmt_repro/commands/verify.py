@@ -1,0 +1,53 @@
+"""`verify`: evaluate the papers' claims from the stored rows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from mnmt_repro.commands.options import add_command, add_json
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "verify",
+        "evaluate every claim of data/claims from the stored rows, and compare with the stored "
+        "verdicts",
+        examples=["mnmt-repro verify", "mnmt-repro verify --only A3 --json"],
+        act=act,
+    )
+    add_json(parser)
+    parser.add_argument("--only", metavar="ID", help="evaluate this claim alone, such as A3")
+    parser.add_argument(
+        "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
+    )
+    parser.add_argument(
+        "--root", type=Path, default=CHECKOUT, help="top folder of the checkout to verify"
+    )
+
+
+def act(options: argparse.Namespace) -> int:
+    """Print all verdicts; 1 where a stored verdict does not follow from the rows."""
+    from mnmt_repro import claims
+    from mnmt_repro.errors import InputError
+
+    if options.write and options.only:
+        raise InputError("--write stores all verdicts: leave out --only")
+    verdicts = claims.verify(options.root, only=options.only)
+    print(claims.to_json(verdicts) if options.json else claims.to_text(verdicts))
+    if options.write:
+        print(f"written: {claims.write_stored(verdicts, options.root)}", file=sys.stderr)
+        return 0
+    stored = claims.read_stored(options.root)
+    if options.only:
+        stored = [verdict for verdict in stored if verdict["id"] == options.only]
+    found = claims.differences(verdicts, stored)
+    for claim, difference in found.items():
+        print(f"{claim}: {difference} (renew with: mnmt-repro verify --write)", file=sys.stderr)
+    return 1 if found else 0

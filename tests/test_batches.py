@@ -1,0 +1,180 @@
+"""The stream of batches: a pure function of seed and position, fair, full and little padded."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from small_runs import PAIRS, small_data
+
+from mnmt_repro.corpora.batches import (
+    PAD_TO,
+    Batch,
+    BatchStream,
+    EncodedPair,
+    Position,
+    evaluation_batches,
+)
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.errors import InputError
+
+LONGEST = 30
+
+
+def numbered(size: int, first: int, seed: int = 0) -> EncodedPair:
+    """Sentences whose first source token is their own number, from `first` on."""
+    rng = np.random.default_rng(seed)
+    source = [[first + i, *rng.integers(4, 9, rng.integers(1, LONGEST)), 1] for i in range(size)]
+    target = [[3, *rng.integers(4, 9, rng.integers(0, LONGEST)), 1] for i in range(size)]
+    return EncodedPair(Ragged.of(source), Ragged.of(target))
+
+
+def stream(sizes: dict[str, int], weights: dict[str, float], **options) -> BatchStream:
+    text = {
+        pair: numbered(size, 1000 * (k + 1), seed=k) for k, (pair, size) in enumerate(sizes.items())
+    }
+    settings = {"batch_tokens": 200, "seed": 3, "window": 64}
+    return BatchStream(text, Mixture.of(weights), **{**settings, **options})
+
+
+def of_windows(stream: BatchStream, windows: int) -> list[tuple[int, Batch]]:
+    """All batches of the first windows, each with the number of its window."""
+    found, window = [], 0
+    for position, batch in stream.batches():
+        found.append((window, batch))
+        window = position.window
+        if window == windows:
+            return found
+    raise AssertionError
+
+
+def same(a: Batch, b: Batch) -> bool:
+    return all(np.array_equal(getattr(a, k), getattr(b, k)) for k in ("source", "target", "pair"))
+
+
+def test_a_stream_resumes_at_any_position() -> None:
+    sizes, weights = {"eng-deu": 150, "eng-zho": 70}, {"eng-deu": 0.6, "eng-zho": 0.4}
+    whole = list(itertools.islice(stream(sizes, weights).batches(), 60))
+    assert whole[-1][0].window > 2  # several windows and passes are crossed
+    for k in (0, 1, 7, 20, 41):
+        resumed = itertools.islice(stream(sizes, weights).batches(whole[k][0]), 15)
+        for (position, batch), (wanted_position, wanted) in zip(
+            resumed, whole[k + 1 :], strict=False
+        ):
+            assert position == wanted_position
+            assert same(batch, wanted)
+
+
+def test_an_endless_stream_resumes_too() -> None:
+    def conlang() -> BatchStream:
+        return BatchStream(
+            small_data().sentences, Mixture.two(*PAIRS, 0.3), batch_tokens=128, seed=1, window=64
+        )
+
+    whole = list(itertools.islice(conlang().batches(), 25))
+    resumed = itertools.islice(conlang().batches(whole[11][0]), 8)
+    assert all(same(a[1], b[1]) for a, b in zip(resumed, whole[12:20], strict=True))
+
+
+def test_seeds_give_other_orders_of_the_same_text() -> None:
+    first, second = (
+        of_windows(stream({"eng-deu": 64}, {"eng-deu": 1.0}, seed=seed), 1) for seed in (1, 2)
+    )
+    assert not same(first[0][1], second[0][1])
+    numbers = [sorted(n for _, b in found for n in b.source[:, 0]) for found in (first, second)]
+    assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize(
+    ("size", "windows"),
+    [
+        (320, 5),  # five windows of 64 are one pass
+        (100, 25),  # a pass ends within a window: 25 windows are 16 passes
+        (48, 3),  # a window holds more than one pass: 3 windows are 4
+    ],
+)
+def test_every_sentence_is_seen_once_a_pass(size: int, windows: int) -> None:
+    batches = of_windows(stream({"eng-deu": size}, {"eng-deu": 1.0}), windows)
+    numbers = np.concatenate([batch.source[:, 0] for _, batch in batches])
+    _, counts = np.unique(numbers, return_counts=True)
+    assert len(counts) == size
+    assert set(counts) == {windows * 64 // size}
+
+
+def test_passes_differ_in_order() -> None:
+    batches = of_windows(stream({"eng-deu": 64}, {"eng-deu": 1.0}), 2)
+    passes = [np.concatenate([b.source[:, 0] for w, b in batches if w == k]) for k in (0, 1)]
+    assert sorted(passes[0]) == sorted(passes[1])
+    assert passes[0].tolist() != passes[1].tolist()
+
+
+def test_batches_hold_about_the_budget() -> None:
+    batches = of_windows(stream({"eng-deu": 500}, {"eng-deu": 1.0}), 8)
+    for window in range(8):
+        tokens = [int((b.target[:, 1:] != 0).sum()) for w, b in batches if w == window]
+        odd = [count for count in tokens if abs(count - 200) >= LONGEST]
+        assert len(odd) <= 1  # what is left at the end of a window
+        assert all(count < 200 for count in odd)
+
+
+def test_padding_goes_up_to_the_next_multiple_of_eight_and_no_further() -> None:
+    for _, batch in of_windows(stream({"eng-deu": 500}, {"eng-deu": 1.0}), 4):
+        for ids, start in ((batch.source, 0), (batch.target, 1)):
+            lengths = (ids != 0).sum(1)
+            assert (ids.shape[1] - start) % PAD_TO == 0
+            assert ids.shape[1] - lengths.max() < PAD_TO
+            ends = ids[np.arange(len(ids)), lengths - 1]
+            assert (ends == 1).all()  # zeros stand behind the end of the sentence only
+
+
+def test_sentences_of_like_length_share_a_batch() -> None:
+    batches = [
+        batch for _, batch in of_windows(stream({"a-b": 4000}, {"a-b": 1.0}, window=2048), 2)
+    ]
+    real = sum(int((batch.target != 0).sum()) for batch in batches)
+    assert real / sum(batch.target.size for batch in batches) > 0.75
+
+
+def test_shares_are_those_of_the_mixture() -> None:
+    weights = {"eng-deu": 0.7, "eng-fra": 0.25, "eng-zho": 0.05}
+    source = stream(dict.fromkeys(weights, 90), weights)
+    counts = np.zeros(3)
+    for _, batch in of_windows(source, 60):
+        counts += np.bincount(batch.pair, minlength=3)
+    total = 60 * 64
+    assert counts.tolist() == source.drawn(60).tolist()
+    assert counts.sum() == total
+    for count, p in zip(counts, weights.values(), strict=True):
+        assert abs(count - p * total) < 4 * np.sqrt(total * p * (1 - p))  # 1 in 16,000 by chance
+
+
+def test_pair_numbers_follow_the_mixture_and_zero_weights_are_not_read() -> None:
+    weights = {"eng-zho": 0.5, "eng-deu": 0.5, "eng-fra": 0.0}
+    source = stream({"eng-deu": 90, "eng-zho": 90}, weights)  # no French text is needed
+    for _, batch in of_windows(source, 3):
+        assert (batch.source[:, 0] // 1000 - 1 == batch.pair).all()
+
+
+def test_a_pair_without_text_is_refused() -> None:
+    with pytest.raises(InputError, match="names eng-zho, but there is no training text"):
+        stream({"eng-deu": 5}, {"eng-deu": 0.5, "eng-zho": 0.5})
+    empty = {"eng-deu": numbered(5, 0).shorter_than(0)}
+    with pytest.raises(InputError, match="eng-deu"):
+        BatchStream(empty, Mixture.of({"eng-deu": 1.0}), batch_tokens=10, seed=0)
+
+
+def test_evaluation_reads_every_row_once_and_knows_which() -> None:
+    text = numbered(137, 1000)
+    seen: list[int] = []
+    for rows, batch in evaluation_batches(text.source, text.target, 150):
+        assert (batch.source[:, 0] == 1000 + rows).all()
+        assert ((batch.target != 0).sum(1) == text.target.lengths[rows]).all()
+        seen += rows.tolist()
+    assert sorted(seen) == list(range(137))
+    assert list(evaluation_batches(*text.take(np.array([], dtype=int)), 150)) == []
+
+
+def test_positions_are_ordered() -> None:
+    assert Position(0, 9) < Position(1, 0) < Position(1, 2)

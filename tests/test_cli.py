@@ -1,0 +1,417 @@
+"""The command line: every command does what its help says, and tells mistakes on one line."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from small_text import small_bitext
+
+from mnmt_repro.cli import build_parser, main
+from mnmt_repro.commands.train import TRAINING_HELP
+from mnmt_repro.commands.training_text import hold_out, read_bitexts
+from mnmt_repro.corpora.checking import normalise_english
+from mnmt_repro.corpora.vocabulary import Vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.training.config import TrainingConfig
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = (
+    ["data"], ["data", "list"], ["data", "check"], ["data", "vocabulary"], ["train"],
+    ["translate"], ["evaluate"], ["fit"], ["recommend"], ["sweep"], ["verify"], ["book"],
+)  # fmt: skip
+SHORT = ["--steps", "3", "--d-model", "8", "--heads", "2", "--curve-points", "2"]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+
+
+def fails(arguments: list[str], capsys, *parts: str) -> None:
+    """The command ends with 2 and one line that holds all `parts`."""
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("mnmt-repro: ") and shown.err.count("\n") == 1, shown.err
+    for part in parts:
+        assert part in shown.err
+    assert shown.out == ""
+
+
+def write_tsv(path: Path, pair: str = "eng-deu", count: int = 200, domains: bool = False) -> Path:
+    text = small_bitext(pair, count)
+    columns = {
+        name: side for name, side in zip(pair.split("-"), (text.source, text.target), strict=True)
+    }
+    if domains:
+        columns["topic"] = ["even" if i % 2 == 0 else "odd" for i in range(count)]
+    pd.DataFrame(columns).to_csv(path, sep="\t", index=False)
+    return path
+
+
+# --- help -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_teaches(command: list[str], capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert "example" in shown
+    assert f"mnmt-repro {' '.join(command)}" in shown.partition("example")[2]
+
+
+def test_every_example_in_a_help_can_be_parsed(capsys) -> None:
+    """Options drift; an example that no longer parses would mislead."""
+    found = 0
+    for command in COMMANDS:
+        with pytest.raises(SystemExit):
+            main([*command, "--help"])
+        examples = capsys.readouterr().out.partition("example")[2].replace("\\\n", " ")
+        for line in examples.splitlines():
+            _, prompt, rest = line.partition("mnmt-repro ")
+            if prompt:
+                build_parser().parse_args(shlex.split(rest.partition(" <")[0], comments=True))
+                found += 1
+    assert found >= 20
+
+
+def test_train_has_an_option_for_every_training_setting() -> None:
+    names = {field.name for field in dataclasses.fields(TrainingConfig)}
+    assert set(TRAINING_HELP) == names
+    parsed = vars(build_parser().parse_args(["train"]))
+    assert names <= parsed.keys()
+    given = build_parser().parse_args(
+        ["train", "--steps", "7", "--optimiser", "adamw", "--clip-norm", "0.5", "--keep", "best"]
+    )
+    from mnmt_repro.commands.train import training_config
+
+    assert training_config(given) == TrainingConfig(
+        learning_rate=0.005, warmup_steps=100, batch_tokens=512, steps=7, optimiser="adamw",
+        clip_norm=0.5, keep="best",
+    )  # fmt: skip
+
+
+def test_help_and_lists_need_no_torch() -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None; from mnmt_repro.cli import main; "
+        "main(['data', 'list']); main(['sweep']); sys.exit(main(['train']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 2
+    assert "conlang" in done.stdout and "webtech-en-dezh" in done.stdout
+    assert done.stderr == (
+        "mnmt-repro: `train` needs torch, which is not installed: pip install 'mnmt-repro[train]'\n"
+    )
+
+
+# --- data -------------------------------------------------------------------------------------
+
+
+def test_data_list(capsys) -> None:
+    assert main(["data", "list", "--json"]) == 0
+    cards = {card["name"]: card for card in json.loads(capsys.readouterr().out)}
+    assert {"conlang", "webtech", "software25", "multi30k", "own"} <= cards.keys()
+    assert "eng-deu" in cards["webtech"]["pairs"]
+    assert main(["data", "list"]) == 0
+    assert "Your own bitext" in capsys.readouterr().out
+
+
+def test_data_check(capsys, tmp_path: Path, monkeypatch) -> None:
+    assert main(["data", "check", "conlang"]) == 0
+    assert capsys.readouterr().out == "conlang: generated, no file to check\n"
+    fails(["data", "check", "nothing"], capsys, "there are conlang, webtech")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path / "empty"))
+    assert main(["data", "check", "webtech"]) == 1
+    assert "webtech/eng-deu.tsv.xz: absent" in capsys.readouterr().out
+
+
+def test_data_vocabulary(capsys) -> None:
+    write_tsv(Path("talks.tsv"))
+    command = ["data", "vocabulary", "--data", "eng-deu=talks.tsv", "--out", "talks.model"]
+    assert main([*command, "--pieces", "320", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["pieces"] == 320 and facts["languages"] == ["deu", "eng"]
+    assert facts["hash"] == Vocabulary.load("talks.model").hash
+    fails([*command, "--pieces", "100"], capsys, "pieces = 100 is too small")
+    fails([*command, "--data", "eng-deu=talks.tsv"], capsys, "--data eng-deu: given twice")
+
+
+# --- train, translate, evaluate ---------------------------------------------------------------
+
+
+def type_lines(monkeypatch, text: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
+
+
+def test_a_first_run_on_a_conlang(capsys, monkeypatch) -> None:
+    assert main(["train", *SHORT]) == 0
+    shown = capsys.readouterr().out
+    (folder,) = Path("runs").iterdir()
+    assert folder.name.startswith("conlang-d8x1-")
+    assert f"{folder}: 3 steps" in shown
+    assert "no model can go below 0.22" in shown
+    assert f"mnmt-repro translate {folder} --to aaa" in shown
+    assert {path.name for path in folder.iterdir()} >= {"run.json", "last.safetensors", "log.jsonl"}
+    about = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    assert about["pairs"] == ["src-aaa", "src-bbb"] and about["tags"] == "source"
+    assert about["mixture"] == {"src-aaa": 0.5, "src-bbb": 0.5}
+
+    before = (folder / "last.safetensors").read_bytes()
+    assert main(["train", *SHORT]) == 0  # the same command finds its run again
+    assert capsys.readouterr().out == shown
+    assert (folder / "last.safetensors").read_bytes() == before
+    fails(["train", *SHORT, "--seed", "2", "--out", str(folder)], capsys, "holds another run")
+
+    assert main(["evaluate", str(folder), "--limit", "20", "--decode", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["pair"], row["test_set"], row["sentences"]) for row in rows] == [
+        ("src-aaa", "indomain", 20), ("src-bbb", "indomain", 20),
+    ]  # fmt: skip
+    assert all(3 < row["cross_entropy"] < 6 for row in rows)  # ln 79 = 4.37, hardly trained
+    assert all(0 <= row["bleu"] <= 100 and "nrefs:1" in row["bleu_signature"] for row in rows)
+
+    from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
+
+    conlang = Conlang(ConlangConfig(concepts=64, syllables=24, min_concepts=4))
+    line = conlang.text("src-aaa", 0, 1, split="test")[0][0]
+    type_lines(monkeypatch, f"{line}\n\n{line}\n".encode())
+    assert main(["translate", str(folder), "--to", "bbb", "--beam", "2"]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert len(lines) == 4 and lines[1] == lines[3] == "" and lines[0] == lines[2]
+    type_lines(monkeypatch, b"this is English\n")
+    fails(["translate", str(folder), "--to", "bbb"], capsys, "line 1 is not conlang")
+    fails(["translate", str(folder), "--to", "deu"], capsys, "the model knows src-aaa, src-bbb")
+    fails(
+        ["translate", str(folder), "--to", "aaa", "--from", "bbb"], capsys, "knows src-aaa, src-bbb"
+    )
+    fails(["evaluate", str(folder), "--test", "newstest21"], capsys, "there are indomain")
+    fails(["evaluate", str(folder), "--pairs", "aaa-src"], capsys, "knows src-aaa, src-bbb")
+
+
+def test_your_own_bitext_from_end_to_end(capsys, monkeypatch) -> None:
+    write_tsv(Path("talks.tsv"))
+    write_tsv(Path("test.tsv"), count=30, domains=True)
+    text = small_bitext("deu-eng", 150)
+    Path("back.de").write_text("\n".join(text.source) + "\n", encoding="utf-8")
+    Path("back.en").write_text("\n".join(text.target) + "\n", encoding="utf-8")
+    command = [
+        "train", "--data", "eng-deu=talks.tsv", "--data", "deu-eng=back.de,back.en",
+        "--tags", "both", "--weights", "0.25,0.75", "--pieces", "330", "--arch", "fairseq",
+        "--optimiser", "adamw", "--keep", "best", "--out", "own", *SHORT,
+    ]  # fmt: skip
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert "eng-deu: validation" in shown and "deu-eng: validation" in shown
+    about = json.loads(Path("own/run.json").read_text(encoding="utf-8"))
+    assert about["mixture"] == {"deu-eng": 0.75, "eng-deu": 0.25}
+    assert about["vocabulary"] == Vocabulary.load("own/vocabulary.model").hash
+    assert len(Vocabulary.load("own/vocabulary.model")) == about["model"]["vocab_size"] == 330
+    assert main(command) == 0
+    assert capsys.readouterr().out == shown
+
+    test = "eng-deu=test.tsv?source=eng&target=deu&domain=topic"
+    assert main(["evaluate", "own", "--data", test, "--decode", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["domain"], row["sentences"]) for row in rows] == [
+        ("all", 30), ("even", 15), ("odd", 15),
+    ]  # fmt: skip
+    assert {row["test_set"] for row in rows} == {"test.tsv"}
+    tokens = [row["test_tokens"] for row in rows]
+    assert tokens[0] == tokens[1] + tokens[2]
+    mean = sum(row["cross_entropy"] * row["test_tokens"] for row in rows[1:]) / tokens[0]
+    assert rows[0]["cross_entropy"] == pytest.approx(mean)
+    assert {"chrf", "chrfpp", "piece_bleu"} <= rows[0].keys()
+    assert main(["evaluate", "own", "--data", test]) == 0
+    assert "cross_entropy" in capsys.readouterr().out
+    fails(["evaluate", "own"], capsys, "your own text; use --data")
+
+    type_lines(monkeypatch, "öffne den Ordner\n".encode())
+    assert main(["translate", "own", "--to", "eng", "--from", "deu"]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
+    type_lines(monkeypatch, b"\xff\xfe\n")
+    fails(["translate", "own", "--to", "eng"], capsys, "standard input: line 1: not UTF-8")
+
+    # Another vocabulary in the folder would give other ids: refused, not used.
+    shutil.copy("own/vocabulary.model", "kept.model")
+    write_tsv(Path("more.tsv"), count=300)
+    assert main([
+        "data", "vocabulary", "--data", "eng-deu=more.tsv", "--pieces", "330",
+        "--out", "own/vocabulary.model",
+    ]) == 0  # fmt: skip
+    capsys.readouterr()
+    fails(["evaluate", "own", "--data", test], capsys, "the model was trained with")
+    # And a vocabulary can be given.
+    again = ["train", "--data", "eng-deu=talks.tsv", "--vocabulary", "kept.model", *SHORT]
+    assert main([*again, "--out", "given"]) == 0
+    assert Path("given/vocabulary.model").read_bytes() == Path("kept.model").read_bytes()
+
+
+def test_mistakes_in_training_options_are_told(capsys) -> None:
+    write_tsv(Path("talks.tsv"))
+    own = ["train", "--data", "eng-deu=talks.tsv"]
+    fails(["train", "--pairs", "src-zzz"], capsys, "--pairs src-zzz", "src-aaa", "bbb-src")
+    fails(["train", "--corpus", "nothing"], capsys, "there are conlang, webtech")
+    fails(["train", "--corpus", "webtech", "--pairs", "eng-xho"], capsys, "there are deu-eng")
+    fails(["train", "--corpus", "outofdomain"], capsys, "not to train on")
+    fails(["train", "--weights", "0.5,0.6"], capsys, "must sum to one")
+    fails(["train", "--weights", "1"], capsys, "1 for 2 pairs (src-aaa, src-bbb)")
+    fails(["train", "--weights", "1,x"], capsys, "'x' is not a number")
+    fails(["train", "--weights", "1,0", "--temperature", "2"], capsys, "--weights: leave out")
+    fails(["train", "--upsample", "src-zzz=2"], capsys, "src-zzz, which is not in the mixture")
+    fails(["train", "--heads", "5"], capsys, "--heads 5: must divide --d-model 32")
+    fails(["train", "--steps", "0"], capsys, "steps must be above 0")
+    fails(["train", "--attention-dropout", "0.1"], capsys, "goes with --arch fairseq")
+    fails(["train", "--similarity", "2"], capsys, "similarity must lie in [0, 1]")
+    fails([*own, "--corpus", "webtech"], capsys, "leave out --corpus")
+    fails([*own, "--pieces", "200"], capsys, "too small")
+    fails([*own, "--pieces", "330", "--max-length", "2", "--steps", "1"], capsys, "--max-length 2")
+    fails([*own, "--valid", "eng-fra=talks.tsv"], capsys)
+    fails(["train", "--valid", "eng-deu=talks.tsv"], capsys, "--valid goes with --data")
+    fails(["train", "--data", "eng-deu=absent.tsv"], capsys, "absent.tsv")
+    fails(["train", "--data", "talks.tsv"], capsys, "write it PAIR=FILE.tsv")
+    fails(["evaluate", "absent"], capsys, "absent: no model of `mnmt-repro train` here")
+    with pytest.raises(SystemExit):
+        main(["train", "--arch", "rnn"])
+    assert "'t5', 'fairseq'" in capsys.readouterr().err.replace("t5, fairseq", "'t5', 'fairseq'")
+
+
+def test_a_loss_that_diverges_ends_with_one_line(capsys) -> None:
+    command = ["train", *SHORT, "--optimiser", "adamw", "--warmup-steps", "0"]
+    assert main([*command, "--steps", "9", "--learning-rate", "1e36"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "lower learning_rate" in error
+
+
+def test_what_is_held_out_for_validation_is_in_no_training_text() -> None:
+    texts = {pair: small_bitext(pair, 300) for pair in ("eng-deu", "deu-eng")}
+    train, valid = hold_out(texts)
+    english = {
+        pair: [normalise_english(s) for s in (each.source if pair == "eng-deu" else each.target)]
+        for split in (train, valid)
+        for pair, each in split.items()
+        if split is valid
+    }
+    held = set(english["eng-deu"]) | set(english["deu-eng"])
+    for pair, text in train.items():
+        side = text.source if pair == "eng-deu" else text.target
+        assert not held & {normalise_english(sentence) for sentence in side}
+        assert len(text) + len(valid[pair]) <= 300
+        assert 5 <= len(valid[pair]) <= 40  # about a twentieth
+    assert hold_out(texts) == (train, valid)
+    lone = small_bitext(count=1)
+    with pytest.raises(InputError, match="too few different sentences"):
+        hold_out({"eng-deu": lone})
+
+
+def test_own_data_is_read_once_a_pair(tmp_path: Path) -> None:
+    write_tsv(tmp_path / "a.tsv", count=5)
+    assert len(read_bitexts([f"eng-deu={tmp_path / 'a.tsv'}"])["eng-deu"]) == 5
+    (tmp_path / "b.tsv").write_text("eng\tdeu\n", encoding="utf-8")
+    with pytest.raises(InputError, match="b.tsv"):
+        read_bitexts([f"eng-deu={tmp_path / 'b.tsv'}"])
+
+
+# --- fit, recommend, verify -------------------------------------------------------------------
+
+SIZES = [4e3, 1e4, 3e4, 6e4, 1.2e5]
+
+
+def law_table(path: str, pairs: tuple[str, ...] = ("eng-deu",)) -> None:
+    """Losses that follow Eq. 11 exactly, with f(p) = p ** 0.5, beta 60, alpha 0.3, l_inf 1."""
+    rows = [
+        {"pair": pair, "p": p, "n": n, "loss": 60 * (p**0.5 * n) ** -0.3 + 1.0}
+        for pair in pairs
+        for p in (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+        for n in SIZES
+    ]
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+
+def test_fit_a_power_law(capsys) -> None:
+    pd.DataFrame({"n": SIZES, "loss": [60 * n**-0.3 + 1.0 for n in SIZES]}).to_csv("l.csv")
+    assert main(["fit", "l.csv", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["law"] == "power" and found["identified"]
+    assert found["params"] == pytest.approx({"alpha": 0.3, "l_inf": 1.0, "beta": 60.0}, rel=1e-5)
+    assert main(["fit", "l.csv"]) == 0
+    assert "loss = beta * n**-alpha + l_inf" in capsys.readouterr().out
+
+
+def test_fit_a_joint_law_to_each_pair(capsys) -> None:
+    law_table("l.csv", ("eng-deu", "eng-zho"))
+    assert main(["fit", "l.csv", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["pair"] for each in found] == ["eng-deu", "eng-zho"]
+    assert {each["law"] for each in found} == {"joint"}
+    assert found[0]["params"]["alpha"] == pytest.approx(0.3, rel=1e-5)
+    assert found[0]["params"]["beta[0.1]"] == pytest.approx(60 * 0.1**-0.15, rel=1e-5)
+    fails(["fit", "l.csv", "--law", "power"], capsys, "eng-deu has 7 weights p")
+
+
+def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
+    law_table("l.csv")
+    fails(["fit", "l.csv", "--loss-column", "bleu"], capsys, "no column 'bleu'", "pair, p, n, loss")
+    fails(["fit", "absent.csv"], capsys, "absent.csv: cannot be read")
+    Path("empty.csv").write_text("", encoding="utf-8")
+    fails(["fit", "empty.csv"], capsys, "empty.csv: is no CSV")
+    Path("words.csv").write_text("n,loss\n10,a\n20,b\n", encoding="utf-8")
+    fails(["fit", "words.csv"], capsys, "loss")
+    Path("flat.csv").write_text("n,loss\n1,2\n2,2\n4,2\n8,2\n16,2\n", encoding="utf-8")
+    assert main(["fit", "flat.csv"]) == 1
+    assert "not identified" in capsys.readouterr().out
+
+
+def test_recommend(capsys) -> None:
+    law_table("l.csv", ("eng-deu", "eng-zho"))
+    command = ["recommend", "l.csv", "--n", "3e4", "--json"]
+    # Two pairs of the same law: whatever is asked of both alike, half each is the answer.
+    for wish in (["--equal-regret"], ["--prefer", "eng-deu=1", "eng-zho=1"]):
+        assert main([*command, *wish]) == 0
+        weights = json.loads(capsys.readouterr().out)["weights"]
+        assert weights == pytest.approx({"eng-deu": 0.5, "eng-zho": 0.5}, abs=0.01)
+    # A floor at the loss of p = 0.8, which the law inverts to by hand.
+    floor = 60 * (0.8**0.5 * 3e4) ** -0.3 + 1.0
+    assert main([*command, "--floor", f"eng-deu={floor}"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["weights"]["eng-deu"] == pytest.approx(0.8, abs=0.02)
+    assert main(["recommend", "l.csv", "--n", "3e4", "--equal-regret"]) == 0
+    assert "--pairs eng-deu,eng-zho --weights 0.5,0.5" in capsys.readouterr().out
+    fails([*command, "--floor", "eng-fra=1"], capsys, "eng-fra", "eng-zho")
+    fails([*command, "--prefer", "eng-deu"], capsys, "write PAIR=NUMBER")
+
+
+def test_verify_a_checkout_without_rows(capsys, tmp_path: Path) -> None:
+    claims = tmp_path / "data" / "claims"
+    claims.mkdir(parents=True)
+    for path in (ROOT / "data" / "claims").glob("*.yml"):
+        shutil.copy(path, claims)
+    command = ["verify", "--root", str(tmp_path)]
+    assert main([*command, "--json"]) == 1  # nothing is stored yet
+    shown = capsys.readouterr()
+    verdicts = json.loads(shown.out)
+    assert {"id", "verdict", "measured", "interval", "rule"} <= verdicts[0].keys()
+    assert "no stored verdict" in shown.err
+    assert main([*command, "--write"]) == 0
+    capsys.readouterr()
+    assert main(command) == 0
+    stored = json.loads((claims / "verdicts.json").read_text(encoding="utf-8"))
+    stored[0]["scopes"][0]["verdict"] = "reproduced at last"
+    (claims / "verdicts.json").write_text(json.dumps(stored), encoding="utf-8")
+    capsys.readouterr()
+    assert main(command) == 1
+    assert "stored 'reproduced at last'" in capsys.readouterr().err
+    fails([*command, "--only", "Z99"], capsys, "Z99: no such claim")

@@ -1,0 +1,182 @@
+"""Declared runs: grids, identities, what a run stores, and scores by domain."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from small_runs import PAIRS, VARIED, adamw, sentences, t5
+
+from mnmt_repro import result_schema
+from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments import spec as spec_module
+from mnmt_repro.experiments.cohorts import COHORTS, WEIGHTS, get_cohort, membership
+from mnmt_repro.experiments.data import TestSet
+from mnmt_repro.experiments.execute import execute, score
+from mnmt_repro.experiments.spec import RunSpec, digest
+from mnmt_repro.model import Transformer
+from mnmt_repro.scoring import sentence_losses
+
+# The first run of webtech-en-dezh: d8x1, all weight on eng-zho. Rows of the store are found by
+# their hash, so it may not move: a new field of a configuration needs the old hash where it has
+# its default, or all runs are orphaned. (Cohorts themselves may change: then take another run.)
+FIRST_RUN_HASH = "047b48be36e321b2"
+
+
+def tiny_spec(**changes) -> RunSpec:
+    conlang = ConlangConfig(concepts=64, syllables=24, min_concepts=4)
+    fields = {
+        "tier": "smoke",
+        "corpus": "conlang-test",
+        "mixture": Mixture.two(*PAIRS, 0.25),
+        "model": t5(conlang, d_model=8),
+        "training": adamw(steps=5, curve_points=2),
+        "tags": "source",
+        "seed": 1,
+        "conlang": conlang,
+    }
+    return RunSpec(**{**fields, **changes})
+
+
+def test_the_grid_of_paper_a() -> None:
+    runs = list(get_cohort("webtech-en-dezh").runs())
+    assert len(runs) == 72
+    assert len({run.run_id for run in runs}) == 72
+    assert WEIGHTS == (0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1)
+    sizes = Counter(parameter_counts(run.model)["non_embedding"] for run in runs)
+    assert set(sizes.values()) == {9} and len(sizes) == 8
+    assert max(sizes) / min(sizes) > 30
+    for p in WEIGHTS:
+        alike = [run for run in runs if run.mixture.weights.get("eng-deu", 0.0) == p]
+        assert len(alike) == 8
+        assert all(run.mixture == Mixture.two("eng-deu", "eng-zho", p) for run in alike)
+
+
+def test_single_pair_runs_are_shared_between_cohorts() -> None:
+    hashes = {
+        name: {run.config_hash: run for run in get_cohort(name).runs()}
+        for name in ("webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en")
+    }
+    shared = hashes["webtech-en-dezh"].keys() & hashes["webtech-en-defr"].keys()
+    assert len(shared) == 8  # one a size
+    for each in shared:
+        assert hashes["webtech-en-dezh"][each].mixture.weights == {"eng-deu": 1.0}
+        assert membership()[each] == ("webtech-en-dezh", "webtech-en-defr")
+    # Into English no tag is given, so that nothing is shared with the other direction.
+    assert not hashes["webtech-en-dezh"].keys() & hashes["webtech-dezh-en"].keys()
+
+
+def test_membership_knows_every_run_of_every_cohort() -> None:
+    found = membership()
+    for cohort in COHORTS:
+        for run in cohort.runs():
+            assert cohort.name in found[run.config_hash]
+    with pytest.raises(InputError, match="no cohort named 'nothing'; there are webtech-en-dezh"):
+        get_cohort("nothing")
+
+
+def test_a_configuration_keeps_its_hash() -> None:
+    run = next(get_cohort("webtech-en-dezh").runs())
+    assert (run.size, run.mixture.weights, run.seed) == ("d8x1", {"eng-zho": 1.0}, 1)
+    assert run.config_hash == FIRST_RUN_HASH, (
+        "stored runs can no longer be found: see the comment at FIRST_RUN_HASH"
+    )
+
+
+def test_labels_do_not_change_what_a_run_is_and_settings_do() -> None:
+    spec = tiny_spec()
+    same = [tiny_spec(tier="mini"), tiny_spec(corpus="conlang-other")]
+    assert {each.run_id for each in same} == {spec.run_id}
+    others = [
+        tiny_spec(seed=2),
+        tiny_spec(tags="both"),
+        tiny_spec(mixture=Mixture.two(*PAIRS, 0.5)),
+        tiny_spec(training=adamw(steps=6, curve_points=2)),
+        tiny_spec(model=t5(spec.conlang, d_model=16)),
+        tiny_spec(conlang=dataclasses.replace(spec.conlang, similarity=0.5)),
+    ]
+    assert len({each.run_id for each in [spec, *others]}) == 7
+    assert len({each.config_hash for each in [spec, *others]}) == 7
+
+
+def test_a_run_is_another_one_under_another_code_version(monkeypatch) -> None:
+    before = tiny_spec()
+    first = before.run_id
+    monkeypatch.setattr(spec_module, "code_version", lambda: "corpora2-model1")
+    after = tiny_spec()
+    assert after.config_hash == before.config_hash
+    assert after.run_id != first
+
+
+def test_digest_ignores_the_order_of_keys() -> None:
+    assert digest({"a": 1, "b": [1, 2]}) == digest({"b": [1, 2], "a": 1})
+    assert digest({"a": 1}) != digest({"a": 1.5})
+    # SHA-256 of the six bytes {"a": 1} with its blank, from another implementation.
+    import subprocess
+
+    other = subprocess.run(["sha256sum"], input=b'{"a": 1}', capture_output=True, check=True)
+    assert other.stdout.decode().startswith(digest({"a": 1}))
+
+
+def test_scores_by_domain_equal_a_count_by_hand() -> None:
+    model, text = Transformer(t5(), seed=2), sentences(VARIED, "src-aaa", 9)
+    domains = ("b", "a", "b", "c", "a", "b", "c", "c", "b")
+    nats, tokens = sentence_losses(model, text)
+    assert len(set(tokens.tolist())) > 2  # means over sentences and over tokens differ
+
+    def by_hand(names: str) -> dict:
+        rows = [i for i, domain in enumerate(domains) if domain in names]
+        total = sum(int(tokens[i]) for i in rows)
+        return {
+            "cross_entropy": pytest.approx(sum(float(nats[i]) for i in rows) / total, rel=1e-9),
+            "test_tokens": total,
+            "sentences": len(rows),
+        }
+
+    found = list(score(model, TestSet(name="own", text=text, domains=domains, shared=("a", "c"))))
+    assert found == [
+        {"test_set": "own", "domain": "all", **by_hand("abc")},
+        {"test_set": "own", "domain": "a", **by_hand("a")},
+        {"test_set": "own", "domain": "b", **by_hand("b")},
+        {"test_set": "own", "domain": "c", **by_hand("c")},
+        {"test_set": "shared", "domain": "all", **by_hand("ac")},
+    ]
+    plain = list(score(model, TestSet(name="news", text=text)))
+    assert [(row["test_set"], row["domain"]) for row in plain] == [("news", "all")]
+
+
+def test_a_declared_run_from_end_to_end(tmp_path: Path) -> None:
+    spec = tiny_spec()
+    torch.set_num_threads(1)
+    done = execute(spec, tmp_path, progress_bar=False)
+    result_schema.check({"schema": result_schema.SCHEMA, **done}, "a run")
+    assert json.loads(json.dumps(done)) == done  # as the store will read it
+    run, rows = done["run"], done["rows"]
+    assert run["run_id"] == spec.run_id
+    assert run["steps"] == 5
+    assert run["config"]["mixture"] == {"src-aaa": 0.25, "src-bbb": 0.75}
+    assert [(row["pair"], row["p"], row["test_set"]) for row in rows] == [
+        ("src-aaa", 0.25, "indomain"), ("src-bbb", 0.75, "indomain"),
+    ]  # fmt: skip
+    assert sum(row["pair_target_tokens"] for row in rows) == run["target_tokens"]
+    assert sum(row["token_share"] for row in rows) == pytest.approx(1.0)
+    assert all(row["passes"] == 0 for row in rows)  # the text never ends
+    # Untrained, a model is about as sure as one that knows nothing: ln of 79 pieces.
+    assert all(abs(row["cross_entropy"] - np.log(79)) < 1.0 for row in rows)
+    assert {point["pair"] for point in done["curve"]} == set(PAIRS)
+
+    again = execute(spec, tmp_path, progress_bar=False)  # nothing is trained twice
+    assert again["rows"] == rows and again["curve"] == done["curve"]
+
+
+def test_a_pair_that_is_not_in_the_corpus_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no pair 'src-zzz'"):
+        execute(tiny_spec(mixture=Mixture.of({"src-zzz": 1.0})), tmp_path)

@@ -1,0 +1,182 @@
+"""Killed at any moment and called again, a run ends as if it had never stopped; bad files told."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from small_runs import EVEN, STEPS, adamw, resumable_run, small_data, t5
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import Transformer
+from mnmt_repro.training.checkpoint import load_checkpoint, save_checkpoint
+from mnmt_repro.training.loop import TrainingDiverged, train
+
+
+def without_seconds(points: list[dict]) -> list[dict]:
+    return [{key: value for key, value in point.items() if key != "seconds"} for point in points]
+
+
+def log_of(folder: Path) -> list[dict]:
+    lines = (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    return without_seconds([json.loads(line) for line in lines])
+
+
+def test_killed_at_random_moments_and_restarted_the_weights_are_the_same(tmp_path: Path) -> None:
+    # A server process that has imported torch once forks the runs; a SIGKILL to one is a real one.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["small_runs", "torch._dynamo"])  # what optimisers import
+
+    def start(folder: Path, checkpoint_seconds: float):
+        process = context.Process(target=resumable_run, args=(str(folder), checkpoint_seconds))
+        process.start()
+        return process
+
+    whole, torn = tmp_path / "whole", tmp_path / "torn"
+    start(whole, 60.0).join()  # pays for the imports too
+    (tmp_path / "again").mkdir()
+    began = time.monotonic()
+    process = start(tmp_path / "again", 60.0)
+    process.join()
+    assert process.exitcode == 0
+    seconds = time.monotonic() - began
+
+    moments, killed, reached = random.Random(0), 0, []
+    for _ in range(12):
+        process = start(torn, 0.02)
+        process.join(seconds * moments.uniform(0.1, 0.6))
+        if process.exitcode is not None:
+            break
+        process.kill()
+        process.join()
+        killed += 1
+        if (torn / "last.safetensors").exists():
+            reached.append(load_checkpoint(torn / "last.safetensors").progress.step)
+        if killed == 6:
+            process = start(torn, 0.02)
+            process.join()
+            break
+    assert process.exitcode == 0
+    assert killed >= 2
+    assert any(0 < step < STEPS for step in reached)  # at least one run went on from the middle
+    assert reached == sorted(reached)
+
+    for name in ("last.safetensors", "best.safetensors"):
+        expected, found = load_file(whole / name), load_file(torn / name)
+        assert expected.keys() == found.keys()
+        for key, value in expected.items():  # weights, optimiser and random state
+            assert torch.equal(value, found[key]), f"{name}: {key}"
+    expected, found = (load_checkpoint(f / "last.safetensors").progress for f in (whole, torn))
+    assert without_seconds(found.curve) == without_seconds(expected.curve)
+    assert (found.pair_tokens, found.position, found.best) == (
+        expected.pair_tokens, expected.position, expected.best,
+    )  # fmt: skip
+    assert log_of(torn) == log_of(whole) == without_seconds(expected.curve)
+    leftovers = {path.name for path in torn.iterdir() if not path.name.startswith(".")}
+    assert leftovers == {"last.safetensors", "best.safetensors", "log.jsonl"}
+
+
+def go(folder: Path, **options):
+    settings = {"seed": 1, "identity": "this", "progress_bar": False}
+    config = options.pop("config", None) or adamw(steps=4)
+    return train(
+        options.pop("model", None) or t5(), config, small_data(), EVEN, folder,
+        **{**settings, **options},
+    )  # fmt: skip
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
+    _, first = go(tmp_path)
+    before = (tmp_path / "last.safetensors").read_bytes()
+    model, again = go(tmp_path)
+    assert again == first
+    assert (tmp_path / "last.safetensors").read_bytes() == before
+    assert not model.training
+
+
+def test_a_larger_budget_goes_on(tmp_path: Path) -> None:
+    go(tmp_path / "once", config=adamw(steps=8))
+    go(tmp_path / "twice", config=adamw(steps=4))
+    go(tmp_path / "twice", config=adamw(steps=8))
+    weights = [
+        load_checkpoint(tmp_path / name / "last.safetensors").weights for name in ("once", "twice")
+    ]
+    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
+    go(tmp_path)
+    with pytest.raises(InputError, match=r"last\.safetensors belongs to another run"):
+        go(tmp_path, identity="that")
+    with pytest.raises(InputError, match="belongs to another run"):
+        go(tmp_path, model=t5(d_model=8))
+
+
+def test_a_loss_that_is_no_number_stops_with_the_last_good_checkpoint(tmp_path: Path) -> None:
+    go(tmp_path)
+    good = (tmp_path / "last.safetensors").read_bytes()
+    with pytest.raises(TrainingDiverged) as caught:
+        go(tmp_path, config=adamw(steps=40, learning_rate=1e36, warmup_steps=0))
+    message = str(caught.value)
+    assert str(tmp_path / "last.safetensors") in message
+    assert "lower learning_rate" in message
+    assert (tmp_path / "last.safetensors").read_bytes() == good
+    go(tmp_path, config=adamw(steps=6))  # from which a gentler run goes on
+
+
+def test_without_a_checkpoint_the_message_says_so(tmp_path: Path) -> None:
+    with pytest.raises(TrainingDiverged, match="none was saved yet"):
+        go(tmp_path, config=adamw(steps=40, learning_rate=1e36, warmup_steps=0))
+    assert not (tmp_path / "last.safetensors").exists()
+
+
+def test_weights_that_are_no_numbers_are_never_saved(tmp_path: Path, monkeypatch) -> None:
+    """A gradient may overflow where the loss does not: the step after it is the first to show."""
+    calls, plain = [], Transformer.loss
+
+    def overflowing(self: Transformer, *arguments) -> torch.Tensor:
+        calls.append(1)
+        loss = plain(self, *arguments)
+        if len(calls) == 3:
+            loss.register_hook(lambda gradient: gradient * float("nan"))
+        return loss
+
+    monkeypatch.setattr(Transformer, "loss", overflowing)
+    with pytest.raises(TrainingDiverged):
+        go(tmp_path, config=adamw(steps=10), checkpoint_seconds=0.0)
+    kept = load_checkpoint(tmp_path / "last.safetensors")
+    assert kept.progress.step == 2
+    assert all(value.isfinite().all() for value in kept.weights.values())
+
+
+@pytest.mark.parametrize("keep", [0, 5, 100, 0.5, 0.999])
+def test_a_truncated_checkpoint_is_told(tmp_path: Path, keep: float) -> None:
+    go(tmp_path)
+    path = tmp_path / "last.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: keep if isinstance(keep, int) else int(keep * len(whole))])
+    with pytest.raises(InputError, match=r"cannot read the checkpoint .*last\.safetensors"):
+        go(tmp_path)
+
+
+def test_files_that_are_no_checkpoint_are_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read the checkpoint"):
+        load_checkpoint(tmp_path / "absent.safetensors")
+    save_file({"weight": torch.zeros(2)}, tmp_path / "other.safetensors")
+    with pytest.raises(InputError, match="not a checkpoint of mnmt-repro"):
+        load_checkpoint(tmp_path / "other.safetensors")
+
+
+def test_a_checkpoint_without_optimiser_serves_its_weights(tmp_path: Path) -> None:
+    model, progress = go(tmp_path)
+    save_checkpoint(tmp_path / "lean.safetensors", model, progress, identity="this")
+    lean = load_checkpoint(tmp_path / "lean.safetensors")
+    assert lean.optimiser == {} and lean.random_state is None
+    assert lean.progress == progress
+    assert torch.equal(lean.model().output_weight, model.output_weight)

@@ -1,0 +1,236 @@
+"""The training loop: schedule, budgets, optimisers, accounting, and what can be learned."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from small_runs import EASY, EVEN, PAIRS, VARIED, adamw, same_weights, sentences, small_data, t5
+
+from mnmt_repro.corpora.batches import BatchStream
+from mnmt_repro.corpora.conlang import irreducible_entropy
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import Transformer
+from mnmt_repro.scoring import cross_entropy, sentence_losses
+from mnmt_repro.training import loop
+from mnmt_repro.training.checkpoint import load_checkpoint
+from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.training.loop import TrainingData, train
+
+ONE = Mixture.of({"src-aaa": 1.0})
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def run(folder: Path, config: TrainingConfig, data=None, mixture=EVEN, model=None, **options):
+    return train(
+        model or t5(), config, data or small_data(), mixture, folder,
+        **{"seed": 1, "progress_bar": False, **options},
+    )  # fmt: skip
+
+
+def test_schedule_by_hand() -> None:
+    config = adamw(learning_rate=0.8, warmup_steps=4, steps=100)
+    # Linear to 0.8 at step 4, then 0.8 * sqrt(4 / step).
+    assert [config.rate(step) for step in (1, 2, 4, 16, 100)] == pytest.approx(
+        [0.2, 0.4, 0.8, 0.4, 0.16]
+    )
+    none = adamw(learning_rate=0.8, warmup_steps=0, steps=100)
+    assert [none.rate(step) for step in (1, 4, 64)] == pytest.approx([0.8, 0.4, 0.1])
+
+
+def test_validations_are_spaced_evenly_in_log_tokens() -> None:
+    config = adamw(target_tokens=64_000, curve_points=4)
+    assert config.curve_tokens() == [1000, 4000, 16_000, 64_000]
+    assert adamw(steps=10, curve_points=1).curve_tokens() == [1280]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "either as target_tokens or as steps"),
+        ({"steps": 1, "target_tokens": 1}, "either as target_tokens or as steps"),
+        ({"steps": 0}, "steps must be above 0"),
+        ({"steps": 1, "learning_rate": math.nan}, "learning_rate must be above 0"),
+        ({"steps": 1, "clip_norm": 0.0}, "clip_norm must be above 0"),
+        ({"steps": 1, "label_smoothing": 1.0}, r"label_smoothing must lie in \[0, 1\)"),
+        ({"steps": 1, "warmup_steps": -1}, "warmup_steps must be at least 0"),
+        ({"steps": 1, "optimiser": "sgd"}, "optimiser must be one of adafactor, adamw"),
+        ({"steps": 1, "precision": "half"}, "precision must be one of float32, bfloat16"),
+        ({"steps": 1, "keep": "first"}, "keep must be one of last, best"),
+    ],
+)
+def test_impossible_settings_are_refused(options: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        adamw(**options)
+
+
+def easy_data() -> TrainingData:
+    whole = small_data(EASY)
+    held = sentences(EASY, "src-aaa", 300)
+    return TrainingData(sentences=whole.sentences, validation={"src-aaa": held})
+
+
+def test_adamw_nears_the_known_entropy(tmp_path: Path) -> None:
+    """H(target | source) is exactly known; no model can be better, and a good one gets there."""
+    model, progress = run(tmp_path, adamw(steps=230), easy_data(), ONE, t5(EASY))
+    losses = [point["cross_entropy"] for point in progress.curve]
+    floor = irreducible_entropy(EASY, "src-aaa")
+    # What these very sentences would cost a perfect model differs a little from its expectation.
+    held = sentences(EASY, "src-aaa", 300)
+    assert losses[0] > 3 * floor
+    assert floor - 0.03 < losses[-1] < floor + 0.06
+    assert losses[-1] == cross_entropy(model, held)
+
+
+def test_adafactor_learns(tmp_path: Path) -> None:
+    config = TrainingConfig(learning_rate=0.3, warmup_steps=10, batch_tokens=128, steps=120)
+    _, progress = run(tmp_path, config, easy_data(), ONE, t5(EASY))
+    losses = [point["cross_entropy"] for point in progress.curve]
+    assert losses[-1] < 0.6 * losses[0]
+    assert progress.curve[-1]["learning_rate"] == pytest.approx(0.3 * math.sqrt(10 / 120))
+
+
+def test_losses_of_sentences_are_those_of_each_alone() -> None:
+    """Batched and padded, against torch's own cross-entropy one sentence at a time."""
+    model, text = Transformer(t5(), seed=3), sentences(VARIED, "src-aaa", 12)
+    nats, tokens = sentence_losses(model, text, batch_tokens=60)
+    for row in range(12):
+        source, target = text.take(np.array([row]))
+        ids = torch.from_numpy(target.pad(int(target.lengths[0])))
+        logits = model(torch.from_numpy(source.pad(int(source.lengths[0]))), ids[:, :-1])
+        expected = F.cross_entropy(logits[0], ids[0, 1:], reduction="sum").item()
+        assert nats[row] == pytest.approx(expected, rel=1e-5)
+        assert tokens[row] == ids.shape[1] - 1
+
+
+def test_a_budget_in_steps_and_the_accounting(tmp_path: Path) -> None:
+    """Steps, tokens and sentences of each pair equal a direct count over the stream."""
+    mixture = Mixture.two(*PAIRS, 0.3)
+    _, progress = run(tmp_path, adamw(steps=9), mixture=mixture)
+    stream = BatchStream(small_data().sentences, mixture, batch_tokens=128, seed=1)
+    tokens, count = [0, 0], [0, 0]
+    batches = list(itertools.islice(stream.batches(), 9))
+    for _, batch in batches:
+        for row, pair in zip(batch.target, batch.pair, strict=True):
+            tokens[pair] += int((row != 0).sum()) - 1  # the start token is given, not predicted
+            count[pair] += 1
+    assert progress.step == 9
+    assert progress.pair_tokens == tokens
+    assert progress.pair_sentences == count
+    assert progress.target_tokens == sum(tokens)
+    assert progress.position == batches[-1][0]
+
+
+def test_a_budget_in_tokens_ends_with_the_step_that_fills_it(tmp_path: Path) -> None:
+    _, progress = run(tmp_path, adamw(target_tokens=700))
+    stream = BatchStream(small_data().sentences, EVEN, batch_tokens=128, seed=1)
+    sizes = [
+        int((batch.target[:, 1:] != 0).sum())
+        for _, batch in itertools.islice(stream.batches(), progress.step)
+    ]
+    assert sum(sizes[:-1]) < 700 <= sum(sizes) == progress.target_tokens
+
+
+def test_the_log_holds_the_learning_curve(tmp_path: Path) -> None:
+    _, progress = run(tmp_path, adamw(steps=6, curve_points=3))
+    lines = (tmp_path / "log.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == progress.curve
+    assert {point["pair"] for point in progress.curve} == set(PAIRS)
+    assert progress.curve[-1]["step"] == 6
+
+
+def test_label_smoothing_is_in_the_training_loss_alone(tmp_path: Path) -> None:
+    """The first step's loss against torch's own, before any weight has moved."""
+    _, progress = run(tmp_path, adamw(steps=1, label_smoothing=0.2, learning_rate=1e-12))
+    start = Transformer(t5(), seed=1)
+    stream = BatchStream(small_data().sentences, EVEN, batch_tokens=128, seed=1)
+    _, batch = next(stream.batches())
+    target = torch.from_numpy(batch.target)
+    logits = start(torch.from_numpy(batch.source), target[:, :-1])
+    oracle = F.cross_entropy(
+        logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0, label_smoothing=0.2
+    )
+    assert progress.curve[0]["train_loss"] == pytest.approx(oracle.item(), rel=1e-5)
+    validation = small_data().validation[progress.curve[0]["pair"]]
+    assert progress.curve[0]["cross_entropy"] == pytest.approx(
+        cross_entropy(start, validation), rel=1e-5
+    )
+
+
+def test_clipping_bounds_the_gradient(tmp_path: Path, monkeypatch) -> None:
+    """Under plain gradient descent the weights move by learning rate times clipped norm."""
+    monkeypatch.setattr(
+        loop, "make_optimiser", lambda model, config: torch.optim.SGD(model.parameters(), lr=1.0)
+    )
+    config = adamw(steps=1, warmup_steps=0, learning_rate=0.5, clip_norm=0.125)
+    moved = {}
+    for name, each in (("clipped", config), ("free", replace(config, clip_norm=None))):
+        model, _ = run(tmp_path / name, each)
+        start = Transformer(t5(), seed=1)
+        parts = zip(model.parameters(), start.parameters(), strict=True)
+        moved[name] = math.sqrt(sum(float(((a - b) ** 2).sum().detach()) for a, b in parts))
+    assert moved["clipped"] == pytest.approx(0.5 * 0.125, rel=1e-3)
+    assert moved["free"] > 2 * moved["clipped"]
+
+
+def test_the_best_weights_are_kept_and_returned(tmp_path: Path, monkeypatch) -> None:
+    """Validation is scripted: best at the second of three points."""
+    snapshots, script = [], iter([3.0, 3.0, 1.0, 1.0, 2.0, 2.0])
+
+    def scripted(model: Transformer, text: object) -> float:
+        snapshots.append({name: value.clone() for name, value in model.state_dict().items()})
+        return next(script)
+
+    monkeypatch.setattr(loop, "cross_entropy", scripted)
+    model, progress = run(tmp_path, adamw(steps=20, curve_points=3, keep="best"))
+    assert len(progress.curve) == 6
+    assert progress.best == 1.0
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, snapshots[2][name])
+    last = load_checkpoint(tmp_path / "last.safetensors").model()
+    best = load_checkpoint(tmp_path / "best.safetensors").model()
+    assert same_weights(best, model)
+    assert not same_weights(last, model)
+
+
+def test_bfloat16_autocast_trains_on_a_processor(tmp_path: Path) -> None:
+    found = {}
+    for precision in ("float32", "bfloat16"):
+        model, progress = run(tmp_path / precision, adamw(steps=6, precision=precision))
+        found[precision] = progress.curve[-1]["train_loss"]
+        assert all(parameter.dtype is torch.float32 for parameter in model.parameters())
+    assert found["bfloat16"] == pytest.approx(found["float32"], rel=0.02)
+    assert found["bfloat16"] != found["float32"]
+
+
+def test_training_goes_on_from_a_given_model(tmp_path: Path) -> None:
+    start = Transformer(t5(), seed=9)
+    before = {name: value.clone() for name, value in start.state_dict().items()}
+    model, _ = run(tmp_path, adamw(steps=1, learning_rate=1e-9), model=start)
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, before[name], rtol=0, atol=1e-6)
+
+
+def test_seeds_decide_everything(tmp_path: Path) -> None:
+    model = t5(dropout=0.1)
+    runs = [
+        run(tmp_path / str(k), adamw(steps=4), model=model, seed=seed)[0]
+        for k, seed in enumerate((1, 1, 2))
+    ]
+    assert same_weights(runs[0], runs[1])
+    assert not same_weights(runs[0], runs[2])

@@ -1,0 +1,67 @@
+"""Inserted layers: where they stand and what they hold."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.upgrading.depth import DepthConfig, closest_layer, new_layer, place_layers
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        ("bottom", (None, None, 0, 1, 2, 3)),
+        ("top", (0, 1, 2, 3, None, None)),
+        ("middle", (0, 1, None, None, 2, 3)),
+        ("spread", (0, None, 1, 2, None, 3)),
+    ],
+)
+def test_places(at: str, expected: tuple) -> None:
+    assert place_layers(4, 2, at) == expected
+
+
+@pytest.mark.parametrize("at", ["bottom", "top", "middle", "spread"])
+@pytest.mark.parametrize(("old", "added"), [(1, 0), (1, 5), (12, 6), (3, 7)])
+def test_any_count_keeps_the_order_of_the_old_layers(at: str, old: int, added: int) -> None:
+    plan = place_layers(old, added, at)
+    assert len(plan) == old + added
+    assert [layer for layer in plan if layer is not None] == list(range(old))
+
+
+def test_spread_alternates_evenly() -> None:
+    assert place_layers(12, 6, "spread")[:6] == (0, None, 1, 2, None, 3)
+    assert place_layers(2, 4, "spread") == (None, None, 0, None, None, 1)
+
+
+def test_closest_is_the_first_or_last_layer_at_either_end() -> None:
+    bottom, top = place_layers(3, 2, "bottom"), place_layers(3, 2, "top")
+    assert [closest_layer(bottom, i) for i in (0, 1)] == [0, 0]
+    assert [closest_layer(top, i) for i in (3, 4)] == [2, 2]
+    middle = place_layers(2, 4, "middle")  # 0 - - - - 1
+    assert [closest_layer(middle, i) for i in (1, 2, 3, 4)] == [0, 0, 1, 1]
+
+
+def test_contents_by_hand() -> None:
+    layers = [
+        {"w": torch.tensor([[1.0, 2.0]]), "norm": torch.tensor([1.0])},
+        {"w": torch.tensor([[3.0, 6.0]]), "norm": torch.tensor([2.0])},
+    ]
+    fresh = {"w": torch.tensor([[9.0, 9.0]]), "norm": torch.tensor([9.0])}
+    plan = place_layers(2, 1, "top")
+    average = new_layer(layers, fresh, plan, 2, "average")
+    assert (average["w"].tolist(), average["norm"].tolist()) == ([[2, 4]], [1.5])
+    closest = new_layer(layers, fresh, plan, 2, "closest")
+    assert (closest["w"].tolist(), closest["norm"].tolist()) == ([[3, 6]], [2])
+    closest["w"] += 1  # a copy, not the old layer itself
+    assert layers[1]["w"].tolist() == [[3, 6]]
+    random = new_layer(layers, fresh, plan, 2, "random")
+    assert random["w"].tolist() == [[9, 9]]
+
+
+def test_impossible_depths_are_refused() -> None:
+    with pytest.raises(InputError, match="cannot make the encoder shallower: -1 layers"):
+        DepthConfig(encoder=-1)
+    with pytest.raises(InputError, match="decoder_at must be one of bottom, .*, got side"):
+        DepthConfig(decoder_at="side")

@@ -1,0 +1,176 @@
+"""Wider feed-forward layers: the units match across matrices, and the function stays."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import ModelConfig
+from mnmt_repro.upgrading.width import WidthConfig, function_gap, widen
+
+T5 = ModelConfig.t5(vocab_size=8, d_model=6, layers=1, heads=2, d_ff=10)
+FAIRSEQ = ModelConfig.fairseq(vocab_size=8, d_model=6, layers=1, heads=2, d_ff=10)
+GATED_BIAS = dataclasses.replace(FAIRSEQ, feed_forward="gated-gelu")
+SHAPES = {"gated": T5, "relu": FAIRSEQ, "gated with biases": GATED_BIAS}
+
+
+def layer(ff: int, *, gated: bool = False, seed: int = 0) -> dict[str, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    shapes = {"up.weight": (ff, 3), "up.bias": (ff,), "out.weight": (3, ff), "out.bias": (3,)}
+    if gated:
+        shapes |= {"gate.weight": (ff, 3), "gate.bias": (ff,)}
+    return {k: torch.randn(s, generator=generator, dtype=torch.float64) for k, s in shapes.items()}
+
+
+def noise(seed: int = 1) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+# --- the function ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wider", [1, 2, 3])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_function_is_kept_without_noise(shape: str, wider: int) -> None:
+    config = WidthConfig(noise=0.0, normalisation="function")
+    assert function_gap(SHAPES[shape], wider, config) < 1e-12
+
+
+@pytest.mark.parametrize("normalisation", ["function-shared", "frobenius"])
+def test_relu_keeps_it_when_both_matrices_share_the_scale(normalisation: str) -> None:
+    assert function_gap(FAIRSEQ, 2, WidthConfig(noise=0.0, normalisation=normalisation)) < 1e-12
+
+
+@pytest.mark.parametrize("shape", ["gated", "gated with biases"])
+def test_the_published_normalisation_changes_a_gated_layer(shape: str) -> None:
+    """Three matrices over sqrt(2), of which the output is 2 / sqrt(8) times less, and more in that
+    GELU bends.
+    """
+    gap = function_gap(SHAPES[shape], 2, WidthConfig(noise=0.0))
+    assert 1 - 2 / math.sqrt(8) < gap < 1
+
+
+def test_no_normalisation_doubles_the_output() -> None:
+    width = WidthConfig(noise=0.0, normalisation="none")
+    without_bias = dataclasses.replace(FAIRSEQ, bias=False)
+    assert function_gap(without_bias, 2, width) == pytest.approx(1.0)
+    assert function_gap(T5, 3, width) == pytest.approx(2.0)
+
+
+def test_noise_moves_it_a_little_and_random_units_a_lot() -> None:
+    kept = function_gap(FAIRSEQ, 2, WidthConfig(normalisation="function"))
+    random = function_gap(FAIRSEQ, 2, WidthConfig(init="random"))
+    assert 1e-4 < kept < 0.1 < random
+
+
+def test_a_part_multiple_keeps_the_function_too() -> None:
+    """10 units to 15: the first five have a copy and are halved, the others are not."""
+    old = layer(10)
+    wide, units = widen(old, layer(15), WidthConfig(noise=0.0, normalisation="function"), noise())
+    assert units.tolist() == [*range(10), *[-1] * 5]
+    x = torch.randn(7, 3, dtype=torch.float64, generator=noise())
+
+    def output(w: dict[str, torch.Tensor]) -> torch.Tensor:
+        hidden = torch.relu(x @ w["up.weight"].T + w["up.bias"])
+        return hidden @ w["out.weight"].T + w["out.bias"]
+
+    torch.testing.assert_close(output(wide), output(old), rtol=0, atol=1e-12)
+    assert torch.equal(wide["out.weight"][:, 5:10], old["out.weight"][:, 5:])
+
+
+# --- the units ------------------------------------------------------------------------------------
+
+
+def test_concatenation_by_hand() -> None:
+    old = layer(4, gated=True)
+    config = WidthConfig(normalisation="none")
+    wide, units = widen(old, layer(8, gated=True), config, noise())
+    assert units.tolist() == [0, 1, 2, 3, -1, -1, -1, -1]
+    for name in ("up.weight", "gate.weight", "up.bias", "gate.bias"):
+        assert torch.equal(wide[name][:4], old[name])
+    assert torch.equal(wide["out.weight"][:, :4], old["out.weight"])
+    for name in ("up.bias", "gate.bias"):  # no noise on biases
+        assert torch.equal(wide[name][4:], old[name])
+    assert torch.equal(wide["out.bias"], old["out.bias"])
+    assert not torch.equal(wide["up.weight"][4:], old["up.weight"])
+    torch.testing.assert_close(wide["out.weight"][:, 4:], old["out.weight"], rtol=0, atol=0.06)
+
+
+def test_noise_has_the_given_standard_deviation_and_is_the_seeds() -> None:
+    old = {"up.weight": torch.zeros(400, 50), "out.weight": torch.zeros(50, 400)}
+    fresh = {"up.weight": torch.ones(800, 50), "out.weight": torch.ones(50, 800)}
+    config = WidthConfig(noise=0.01, normalisation="none")
+    wide, _ = widen(old, fresh, config, noise())
+    for new in (wide["up.weight"][400:], wide["out.weight"][:, 400:]):
+        # 20,000 draws: the estimate's standard error is 0.5 % of it
+        assert new.std().item() == pytest.approx(0.01, rel=0.03)
+        assert abs(new.mean().item()) < 5 * 0.01 / math.sqrt(20_000)
+    again, _ = widen(old, fresh, config, noise())
+    other, _ = widen(old, fresh, config, noise(2))
+    assert torch.equal(again["up.weight"], wide["up.weight"])
+    assert not torch.equal(other["up.weight"], wide["up.weight"])
+
+
+def test_interpolation_by_hand() -> None:
+    old = {
+        "up.weight": torch.tensor([[0.0], [2.0], [8.0]]),
+        "up.bias": torch.tensor([1.0, 3.0, 5.0]),
+        "out.weight": torch.tensor([[10.0, 20.0, 40.0]]),
+        "out.bias": torch.tensor([7.0]),
+    }
+    fresh = {k: torch.zeros(s) for k, s in
+             {"up.weight": (6, 1), "up.bias": (6,), "out.weight": (1, 6)}.items()}  # fmt: skip
+    config = WidthConfig(init="interpolation", normalisation="none")
+    wide, units = widen(old, fresh, config, noise())
+    assert units.tolist() == [0, -1, 1, -1, 2, -1]
+    assert wide["up.weight"].flatten().tolist() == [0, 1, 2, 5, 8, 8]
+    assert wide["up.bias"].tolist() == [1, 2, 3, 4, 5, 5]
+    assert wide["out.weight"].flatten().tolist() == [10, 15, 20, 30, 40, 40]
+    assert wide["out.bias"].tolist() == [7]
+
+
+def test_random_keeps_the_old_units_and_draws_the_others() -> None:
+    old, fresh = layer(4), layer(8, seed=3)
+    wide, units = widen(old, fresh, WidthConfig(init="random"), noise())
+    assert units.tolist() == [0, 1, 2, 3, -1, -1, -1, -1]
+    assert torch.equal(wide["up.weight"], torch.cat([old["up.weight"], fresh["up.weight"][4:]]))
+    assert torch.equal(wide["up.bias"], torch.cat([old["up.bias"], fresh["up.bias"][4:]]))
+    expected = torch.cat([old["out.weight"], fresh["out.weight"][:, 4:]], 1)
+    assert torch.equal(wide["out.weight"], expected)
+
+
+@pytest.mark.parametrize("init", ["concatenation", "interpolation"])
+def test_frobenius_norms_are_the_old_ones(init: str) -> None:
+    old = layer(4, gated=True)
+    wide, _ = widen(old, layer(8, gated=True), WidthConfig(init=init), noise())
+    for name in ("up.weight", "gate.weight", "out.weight"):
+        assert wide[name].norm().item() == pytest.approx(old[name].norm().item())
+    if init == "concatenation":
+        ratio = wide["up.weight"][0, 0] / old["up.weight"][0, 0]
+        torch.testing.assert_close(wide["up.bias"][:4], ratio * old["up.bias"])
+        assert ratio.item() == pytest.approx(1 / math.sqrt(2), rel=0.01)
+
+
+def test_the_same_width_is_left_alone() -> None:
+    old = layer(4)
+    wide, units = widen(old, layer(4, seed=5), WidthConfig(), noise())
+    assert units.tolist() == [0, 1, 2, 3]
+    assert all(torch.equal(wide[name], old[name]) for name in old)
+
+
+def test_what_cannot_be_widened_is_refused() -> None:
+    with pytest.raises(InputError, match="narrower: 4 units to 3"):
+        widen(layer(4), layer(3), WidthConfig(), noise())
+    with pytest.raises(InputError, match="whole multiple of the old 4 units, got 6"):
+        widen(layer(4), layer(6), WidthConfig(init="interpolation"), noise())
+    gated = layer(4, gated=True), layer(8, gated=True)
+    with pytest.raises(InputError, match="function of a ReLU layer only"):
+        widen(*gated, WidthConfig(normalisation="function-shared"), noise())
+    with pytest.raises(InputError, match="init must be one of concatenation, .*, got copy"):
+        WidthConfig(init="copy")
+    with pytest.raises(InputError, match="noise must be at least 0, got -1"):
+        WidthConfig(noise=-1)
