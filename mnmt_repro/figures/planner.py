@@ -38,7 +38,7 @@ def coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
     )
 
 
-def planner(laws: Mapping[str, FractionFit]) -> alt.LayerChart:
+def planner(laws: Mapping[str, FractionFit]) -> alt.LayerChart | alt.FacetChart:
     """Frontier of two pairs at a size chosen by a slider, with the mixture recommended.
 
     The recommended weight minimises `importance * loss of the first pair + (1 - importance) * loss

@@ -1,0 +1,297 @@
+"""Published numbers: is the transcription whole, and does the audit find what a hand finds?"""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from mnmt_repro.architecture import PAPER_A, parameter_counts
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures import audit
+
+# Rows of the printed tables times their columns; Table 1 lacks two cells of M20.
+CELLS = {
+    1: 6 * 7 - 2,
+    2: 5 * 5,
+    3: 15 * 3,
+    4: 9 * 3,
+    5: 4 * 3,
+    6: 5 * 3,
+    7: 5 * 4,
+    8: 8 * 3,
+    9: 25,
+    10: 5 * 10,
+    11: 25 + 6 * 3,
+    12: 50 * 6 * 2,
+}
+
+
+def row(frame: pd.DataFrame, where: str) -> pd.Series:
+    """The one check whose place contains `where`."""
+    found = frame[frame["where"].str.contains(where, regex=False)]
+    assert len(found) == 1, found["where"].tolist()
+    return found.iloc[0]
+
+
+# Transcription
+
+
+@pytest.mark.parametrize("table", CELLS)
+def test_every_cell_of_a_table_is_there_once(table: int) -> None:
+    frame = audit.published(table)
+    assert len(frame) == CELLS[table]
+    assert (frame["table"] == str(table)).all()
+    keys = [c for c in frame.columns if c not in ("value", "mark", "decimals")]
+    assert not frame.duplicated(keys).any()
+    assert set(frame["mark"]) <= {"", "*"}
+
+
+@pytest.mark.parametrize(
+    ("table", "total"),  # added up by hand from the printed columns
+    [
+        (5, 31.0 + 33.2 + 22.2 + 31.5 + 33.0 + 25.7 + 31.1 + 32.6 + 25.5 + 31.5 + 33.1 + 25.1),
+        (6, 91.6 + 92.3 + 89.5 + 91.7 + 91.4),  # per row
+        (7, 130.5 + 143.5 + 118.4 + 125.7 + 78.1),  # per row
+        (8, 3.2 + 2.5 - 1.6 + 2.4 - 2.3 - 7.3 - 4.1 - 3.1),  # per row
+    ],
+)
+def test_sums_of_small_tables(table: int, total: float) -> None:
+    assert audit.published(table)["value"].sum() == pytest.approx(total)
+
+
+def test_marks_are_counted() -> None:
+    # Stars as printed, row by row: 3 + 1 + 2 + 2, 3 + 3 + 2 + 3 and 2 + 0 + 3 + 2 in Table 3.
+    assert (
+        audit.published(3).groupby("model")["mark"].apply(lambda m: (m == "*").sum())
+    ).to_dict() == {
+        "Mt25": 8,
+        "Mt25-wide": 11,
+        "Mt25-deep": 7,
+    }
+    assert (audit.published(5)["mark"] == "*").sum() == 7
+    assert (audit.published(6)["mark"] == "*").sum() == 6
+
+
+def test_table_12_has_both_directions_of_each_language_of_table_9() -> None:
+    languages = set(audit.published(9)["language"])
+    assert len(languages) == 25
+    expected = {f"eng-{x}" for x in languages} | {f"{x}-eng" for x in languages}
+    frame = audit.published(12)
+    assert set(frame["pair"]) == expected
+    values = frame.set_index(["pair", "model", "metric"])["value"]
+    assert values["eng-npi", "Mt25", "spbleu"] == 17.6
+    assert values["kaz-eng", "M25-wide", "chrfpp"] == 0.47
+    assert values["zul-eng", "Mt25-deep", "spbleu"] == 36.2
+
+
+def test_added_pairs_are_two_percent_of_the_bitext() -> None:
+    frame = audit.grouping("Mt25")
+    added = frame.loc[frame["group"] == "added", "bitext"]
+    assert added.sum() == 634_078 + 153_985 + 72_250 + 771_801 + 627_734
+    assert added.sum() / frame["bitext"].sum() == pytest.approx(0.021, abs=5e-4)
+    assert frame["bitext"].max() / frame["bitext"].min() == pytest.approx(431.1, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "added", "starred"),
+    [
+        ("Mt25", "xho guj npi ind kaz", "zul msa kir"),
+        ("Mt25-v1", "guj npi est bel kir", "ukr mar kaz"),
+        ("Mt25-v2", "zul xho ind bel kir", "ukr msa kaz"),
+        ("M12t25", "zul xho ukr bel hin mkd kir mar guj npi ind msa kaz", ""),
+    ],
+)
+def test_groupings(name: str, added: str, starred: str) -> None:
+    frame = audit.grouping(name)
+    assert len(frame) == 25
+    assert frame["group"].isin(["original", "added"]).all()
+    assert set(frame.index[frame["group"] == "added"]) == set(added.split())
+    old = frame["group"] == "original"
+    assert set(frame.index[old & frame["upsampled"]]) == set(starred.split())
+    assert frame.loc[~old, "upsampled"].all()
+
+
+def test_appendix_a_is_the_table_that_the_package_builds_from() -> None:
+    frame = audit.appendix_a()
+    assert len(frame) == len(PAPER_A) == 8
+    for printed, size in zip(frame.itertuples(), PAPER_A, strict=True):
+        shape = size.config
+        assert printed.parameters_total == size.published_total
+        assert printed.parameters_non_embedding == size.published_non_embedding
+        assert (printed.encoder_layers, printed.decoder_layers) == (
+            shape.encoder_layers,
+            shape.decoder_layers,
+        )
+        assert (printed.d_model, printed.heads, printed.head_dim, printed.d_ff) == (
+            shape.d_model,
+            shape.heads,
+            shape.head_dim,
+            shape.d_ff,
+        )
+
+
+def test_what_is_not_there_is_one_clear_error() -> None:
+    with pytest.raises(InputError, match="Tables 1 to 12"):
+        audit.published(13)
+    with pytest.raises(InputError, match="Mt25-v1"):
+        audit.grouping("Mt25_v1")
+
+
+def test_changing_a_loaded_table_leaves_the_next_one_alone() -> None:
+    loaded, scores = audit.published(5), audit.directions()
+    loaded["value"], scores["spbleu"] = 0.0, 0.0
+    assert audit.published(5)["value"].min() == 22.2
+    assert audit.directions()["spbleu"].max() == 49.4
+
+
+# Recomputation
+
+
+def test_means_of_table_12_by_hand() -> None:
+    frame = audit.table_1_from_table_12()
+    assert len(frame) == 36
+    # The ten added directions of M25, printed: 24.2 40.1 14.6 11.3 21.9 29.9 42.2 1.5 29.2 31.4.
+    check = row(frame, "Table 1, M25, spBLEU, added")
+    assert check["recomputed"] == pytest.approx(246.3 / 10)
+    assert check["published"] == 24.6
+    assert check["tolerance"] == pytest.approx(0.1)
+    assert check["agrees"]
+    # Printed with two digits, so half a unit of it is 0.005.
+    assert row(frame, "Mt25-wide, spBLEU, original")["tolerance"] == pytest.approx(0.055)
+
+
+def test_gains_by_hand() -> None:
+    frame = audit.gains()
+    # Added languages, Mt25-wide minus M25-wide, in the order of the page.
+    gains = [2.9, 3.2, 3.2, 2.5, 1.9, -0.8, -1.0, 3.5, -2.0, -0.7]
+    assert row(frame, "Mt25-wide minus M25-wide, added")["recomputed"] == pytest.approx(
+        sum(gains) / 10
+    )
+    # Paired t by its formula: mean / (sd / sqrt(10)) = 1.27 / 0.675 = 1.882; p with 9 degrees.
+    mean = sum(gains) / 10
+    sd = (sum((g - mean) ** 2 for g in gains) / 9) ** 0.5
+    assert mean / (sd / 10**0.5) == pytest.approx(1.882, abs=2e-3)
+    # Tables of t with 9 degrees: 1.833 has p = 0.10 and 2.262 has p = 0.05, both two-sided.
+    assert 0.05 < row(frame, "Mt25-wide minus M25-wide, added")["p"] < 0.10
+
+
+def test_recovered_share_by_hand() -> None:
+    frame = audit.compute_and_recovery()
+    # Sums of Table 12's columns: 1619.6 of 1641.9.
+    assert row(frame, "% of M25-deep's spBLEU")["recomputed"] == pytest.approx(
+        100 * 1619.6 / 1641.9
+    )
+    assert row(frame, "Abstract")["recomputed"] == 50
+
+
+def test_counts_of_paper_b_by_hand() -> None:
+    frame = audit.shapes_paper_b(pieces=64_000).set_index("model")
+    # An attention: 4 matrices with biases. A feed-forward: 2 matrices with biases. A norm: 2 * d.
+    attention, narrow, norm = 4 * (1024**2 + 1024), 2 * 1024 * 4096 + 4096 + 1024, 2048
+    layers = 12 * (attention + narrow + 2 * norm) + 12 * (2 * attention + narrow + 3 * norm)
+    assert frame.loc["M25", "without embeddings"] == layers + 2 * norm
+    assert frame.loc["M25", "parameters"] == layers + 2 * norm + 64_000 * 1024
+    wider = frame.loc["M25-wide", "parameters"] - frame.loc["M25", "parameters"]
+    assert wider == 24 * (2 * 1024 * 4096 + 4096)
+    assert frame.loc["M25-deep", "without embeddings"] == layers // 2 * 3 + 2 * norm
+    assert frame.loc["M25-deep", "hours, relative"] == pytest.approx(29 / 24)
+
+
+def test_agreement_is_rounding_and_no_more() -> None:
+    agree = audit._check("x", 31.6, 31.69, tolerance=0.1, reading="why")
+    assert agree["agrees"] and agree["reading"] == ""
+    assert audit._check("x", 31.6, 31.7, tolerance=0.1)["agrees"]  # the edge, in binary fractions
+    differ = audit._check("x", 31.6, 31.71, tolerance=0.1, reading="why")
+    assert not differ["agrees"] and differ["reading"] == "why"
+    assert not audit._check("x", 50, 50.0, ">")["agrees"]
+    assert audit._check("x", 50, 50.1, ">")["agrees"]
+    assert audit._check("x", 50, 49.9, "<")["agrees"]
+    assert not audit._check("x", "low", "mid")["agrees"]
+
+
+# The list of disagreements, each by its place and size
+
+DISAGREEMENTS = {
+    "Table 1, Mt25, spBLEU, all": 0.138,
+    "Table 1, Mt25, spBLEU, original": 0.315,
+    "Table 1, Mt25, spBLEU, added": -0.37,
+    "Table 3, Mt25-wide at 30k, all": -0.234,
+    "Table 3, Mt25-wide at 30k, original": -0.1475,
+    "Table 3, Mt25-wide at 30k, added": -0.88,
+    "Table 3, Mt25-deep at 30k, all": -0.192,
+    "Table 3, Mt25-deep at 30k, original": -0.1325,
+    "Table 3, Mt25-deep at 30k, added": -0.63,
+    "Table 8, Mt25, eng-guj: Mt25-wide": 1.6 - (28.4 - 25.5),
+    "Table 8, Mt25, eng-npi: Mt25-wide": 0.8 - (16.4 - 13.9),
+    "Table 8, Mt25, eng-xho: Mt25-wide": 1.3 - (24.2 - 22.3),
+    "Table 8, Mt25, guj-eng: Mt25-wide": -2.5 - (30.7 - 31.5),
+    "Table 8, Mt25, npi-eng: Mt25-wide": -1.6 - (29.7 - 31.7),
+    "Table 8, Mt25, xho-eng: Mt25-wide": -1.1 - (32.4 - 33.1),
+    "Table 1, Mt25 minus M25, original": 0.1 + 0.19,
+    "Table 1, Mt25 minus M25, added": 0.6 - 0.94,
+    "Table 7, Mt25, all": 32.6 - (5 * 35.8 + 8 * 29.6 + 10 * 31.5 + 2 * 19.0) / 25,
+    "Table 7, Mt25-v1, all": 32.7 - (5 * 36.0 + 8 * 29.8 + 10 * 31.2 + 2 * 20.0) / 25,
+    "Table 7, Mt25-v2, all": 32.5 - (5 * 35.8 + 8 * 29.7 + 10 * 31.4 + 2 * 19.0) / 25,
+    "Table 7, M12t25, all": 32.7 - (5 * 35.9 + 8 * 29.3 + 10 * 31.6 + 2 * 20.1) / 25,
+    "added languages of M12t25 above low": -1.0,
+    "related low-resource languages of Mt25 without the star": -1.0,
+    "Abstract, larger model, % of compute saved": 0.0,
+    "§1, wider model, % of compute needed": 0.0,
+    "10k updates as % of Mt25-wide's training": -10.0,
+    "Mt25, original: full recipe minus random init new": 0.0,
+    "Mt25-wide, original: full recipe minus no up-sampling": 0.0,
+    "Mt25-deep, added: full recipe minus random init all": 0.1,
+    "Mt25-deep, all: full recipe minus random init new": 0.0,
+    "Mt25-deep, original: full recipe minus random init new": 0.1,
+    "Mt25-deep, added: full recipe minus random init new": 0.0,
+    "Mt25-deep, added: full recipe minus no learning-rate scaling": 0.5,
+    "12 + 12 layers, d 1280: total": 327_680.0,
+}
+
+
+def test_disagreements_are_these_and_no_others() -> None:
+    frame = audit.disagreements()
+    for where, size in DISAGREEMENTS.items():
+        check = row(frame, where)
+        assert check["difference"] == pytest.approx(size, abs=1e-9), where
+        assert check["reading"], where
+    assert len(frame) == len(DISAGREEMENTS)
+
+
+def test_summary_counts_them() -> None:
+    frame = audit.summary()
+    assert frame["disagree"].sum() == len(DISAGREEMENTS)
+    assert frame["recomputed"].gt(0).all()
+    # 16 counts of Paper A, of which one is off; 25 levels, of which none is.
+    assert frame.set_index("check").loc["parameter counts"].tolist() == [16, 1]
+    assert frame.set_index("check").loc["resource levels"].tolist() == [25, 0]
+
+
+# What the readings say
+
+
+def test_no_printed_row_has_the_means_of_table_12s_mt25_column() -> None:
+    means = {"all": 31.662, "original": 33.185, "added": 25.57}
+    for number in (1, 3, 4, 5):
+        frame = audit.published(number)
+        frame = frame[(frame["model"] == "Mt25") & frame["group"].isin(means)]
+        if number == 1:
+            frame = frame[frame["metric"] == "spbleu"]
+        for _, cells in frame.groupby("row" if number != 1 else "model"):
+            off = (cells["value"] - cells["group"].map(means)).abs()
+            assert (off > 0.1 + 1e-9).any()
+
+
+def test_tables_8_and_3_are_below_table_12_by_the_same() -> None:
+    frame = audit.table_8_from_table_12()
+    six = frame[~frame["agrees"]]
+    assert six["difference"].mean() == pytest.approx(-0.88, abs=0.005)
+    assert row(audit.table_3_from_table_12(), "Mt25-wide at 30k, added")[
+        "difference"
+    ] == pytest.approx(-0.88, abs=0.005)
+
+
+def test_embedding_rows_explain_paper_as_total() -> None:
+    size = PAPER_A[6]
+    assert parameter_counts(size.config)["total"] + 256 * 1280 == size.published_total
+    assert "128,128 pieces" in row(audit.parameters_paper_a(), "d 1280: total")["reading"]
