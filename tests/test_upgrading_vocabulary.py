@@ -44,7 +44,7 @@ def foreign(kind: str, **ids: int) -> Vocabulary:
         sentence_iterator=iter(CZECH + BITEXT.target),
         model_writer=model,
         model_type=kind,
-        vocab_size=150,
+        vocab_size=110,
         user_defined_symbols=["<2eng>", "<2ces>"],
         num_threads=1,
         minloglevel=2,
@@ -113,7 +113,7 @@ def test_new_pieces_split_into_old_ones_that_spell_them(new: Vocabulary, kind: s
         if pieces.new[index].kind == "text" and set(text) <= known:
             assert "".join(name(other, i) for i in split) == text
             spelled += 1
-    assert spelled > 50
+    assert spelled > 10
     # A new tag is made of all old tags.
     tags = {other.processor.piece_to_id("<2eng>"), other.processor.piece_to_id("<2ces>")}
     assert set(pieces.splits[new.tag("deu")]) == tags

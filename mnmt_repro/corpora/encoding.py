@@ -73,7 +73,7 @@ def encode_cached(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> Encoded
     try:
         with np.load(path) as file:
             arrays = [file[name] for name in names]
-    except (FileNotFoundError, zipfile.BadZipFile, KeyError):
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):  # absent or damaged
         pair = encode(bitext, vocabulary, tags)
         arrays = [pair.source.flat, pair.source.offsets, pair.target.flat, pair.target.offsets]
         write_with(path, lambda file: np.savez(file, **dict(zip(names, arrays, strict=True))))

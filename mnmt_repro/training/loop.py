@@ -141,6 +141,7 @@ def train(
                 progress.seconds = time.monotonic() - began
                 _validate(network, config, data, progress, loss, folder, identity)
             if ended or time.monotonic() - saved > checkpoint_seconds:
+                _check_finite(network, progress, last)
                 progress.seconds = time.monotonic() - began
                 save_checkpoint(last, network, progress, identity=identity, optimiser=optimiser)
                 saved = time.monotonic()
@@ -148,6 +149,16 @@ def train(
         network = load_checkpoint(folder / BEST).model().to(device)
     network.eval()
     return network, progress
+
+
+def _check_finite(network: Transformer, progress: Progress, last: Path) -> None:
+    """Refuse to save weights that an overflowing gradient has ruined under a finite loss."""
+    if not all(bool(parameter.isfinite().all()) for parameter in network.parameters()):
+        where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
+        raise TrainingDiverged(
+            f"weights are no longer numbers after step {progress.step}; {where}; "
+            "lower learning_rate, lengthen warmup_steps or set clip_norm"
+        )
 
 
 def _finished(progress: Progress, config: TrainingConfig) -> bool:

@@ -1,0 +1,395 @@
+"""The whole upgrade: same function where promised, blocks and optimiser state in their places."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import torch
+from small_text import small_bitext
+
+from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import ModelConfig, Transformer
+from mnmt_repro.training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
+from mnmt_repro.upgrading.depth import DepthConfig
+from mnmt_repro.upgrading.learning_rate import (
+    NEW,
+    OLD,
+    Ramp,
+    diagonal_fisher,
+    fisher_groups,
+)
+from mnmt_repro.upgrading.recipe import (
+    UpgradeConfig,
+    load_upgraded,
+    published,
+    save_upgraded,
+    upgrade,
+)
+from mnmt_repro.upgrading.vocabulary import Piece, PieceMap, match_meanings
+from mnmt_repro.upgrading.width import WidthConfig
+
+SHAPES = {
+    "t5": ModelConfig.t5(vocab_size=9, d_model=8, layers=2, heads=2, d_ff=12),
+    "fairseq": ModelConfig.fairseq(vocab_size=9, d_model=8, layers=2, heads=2, d_ff=12),
+}
+SPECIAL = [Piece(kind="special", text=role) for role in ("pad", "eos", "unk", "bos")]
+A, B, C, D, E, X, Y = (Piece(kind="text", text=text) for text in "abcdexy")
+# New pieces x and y, d dropped, the rest moved.
+PIECES = match_meanings([*SPECIAL, A, B, C, D, E], [*SPECIAL, X, C, A, E, Y, B])
+MOVED = {4: 6, 5: 9, 6: 5, 8: 7}  # old id -> new id of a, b, c, e
+SOURCE = torch.tensor([[5, 6, 8, 1], [4, 8, 1, 0]])
+TARGET = torch.tensor([[3, 6, 6, 4], [3, 5, 8, 1]])
+
+
+def optimiser_of(kind: str, model: Transformer) -> torch.optim.Optimizer:
+    if kind == "adamw":
+        return torch.optim.AdamW(model.parameters(), lr=0.01)
+    return torch.optim.Adafactor(model.parameters(), lr=0.01)
+
+
+def train_on(model: Transformer, optimiser: torch.optim.Optimizer, steps: int) -> None:
+    for _ in range(steps):
+        model.loss(SOURCE, TARGET[:, :-1], TARGET[:, 1:]).backward()
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+
+
+def trained(tmp_path: Path, shape: str = "fairseq", kind: str = "adamw") -> Checkpoint:
+    """A model of five pieces after seven steps, as read back from disk."""
+    model = Transformer(SHAPES[shape], seed=4)
+    optimiser = optimiser_of(kind, model)
+    train_on(model, optimiser, 7)
+    path = tmp_path / "old.safetensors"
+    save_checkpoint(path, model, Progress(step=7), identity="old", optimiser=optimiser)
+    return load_checkpoint(path)
+
+
+def moved(ids: torch.Tensor) -> torch.Tensor:
+    return ids.clone().apply_(lambda i: MOVED.get(i, i))
+
+
+# --- what the new model computes ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_without_noise_the_wide_model_in_a_new_vocabulary_computes_the_same(
+    tmp_path: Path, shape: str
+) -> None:
+    checkpoint = trained(tmp_path, shape)
+    config = UpgradeConfig(wider=2, width=WidthConfig(noise=0, normalisation="function"))
+    new = upgrade(checkpoint, None, None, config, pieces=PIECES).model.eval()
+    assert (new.config.d_ff, new.config.vocab_size) == (24, 10)
+    before = checkpoint.model().eval()(SOURCE, TARGET)
+    after = new(moved(SOURCE), moved(TARGET))
+    kept = [0, 1, 2, 3, *MOVED]
+    expected = before[..., kept]
+    torch.testing.assert_close(
+        after[..., [0, 1, 2, 3, *MOVED.values()]], expected, rtol=0, atol=1e-5
+    )
+    # New pieces score as <unk> does.
+    torch.testing.assert_close(after[..., [4, 8]], before[..., [2, 2]], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("shape", "same"), [("fairseq", True), ("t5", False)])
+def test_the_published_normalisation_keeps_a_relu_model_only(
+    tmp_path: Path, shape: str, same: bool
+) -> None:
+    checkpoint = trained(tmp_path, shape)
+    config = UpgradeConfig(wider=2, width=WidthConfig(noise=0))
+    new = upgrade(checkpoint, None, None, config).model.eval()
+    gap = (new(SOURCE, TARGET) - checkpoint.model().eval()(SOURCE, TARGET)).abs().max().item()
+    assert (gap < 1e-5) if same else (gap > 0.01)
+
+
+def test_nothing_to_change_changes_nothing(tmp_path: Path) -> None:
+    checkpoint = trained(tmp_path)
+    made = upgrade(checkpoint, None, None, UpgradeConfig())
+    assert all(torch.equal(t, checkpoint.weights[k]) for k, t in made.model.state_dict().items())
+    assert made.report.overlap is None
+    assert (made.report.new_entries, made.steps) == (0, 7)
+    for index, state in checkpoint.optimiser.items():
+        assert all(torch.equal(made.optimiser[index][key], t) for key, t in state.items())
+
+
+def test_layers_are_inserted_and_the_old_ones_kept(tmp_path: Path) -> None:
+    checkpoint = trained(tmp_path)
+    old = checkpoint.weights
+    made = upgrade(checkpoint, None, None, UpgradeConfig(deeper=DepthConfig(encoder=2, decoder=1)))
+    new = made.model.state_dict()
+    assert (made.model.config.encoder_layers, made.model.config.decoder_layers) == (4, 3)
+    for name, tensor in old.items():
+        if name.startswith("encoder."):
+            _, layer, rest = name.split(".", 2)
+            assert torch.equal(new[f"encoder.{int(layer) + 2}.{rest}"], tensor)
+            mean = (old[f"encoder.0.{rest}"] + old[f"encoder.1.{rest}"]) / 2
+            torch.testing.assert_close(new[f"encoder.0.{rest}"], mean)
+            torch.testing.assert_close(new[f"encoder.1.{rest}"], mean)
+        else:
+            assert torch.equal(new[name], tensor)
+    closest = upgrade(
+        checkpoint, None, None, UpgradeConfig(deeper=DepthConfig(decoder=1, init="closest"))
+    ).model.state_dict()
+    name = "cross.q.weight"
+    assert torch.equal(closest[f"decoder.2.{name}"], old[f"decoder.1.{name}"])
+
+
+def test_what_is_not_kept_is_drawn_anew(tmp_path: Path) -> None:
+    checkpoint = trained(tmp_path, "t5")
+    anew = Transformer(SHAPES["t5"], seed=3).state_dict()
+    nothing = upgrade(checkpoint, None, None, UpgradeConfig(keep="nothing", seed=3))
+    assert all(torch.equal(t, anew[k]) for k, t in nothing.model.state_dict().items())
+    assert nothing.optimiser == {}
+    body = upgrade(checkpoint, None, None, UpgradeConfig(keep="body", seed=3))
+    for name, tensor in body.model.state_dict().items():
+        table = name in ("embedding.weight", "output.weight")
+        assert torch.equal(tensor, anew[name] if table else checkpoint.weights[name])
+
+
+def test_the_same_seed_gives_the_same_model(tmp_path: Path) -> None:
+    checkpoint = trained(tmp_path)
+    made = [
+        upgrade(checkpoint, None, None, UpgradeConfig(wider=2, seed=s)).model.state_dict()
+        for s in (1, 1, 2)
+    ]
+    name = "encoder.0.feed_forward.up.weight"
+    assert torch.equal(made[0][name], made[1][name])
+    assert not torch.equal(made[0][name], made[2][name])
+
+
+# --- blocks and optimiser state -------------------------------------------------------------------
+
+
+def test_groups_mark_old_and_new_blocks(tmp_path: Path) -> None:
+    config = UpgradeConfig(wider=2, deeper=DepthConfig(encoder=1))
+    made = upgrade(trained(tmp_path), None, None, config, pieces=PIECES)
+    parameters = dict(made.model.named_parameters())
+    assert made.groups.keys() == parameters.keys()
+    old_part = torch.full((24, 8), NEW)
+    old_part[:12] = OLD
+    layer = "encoder.1.feed_forward"
+    whole = {name: made.groups[name].expand(p.shape) for name, p in parameters.items()}
+    assert torch.equal(whole[f"{layer}.up.weight"], old_part.byte())
+    assert torch.equal(whole[f"{layer}.out.weight"], old_part.byte().T)
+    assert whole[f"{layer}.up.bias"].tolist() == [OLD] * 12 + [NEW] * 12
+    assert (whole[f"{layer}.out.bias"] == OLD).all()
+    assert (whole["encoder.0.attention.q.weight"] == NEW).all()
+    assert (whole["encoder.1.attention.q.weight"] == OLD).all()
+    assert [int(row[0]) for row in whole["embedding.weight"]] == [1, 1, 1, 1, 0, 1, 1, 1, 0, 1]
+    old_entries = sum(int((group == OLD).sum()) for group in whole.values())
+    total = sum(p.numel() for p in parameters.values())
+    assert (made.report.old_entries, made.report.new_entries) == (old_entries, total - old_entries)
+    summary = made.report.summary()
+    assert summary["feed-forward"] == "12 -> 24"
+    assert summary["encoder layers"] == "2 -> 3"
+    assert (summary["pieces added"], summary["pieces dropped"]) == (2, 1)
+
+
+@pytest.mark.parametrize("kind", ["adamw", "adafactor"])
+def test_old_parameters_keep_their_optimiser_state(tmp_path: Path, kind: str) -> None:
+    checkpoint = trained(tmp_path, kind=kind)
+    config = UpgradeConfig(wider=2, deeper=DepthConfig(encoder=1))
+    made = upgrade(checkpoint, None, None, config, pieces=PIECES)
+    names = [name for name, _ in made.model.named_parameters()]
+    old_names = [name for name, _ in checkpoint.model().named_parameters()]
+
+    def states(new: str, old: str) -> tuple[dict, dict]:
+        return made.optimiser[names.index(new)], checkpoint.optimiser[old_names.index(old)]
+
+    assert not any(
+        names[index].startswith("encoder.0.") for index in made.optimiser
+    )  # a new layer has no state
+    new, old = states("encoder.1.attention.k.weight", "encoder.0.attention.k.weight")
+    assert old["step"] == 7
+    assert all(torch.equal(new[key], old[key]) for key in old)
+
+    new, old = states("embedding.weight", "embedding.weight")
+    second = "exp_avg_sq" if kind == "adamw" else "row_var"
+    kept = [0, 1, 2, 3, *MOVED]
+    assert torch.equal(new[second][[0, 1, 2, 3, *MOVED.values()]], old[second][kept])
+    torch.testing.assert_close(new[second][[4, 8]], old[second].mean(0).expand(2, -1))
+    if kind == "adamw":
+        assert (new["exp_avg"][[4, 8]] == 0).all() and (new["exp_avg"][3] != 0).any()
+    else:
+        assert torch.equal(new["col_var"], old["col_var"])
+
+    new, old = states("encoder.1.feed_forward.out.weight", "encoder.0.feed_forward.out.weight")
+    across = "exp_avg_sq" if kind == "adamw" else "col_var"
+    assert torch.equal(new[across][:, :12], old[across])
+    mean = old[across].mean(1, keepdim=True)
+    torch.testing.assert_close(new[across][:, 12:], mean.expand(-1, 12))
+    if kind == "adafactor":
+        assert torch.equal(new["row_var"], old["row_var"])
+
+
+@pytest.mark.parametrize("kind", ["adamw", "adafactor"])
+def test_an_upgraded_model_trains_on_and_resumes(tmp_path: Path, kind: str) -> None:
+    """Six steps, or three, a checkpoint and three more, from a start read from disk."""
+    config = UpgradeConfig(
+        wider=2,
+        deeper=DepthConfig(encoder=1, decoder=1),
+        gamma_old=Ramp(start=0.0, end=0.5, steps=6),
+        gamma_new=5.0,
+    )
+    path = tmp_path / "start.safetensors"
+    save_upgraded(path, upgrade(trained(tmp_path, "t5", kind), None, None, config, pieces=PIECES))
+    begun = load_upgraded(path)
+    assert (begun.config, begun.steps) == (config, 7)
+
+    whole = load_upgraded(path).model
+    optimiser = optimiser_of(kind, whole)
+    begun.prepare(whole, optimiser)
+    assert optimiser.state_dict()["state"][0]["step"] == 7
+    first = {name: p.detach().clone() for name, p in whole.named_parameters()}
+    train_on(whole, optimiser, 1)
+    for name, parameter in whole.named_parameters():  # the ramp begins at nothing
+        old = begun.groups[name].expand(parameter.shape) == OLD
+        assert torch.equal(parameter[old], first[name][old])
+        assert old.all() or not torch.equal(parameter[~old], first[name][~old])
+    train_on(whole, optimiser, 5)
+
+    half = load_upgraded(path).model
+    optimiser = optimiser_of(kind, half)
+    begun.prepare(half, optimiser)
+    train_on(half, optimiser, 3)
+    last = tmp_path / "last.safetensors"
+    save_checkpoint(last, half, Progress(step=3), identity="run", optimiser=optimiser)
+    saved = load_checkpoint(last)
+    resumed = saved.model()
+    optimiser = optimiser_of(kind, resumed)
+    begun.prepare(resumed, optimiser)
+    settings = optimiser.state_dict()["param_groups"]
+    optimiser.load_state_dict({"state": saved.optimiser, "param_groups": settings})
+    train_on(resumed, optimiser, 3)
+    assert all(torch.equal(t, whole.state_dict()[k]) for k, t in resumed.state_dict().items())
+
+
+def test_another_optimiser_refuses_the_state(tmp_path: Path) -> None:
+    made = upgrade(trained(tmp_path), None, None, UpgradeConfig())
+    with pytest.raises(InputError, match="state is AdamW's, not Adafactor's"):
+        made.prepare(made.model, optimiser_of("adafactor", made.model))
+    reset = upgrade(trained(tmp_path), None, None, UpgradeConfig(optimiser="reset"))
+    optimiser = optimiser_of("adafactor", reset.model)
+    reset.prepare(reset.model, optimiser)
+    assert optimiser.state_dict()["state"] == {}
+
+
+def test_fisher_information_chooses_what_is_slowed_down(tmp_path: Path) -> None:
+    made = upgrade(trained(tmp_path), None, None, UpgradeConfig(wider=2, optimiser="reset"))
+    pairs = [(SOURCE[0], TARGET[0]), (SOURCE[1, :3], TARGET[1])]
+    fisher = diagonal_fisher(made.model, pairs)
+    middle = fisher["encoder.0.feed_forward.up.weight"].median().item()
+    start = dataclasses.replace(made, groups=fisher_groups(fisher, made.groups, (middle,)))
+    before = {name: p.detach().clone() for name, p in start.model.named_parameters()}
+    optimiser = optimiser_of("adamw", start.model)
+    start.prepare(start.model, optimiser, factors=(1.0, 1.0, 0.0))
+    train_on(start.model, optimiser, 1)
+    for name, parameter in start.model.named_parameters():
+        slowed = (fisher[name] > middle) & (made.groups[name] == OLD)
+        assert torch.equal(parameter[slowed], before[name][slowed])
+        informed = (fisher[name] > 0) & ~slowed
+        assert (parameter[informed] != before[name][informed]).all()
+    assert (fisher["encoder.0.feed_forward.up.weight"][12:] > middle).any()  # new, not slowed
+
+
+# --- vocabularies ---------------------------------------------------------------------------------
+
+
+def test_from_two_sentencepiece_models(tmp_path: Path) -> None:
+    bitext = small_bitext()
+    text = {"eng-deu": (bitext.source, bitext.target)}
+    old = train_vocabulary(VocabularyConfig(pieces=320, languages=("deu", "eng")), text)
+    new = train_vocabulary(VocabularyConfig(pieces=340, languages=("ces", "deu", "eng")), text)
+    model = Transformer(dataclasses.replace(SHAPES["t5"], vocab_size=320))
+    weights = model.state_dict()
+    checkpoint = Checkpoint(
+        config=model.config,
+        weights=weights,
+        optimiser={},
+        random_state=None,
+        progress=Progress(),
+        identity="",
+    )
+    made = upgrade(checkpoint, old, new, UpgradeConfig(embeddings="mean", optimiser="reset"))
+    assert made.report.overlap is not None and made.report.overlap.share > 0.9
+    for table in ("embedding.weight", "output.weight"):
+        rows = made.model.state_dict()[table]
+        assert torch.equal(rows[new.tag("deu")], weights[table][old.tag("deu")])
+        tags = [old.tag("deu"), old.tag("eng")]
+        torch.testing.assert_close(rows[new.tag("ces")], weights[table][tags].mean(0))
+    with pytest.raises(InputError, match="the old vocabulary has 340 pieces, .* 320 rows"):
+        upgrade(checkpoint, new, old, UpgradeConfig(optimiser="reset"))
+    with pytest.raises(InputError, match="the new vocabulary is not a SentencePiece model"):
+        upgrade(checkpoint, old, Vocabulary(b"no model"), UpgradeConfig(optimiser="reset"))
+    with pytest.raises(InputError, match="give the old vocabulary and the new one, or neither"):
+        upgrade(checkpoint, old, None, UpgradeConfig())
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def swapped() -> PieceMap:
+    return match_meanings(PIECES.old, [*SPECIAL[::-1], A])
+
+
+@pytest.mark.parametrize(
+    ("config", "pieces", "message"),
+    [
+        ({"wider": 1.3}, None, "wider = 1.3 makes 15.6 units of 12, which is no whole number"),
+        (
+            {"wider": 1.5, "width": WidthConfig(init="interpolation")},
+            None,
+            "whole multiple of the old 12 units, got 18",
+        ),
+        ({}, swapped(), "must begin with <pad>, </s>, <unk>, <s>, in this order"),
+        (
+            {},
+            match_meanings([*SPECIAL, A], [*SPECIAL, A]),
+            "old vocabulary has 5 pieces, the checkpoint's table 9 rows",
+        ),
+    ],
+)
+def test_impossible_upgrades_are_refused(
+    tmp_path: Path, config: dict, pieces: PieceMap | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        upgrade(trained(tmp_path), None, None, UpgradeConfig(**config), pieces=pieces)
+
+
+def test_damaged_or_unfit_checkpoints_are_refused(tmp_path: Path) -> None:
+    checkpoint = trained(tmp_path)
+    weights = {**checkpoint.weights, "encoder_norm.weight": torch.ones(7)}
+    with pytest.raises(InputError, match=r"encoder_norm.weight is \(7,\), should be \(8,\)"):
+        upgrade(dataclasses.replace(checkpoint, weights=weights), None, None, UpgradeConfig())
+    with pytest.raises(InputError, match=r"output.weight is \(9, 8\), should be absent"):
+        weights = {**checkpoint.weights, "output.weight": torch.ones(9, 8)}
+        upgrade(dataclasses.replace(checkpoint, weights=weights), None, None, UpgradeConfig())
+    with pytest.raises(InputError, match="holds no optimiser state to carry"):
+        upgrade(dataclasses.replace(checkpoint, optimiser={}), None, None, UpgradeConfig())
+    with pytest.raises(InputError, match="not one of `mnmt-repro upgrade`"):
+        load_upgraded(tmp_path / "old.safetensors")
+    with pytest.raises(InputError, match="function of a ReLU layer only"):
+        shared = UpgradeConfig(wider=2, width=WidthConfig(normalisation="function-shared"))
+        upgrade(trained(tmp_path, "t5"), None, None, shared)
+
+
+def test_impossible_settings_are_refused() -> None:
+    with pytest.raises(InputError, match="cannot make a model narrower: .* got 0.5"):
+        UpgradeConfig(wider=0.5)
+    with pytest.raises(InputError, match="embeddings must be one of unk, random, mean, got copy"):
+        UpgradeConfig(embeddings="copy")
+    with pytest.raises(InputError, match="factor must be at least 0, got -1"):
+        UpgradeConfig(gamma_old=-1)
+
+
+def test_published_settings() -> None:
+    """Section 3: hidden 4096 -> 8192, six layers more a stack, 0.5, and 0.05 rising to 0.5."""
+    wide, deep = published("wide", 50_000), published("deep", 50_000)
+    assert (4096 * wide.wider, wide.gamma_old) == (8192, 0.5)
+    assert (deep.deeper.encoder, deep.deeper.decoder, deep.wider) == (6, 6, 1)
+    assert isinstance(deep.gamma_old, Ramp)
+    assert [deep.gamma_old.at(i) for i in (1, 50_000)] == [0.05, 0.5]
+    assert UpgradeConfig.from_dict(dataclasses.asdict(deep)) == deep
+    assert published("same", 30_000).wider == 1
