@@ -8,7 +8,13 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import (
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    as_completed,
+)
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,11 +76,27 @@ def _work(spec: RunSpec, folder: Path, device: str) -> dict[str, Any]:
         return execute(spec, folder, device=device, progress_bar=False)
 
 
+class OwnProcesses(ThreadPoolExecutor):
+    """An executor that gives every task a fresh process of its own.
+
+    A process that is killed takes its own task with it and no other.
+    """
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Schedule ``fn(*args, **kwargs)``; all must be picklable."""
+        return super().submit(_in_own_process, fn, args, kwargs)
+
+
+def _in_own_process(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(fn, *args, **kwargs).result()
+
+
 def process_pool(workers: int) -> Executor:
-    """Fresh single-thread processes on this machine."""
+    """So many single-thread processes at a time on this machine."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    return OwnProcesses(workers)
 
 
 def sweep(
