@@ -16,7 +16,7 @@ from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.cohorts import get_cohort
 from mnmt_repro.figures.house import GREY, weight_color
-from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.laws import (
     JointLawFit,
     PowerLawFit,
@@ -336,3 +336,24 @@ def against_truth(fits: Mapping[str, PairFits]) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
+
+
+def in_words(fits: Mapping[str, PairFits]) -> str:
+    """What the fits of each cohort say about the weight, as Markdown with the numbers filled in."""
+    lines = []
+    for cohort, pairs in fits.items():
+        for pair, (alone, joint) in pairs.items():
+            weights = [p for p, law in alone.items() if law.identified]
+            if 1.0 not in weights or not joint.identified:
+                lines.append(f"- *{cohort_name(cohort)}*, {pair_name(pair)}: not identified")
+                continue
+            least = min(weights)
+            r2 = [alone[p].r2 for p in weights]
+            bound = sum("l_inf" in alone[p].held for p in weights)
+            lines.append(
+                f"- *{cohort_name(cohort)}*, {pair_name(pair)}: α is {alone[1.0].alpha:.3f} at "
+                f"p = 1 and {alone[least].alpha:.3f} at p = {least:g}; L∞ is at its bound of zero at "
+                f"{bound} of {len(weights)} weights; R² of the separate laws {min(r2):.3f} to "
+                f"{max(r2):.3f}, of the joint law {joint.r2:.3f}."
+            )
+    return "\n".join(lines)
