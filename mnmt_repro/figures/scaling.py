@@ -350,10 +350,11 @@ def in_words(fits: Mapping[str, PairFits]) -> str:
             least = min(weights)
             r2 = [alone[p].r2 for p in weights]
             bound = sum("l_inf" in alone[p].held for p in weights)
+            name = f"*{cohort_name(cohort)}*, {pair_name(pair)}"
             lines.append(
-                f"- *{cohort_name(cohort)}*, {pair_name(pair)}: α is {alone[1.0].alpha:.3f} at "
-                f"p = 1 and {alone[least].alpha:.3f} at p = {least:g}; L∞ is at its bound of zero at "
-                f"{bound} of {len(weights)} weights; R² of the separate laws {min(r2):.3f} to "
-                f"{max(r2):.3f}, of the joint law {joint.r2:.3f}."
+                f"- {name}: α is {alone[1.0].alpha:.3f} at p = 1 and {alone[least].alpha:.3f} at "
+                f"p = {least:g}; L∞ is at its bound of zero at {bound} of {len(weights)} weights; "
+                f"R² of the separate laws {min(r2):.3f} to {max(r2):.3f}, of the joint law "
+                f"{joint.r2:.3f}."
             )
     return "\n".join(lines)

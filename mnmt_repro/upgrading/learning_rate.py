@@ -1,0 +1,242 @@
+"""Learning-rate scaling, a parameter or a block of a matrix at a time.
+
+Paper B, Sections 2 and 4.4, Figure 2 and Table 6: parameters copied from the old model learn at
+gamma_old times the rate, new ones at gamma_new times; Appendix D and Table 11: old parameters
+chosen by Fisher information.
+
+Under AdamW or Adafactor a scaled gradient gives the same step, so it is the applied update that is
+scaled: whatever the optimiser did to a parameter, clipping and weight decay included, gamma times
+that is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import PAD, Transformer
+
+NEW, OLD = 0, 1
+"""Groups of parameters; Fisher information adds more above `OLD`."""
+
+Groups = Mapping[str, Tensor]
+"""Parameter name -> uint8 tensor that broadcasts to the parameter's shape: group of each entry."""
+
+OWN = -1
+"""Index under which the count of scaled steps is kept among the states of an optimiser."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ramp:
+    """A factor that goes in a straight line from its first step to its last, and then stays.
+
+    Raises
+    ------
+    InputError
+        When a factor is negative or not finite, or there are no steps.
+
+    Examples
+    --------
+    >>> ramp = Ramp(start=0.0, end=0.5, steps=6)
+    >>> [round(ramp.at(step), 3) for step in (1, 2, 6, 99)]
+    [0.0, 0.1, 0.5, 0.5]
+    """
+
+    start: float
+    end: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        for value in (self.start, self.end):
+            check_factor(value)
+        if self.steps < 1:
+            raise InputError(f"a ramp needs at least 1 step, got {self.steps}")
+
+    def at(self, step: int) -> float:
+        """Factor at `step` (1, 2, ...)."""
+        if step >= self.steps:
+            return self.end
+        return self.start + (self.end - self.start) * (step - 1) / (self.steps - 1)
+
+
+Factor = float | Ramp
+
+
+def check_factor(factor: Factor) -> None:
+    """Refuse a negative factor.
+
+    Raises
+    ------
+    InputError
+        When it is negative or not finite.
+    """
+    if not isinstance(factor, Ramp) and not (math.isfinite(factor) and factor >= 0):
+        raise InputError(f"a learning-rate factor must be at least 0, got {factor}")
+
+
+def factor_at(factor: Factor, step: int) -> float:
+    """Value of a constant or a ramp at `step` (1, 2, ...)."""
+    return factor.at(step) if isinstance(factor, Ramp) else float(factor)
+
+
+def scale_updates(
+    optimiser: torch.optim.Optimizer,
+    parameters: Mapping[str, Tensor],
+    groups: Groups,
+    factors: Sequence[Factor],
+) -> None:
+    """Make every later `optimiser.step()` apply, of each update, only its group's factor.
+
+    The step becomes `p_old + gamma * (p_new - p_old)`; with a factor of 1 it is bit for bit the
+    optimiser's own. The moments are updated as ever. The count of steps travels in the optimiser's
+    `state_dict`, so that a resumed run goes on along its ramp; a state without it starts at 0.
+
+    Parameters
+    ----------
+    parameters
+        Name -> parameter, as `model.named_parameters()` gives them.
+    groups
+        Group of each entry; a parameter left out keeps its whole update.
+    factors
+        Factor of group 0 (`NEW`), 1 (`OLD`), ...
+
+    Raises
+    ------
+    InputError
+        When a name is unknown, a shape does not broadcast, or a group has no factor.
+    """
+    for factor in factors:
+        check_factor(factor)
+    for name, group in groups.items():
+        if name not in parameters:
+            raise InputError(f"learning-rate scaling names {name}, which the model does not have")
+        shape = parameters[name].shape
+        fits = group.ndim <= len(shape) and all(
+            a in (1, b) for a, b in zip(reversed(group.shape), reversed(shape), strict=False)
+        )
+        if not fits:
+            raise InputError(
+                f"learning-rate scaling of {name} has shape {tuple(group.shape)}, "
+                f"the parameter {tuple(shape)}"
+            )
+        if int(group.max()) >= len(factors):
+            raise InputError(
+                f"learning-rate scaling of {name} has group {int(group.max())}, "
+                f"but there are only {len(factors)} factors"
+            )
+    scaled = {
+        name: (parameters[name], group.to(parameters[name].device, torch.int64))
+        for name, group in groups.items()
+    }
+    before: dict[str, Tensor] = {}
+    done = 0
+
+    def keep(*_: Any) -> None:
+        if any(factor_at(factor, done + 1) != 1.0 for factor in factors):
+            for name, (parameter, _group) in scaled.items():
+                before[name] = parameter.detach().clone()
+
+    @torch.no_grad()
+    def interpolate(*_: Any) -> None:
+        nonlocal done
+        done += 1
+        values = [factor_at(factor, done) for factor in factors]
+        for name, start in before.items():
+            parameter, group = scaled[name]
+            gamma = torch.tensor(values, dtype=parameter.dtype, device=parameter.device)[group]
+            parameter.copy_(torch.lerp(start, parameter, gamma))
+        before.clear()
+
+    def save(_: torch.optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
+        return {**state, "state": {**state["state"], OWN: {"steps": torch.tensor(done)}}}
+
+    def load(_: torch.optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
+        nonlocal done
+        own = state["state"].get(OWN)
+        done = int(own["steps"]) if own else 0
+        return {**state, "state": {k: v for k, v in state["state"].items() if k != OWN}}
+
+    optimiser.register_step_pre_hook(keep)
+    optimiser.register_step_post_hook(interpolate)
+    optimiser.register_state_dict_post_hook(save)
+    optimiser.register_load_state_dict_pre_hook(load)
+
+
+def diagonal_fisher(
+    model: Transformer, sentences: Iterable[tuple[Tensor, Tensor]]
+) -> dict[str, Tensor]:
+    """Diagonal of the empirical Fisher information, a target token (Appendix D, Figure 6 right).
+
+    Sum over sentence pairs of the squared gradient of the pair's log-likelihood, over the number
+    of target tokens; dropout is off.
+
+    Parameters
+    ----------
+    sentences
+        Source (S,) and target (T,) ids of one pair each; the target begins with the start token.
+
+    Returns
+    -------
+    Name -> tensor of the parameter's shape.
+
+    Raises
+    ------
+    InputError
+        When there is no sentence.
+    """
+    parameters = dict(model.named_parameters())
+    fisher = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
+    tokens, training = 0, model.training
+    model.eval()
+    for source, target in sentences:
+        loss = model.loss(source[None], target[None, :-1], target[None, 1:])
+        gradients = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
+        for name, gradient in zip(parameters, gradients, strict=True):
+            if gradient is not None:
+                fisher[name] += gradient.square()
+        tokens += int((target[1:] != PAD).sum())
+    model.train(training)
+    if not tokens:
+        raise InputError("Fisher information needs at least one sentence pair")
+    return {name: value / tokens for name, value in fisher.items()}
+
+
+def fisher_groups(
+    fisher: Mapping[str, Tensor], groups: Groups, thresholds: Sequence[float]
+) -> dict[str, Tensor]:
+    """Split the old parameters by their Fisher information (Appendix D, Table 11 right).
+
+    New entries stay in group 0 (`NEW`). An old one is in group 1 plus the number of thresholds
+    that its information exceeds: with the published single threshold f and factors
+    `(gamma_new, 1, gamma_old)`, only old entries above f are slowed down. More thresholds give the
+    piecewise function that the paper suggests.
+
+    Examples
+    --------
+    >>> fisher_groups({"w": torch.tensor([1e-7, 1e-5, 1e-5])},
+    ...               {"w": torch.tensor([OLD, OLD, NEW], dtype=torch.uint8)}, (1e-6,))["w"]
+    tensor([1, 2, 0], dtype=torch.uint8)
+
+    Raises
+    ------
+    InputError
+        When thresholds do not rise from above 0, or a parameter has no Fisher information.
+    """
+    if not thresholds or not all(
+        a < b for a, b in zip([0.0, *thresholds], thresholds, strict=False)
+    ):
+        raise InputError(f"Fisher thresholds must rise from above 0, got {list(thresholds)}")
+    result = {}
+    for name, group in groups.items():
+        if name not in fisher:
+            raise InputError(f"there is no Fisher information of {name}")
+        above = sum((fisher[name] > threshold).to(torch.uint8) for threshold in thresholds)
+        old = (group != NEW).to(torch.uint8).cpu()
+        result[name] = old * (1 + torch.as_tensor(above).cpu())
+    return result

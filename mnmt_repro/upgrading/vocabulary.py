@@ -1,0 +1,252 @@
+"""Which piece of a new vocabulary is which piece of the old one, and rows for those that are new.
+
+Paper B, Section 2: pieces that both vocabularies have keep their embeddings; Section 4.2 and
+Table 4: the others start from `<unk>` or at random. The mean of the old pieces that a new one
+splits into is a step beyond the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary
+from mnmt_repro.errors import InputError
+
+NewRows = Literal["unk", "random", "mean"]
+ROLES = ("pad", "eos", "unk", "bos")
+KINDS = ("special", "tag", "byte", "text")
+SPACE = "\u2581"  # SentencePiece's mark for a space
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """What an id means: a role (`pad`, `eos`, `unk`, `bos`), a language tag, a byte, or text."""
+
+    kind: Literal["special", "tag", "byte", "text"]
+    text: str  # the role, the tag, the byte's name, or the piece itself
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overlap:
+    """How much of the two vocabularies is shared.
+
+    `kept`, `added` and `dropped` hold the pieces themselves, in the order of their ids (those kept
+    and added in the new vocabulary's, those dropped in the old one's).
+    """
+
+    kept: tuple[Piece, ...]
+    added: tuple[Piece, ...]
+    dropped: tuple[Piece, ...]
+
+    @property
+    def share(self) -> float:
+        """Share of the new vocabulary's pieces that the old one has too."""
+        return len(self.kept) / (len(self.kept) + len(self.added))
+
+    def rows(self) -> list[dict[str, str | int | float]]:
+        """One row a kind of piece and one for all: kept, added, dropped, share kept.
+
+        Special ids and the 256 bytes are nearly always shared, so the row of `text` says more
+        about a small vocabulary than the row of all.
+        """
+        table: list[dict[str, str | int | float]] = []
+        for kind in (*KINDS, "all"):
+            kept, added, dropped = (
+                sum(kind in (piece.kind, "all") for piece in pieces)
+                for pieces in (self.kept, self.added, self.dropped)
+            )
+            share = kept / (kept + added) if kept + added else float("nan")
+            table.append(
+                {"kind": kind, "kept": kept, "added": added, "dropped": dropped, "share": share}
+            )
+        return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class PieceMap:
+    """Where each new piece comes from.
+
+    Attributes
+    ----------
+    old, new
+        Meaning of each id of the two vocabularies.
+    source : (new vocabulary,) int64
+        Old id of the same piece, -1 where there is none.
+    splits
+        New id -> old ids that it splits into, where that is known; `mean` needs it.
+    """
+
+    old: tuple[Piece, ...]
+    new: tuple[Piece, ...]
+    source: np.ndarray
+    splits: dict[int, tuple[int, ...]]
+
+    @property
+    def unknown(self) -> int:
+        """Old id of `<unk>`."""
+        return self.old.index(Piece(kind="special", text="unk"))
+
+    @property
+    def overlap(self) -> Overlap:
+        """Pieces kept, added and dropped."""
+        used = set(self.source.tolist())
+        return Overlap(
+            kept=tuple(p for p, s in zip(self.new, self.source, strict=True) if s >= 0),
+            added=tuple(p for p, s in zip(self.new, self.source, strict=True) if s < 0),
+            dropped=tuple(piece for i, piece in enumerate(self.old) if i not in used),
+        )
+
+
+def meanings(vocabulary: Vocabulary, name: str = "the vocabulary") -> tuple[Piece, ...]:
+    """Meaning of each id.
+
+    Raises
+    ------
+    InputError
+        When it is no SentencePiece model or lacks padding, end, unknown or start.
+    """
+    try:
+        processor = vocabulary.processor
+    except RuntimeError as error:
+        raise InputError(f"{name} is not a SentencePiece model") from error
+    ids = {role: getattr(processor, f"{role}_id")() for role in ROLES}
+    lacking = [SPECIAL[i] for i, role in enumerate(ROLES) if ids[role] < 0]
+    if lacking:
+        raise InputError(
+            f"{name} has no {', '.join(lacking)}; train one with `mnmt-repro data vocabulary`"
+        )
+    roles = {index: role for role, index in ids.items()}
+    pieces = []
+    for index in range(len(vocabulary)):
+        text = processor.id_to_piece(index)
+        if index in roles:
+            pieces.append(Piece(kind="special", text=roles[index]))
+        elif processor.is_byte(index):
+            pieces.append(Piece(kind="byte", text=text))
+        elif text.startswith("<2") and text.endswith(">"):
+            pieces.append(Piece(kind="tag", text=text))
+        else:
+            pieces.append(Piece(kind="text", text=text))
+    return tuple(pieces)
+
+
+def match_meanings(
+    old: Sequence[Piece],
+    new: Sequence[Piece],
+    splits: dict[int, tuple[int, ...]] | None = None,
+) -> PieceMap:
+    """Match pieces that mean the same, wherever they stand.
+
+    >>> special = [Piece(kind="special", text=role) for role in ROLES]
+    >>> a, b = Piece(kind="text", text="a"), Piece(kind="text", text="b")
+    >>> match_meanings([*special, a], [*special[::-1], b, a]).source.tolist()
+    [3, 2, 1, 0, -1, 4]
+
+    Raises
+    ------
+    InputError
+        When either lacks one of the four special pieces.
+    """
+    for name, pieces in (("old", old), ("new", new)):
+        for i, role in enumerate(ROLES):
+            if Piece(kind="special", text=role) not in pieces:
+                raise InputError(f"the {name} vocabulary has no {SPECIAL[i]}")
+    index = {piece: i for i, piece in enumerate(old)}
+    source = np.array([index.get(piece, -1) for piece in new], dtype=np.int64)
+    return PieceMap(old=tuple(old), new=tuple(new), source=source, splits=splits or {})
+
+
+def match_pieces(old: Vocabulary, new: Vocabulary) -> PieceMap:
+    """Match any two SentencePiece models, and split new pieces into old ones.
+
+    A new tag "splits" into all old tags; a new byte into nothing.
+
+    Raises
+    ------
+    InputError
+        When either lacks padding, end, unknown or start.
+    """
+    before = meanings(old, "the old vocabulary")
+    after = meanings(new, "the new vocabulary")
+    matched = match_meanings(before, after)
+    added = np.flatnonzero(matched.source < 0)
+    tags = tuple(i for i, piece in enumerate(before) if piece.kind == "tag")
+    splits: dict[int, tuple[int, ...]] = {int(i): tags for i in added if after[i].kind == "tag"}
+    text = [int(i) for i in added if after[i].kind == "text"]
+    splits.update(zip(text, _split(old, [after[i].text for i in text]), strict=True))
+    return PieceMap(old=before, new=after, source=matched.source, splits=splits)
+
+
+def _split(vocabulary: Vocabulary, pieces: Sequence[str]) -> list[tuple[int, ...]]:
+    """Ids of the old pieces that spell each new one exactly, `<unk>` left out.
+
+    An encoder puts a space before what it is given. So a piece that begins a word is encoded
+    without its space, and any other one behind a character that is then taken off again, where the
+    encoder keeps the two apart; else character by character.
+    """
+    processor = vocabulary.processor
+    unknown = processor.unk_id()
+    result = []
+    for piece in pieces:
+        if piece.startswith(SPACE):
+            ids = processor.encode(piece[1:].replace(SPACE, " "), out_type=int)
+            if not ids:  # a space alone
+                ids = [processor.piece_to_id(SPACE)]
+        else:
+            ids = _inside_word(vocabulary, piece)
+        result.append(tuple(i for i in ids if i != unknown))
+    return result
+
+
+def _inside_word(vocabulary: Vocabulary, piece: str) -> list[int]:
+    processor = vocabulary.processor
+    for anchor in "\u2603.-/0a":  # the first is rarely in a piece
+        alone = processor.encode(anchor, out_type=int)
+        ids = processor.encode(anchor + piece.replace(SPACE, " "), out_type=int)
+        if alone and ids[: len(alone)] == alone and len(ids) > len(alone):
+            return ids[len(alone) :]
+    return [processor.piece_to_id(character) for character in piece]
+
+
+def map_rows(table: Tensor, fresh: Tensor, pieces: PieceMap, new: NewRows) -> Tensor:
+    """The new vocabulary's rows of an embedding table or output projection.
+
+    Parameters
+    ----------
+    table : (old vocabulary, d)
+    fresh : (new vocabulary, d)
+        Rows drawn as a new model draws them, for `random`.
+    new
+        Rows of pieces that the old vocabulary does not have: `unk` (a copy of the old `<unk>`),
+        `random`, or `mean` of the old pieces that the new one splits into (of `<unk>` where there
+        are none, as for bytes).
+
+    Returns
+    -------
+    (new vocabulary, d), not sharing memory with either
+
+    Raises
+    ------
+    InputError
+        When the table's rows are not those of the old vocabulary.
+    """
+    if table.shape[0] != len(pieces.old):
+        raise InputError(
+            f"the old vocabulary has {len(pieces.old)} pieces, the checkpoint's table "
+            f"{table.shape[0]} rows; give the vocabulary that the checkpoint was trained with"
+        )
+    rows = fresh.clone()
+    source = torch.from_numpy(pieces.source)
+    kept = source >= 0
+    rows[kept] = table[source[kept]]
+    if new != "random":
+        for index in torch.nonzero(~kept).flatten().tolist():
+            split = pieces.splits.get(index, ()) if new == "mean" else ()
+            rows[index] = table[list(split)].mean(0) if split else table[pieces.unknown]
+    return rows

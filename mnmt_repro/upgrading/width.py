@@ -1,0 +1,218 @@
+"""Widen a feed-forward layer: more hidden units, matched across its matrices.
+
+Paper B, Figure 1 (left), Section 4.2 and Table 4. A hidden unit is a row of `up` (and of `gate`),
+with its biases, and the column of `out` that reads it; whatever is done to a unit is done to all
+of these together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import FeedForward
+
+WidthInit = Literal["concatenation", "interpolation", "random"]
+Normalisation = Literal["frobenius", "function", "function-shared", "none"]
+
+UNIT_AXIS = {
+    "gate.weight": 0, "gate.bias": 0, "up.weight": 0, "up.bias": 0, "out.weight": 1,
+}  # fmt: skip
+"""Axis of the hidden units in each tensor of a feed-forward layer; `out.bias` has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthConfig:
+    """How new hidden units are made.
+
+    Raises
+    ------
+    InputError
+        When a field is out of its range.
+    """
+
+    init: WidthInit = "concatenation"
+    noise: float = 0.01  # std of the Gaussian noise on copied matrices (footnote 10); no biases
+    normalisation: Normalisation = "frobenius"
+
+    def __post_init__(self) -> None:
+        choices = {
+            "init": ("concatenation", "interpolation", "random"),
+            "normalisation": ("frobenius", "function", "function-shared", "none"),
+        }
+        for field, allowed in choices.items():
+            if getattr(self, field) not in allowed:
+                raise InputError(
+                    f"width {field} must be one of {', '.join(allowed)}, got {getattr(self, field)}"
+                )
+        if not (math.isfinite(self.noise) and self.noise >= 0):
+            raise InputError(f"width noise must be at least 0, got {self.noise}")
+
+
+def widen(
+    weights: Mapping[str, Tensor],
+    fresh: Mapping[str, Tensor],
+    config: WidthConfig,
+    generator: torch.Generator,
+) -> tuple[dict[str, Tensor], Tensor]:
+    """Widen one feed-forward layer.
+
+    - `concatenation`: the old units as they are, then noisy copies of them (as many whole or
+      part rounds as it takes).
+    - `interpolation`: k times as many units; every k-th is an old one, those between lie on the
+      line to the next old one (beyond the last, they repeat it).
+    - `random`: the old units as they are, then units of a new model. Nothing is normalised.
+
+    Then, except for `random`, the matrices are scaled:
+
+    - `frobenius`, as published (footnote 11): each one back to its old Frobenius norm, its bias by
+      the same factor. Without noise that is 1/sqrt(k) for concatenation, which leaves a ReLU
+      layer's function as it was, but not a gated one's.
+    - `function`: each column of `out` by one over the copies of its unit; keeps the function of
+      either layer.
+    - `function-shared` (ReLU only): `up` with its bias, and `out`, by one over the square root
+      of the copies; keeps the function too, since relu(c x) = c relu(x).
+    - `none`.
+
+    Parameters
+    ----------
+    weights
+        `up.weight` (ff, d), `out.weight` (d, ff), perhaps `gate.weight` (ff, d) and biases.
+    fresh
+        The same of a new model of the wider shape.
+    generator
+        Draws the noise.
+
+    Returns
+    -------
+    dict
+        The wide layer's tensors.
+    (wide ff,) int64
+        Old unit that each is, unchanged but for noise-free scaling; -1 for a new one.
+
+    Raises
+    ------
+    InputError
+        When the layer would be narrower, or interpolation is asked for a part multiple, or
+        `function-shared` for a gated layer.
+    """
+    old, wide = weights["up.weight"].shape[0], fresh["up.weight"].shape[0]
+    check_width(old, wide, config, gated="gate.weight" in weights)
+    position = torch.arange(wide)
+    if wide == old:
+        return {name: tensor.clone() for name, tensor in weights.items()}, position
+    if config.init == "interpolation":
+        factor = wide // old
+        left = position // factor
+        right, between = (left + 1).clamp_max(old - 1), (position % factor) / factor
+        units = torch.where(position % factor == 0, left, -1)
+    else:
+        left, right, between = position % old, position % old, torch.zeros(wide)
+        units = torch.where(position < old, position, -1)
+    copies = torch.bincount(left, minlength=old)[left]
+
+    result = {}
+    for name, tensor in weights.items():
+        axis = UNIT_AXIS.get(name)
+        if axis is None:
+            result[name] = tensor.clone()
+            continue
+        shape = [-1 if i == axis else 1 for i in range(tensor.ndim)]
+        is_new = (units < 0).view(shape)
+        if config.init == "random":
+            old_part = tensor.index_select(axis, left)
+            result[name] = torch.where(is_new, fresh[name].to(tensor.dtype), old_part)
+            continue
+        share = between.to(tensor.dtype).view(shape)
+        made = torch.lerp(tensor.index_select(axis, left), tensor.index_select(axis, right), share)
+        if config.init == "concatenation" and config.noise and name.endswith("weight"):
+            noise = torch.randn(made.shape, generator=generator).to(made.dtype)
+            made = made + torch.where(is_new, config.noise * noise, 0.0)
+        result[name] = made
+    if config.init != "random":
+        _normalise(result, weights, copies, config.normalisation)
+    return result, units
+
+
+def check_width(old: int, wide: int, config: WidthConfig, *, gated: bool) -> None:
+    """Refuse what `widen` cannot do.
+
+    Raises
+    ------
+    InputError
+        As `widen`.
+    """
+    if wide < old:
+        raise InputError(f"cannot make a feed-forward layer narrower: {old} units to {wide}")
+    if config.init == "interpolation" and wide % old:
+        raise InputError(
+            f"interpolation needs a whole multiple of the old {old} units, got {wide}; "
+            "choose another factor, or concatenation"
+        )
+    if config.normalisation == "function-shared" and gated:
+        raise InputError(
+            "normalisation function-shared keeps the function of a ReLU layer only; this one is "
+            "gated: choose function"
+        )
+
+
+def _normalise(
+    wide: dict[str, Tensor], old: Mapping[str, Tensor], copies: Tensor, kind: Normalisation
+) -> None:
+    if kind == "frobenius":
+        for part in ("gate", "up", "out"):
+            if f"{part}.weight" not in wide:
+                continue
+            norm = wide[f"{part}.weight"].norm()
+            factor = old[f"{part}.weight"].norm() / norm if norm > 0 else torch.ones(())
+            wide[f"{part}.weight"] = wide[f"{part}.weight"] * factor
+            if part != "out" and f"{part}.bias" in wide:
+                wide[f"{part}.bias"] = wide[f"{part}.bias"] * factor
+    elif kind != "none":
+        share = 1 / copies.to(wide["out.weight"].dtype)
+        if kind == "function-shared":
+            share = share.sqrt()
+            wide["up.weight"] = wide["up.weight"] * share[:, None]
+            if "up.bias" in wide:
+                wide["up.bias"] = wide["up.bias"] * share
+        wide["out.weight"] = wide["out.weight"] * share
+
+
+@torch.no_grad()
+def function_gap(config: ModelConfig, wider: int, width: WidthConfig, *, seed: int = 0) -> float:
+    """How far a random feed-forward layer's output moves when it is widened.
+
+    Returns
+    -------
+    Norm of the change over norm of the old output, on 256 Gaussian inputs, in float64.
+
+    Examples
+    --------
+    The published normalisation keeps the function of a ReLU layer, not of a gated one:
+
+    >>> shape = {"vocab_size": 8, "d_model": 16, "layers": 1, "heads": 2}
+    >>> published = WidthConfig(noise=0.0)
+    >>> function_gap(ModelConfig.fairseq(**shape), 2, published) < 1e-12
+    True
+    >>> function_gap(ModelConfig.t5(**shape), 2, published) > 0.1
+    True
+    """
+    generator = torch.Generator().manual_seed(seed)
+    wide = replace(config, d_ff=config.d_ff * wider)
+    old, new = FeedForward(config).double(), FeedForward(wide).double()
+    for layer in (old, new):
+        for tensor in layer.parameters():
+            drawn = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
+            tensor.copy_(drawn / math.sqrt(tensor.shape[-1]))
+    weights, _ = widen(dict(old.named_parameters()), dict(new.named_parameters()), width, generator)
+    new.load_state_dict(weights)
+    x = torch.randn(256, config.d_model, generator=generator, dtype=torch.float64)
+    before, after = old.eval()(x), new.eval()(x)
+    return float((after - before).norm() / before.norm())
