@@ -109,7 +109,7 @@ def fraction_against_size(direct: pd.DataFrame) -> alt.HConcatChart:
             x, y, colour, detail="p:N", tooltip=["p", "n", alt.Tooltip("f", format=".3f")]
         )
         bars = base.mark_rule(opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
-        panels.append((bars + line).properties(title=pair_name(str(pair)), width=250, height=250))
+        panels.append((bars + line).properties(title=pair_name(str(pair)), width=220, height=240))
     return alt.hconcat(*panels).resolve_scale(color="shared")
 
 

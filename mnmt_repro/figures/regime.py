@@ -92,7 +92,7 @@ def learning_curves(curves: pd.DataFrame, size: str) -> alt.HConcatChart:
             detail="p:N",
             tooltip=["p", "target_tokens", alt.Tooltip("cross_entropy", format=".4f")],
         )
-        .properties(title=f"{pair_name(str(pair))}, {size}", width=250, height=250)
+        .properties(title=f"{pair_name(str(pair))}, {size}", width=220, height=240)
         for pair, group in chosen.groupby("pair")
     ]
     return alt.hconcat(*panels).resolve_scale(color="shared")

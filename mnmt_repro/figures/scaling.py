@@ -29,7 +29,7 @@ from mnmt_repro.laws import (
 PairFits = Mapping[str, tuple[Mapping[float, PowerLawFit], JointLawFit]]
 """Pair to its laws, one for each weight and the joint one; from `fit_pairs`."""
 
-PANEL = {"width": 250, "height": 250}
+PANEL = {"width": 220, "height": 240}
 SIZE_TITLES = {
     "n_non_embedding": "non-embedding parameters N",
     "n_total": "all parameters, embeddings included",
@@ -262,7 +262,7 @@ def coefficients_against_weight(table: pd.DataFrame) -> alt.VConcatChart:
             dashed = base.mark_line(strokeDash=[6, 4], color=GREY).encode(
                 y=alt.Y("joint:Q", scale=scale, title=title)
             )
-            panel = (band + dashed + line).properties(width=250, height=150)
+            panel = (band + dashed + line).properties(width=220, height=150)
             panels.append(panel.properties(title=pair_name(str(pair))) if not rows else panel)
         rows.append(alt.hconcat(*panels))
     return alt.vconcat(*rows)
