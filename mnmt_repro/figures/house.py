@@ -56,6 +56,7 @@ _VERDICT_STYLE: dict[str, tuple[str, str]] = {
     "no rows yet": ("…", "#5c6670"),
 }
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_PROSE = 60  # characters from which a cell of a table is read as a sentence
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
 
 
@@ -364,7 +365,7 @@ class Table(_Display):
         rows = "\n".join(
             "<tr>"
             + "".join(
-                f"<td{_number(numeric)}>{html.escape(cell)}</td>"
+                f"<td{_number(numeric) or _prose(cell)}>{html.escape(cell)}</td>"
                 for cell, numeric in zip(row, self.numeric, strict=True)
             )
             + "</tr>"
@@ -511,6 +512,11 @@ def _vega_lite_version() -> str:
 
 def _number(numeric: bool) -> str:
     return ' class="mnmt-number"' if numeric else ""
+
+
+def _prose(cell: str) -> str:
+    """Give a cell that holds a sentence room for it."""
+    return ' class="mnmt-prose"' if len(cell) > _PROSE else ""
 
 
 def _base64(content: bytes) -> str:
