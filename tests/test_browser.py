@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 import small_book
-
-webdriver = pytest.importorskip("selenium.webdriver")
+from selenium import webdriver
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import Tensor
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, beam_search
 from mnmt_repro.interchange import from_m2m100, from_t5, load_hugging_face, m2m100_ids
 from mnmt_repro.model import Transformer
-
-transformers = pytest.importorskip("transformers")
 
 T5_SHAPES: dict[str, dict[str, Any]] = {
     "narrow": dict(d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2),

@@ -231,7 +231,8 @@ def test_a_shared_run_stands_in_each_of_its_cohorts(tmp_path: Path) -> None:
 def test_membership_is_declared_by_the_cohorts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cohorts = pytest.importorskip("mnmt_repro.experiments.cohorts")
+    from mnmt_repro.experiments import cohorts
+
     monkeypatch.setattr(cohorts, "membership", lambda: {"cfg-a": ("mine",)})
     write(tmp_path, content())
     assert set(results.load(root=tmp_path)["cohort"]) == {"mine"}

@@ -13,6 +13,7 @@ import base64
 import html
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -234,7 +235,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Display:
+class _Display(ABC):
     """The frame around a chart or a table: name, caption, data, provenance, verdicts."""
 
     name: str
@@ -250,11 +251,11 @@ class _Display:
         if not self.provenance:
             raise InputError(f"{self.name}: say where the numbers come from (provenance)")
 
-    def _body(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _body(self) -> str: ...
 
-    def _plain(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _plain(self) -> str: ...
 
     @property
     def csv(self) -> str:
