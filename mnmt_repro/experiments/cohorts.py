@@ -6,7 +6,7 @@ their weight on one pair are the same run in every cohort that holds them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -116,18 +116,28 @@ class Cohort:
                     )
 
 
-def two_pair_mixtures(first: str, second: str) -> tuple[Mixture, ...]:
-    """The nine mixtures of Eq. 5."""
-    return tuple(Mixture.two(first, second, p) for p in WEIGHTS)
+def two_pair_mixtures(
+    first: str, second: str, weights: Sequence[float] = WEIGHTS
+) -> tuple[Mixture, ...]:
+    """Mixtures of two pairs by the weight of the first: those of Eq. 5, unless told others."""
+    return tuple(Mixture.two(first, second, p) for p in weights)
 
 
-WEBTECH = Corpus(
-    name="webtech",
-    vocabulary=WEBTECH_VOCABULARY,
-    training=TrainingConfig(
-        learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=4_000_000
-    ),
-)
+def _webtech(target_tokens: int) -> Corpus:
+    return Corpus(
+        name="webtech",
+        vocabulary=WEBTECH_VOCABULARY,
+        training=TrainingConfig(
+            learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=target_tokens
+        ),
+    )
+
+
+WEBTECH = _webtech(4_000_000)
+
+LONGER_WEIGHTS = (0.0, 0.1, 0.5, 0.9, 1.0)
+LONGER_SIZES = tuple(MINI_SIZES[i] for i in (0, 1, 2, 4, 6))
+"""Five sizes of the mini tier over a factor of 30, four of them one layer deep."""
 
 
 def _conlang(name: str, similarity: float) -> Corpus:
@@ -158,6 +168,18 @@ COHORTS: tuple[Cohort, ...] = (
         pairs=("src-aaa", "src-bbb"),
         mixtures=two_pair_mixtures("src-aaa", "src-bbb"),
         tags="source",
+    ),
+    *(
+        Cohort(
+            name=f"webtech-en-dezh-{millions}m",
+            about=f"En→{{De, Zh}} on {millions}M target tokens: what is due to under-training?",
+            corpus=_webtech(millions * 1_000_000),
+            pairs=("eng-deu", "eng-zho"),
+            mixtures=two_pair_mixtures("eng-deu", "eng-zho", LONGER_WEIGHTS),
+            tags="source",
+            sizes=LONGER_SIZES,
+        )
+        for millions in (8, 16)
     ),
     Cohort(
         name="webtech-en-defr",

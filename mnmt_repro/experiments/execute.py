@@ -14,6 +14,7 @@ import torch
 
 from mnmt_repro.architecture import flops_per_target_token, parameter_counts
 from mnmt_repro.experiments.code_version import code_version
+from mnmt_repro.experiments.continuation import begin_from_shorter
 from mnmt_repro.experiments.data import RunData, TestSet, load_run_data
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.model import Transformer
@@ -40,6 +41,7 @@ def execute(
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     commit = current_commit()
     data = load_run_data(spec)
+    begin_from_shorter(spec, folder)
     model, progress = train(
         spec.model,
         spec.training,

@@ -69,6 +69,14 @@ def save_checkpoint(
     write_bytes(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata))
 
 
+def copy_checkpoint(source: Path, target: Path, *, identity: str) -> None:
+    """Write `source` to `target` as the checkpoint of another run, whole or not at all."""
+    with safe_open(str(source), framework="pt") as file:
+        metadata = file.metadata() | {"identity": identity}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    write_bytes(target, save(tensors, metadata))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
     """A checkpoint as read: tensors on the CPU, and where the run stood."""

@@ -1,0 +1,99 @@
+"""A longer run that begins with a shorter one's checkpoint ends as if it had not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from test_experiments import tiny_spec
+
+from mnmt_repro.experiments import continuation
+from mnmt_repro.experiments.continuation import begin_from_shorter, shorter_runs
+from mnmt_repro.experiments.execute import execute
+from mnmt_repro.experiments.spec import RunSpec
+from mnmt_repro.training.checkpoint import load_checkpoint
+from mnmt_repro.training.loop import LAST, LOG
+
+
+class Grid:
+    """Stands for a cohort: some runs."""
+
+    def __init__(self, *runs: RunSpec) -> None:
+        self.declared = runs
+
+    def runs(self) -> tuple[RunSpec, ...]:
+        return self.declared
+
+
+def with_budget(spec: RunSpec, **training) -> RunSpec:
+    return replace(spec, training=replace(spec.training, **training))
+
+
+SHORT = tiny_spec()
+LONG = with_budget(SHORT, steps=12)
+
+
+@pytest.fixture(autouse=True)
+def declared(monkeypatch):
+    grids = (Grid(SHORT, LONG), Grid(with_budget(SHORT, steps=8)))
+    monkeypatch.setattr(continuation, "COHORTS", grids)
+    continuation._declared.cache_clear()
+    yield
+    continuation._declared.cache_clear()
+
+
+def test_a_continued_run_ends_with_the_weights_of_one_trained_at_once(tmp_path: Path) -> None:
+    torch.set_num_threads(1)
+    execute(SHORT, tmp_path / "a" / SHORT.run_id, progress_bar=False)
+    continued = execute(LONG, tmp_path / "a" / LONG.run_id, progress_bar=False)
+    at_once = execute(LONG, tmp_path / "b" / LONG.run_id, progress_bar=False)
+
+    ours = load_checkpoint(tmp_path / "a" / LONG.run_id / LAST)
+    theirs = load_checkpoint(tmp_path / "b" / LONG.run_id / LAST)
+    assert ours.identity == theirs.identity == LONG.run_id
+    assert ours.progress.step == 12
+    for name, tensor in theirs.weights.items():
+        assert torch.equal(ours.weights[name], tensor), name
+    assert continued["rows"] == at_once["rows"]
+    # The shorter run's points come first on the curve and in the log; none is told twice.
+    steps = [point["step"] for point in continued["curve"] if point["pair"] == "src-aaa"]
+    assert steps == sorted(set(steps))
+    assert 5 in steps and steps[-1] == 12
+    log = (tmp_path / "a" / LONG.run_id / LOG).read_text(encoding="utf-8")
+    assert len(log.splitlines()) == len(continued["curve"])
+    # The shorter run is as it was.
+    assert load_checkpoint(tmp_path / "a" / SHORT.run_id / LAST).identity == SHORT.run_id
+
+
+def test_the_longest_of_the_shorter_runs_comes_first() -> None:
+    assert [run.training.steps for run in shorter_runs(LONG)] == [8, 5]
+    assert shorter_runs(SHORT) == ()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(LONG, seed=LONG.seed + 1),
+        with_budget(LONG, learning_rate=0.5),
+        with_budget(LONG, keep="best"),
+    ],
+)
+def test_a_run_that_differs_in_more_than_its_budget_begins_anew(
+    other: RunSpec, tmp_path: Path
+) -> None:
+    (tmp_path / SHORT.run_id).mkdir()
+    (tmp_path / SHORT.run_id / LAST).write_bytes(b"would be read")
+    begin_from_shorter(other, tmp_path / other.run_id)
+    assert not (tmp_path / other.run_id).exists()
+
+
+def test_a_run_under_way_keeps_its_own_checkpoint(tmp_path: Path) -> None:
+    torch.set_num_threads(1)
+    execute(SHORT, tmp_path / SHORT.run_id, progress_bar=False)
+    own = tmp_path / LONG.run_id / LAST
+    own.parent.mkdir()
+    own.write_bytes(b"its own")
+    begin_from_shorter(LONG, own.parent)
+    assert own.read_bytes() == b"its own"
