@@ -1,0 +1,191 @@
+"""The same runs, longer: how much of a law's failure is due to under-training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.cohorts import get_cohort
+from mnmt_repro.figures.house import weight_color
+from mnmt_repro.figures.names import pair_name
+from mnmt_repro.laws import effective_fraction_direct, fit_per_weight_laws, fraction_slope
+
+CELL = ["pair", "p", "n_non_embedding"]
+
+
+def common_rows(rows: pd.DataFrame, cohorts: Sequence[str]) -> pd.DataFrame:
+    """Rows of the cells (pair, weight, size) that every cohort has, with each one's budget.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one test set and domain.
+    cohorts
+        The same grid at several budgets.
+
+    Returns
+    -------
+    DataFrame
+        `rows` with the column `budget`, in target tokens of all pairs; zero-shot rows (p = 0) are
+        left out.
+
+    Raises
+    ------
+    InputError
+        When the cohorts have no cell in common.
+    """
+    kept = rows[(rows["p"] > 0) & rows["cohort"].isin(cohorts)]
+    found = kept.groupby(CELL)["cohort"].transform("nunique")
+    kept = kept[found == len(set(cohorts))]
+    if kept.empty:
+        raise InputError(f"no pair, weight and size is in all of {', '.join(cohorts)}")
+    budgets = {name: get_cohort(name).corpus.training.planned_tokens for name in cohorts}
+    return kept.assign(budget=kept["cohort"].map(budgets))
+
+
+def cells_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean loss over seeds of each cell: ``budget, pair, p, n, loss, passes``.
+
+    Parameters
+    ----------
+    rows
+        From `common_rows`.
+    """
+    cells = rows.groupby(["budget", *CELL], as_index=False).agg(
+        loss=("cross_entropy", "mean"), passes=("passes", "max")
+    )
+    return cells.rename(columns={"n_non_embedding": "n"})
+
+
+def laws_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
+    """Each weight's own law (Eq. 6) and how its effective fraction moves with size.
+
+    Parameters
+    ----------
+    cells
+        From `cells_of`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, budget, alpha, l_inf, at_bound`` (is L∞ held at zero?), ``r2, slope, low, high``:
+        the slope of log f on log N by the direct estimator with its 95 % interval, which is zero
+        where the fraction does not depend on size; NaN at p = 1.
+    """
+    rows = []
+    for (pair, budget), group in cells.groupby(["pair", "budget"]):
+        laws = fit_per_weight_laws(group, n="n", loss="loss")
+        mixed = group[group["p"] < 1]
+        slopes = fraction_slope(laws[1.0], mixed, n="n", loss="loss").set_index("p")
+        for p, law in laws.items():
+            tilt = dict(slopes.loc[p]) if p in slopes.index else {}
+            rows.append(
+                {
+                    "pair": pair,
+                    "p": p,
+                    "budget": budget,
+                    "alpha": law.alpha,
+                    "l_inf": law.params["l_inf"],
+                    "at_bound": "l_inf" in law.held,
+                    "r2": law.r2,
+                    **{name: tilt.get(name, np.nan) for name in ("slope", "low", "high")},
+                }
+            )
+    return pd.DataFrame(rows).sort_values(["pair", "p", "budget"], ignore_index=True)
+
+
+def fractions_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
+    """Direct effective fraction (Eq. 8) of every cell with p < 1, each against its own budget.
+
+    Losses outside those that the single-pair law of the same budget was fitted to are left out.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, budget, f, f_low, f_high``.
+    """
+    parts = []
+    for (pair, budget), group in cells.groupby(["pair", "budget"]):
+        single = fit_per_weight_laws(group, n="n", loss="loss")[1.0]
+        found = effective_fraction_direct(single, group[group["p"] < 1], n="n", loss="loss")
+        parts.append(
+            found[~found["extrapolated"]].assign(pair=str(pair), budget=group["budget"].iloc[0])
+        )
+    frame = pd.concat(parts, ignore_index=True)
+    return frame[["pair", "p", "n", "budget", "f", "f_low", "f_high"]]
+
+
+def _budget_axis(budgets: pd.Series) -> alt.X:
+    return alt.X(
+        "budget:Q",
+        scale=alt.Scale(type="log", base=2, nice=False, padding=12),
+        axis=alt.Axis(format="~s", values=sorted(int(b) for b in budgets.unique())),
+        title="target tokens, all pairs",
+    )
+
+
+def alpha_against_budget(table: pd.DataFrame) -> alt.HConcatChart:
+    """Exponent of each weight's own law against the budget, a panel a pair."""
+    colour = weight_color(list(table["p"]))
+    panels = [
+        alt.Chart(group[["p", "budget", "alpha"]])
+        .mark_line(point=True)
+        .encode(
+            _budget_axis(group["budget"]),
+            alt.Y("alpha:Q", scale=alt.Scale(zero=False), title="exponent α"),
+            colour,
+            detail="p:N",
+            tooltip=["p", "budget", alt.Tooltip("alpha", format=".4f")],
+        )
+        .properties(title=pair_name(str(pair)), width=220, height=240)
+        for pair, group in table.groupby("pair")
+    ]
+    return alt.hconcat(*panels).resolve_scale(color="shared")
+
+
+def fraction_against_budget(fractions: pd.DataFrame) -> alt.VConcatChart:
+    """Effective fraction against budget, a row a pair, a panel a weight, a colour a size."""
+    colour = alt.Color(
+        "n:O", title="N", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=",")
+    )
+    rows = []
+    for pair, of_pair in fractions.groupby("pair"):
+        panels = [
+            alt.Chart(group[["n", "budget", "f"]])
+            .mark_line(point=True)
+            .encode(
+                _budget_axis(group["budget"]),
+                alt.Y("f:Q", scale=alt.Scale(zero=False), title="effective fraction f"),
+                colour,
+                tooltip=["n", "budget", alt.Tooltip("f", format=".3f")],
+            )
+            .properties(title=f"{pair_name(str(pair))}, p = {p:g}", width=150, height=180)
+            for p, group in of_pair.groupby("p")
+        ]
+        rows.append(alt.hconcat(*panels).resolve_scale(color="shared"))
+    return alt.vconcat(*rows).resolve_scale(color="shared")
+
+
+def change_in_words(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> str:
+    """What the longest budget changed against the shortest, as Markdown, a line a pair."""
+    lines = []
+    for pair, group in table.groupby("pair"):
+        first, last = group["budget"].min(), group["budget"].max()
+        told = []
+        for budget in (first, last):
+            at = group[group["budget"] == budget]
+            spread = at["alpha"].max() - at["alpha"].min()
+            bound = f"{int(at['at_bound'].sum())} of {len(at)}"
+            told.append((budget / 1e6, spread, bound, at["slope"].mean()))
+        (b0, s0, l0, f0), (b1, s1, l1, f1) = told
+        name = (names or {}).get(str(pair), pair_name(str(pair)))
+        lines.append(
+            f"- **{name}**, {b0:.0f}M to {b1:.0f}M target tokens: the spread of α over the weights "
+            f"goes from {s0:.3f} to {s1:.3f}; L∞ sits at its bound at {l0} weights, then at {l1}; "
+            f"the mean slope of log f on log N goes from {f0:+.3f} to {f1:+.3f}."
+        )
+    return "\n".join(lines)

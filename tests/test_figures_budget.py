@@ -1,0 +1,88 @@
+"""Longer runs against shorter ones, on cells whose law is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic import rows
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures import budget
+
+COHORTS = ("webtech-en-dezh", "webtech-en-dezh-8m", "webtech-en-dezh-16m")
+ALPHA = 0.3
+
+
+def tilted(p: float, n: float) -> float:
+    """Eq. 11 with f = p N^-0.2: a fraction that falls with size."""
+    f = p * (n / 2_000) ** -0.2 if p < 1 else 1.0
+    return 20.0 * (f * n) ** -ALPHA
+
+
+def frames(**options) -> pd.DataFrame:
+    short = rows(COHORTS[0], noise=0.0, loss=tilted)
+    longer = [
+        rows(name, noise=0.0, weights=(0.1, 0.5, 1.0), loss=lambda p, n: 20.0 * (p * n) ** -ALPHA)
+        for name in COHORTS[1:]
+    ]
+    return pd.concat([short, *longer], ignore_index=True).assign(passes=1.0, **options)
+
+
+def cells() -> pd.DataFrame:
+    return budget.cells_of(budget.common_rows(frames(), COHORTS))
+
+
+def test_only_cells_that_all_budgets_have_are_compared():
+    found = cells()
+    assert sorted(found["budget"].unique()) == [4e6, 8e6, 16e6]
+    assert set(found["p"]) == {0.1, 0.5, 1.0}
+    assert (found.groupby("budget").size() == 2 * 3 * 8).all()
+
+
+def test_without_common_cells_it_says_so():
+    with pytest.raises(InputError, match="in all of"):
+        budget.common_rows(frames(), [*COHORTS, "webtech-en-defr"])
+
+
+def test_laws_and_slopes_are_those_built_in():
+    table = budget.laws_by_budget(cells())
+    at = table.set_index(["pair", "p", "budget"])
+    assert at.loc[("eng-deu", 0.5, 4e6), "slope"] == pytest.approx(-0.2, abs=1e-3)
+    assert at.loc[("eng-deu", 0.5, 16e6), "slope"] == pytest.approx(0.0, abs=1e-3)
+    # loss = 20 (p c N^0.8)^-0.3, an exponent of 0.24
+    assert at.loc[("eng-zho", 0.1, 4e6), "alpha"] == pytest.approx(0.24, abs=1e-3)
+    assert at.loc[("eng-zho", 0.1, 8e6), "alpha"] == pytest.approx(ALPHA, abs=1e-3)
+    assert np.isnan(at.loc[("eng-deu", 1.0, 4e6), "slope"])
+
+
+def test_fractions_are_those_built_in():
+    found = budget.fractions_by_budget(cells())
+    long = found[(found["budget"] == 16e6) & (found["p"] == 0.5)]
+    np.testing.assert_allclose(long["f"], 0.5, rtol=1e-3)
+    assert (found["p"] < 1).all()
+
+
+def test_words_count_and_subtract():
+    table = pd.DataFrame(
+        {
+            "pair": "eng-deu",
+            "p": [0.5, 1.0] * 2,
+            "budget": [4e6, 4e6, 16e6, 16e6],
+            "alpha": [0.1, 0.3, 0.25, 0.3],
+            "at_bound": [True, True, False, True],
+            "slope": [-0.4, np.nan, -0.1, np.nan],
+        }
+    )
+    words = budget.change_in_words(table)
+    assert "4M to 16M" in words and "from 0.200 to 0.050" in words
+    assert "at 2 of 2 weights, then at 1 of 2" in words and "from -0.400 to -0.100" in words
+
+
+def test_charts_hold_every_pair_and_weight():
+    found = cells()
+    fractions = budget.fractions_by_budget(found)
+    chart = budget.fraction_against_budget(fractions).to_dict()
+    assert [len(row["hconcat"]) for row in chart["vconcat"]] == [2, 2]
+    alphas = budget.alpha_against_budget(budget.laws_by_budget(found)).to_dict()
+    assert len(alphas["hconcat"]) == 2
