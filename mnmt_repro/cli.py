@@ -17,6 +17,7 @@ from mnmt_repro.commands import (
     sweep,
     train,
     translate,
+    upgrade,
     verify,
 )
 from mnmt_repro.commands.options import HelpFormatter
@@ -43,7 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in (data, train, translate, evaluate, fit, recommend, sweep, verify, book):
+    modules = (data, train, upgrade, translate, evaluate, fit, recommend, sweep, verify, book)
+    for module in modules:
         module.add(commands)
     return parser
 

@@ -15,7 +15,8 @@ CONDA_NAMES = {"torch": "pytorch"}
 TRAIN_ONLY = ("torch", "sentencepiece", "sacrebleu", "safetensors")
 BASE_MODULES = (
     "architecture", "claims", "corpora.registry", "experiments.cohorts", "experiments.sweep",
-    "figures", "laws", "publishing", "results", "training.config",
+    "figures", "laws", "publishing", "results", "training.config", "upgrading.compute",
+    "upgrading.config",
 )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import load_checkpoint, save_checkpoint
 from mnmt_repro.training.loop import TrainingDiverged, train
+from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
+from mnmt_repro.upgrading.recipe import load_upgraded, save_upgraded, upgrade
 
 
 def without_seconds(points: list[dict]) -> list[dict]:
@@ -108,6 +110,54 @@ def test_a_larger_budget_goes_on(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / name / "last.safetensors").weights for name in ("once", "twice")
     ]
     assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
+
+
+@pytest.mark.parametrize("kind", ["adamw", "adafactor"])
+def test_killed_on_a_ramp_an_upgraded_model_goes_on_along_it(
+    tmp_path: Path, monkeypatch, kind: str
+) -> None:
+    """The factor of a step is that step's, and the state carried over is put in but once."""
+    config = adamw(steps=8, optimiser=kind, learning_rate=0.05)
+    go(tmp_path / "old", config=adamw(steps=3, optimiser=kind, learning_rate=0.05))
+    start = tmp_path / "start.safetensors"
+    changes = UpgradeConfig(
+        wider=2,
+        deeper=DepthConfig(encoder=1),
+        gamma_old=Ramp(start=0.05, end=0.5, steps=7),
+        gamma_new=2.0,
+    )
+    old = load_checkpoint(tmp_path / "old" / "last.safetensors")
+    save_upgraded(start, upgrade(old, None, None, changes))
+
+    def train_on(folder: Path) -> dict[str, torch.Tensor]:
+        begun = load_upgraded(start)
+        go(
+            folder, config=config, model=begun.model, prepare=begun.prepare,
+            schedule_start=begun.schedule_start, checkpoint_seconds=0.0,
+        )  # fmt: skip
+        return load_file(folder / "last.safetensors")
+
+    whole = train_on(tmp_path / "whole")
+    assert whole["optimiser.-1.steps"] == 8
+    assert whole["optimiser.0.step"] == 3 + 8
+
+    plain, calls = Transformer.loss, []
+
+    def dying(self: Transformer, *arguments) -> torch.Tensor:
+        calls.append(1)
+        if len(calls) in (3, 7):
+            raise KeyboardInterrupt
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Transformer, "loss", dying)
+    for done in (2, 5):
+        with pytest.raises(KeyboardInterrupt):
+            train_on(tmp_path / "torn")
+        assert load_checkpoint(tmp_path / "torn" / "last.safetensors").progress.step == done
+    torn = train_on(tmp_path / "torn")
+    assert torn.keys() == whole.keys()
+    for key, value in whole.items():
+        assert torch.equal(value, torn[key]), key
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:

@@ -53,6 +53,25 @@ def test_schedule_by_hand() -> None:
     assert [none.rate(step) for step in (1, 4, 64)] == pytest.approx([0.8, 0.4, 0.1])
 
 
+@pytest.mark.parametrize(
+    ("behind", "rates"),
+    [(0, [0.2, 0.4, 0.6]), (3, [0.8, 0.8 * 0.8**0.5, 0.8 * (2 / 3) ** 0.5]), (None, [0.8] * 3)],
+)
+def test_a_schedule_may_lie_behind_or_be_constant(
+    tmp_path: Path, behind: int | None, rates: list[float]
+) -> None:
+    config = adamw(learning_rate=0.8, warmup_steps=4, steps=3, curve_points=100, clip_norm=0.01)
+    seen = []
+
+    def watch(_: Transformer, optimiser: torch.optim.Optimizer) -> None:
+        optimiser.register_step_pre_hook(lambda *_: seen.append(optimiser.param_groups[0]["lr"]))
+
+    _, progress = run(tmp_path, config, schedule_start=behind, prepare=watch)
+    assert seen == pytest.approx(rates)  # what the optimiser was given
+    curve = {point["step"]: point["learning_rate"] for point in progress.curve}
+    assert list(curve.values()) == pytest.approx(rates)
+
+
 def test_validations_are_spaced_evenly_in_log_tokens() -> None:
     config = adamw(target_tokens=64_000, curve_points=4)
     assert config.curve_tokens() == [1000, 4000, 16_000, 64_000]

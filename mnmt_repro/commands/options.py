@@ -13,6 +13,20 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 
 
+class Noted(argparse.Action):
+    """Stores a value, and that it was given: `namespace.given` holds the names of such options."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        namespace.given = getattr(namespace, "given", frozenset()) | {self.dest}
+
+
 class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
     """Shows the default of every option that has one, and keeps the lines of the examples."""
 

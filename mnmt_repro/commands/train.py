@@ -1,4 +1,4 @@
-"""`train`: train a model on your own bitext, a registered corpus or a conlang."""
+"""`train`: train a model, or an upgraded one on, on your own bitext, a corpus or a conlang."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
-from mnmt_repro.commands.options import add_command
+from mnmt_repro.commands.options import Noted, add_command
 from mnmt_repro.commands.training_text import FIRST_RUN, TrainingText
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.training.config import TrainingConfig
 
 if TYPE_CHECKING:
+    from mnmt_repro.commands.continuing import Upgraded
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.training.loop import TrainingData
 
@@ -55,8 +56,19 @@ def add(commands: Any) -> None:
             "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",
             "mnmt-repro train --corpus webtech --pairs eng-deu,eng-zho --weights 0.3,0.7 \\"
             "\n      --d-model 32 --layers 2 --target-tokens 6000000 --out runs/dezh",
+            "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
+            "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
         ],
         act=act,
+    )
+    parser.register("action", None, Noted)  # of every option that says nothing else
+    parser.add_argument(
+        "--continue-from",
+        type=Path,
+        metavar="FOLDER",
+        help="train on a model that `upgrade` wrote, with its learning-rate scaling, optimiser "
+        "state and schedule; model options are settled then, and training settings that are not "
+        "given, but for the budget, are the old run's",
     )
     text = parser.add_argument_group("text")
     text.add_argument(
@@ -188,19 +200,37 @@ def resolve_tags(choice: str, mixture: Mixture) -> str:
 
 def act(options: argparse.Namespace) -> int:
     """Train, or go on; print where the model stands. 1 where the loss diverged."""
+    from mnmt_repro.commands.continuing import (
+        check_optimiser,
+        check_text,
+        left_out,
+        read_upgraded,
+        settle,
+    )
     from mnmt_repro.commands.trained import RUN, read_run, read_vocabulary, write_run
     from mnmt_repro.commands.training_text import read_mixture, read_training_text
     from mnmt_repro.experiments.spec import digest
 
     if options.threads < 1:
         raise InputError(f"--threads {options.threads}: give a number of threads, 1 or more")
+    upgraded = None if options.continue_from is None else read_upgraded(options.continue_from)
+    if upgraded is not None:
+        options = settle(options, upgraded)
     config = training_config(options)
-    model_config(options, 1)  # mistakes in the options come before any text is read
+    if upgraded is None:
+        model_config(options, 1)  # mistakes in the options come before any text is read
     text = read_training_text(options)
     mixture = read_mixture(options, text)
     tags = resolve_tags(options.tags, mixture)
     if config.keep == "best" and text.conlang is None and not set(text.valid) & set(mixture.pairs):
         raise InputError("--keep best: no pair of the mixture has validation text; see --valid")
+    missing: list[str] = []
+    if upgraded is not None:
+        check_text(upgraded, text, mixture, tags)
+        missing = left_out(upgraded, mixture)
+        if missing:
+            forgotten = ", ".join(missing)
+            print(f"mnmt-repro: not in the text, and soon forgotten: {forgotten}", file=sys.stderr)
 
     import torch
 
@@ -208,16 +238,24 @@ def act(options: argparse.Namespace) -> int:
 
     about = {
         "corpus": "own" if options.data else options.corpus or "conlang",
-        "pairs": list(mixture.pairs),
+        "pairs": [*mixture.pairs, *missing],
         "mixture": mixture.weights,
         "tags": tags,
-        "languages": sorted({name for pair in mixture.pairs for name in pair.split("-")}),
+        "languages": sorted(
+            {name for pair in (*mixture.pairs, *missing) for name in pair.split("-")}
+        ),
         "conlang": None if text.conlang is None else dataclasses.asdict(text.conlang),
         "training": dataclasses.asdict(config),
         "seed": options.seed,
     }
+    start = None
+    if upgraded is not None:
+        about["continued_from"] = upgraded.origin
+        start = upgraded.start()
+        check_optimiser(upgraded, start, config)
     identity = digest([about, _text_identity(options, text), _model_identity(options)], 12)
-    folder = options.out or Path("runs") / f"{about['corpus']}-{_size(options)}-{identity[:6]}"
+    size = _size(options) if start is None else shape_name(start.model.config)
+    folder = options.out or Path("runs") / f"{about['corpus']}-{size}-{identity[:6]}"
     known = read_run(folder) if (folder / RUN).exists() else None
     if known is not None and known["identity"] != identity:
         raise InputError(
@@ -225,10 +263,10 @@ def act(options: argparse.Namespace) -> int:
             "another folder, or remove this one"
         )
     if known is None:
-        vocabulary = _make_vocabulary(options, text, folder)
+        vocabulary = _make_vocabulary(options, text, folder, upgraded)
     else:
         vocabulary = read_vocabulary(folder, known)
-    model = model_config(options, len(vocabulary))
+    model = model_config(options, len(vocabulary)) if start is None else start.model.config
     about = {
         "identity": identity,
         **about,
@@ -240,7 +278,7 @@ def act(options: argparse.Namespace) -> int:
     torch.set_num_threads(options.threads)
     try:
         trained, progress = train(
-            model,
+            model if start is None else start.model,
             config,
             _encode(text, vocabulary, mixture, tags, config, options.seed),
             mixture,
@@ -250,6 +288,8 @@ def act(options: argparse.Namespace) -> int:
             device=options.device,
             checkpoint_seconds=options.checkpoint_seconds,
             label=folder.name,
+            prepare=None if start is None else start.prepare,
+            schedule_start=0 if start is None else start.schedule_start,
         )
     except TrainingDiverged as error:
         print(f"mnmt-repro: {error}", file=sys.stderr)
@@ -275,8 +315,25 @@ def _size(options: argparse.Namespace) -> str:
     return f"d{options.d_model}x{options.layers}"
 
 
+def shape_name(model: ModelConfig) -> str:
+    """Width and layers, those of the decoder where they are not the encoder's.
+
+    >>> shape_name(ModelConfig.t5(vocab_size=9, d_model=8, layers=2, heads=2))
+    'd8x2'
+    """
+    layers = f"{model.encoder_layers}"
+    if model.decoder_layers != model.encoder_layers:
+        layers += f"-{model.decoder_layers}"
+    return f"d{model.d_model}x{layers}"
+
+
 def _model_identity(options: argparse.Namespace) -> list[Any]:
-    """What decides model and vocabulary, known before the vocabulary is there."""
+    """What decides model and vocabulary, known before the vocabulary is there.
+
+    Of an upgraded model the upgrade's identity does, which is in `about`.
+    """
+    if options.continue_from is not None:
+        return []
     if options.vocabulary is not None:
         from mnmt_repro.corpora.vocabulary import Vocabulary
 
@@ -295,7 +352,9 @@ def _text_identity(options: argparse.Namespace, text: TrainingText) -> list[Any]
     return [code_version(), hashes]
 
 
-def _make_vocabulary(options: argparse.Namespace, text: TrainingText, folder: Path) -> Vocabulary:
+def _make_vocabulary(
+    options: argparse.Namespace, text: TrainingText, folder: Path, upgraded: Upgraded | None
+) -> Vocabulary:
     """Train or copy a vocabulary into the folder; a conlang has its own."""
     from mnmt_repro.commands.trained import VOCABULARY, SyllableVocabulary
     from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
@@ -304,7 +363,9 @@ def _make_vocabulary(options: argparse.Namespace, text: TrainingText, folder: Pa
         if options.vocabulary is not None:
             raise InputError("--vocabulary: a conlang's pieces are its syllables; leave it out")
         return SyllableVocabulary(text.conlang)
-    if options.vocabulary is not None:
+    if upgraded is not None:
+        vocabulary = upgraded.vocabulary
+    elif options.vocabulary is not None:
         vocabulary = Vocabulary.load(options.vocabulary)
     else:
         config = VocabularyConfig(

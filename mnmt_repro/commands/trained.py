@@ -1,7 +1,9 @@
-"""A trained model's folder: what `train` writes beside its checkpoints, and how it is read.
+"""A model's folder: what `train` and `upgrade` write beside checkpoints, and how it is read.
 
 `run.json` tells what was trained (pairs, tags, mixture, model, training, seed), `vocabulary.model`
 holds the pieces. A conlang's pieces are its syllables, so `run.json` holds its declaration instead.
+Of a model that `upgrade` wrote, `run.json` also has `upgrade`, and the weights that training goes
+on from are in `start.safetensors`; of one trained on from there, it has `continued_from`.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
     from mnmt_repro.model import Transformer
+    from mnmt_repro.training.checkpoint import Checkpoint
 
-RUN, VOCABULARY = "run.json", "vocabulary.model"
+RUN, VOCABULARY, START = "run.json", "vocabulary.model", "start.safetensors"
 FORMAT = 1
 
 
@@ -179,24 +182,38 @@ def _tuples(value: Any) -> Any:
     return value
 
 
+def read_checkpoint(path: Path, about: dict[str, Any]) -> Checkpoint:
+    """Read a checkpoint of the run that `run.json` is about.
+
+    Raises
+    ------
+    InputError
+        When it is absent, damaged, or of another run.
+    """
+    from mnmt_repro.training.checkpoint import load_checkpoint
+
+    checkpoint = load_checkpoint(path)
+    if checkpoint.identity != about["identity"]:
+        raise InputError(f"{path}: belongs to another run than {path.parent / RUN}")
+    return checkpoint
+
+
 def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
     """Read a trained model: its best weights where it kept them, else its last.
+
+    Of an upgraded model that was not trained on yet, its start.
 
     Raises
     ------
     InputError
         When the folder holds no model, or a damaged one.
     """
-    from mnmt_repro.training.checkpoint import load_checkpoint
     from mnmt_repro.training.loop import BEST, LAST
 
     about = read_run(folder)
     best = about["training"]["keep"] == "best" and (folder / BEST).exists()
-    path = folder / (BEST if best else LAST)
-    checkpoint = load_checkpoint(path)
-    if checkpoint.identity != about["identity"]:
-        raise InputError(f"{path}: belongs to another run than {folder / RUN}")
-    model = checkpoint.model().to(device)
+    name = START if "upgrade" in about else BEST if best else LAST
+    model = read_checkpoint(folder / name, about).model().to(device)
     model.eval()
     return Trained(
         folder=folder,

@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,6 +73,8 @@ def train(
     checkpoint_seconds: float = 60.0,
     progress_bar: bool | None = None,
     label: str = "train",
+    prepare: Callable[[Transformer, torch.optim.Optimizer], None] | None = None,
+    schedule_start: int | None = 0,
 ) -> tuple[Transformer, Progress]:
     """Train a model, or go on where `folder` says that an earlier call stopped.
 
@@ -91,6 +93,13 @@ def train(
         A hash of whatever defines the run; a folder with another identity is refused.
     progress_bar
         None: only on a terminal.
+    prepare
+        Called with the model and its fresh optimiser before anything else, on a resumed call too
+        (`upgrading.Start.prepare`: learning-rate scaling, and the state that is carried over). What
+        it puts into the optimiser's state, a checkpoint of this run replaces.
+    schedule_start
+        Steps of the learning-rate schedule that lie behind: step t has the rate of step
+        `schedule_start` + t. None: no schedule, but `config.learning_rate` at every step.
 
     Returns
     -------
@@ -107,6 +116,8 @@ def train(
     network = Transformer(model, seed=seed) if isinstance(model, ModelConfig) else model
     network = network.to(device)
     optimiser = make_optimiser(network, config)
+    if prepare is not None:
+        prepare(network, optimiser)
     progress = Progress(
         pair_tokens=[0] * len(mixture.pairs), pair_sentences=[0] * len(mixture.pairs)
     )
@@ -132,14 +143,15 @@ def train(
         batches = stream.batches(progress.position)
         while not _finished(progress, config):
             position, batch = next(batches)
-            loss = _step(network, optimiser, config, batch, progress, position, device, last)
+            rate = _rate(config, schedule_start, progress.step + 1)
+            loss = _step(network, optimiser, config, batch, progress, position, device, last, rate)
             bar.update(min(progress.target_tokens, config.planned_tokens) - bar.n)
             bar.set_postfix_str(f"step {progress.step} loss {loss:.3f}", refresh=False)
             ended = _finished(progress, config)
             if ended or (points and progress.target_tokens >= points[0]):
                 points = [t for t in points if t > progress.target_tokens]
                 progress.seconds = time.monotonic() - began
-                _validate(network, config, data, progress, loss, folder, identity)
+                _validate(network, config, data, progress, loss, folder, identity, rate)
             if ended or time.monotonic() - saved > checkpoint_seconds:
                 _check_finite(network, progress, last)
                 progress.seconds = time.monotonic() - began
@@ -159,6 +171,10 @@ def _check_finite(network: Transformer, progress: Progress, last: Path) -> None:
             f"weights are no longer numbers after step {progress.step}; {where}; "
             "lower learning_rate, lengthen warmup_steps or set clip_norm"
         )
+
+
+def _rate(config: TrainingConfig, schedule_start: int | None, step: int) -> float:
+    return config.learning_rate if schedule_start is None else config.rate(schedule_start + step)
 
 
 def _finished(progress: Progress, config: TrainingConfig) -> bool:
@@ -193,13 +209,14 @@ def _step(
     position: Position,
     device: str,
     last: Path,
+    rate: float,
 ) -> float:
     """Take one optimiser step; return the mean loss per target token before it."""
     source = torch.from_numpy(batch.source).to(device)
     target = torch.from_numpy(batch.target).to(device)
     real = (target[:, 1:] != PAD).sum(1)
     for group in optimiser.param_groups:
-        group["lr"] = config.rate(progress.step + 1)
+        group["lr"] = rate
     autocast = (
         torch.autocast(torch.device(device).type, dtype=torch.bfloat16)
         if config.precision == "bfloat16"
@@ -213,7 +230,7 @@ def _step(
         where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
         raise TrainingDiverged(
             f"the loss became {value} at step {progress.step + 1} "
-            f"(learning rate {config.rate(progress.step + 1):.3g}); {where}; "
+            f"(learning rate {rate:.3g}); {where}; "
             "lower learning_rate, lengthen warmup_steps or set clip_norm"
         )
     loss.backward()
@@ -241,6 +258,7 @@ def _validate(
     loss: float,
     folder: Path,
     identity: str,
+    rate: float,
 ) -> None:
     """Add a point a pair to the learning curve, log it, and keep the weights if they are best."""
     losses = {pair: cross_entropy(network, text) for pair, text in data.validation.items()}
@@ -252,7 +270,7 @@ def _validate(
             "cross_entropy": value,
             "train_loss": loss,
             "seconds": round(progress.seconds, 1),
-            "learning_rate": config.rate(progress.step),
+            "learning_rate": rate,
         }
         progress.curve.append(point)
         folder.mkdir(parents=True, exist_ok=True)

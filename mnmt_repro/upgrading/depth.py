@@ -7,50 +7,13 @@ top of the decoder, made at random, from the closest old layer, or as the averag
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from mnmt_repro.errors import InputError
+from mnmt_repro.upgrading.config import DepthConfig, DepthInit, Place
 
-DepthInit = Literal["average", "closest", "random"]
-Place = Literal["bottom", "middle", "top", "spread"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DepthConfig:
-    """How many layers are added, where, and how they are made.
-
-    Raises
-    ------
-    InputError
-        When a field is out of its range.
-    """
-
-    encoder: int = 0  # layers added to the encoder
-    decoder: int = 0
-    init: DepthInit = "average"
-    encoder_at: Place = "bottom"  # the side of the input
-    decoder_at: Place = "top"  # the side of the output
-
-    def __post_init__(self) -> None:
-        for field in ("encoder", "decoder"):
-            if getattr(self, field) < 0:
-                raise InputError(
-                    f"cannot make the {field} shallower: {getattr(self, field)} layers to add"
-                )
-        choices = {
-            "init": ("average", "closest", "random"),
-            "encoder_at": ("bottom", "middle", "top", "spread"),
-            "decoder_at": ("bottom", "middle", "top", "spread"),
-        }
-        for field, allowed in choices.items():
-            if getattr(self, field) not in allowed:
-                raise InputError(
-                    f"depth {field} must be one of {', '.join(allowed)}, got {getattr(self, field)}"
-                )
+__all__ = ["DepthConfig", "DepthInit", "Place", "closest_layer", "new_layer", "place_layers"]
 
 
 def place_layers(old: int, added: int, at: Place) -> tuple[int | None, ...]:

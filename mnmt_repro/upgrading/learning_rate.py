@@ -11,9 +11,7 @@ that is kept.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,6 +19,18 @@ from torch import Tensor
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import PAD, Transformer
+from mnmt_repro.upgrading.config import Factor, Ramp, check_factor, factor_at
+
+__all__ = [
+    "NEW",
+    "OLD",
+    "Factor",
+    "Groups",
+    "Ramp",
+    "diagonal_fisher",
+    "fisher_groups",
+    "scale_updates",
+]
 
 NEW, OLD = 0, 1
 """Groups of parameters; Fisher information adds more above `OLD`."""
@@ -30,59 +40,6 @@ Groups = Mapping[str, Tensor]
 
 OWN = -1
 """Index under which the count of scaled steps is kept among the states of an optimiser."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ramp:
-    """A factor that goes in a straight line from its first step to its last, and then stays.
-
-    Raises
-    ------
-    InputError
-        When a factor is negative or not finite, or there are no steps.
-
-    Examples
-    --------
-    >>> ramp = Ramp(start=0.0, end=0.5, steps=6)
-    >>> [round(ramp.at(step), 3) for step in (1, 2, 6, 99)]
-    [0.0, 0.1, 0.5, 0.5]
-    """
-
-    start: float
-    end: float
-    steps: int
-
-    def __post_init__(self) -> None:
-        for value in (self.start, self.end):
-            check_factor(value)
-        if self.steps < 1:
-            raise InputError(f"a ramp needs at least 1 step, got {self.steps}")
-
-    def at(self, step: int) -> float:
-        """Factor at `step` (1, 2, ...)."""
-        if step >= self.steps:
-            return self.end
-        return self.start + (self.end - self.start) * (step - 1) / (self.steps - 1)
-
-
-Factor = float | Ramp
-
-
-def check_factor(factor: Factor) -> None:
-    """Refuse a negative factor.
-
-    Raises
-    ------
-    InputError
-        When it is negative or not finite.
-    """
-    if not isinstance(factor, Ramp) and not (math.isfinite(factor) and factor >= 0):
-        raise InputError(f"a learning-rate factor must be at least 0, got {factor}")
-
-
-def factor_at(factor: Factor, step: int) -> float:
-    """Value of a constant or a ramp at `step` (1, 2, ...)."""
-    return factor.at(step) if isinstance(factor, Ramp) else float(factor)
 
 
 def scale_updates(
@@ -136,6 +93,8 @@ def scale_updates(
     }
     before: dict[str, Tensor] = {}
     done = 0
+    current: list[float] = []  # factors that `gammas` are of
+    gammas: dict[str, Tensor] = {}
 
     def keep(*_: Any) -> None:
         if any(factor_at(factor, done + 1) != 1.0 for factor in factors):
@@ -147,10 +106,15 @@ def scale_updates(
         nonlocal done
         done += 1
         values = [factor_at(factor, done) for factor in factors]
+        if values != current:
+            current[:] = values
+            gammas.clear()
         for name, start in before.items():
             parameter, group = scaled[name]
-            gamma = torch.tensor(values, dtype=parameter.dtype, device=parameter.device)[group]
-            parameter.copy_(torch.lerp(start, parameter, gamma))
+            if name not in gammas:
+                table = torch.tensor(values, dtype=parameter.dtype, device=parameter.device)
+                gammas[name] = table[group]
+            parameter.copy_(torch.lerp(start, parameter, gammas[name]))
         before.clear()
 
     def save(_: torch.optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:

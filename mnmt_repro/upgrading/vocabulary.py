@@ -17,8 +17,8 @@ from torch import Tensor
 
 from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
+from mnmt_repro.upgrading.config import NewRows
 
-NewRows = Literal["unk", "random", "mean"]
 ROLES = ("pad", "eos", "unk", "bos")
 KINDS = ("special", "tag", "byte", "text")
 SPACE = "\u2581"  # SentencePiece's mark for a space

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -18,42 +17,12 @@ from torch import Tensor
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import FeedForward
-
-WidthInit = Literal["concatenation", "interpolation", "random"]
-Normalisation = Literal["frobenius", "function", "function-shared", "none"]
+from mnmt_repro.upgrading.config import Normalisation, WidthConfig
 
 UNIT_AXIS = {
     "gate.weight": 0, "gate.bias": 0, "up.weight": 0, "up.bias": 0, "out.weight": 1,
 }  # fmt: skip
 """Axis of the hidden units in each tensor of a feed-forward layer; `out.bias` has none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WidthConfig:
-    """How new hidden units are made.
-
-    Raises
-    ------
-    InputError
-        When a field is out of its range.
-    """
-
-    init: WidthInit = "concatenation"
-    noise: float = 0.01  # std of the Gaussian noise on copied matrices (footnote 10); no biases
-    normalisation: Normalisation = "frobenius"
-
-    def __post_init__(self) -> None:
-        choices = {
-            "init": ("concatenation", "interpolation", "random"),
-            "normalisation": ("frobenius", "function", "function-shared", "none"),
-        }
-        for field, allowed in choices.items():
-            if getattr(self, field) not in allowed:
-                raise InputError(
-                    f"width {field} must be one of {', '.join(allowed)}, got {getattr(self, field)}"
-                )
-        if not (math.isfinite(self.noise) and self.noise >= 0):
-            raise InputError(f"width noise must be at least 0, got {self.noise}")
 
 
 def widen(

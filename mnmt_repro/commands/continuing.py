@@ -1,0 +1,177 @@
+"""What `train --continue-from` takes over from a model that `upgrade` wrote."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.commands.trained import (
+    START,
+    SyllableVocabulary,
+    read_checkpoint,
+    read_run,
+    read_vocabulary,
+)
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.training.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from mnmt_repro.commands.training_text import TrainingText
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.upgrading.start import Start
+
+MODEL = (
+    "arch", "d_model", "layers", "heads", "d_ff", "dropout", "attention_dropout", "pieces",
+    "vocabulary",
+)  # fmt: skip
+"""Options of `train` that an upgraded model has settled."""
+BUDGET = ("target_tokens", "steps")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upgraded:
+    """An upgraded model's folder, read."""
+
+    folder: Path
+    about: dict[str, Any]  # its `run.json`
+    vocabulary: Vocabulary
+
+    def start(self) -> Start:
+        """The model itself, built anew at each call, since training changes it.
+
+        Raises
+        ------
+        InputError
+            When its file is absent, damaged or of another upgrade.
+        """
+        from mnmt_repro.upgrading.start import load_upgraded
+
+        read_checkpoint(self.folder / START, self.about)
+        return load_upgraded(self.folder / START)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What the `run.json` of a run that goes on from here says about it.
+
+        `behind`: steps of the learning-rate schedule that lie behind its first one.
+        """
+        told = self.about["upgrade"]
+        reset = told["config"]["schedule"] == "reset"
+        return {
+            "identity": self.about["identity"],
+            "behind": 0 if reset else told["steps"],
+            "upgrade": told["config"],
+        }
+
+
+def read_upgraded(folder: Path) -> Upgraded:
+    """Read the folder of an upgraded model.
+
+    Raises
+    ------
+    InputError
+        When it holds none, or a damaged one.
+    """
+    about = read_run(folder)
+    if "upgrade" not in about:
+        raise InputError(
+            f"--continue-from {folder}: is a trained model, not an upgraded one; "
+            f"`mnmt-repro upgrade --from {folder} --out NEW` makes one of it, the same if nothing "
+            "else is asked for"
+        )
+    return Upgraded(folder=folder, about=about, vocabulary=read_vocabulary(folder, about))
+
+
+def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespace:
+    """Options of `train` with those not given taken from the upgraded model and its old run.
+
+    Those are text and pairs (where there is no `--data`), tags, and all training settings but the
+    budget; the old learning rate only with the old optimiser. The seed is one more than the old
+    one, for other dropout and another order of data.
+
+    Raises
+    ------
+    InputError
+        When an option is given that the upgraded model has settled.
+    """
+    about = upgraded.about
+    given: frozenset[str] = getattr(options, "given", frozenset())
+    for name in MODEL:
+        if name in given:
+            raise InputError(
+                f"--{name.replace('_', '-')}: the upgraded model's own stays; leave it out, or "
+                "make another upgrade"
+            )
+    found = {name: value for name, value in about["training"].items() if name not in BUDGET}
+    if "optimiser" in given and options.optimiser != found["optimiser"]:
+        del found["learning_rate"]
+    found["seed"] = about["seed"] + 1
+    if about["tags"] != "none":
+        found["tags"] = about["tags"]
+    if about["conlang"] is not None:
+        found |= {name: about["conlang"][name] for name in ("concepts", "similarity")}
+    if not options.data and options.corpus in (None, about["corpus"]):
+        if about["corpus"] == "own":
+            pairs = ", ".join(about["pairs"])
+            raise InputError(
+                f"--continue-from {upgraded.folder}: the model was trained on your own text "
+                f"({pairs}); give it again with --data, and that of new pairs"
+            )
+        found |= {"corpus": about["corpus"], "pairs": ",".join(about["pairs"])}
+    if options.tags == "auto":
+        given = given - {"tags"}
+    kept = {name: value for name, value in vars(options).items() if name in given}
+    return argparse.Namespace(**{**vars(options), **found, **kept})
+
+
+def check_text(upgraded: Upgraded, text: TrainingText, mixture: Mixture, tags: Any) -> None:
+    """Refuse text that the upgraded model's vocabulary cannot write.
+
+    Raises
+    ------
+    InputError
+        When it lacks a language's tag, or either is a conlang's and the other is not.
+    """
+    from mnmt_repro.corpora.encoding import tag_ids
+
+    pieces = upgraded.vocabulary
+    known = pieces.conlang.config if isinstance(pieces, SyllableVocabulary) else None
+    if text.conlang != known:
+        if known is None:
+            wrong = "--corpus conlang: the upgraded model's vocabulary is one of real text"
+        elif text.conlang is None:
+            wrong = "the upgraded model knows the syllables of a conlang only; train it on that"
+        else:
+            wrong = "--concepts, --similarity: the model was trained on another conlang"
+        raise InputError(wrong)
+    for pair in mixture.pairs:
+        try:
+            tag_ids(pieces, pair, tags)
+        except InputError as error:
+            raise InputError(
+                f"{pair}: {error}; upgrade with a vocabulary of all languages (--vocab)"
+            ) from error
+
+
+def check_optimiser(upgraded: Upgraded, start: Start, config: TrainingConfig) -> None:
+    """Refuse to carry one optimiser's state over to another.
+
+    Raises
+    ------
+    InputError
+        When there is a state, and `config` has another optimiser than the old run.
+    """
+    old = upgraded.about["training"]["optimiser"]
+    if start.optimiser and config.optimiser != old:
+        raise InputError(
+            f"--optimiser {config.optimiser}: the old model's state is that of {old}; leave the "
+            "option out, or upgrade with --optimiser reset"
+        )
+
+
+def left_out(upgraded: Upgraded, mixture: Mixture) -> list[str]:
+    """Pairs which the old model knows and the mixture does not have."""
+    return [pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs]

@@ -1,0 +1,394 @@
+"""`upgrade`: give a trained model a new vocabulary, more width and depth, to be trained on."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from mnmt_repro.commands.options import add_command, add_json, comma_list, number, print_json
+from mnmt_repro.errors import InputError
+from mnmt_repro.upgrading.config import Factor, Ramp, UpgradeConfig, published
+
+if TYPE_CHECKING:
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.training.checkpoint import Checkpoint
+    from mnmt_repro.upgrading.recipe import Upgraded
+
+PRESETS = ("same", "wide", "deep")
+PLACES = ("bottom", "middle", "top", "spread")
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "upgrade",
+        "upgrade a trained model: a vocabulary for more languages, more width and depth; `train "
+        "--continue-from` trains it on",
+        examples=[
+            "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
+            "\n      --out both.model",
+            "mnmt-repro upgrade --from runs/talks --vocab both.model --wider 2 --deeper 1 \\"
+            "\n      --lr-scaling 0.5 --out runs/talks-start",
+            "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
+            "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+            "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
+            "\n      -o runs/deep-start",
+        ],
+        act=act,
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        required=True,
+        metavar="RUN",
+        help="folder of the old model, as `train` wrote it; it is only read",
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FOLDER", help="new folder for the start"
+    )
+    parser.add_argument(
+        "--preset",
+        choices=PRESETS,
+        help="settings of Paper B: same (old parameters at half the rate), wide (besides, twice "
+        "the feed-forward width) or deep (six layers more a stack, their rate rising from 0.05 "
+        "to 0.5 over --steps); options given beside it win",
+    )
+
+    new = parser.add_argument_group("what is new")
+    new.add_argument(
+        "--vocab",
+        "--vocabulary",
+        dest="vocabulary",
+        type=Path,
+        metavar="FILE.model",
+        help="vocabulary of old and new languages; see `data vocabulary` (default: the old one)",
+    )
+    new.add_argument("--wider", type=float, help="factor of the feed-forward width (default: 1)")
+    new.add_argument(
+        "--deeper",
+        metavar="N or N,M",
+        help="layers added to each stack, or to encoder and decoder (default: 0)",
+    )
+    new.add_argument(
+        "--at",
+        metavar="PLACE or PLACE,PLACE",
+        help=f"where they go, of {', '.join(PLACES)}: in both stacks, or in encoder and decoder "
+        "(default: bottom,top)",
+    )
+
+    made = parser.add_argument_group("how it is made")
+    made.add_argument(
+        "--init",
+        choices=("unk", "random", "mean"),
+        help="embeddings of new pieces: a copy of <unk>'s, at random, or the mean of the old "
+        "pieces that each splits into (default: unk)",
+    )
+    made.add_argument(
+        "--width-init",
+        choices=("concatenation", "interpolation", "random"),
+        help="new hidden units: noisy copies, between the old ones, or at random "
+        "(default: concatenation)",
+    )
+    made.add_argument(
+        "--noise", type=float, help="standard deviation of the copies' noise (default: 0.01)"
+    )
+    made.add_argument(
+        "--normalisation",
+        choices=("frobenius", "function", "function-shared", "none"),
+        help="how widened matrices are scaled back: to their old norm, as published, or so that "
+        "the layer computes what it did (default: frobenius; function for a gated layer, whose "
+        "function the norm does not keep)",
+    )
+    made.add_argument(
+        "--depth-init",
+        choices=("average", "closest", "random"),
+        help="new layers: the mean of all old ones, a copy of the nearest, or at random "
+        "(default: average)",
+    )
+    made.add_argument(
+        "--keep",
+        choices=("all", "body", "nothing"),
+        help="old weights that are used: all, all but the embedding tables, none (default: all)",
+    )
+    made.add_argument("--seed", type=int, default=0, help="of noise and of what is drawn at random")
+
+    training = parser.add_argument_group("how training goes on")
+    training.add_argument(
+        "--lr-scaling",
+        metavar="OLD or OLD,NEW",
+        help="factors of the learning rate for old parameters and new ones; a factor is a number, "
+        "or START:END:STEPS for one that rises (STEPS left out: --steps) (default: 1,1)",
+    )
+    training.add_argument(
+        "--steps", type=int, metavar="N", help="steps over which a rising factor rises"
+    )
+    training.add_argument(
+        "--optimiser",
+        choices=("carried", "reset"),
+        help="the optimiser's state of old parameters (default: carried)",
+    )
+    training.add_argument(
+        "--schedule",
+        choices=("continued", "reset", "constant"),
+        help="learning rate: from where the old model stopped, with a new warm-up, or `train "
+        "--learning-rate` at every step (default: continued)",
+    )
+    training.add_argument(
+        "--checkpoint",
+        choices=("last", "best"),
+        default="last",
+        help="the old model's weights; its best ones have no optimiser state to carry",
+    )
+    add_json(parser)
+
+
+def act(options: argparse.Namespace) -> int:
+    """Upgrade, write a folder, print what has changed."""
+    config = upgrade_config(options)
+    _check_free(options.out)
+
+    from tqdm import tqdm
+
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.upgrading.recipe import upgrade
+
+    about, checkpoint, old = _read_old(options)
+    new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
+    if new is not None:
+        _check_vocabulary(options, about, new)
+    if options.normalisation is None and checkpoint.config.feed_forward == "gated-gelu":
+        width = dataclasses.replace(config.width, normalisation="function")
+        config = dataclasses.replace(config, width=width)
+    layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
+    total = layers + config.deeper.encoder + config.deeper.decoder
+    with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
+        made = upgrade(checkpoint, new and old, new, config, progress=bar.update)
+    made = dataclasses.replace(made, steps=made.steps + _steps_behind(about))
+    _write(options, about, made, new or old)
+
+    facts = made.report.summary()
+    overlap = [] if made.report.overlap is None else made.report.overlap.rows()
+    if options.json:
+        print_json({"folder": str(options.out), **facts, "overlap": overlap})
+        return 0
+    print(f"{options.out}: {options.source}, upgraded")
+    for name, value in facts.items():
+        if name != "share of pieces kept":
+            print(f"  {name + ':':<19}{f'{value:,}' if isinstance(value, int) else value}")
+    if overlap:
+        shares = {"share": "{:.1%}".format}
+        print(pd.DataFrame(overlap).to_string(index=False, na_rep="", formatters=shares))
+    print(_next(options.out, about, new or old))
+    return 0
+
+
+def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
+    """The upgrade that the options ask for: the preset's, and over it what is given.
+
+    Raises
+    ------
+    InputError
+        When an option cannot be read or is out of its range.
+    """
+    if options.steps is not None and options.steps < 1:
+        raise InputError(f"--steps {options.steps}: give a number of steps, 1 or more")
+    if options.preset == "deep" and options.steps is None and options.lr_scaling is None:
+        raise InputError("--preset deep: say --steps, over which its learning-rate factor rises")
+    base = (
+        UpgradeConfig() if options.preset is None else published(options.preset, options.steps or 1)
+    )
+    given: dict[str, Any] = {
+        "wider": options.wider,
+        "embeddings": options.init,
+        "keep": options.keep,
+        "optimiser": options.optimiser,
+        "schedule": options.schedule,
+        "seed": options.seed,
+    }
+    width: dict[str, Any] = {
+        "init": options.width_init,
+        "noise": options.noise,
+        "normalisation": options.normalisation,
+    }
+    depth: dict[str, Any] = {"init": options.depth_init}
+    if options.deeper is not None:
+        depth["encoder"], depth["decoder"] = _two(options.deeper, "--deeper", _layers)
+    if options.at is not None:
+        depth["encoder_at"], depth["decoder_at"] = _two(options.at, "--at", _place)
+    if options.lr_scaling is not None:
+        parts = comma_list(options.lr_scaling)
+        if not 1 <= len(parts) <= 2:
+            raise InputError(f"--lr-scaling {options.lr_scaling}: write OLD or OLD,NEW")
+        factors = [_factor(part, options.steps) for part in parts]
+        given["gamma_old"] = factors[0]
+        given["gamma_new"] = factors[1] if len(factors) > 1 else None
+    return dataclasses.replace(
+        base,
+        width=dataclasses.replace(base.width, **_only(width)),
+        deeper=dataclasses.replace(base.deeper, **_only(depth)),
+        **_only(given),
+    )
+
+
+def _only(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _two(text: str, option: str, read: Any) -> tuple[Any, Any]:
+    """One value for both stacks, or one for the encoder and one for the decoder."""
+    parts = comma_list(text)
+    if not 1 <= len(parts) <= 2:
+        raise InputError(f"{option} {text}: give one for both stacks, or ENCODER,DECODER")
+    values = [read(part, f"{option} {text}") for part in parts]
+    return values[0], values[-1]
+
+
+def _layers(text: str, where: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{where}: {text!r} is no number of layers") from None
+
+
+def _place(text: str, where: str) -> str:
+    if text not in PLACES:
+        raise InputError(f"{where}: must be one of {', '.join(PLACES)}")
+    return text
+
+
+def _factor(text: str, steps: int | None) -> Factor:
+    """Read a learning-rate factor.
+
+    >>> _factor("0.5", None), _factor("0.05:0.5", 300)
+    (0.5, Ramp(start=0.05, end=0.5, steps=300))
+    """
+    where = f"--lr-scaling {text}"
+    start, *rest = text.split(":")
+    if not rest:
+        return number(start, where)
+    if len(rest) > 2:
+        raise InputError(f"{where}: write a rising factor as START:END:STEPS")
+    if len(rest) == 2:
+        if not rest[1].isdecimal():
+            raise InputError(f"{where}: {rest[1]!r} is no number of steps")
+        steps = int(rest[1])
+    if steps is None:
+        raise InputError(f"{where}: say --steps, over which the factor rises, or START:END:STEPS")
+    return Ramp(start=number(start, where), end=number(rest[0], where), steps=steps)
+
+
+def _check_free(out: Path) -> None:
+    if not out.name:
+        raise InputError(f"--out {out}: name a new folder")
+    if out.is_dir() and any(out.iterdir()):
+        raise InputError(f"--out {out}: is not empty; choose another folder, or remove this one")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out}: is a file; choose a folder")
+
+
+def _read_old(options: argparse.Namespace) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
+    """What `train` wrote: its description, its checkpoint and its pieces."""
+    from mnmt_repro.commands.trained import read_checkpoint, read_run, read_vocabulary
+    from mnmt_repro.training.loop import BEST, LAST
+
+    about = read_run(options.source)
+    if "upgrade" in about:
+        raise InputError(
+            f"--from {options.source}: upgraded, and not trained on since; upgrade the model that "
+            "it came from, with all options at once"
+        )
+    path = options.source / (LAST if options.checkpoint == "last" else BEST)
+    if options.checkpoint == "best" and not path.exists():
+        raise InputError(f"--checkpoint best: {options.source} was not trained with --keep best")
+    return about, read_checkpoint(path, about), read_vocabulary(options.source, about)
+
+
+def _check_vocabulary(options: argparse.Namespace, about: dict[str, Any], new: Vocabulary) -> None:
+    """Refuse a vocabulary that cannot serve the pairs which the model knows."""
+    from mnmt_repro.corpora.encoding import tag_ids
+
+    if about["conlang"] is not None:
+        raise InputError(
+            f"--vocab {options.vocabulary}: the model's pieces are the syllables of a conlang; "
+            "leave it out"
+        )
+    for pair in about["pairs"]:
+        try:
+            tag_ids(new, pair, about["tags"])
+        except InputError as error:
+            raise InputError(
+                f"--vocab {options.vocabulary}: {error}, but the model knows {pair}; train one on "
+                "old and new languages with `mnmt-repro data vocabulary`"
+            ) from error
+
+
+def _steps_behind(about: dict[str, Any]) -> int:
+    """Steps of the schedule that the old model's own training went on from."""
+    return about["continued_from"]["behind"] if "continued_from" in about else 0
+
+
+def _write(
+    options: argparse.Namespace, about: dict[str, Any], made: Upgraded, vocabulary: Vocabulary
+) -> None:
+    """Fill a folder beside the one wanted, then give it its name: whole or not at all."""
+    from mnmt_repro.commands.trained import (
+        START,
+        VOCABULARY,
+        SyllableVocabulary,
+        write_run,
+    )
+    from mnmt_repro.experiments.spec import digest
+    from mnmt_repro.upgrading.start import save_upgraded
+
+    told = {
+        "from": about["identity"],
+        "checkpoint": options.checkpoint,
+        "steps": made.steps,
+        "config": dataclasses.asdict(made.config),
+    }
+    identity = digest([told, vocabulary.hash], 12)
+    new = {
+        **{k: v for k, v in about.items() if k not in ("format", "continued_from")},
+        "identity": identity,
+        "vocabulary": vocabulary.hash,
+        "model": dataclasses.asdict(made.model.config),
+        "upgrade": told,
+    }
+    out: Path = options.out
+    stage = out.with_name(f".{out.name}.part")
+    try:
+        shutil.rmtree(stage, ignore_errors=True)
+        stage.mkdir(parents=True)
+        save_upgraded(stage / START, made, identity=identity)
+        if not isinstance(vocabulary, SyllableVocabulary):
+            vocabulary.save(stage / VOCABULARY)
+        write_run(stage, new)
+        if out.exists():
+            out.rmdir()
+        stage.rename(out)
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary) -> str:
+    """The command that trains on, as far as it can be foreseen."""
+    command = f"next: mnmt-repro train --continue-from {out}"
+    if about["corpus"] == "own":
+        command += "".join(f" --data {pair}=FILE" for pair in about["pairs"])
+    if about["conlang"] is None:
+        added = sorted(set(vocabulary.languages) - set(about["languages"]))
+        if added and about["corpus"] == "own":
+            command += "".join(f" --data eng-{name}=FILE" for name in added)
+        elif added:
+            command += f" --pairs {','.join([*about['pairs'], *(f'eng-{n}' for n in added)])}"
+        command += "".join(f" --upsample eng-{name}=5" for name in added)
+    return command

@@ -1,0 +1,155 @@
+"""Put the tensors of an upgraded model together, and say where each one comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.upgrading.config import UpgradeConfig, WidthConfig
+from mnmt_repro.upgrading.depth import new_layer, place_layers
+from mnmt_repro.upgrading.learning_rate import NEW, OLD
+from mnmt_repro.upgrading.vocabulary import PieceMap, map_rows
+from mnmt_repro.upgrading.width import UNIT_AXIS, widen
+
+TABLES = ("embedding.weight", "output.weight")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where a parameter of the new model comes from.
+
+    Attributes
+    ----------
+    source
+        The old parameter; None when all of it is new.
+    axis, units
+        Where some of it is new: along `axis`, the old index of each entry, -1 for a new one.
+    """
+
+    source: str | None
+    axis: int = 0
+    units: Tensor | None = None
+
+
+def assemble(
+    weights: Mapping[str, Tensor],
+    fresh: Mapping[str, Tensor],
+    old: ModelConfig,
+    config: UpgradeConfig,
+    pieces: PieceMap | None,
+    progress: Callable[[int], object] | None = None,
+) -> tuple[dict[str, Tensor], dict[str, Origin]]:
+    """Make every tensor of the new model out of the old model's and a fresh one's.
+
+    Parameters
+    ----------
+    weights
+        The old model's.
+    fresh
+        Those of a new model of the upgraded shape.
+    old
+        Shape of the old model.
+    progress
+        Called with 1 after each layer.
+
+    Returns
+    -------
+    Name -> tensor, and name -> where it comes from.
+    """
+    # Noise is drawn apart from the new model's weights, which `seed` itself decides.
+    generator = torch.Generator().manual_seed(config.seed + 2**32)
+    result: dict[str, Tensor] = {}
+    origins: dict[str, Origin] = {}
+    for stack, count, added, at in (
+        ("encoder", old.encoder_layers, config.deeper.encoder, config.deeper.encoder_at),
+        ("decoder", old.decoder_layers, config.deeper.decoder, config.deeper.decoder_at),
+    ):
+        plan = place_layers(count, added, at)
+        fresh_layers = [_layer(fresh, stack, place) for place in range(len(plan))]
+        layers, units = [], torch.empty(0)
+        for index, place in enumerate(i for i, layer in enumerate(plan) if layer is not None):
+            layer, units = _widen_layer(
+                _layer(weights, stack, index), fresh_layers[place], config.width, generator
+            )
+            layers.append(layer)
+        for place, index_or_new in enumerate(plan):
+            if index_or_new is None:
+                tensors = new_layer(layers, fresh_layers[place], plan, place, config.deeper.init)
+            else:
+                tensors = layers[index_or_new]
+            if progress is not None:
+                progress(1)
+            for name, tensor in tensors.items():
+                full = f"{stack}.{place}.{name}"
+                result[full] = tensor
+                if index_or_new is None:
+                    origins[full] = Origin(source=None)
+                    continue
+                axis = UNIT_AXIS.get(name.removeprefix("feed_forward."))
+                partly = name.startswith("feed_forward.") and axis is not None
+                origins[full] = Origin(
+                    source=f"{stack}.{index_or_new}.{name}",
+                    axis=axis or 0,
+                    units=units if partly and bool((units < 0).any()) else None,
+                )
+    for name in fresh:
+        if name in result:
+            continue
+        if name in TABLES and pieces is not None:
+            result[name] = map_rows(weights[name], fresh[name], pieces, config.embeddings)
+            origins[name] = Origin(source=name, units=torch.from_numpy(pieces.source))
+        else:
+            result[name] = weights[name].clone()
+            origins[name] = Origin(source=name)
+    return result, origins
+
+
+def _layer(weights: Mapping[str, Tensor], stack: str, index: int) -> dict[str, Tensor]:
+    prefix = f"{stack}.{index}."
+    return {k.removeprefix(prefix): t for k, t in weights.items() if k.startswith(prefix)}
+
+
+def _widen_layer(
+    layer: dict[str, Tensor],
+    fresh: dict[str, Tensor],
+    config: WidthConfig,
+    generator: torch.Generator,
+) -> tuple[dict[str, Tensor], Tensor]:
+    prefix = "feed_forward."
+    narrow = {k.removeprefix(prefix): t for k, t in layer.items() if k.startswith(prefix)}
+    drawn = {k.removeprefix(prefix): t for k, t in fresh.items() if k.startswith(prefix)}
+    wide, units = widen(narrow, drawn, config, generator)
+    return {**layer, **{prefix + name: tensor for name, tensor in wide.items()}}, units
+
+
+def group_of(origin: Origin, ndim: int) -> Tensor:
+    """Group of each entry, in a shape that broadcasts to the parameter's."""
+    if origin.source is None:
+        return torch.full((1,) * ndim, NEW, dtype=torch.uint8)
+    if origin.units is None:
+        return torch.full((1,) * ndim, OLD, dtype=torch.uint8)
+    shape = [-1 if i == origin.axis else 1 for i in range(ndim)]
+    return torch.where(origin.units >= 0, OLD, NEW).to(torch.uint8).view(shape)
+
+
+def carry_state(key: str, state: Tensor, origin: Origin) -> Tensor:
+    """A state tensor of an old parameter, in the shape of the new one.
+
+    Entries of new blocks start with no first moment, and with the mean second moment of the old
+    ones: optimisers count steps a parameter, not an entry, and a zero beside a high count would
+    make the first updates of a new block far too large. A state that does not reach along the
+    changed axis (the step count, the other factor of Adafactor) is copied. Moments are not
+    rescaled with the weights of a widened layer.
+    """
+    units, axis = origin.units, origin.axis
+    factored = {"row_var": 1, "col_var": 0}.get(key)  # axis over which Adafactor has summed
+    if units is None or state.ndim == 0 or axis == factored:
+        return state.clone()
+    old = state.index_select(axis, units.clamp_min(0))
+    shape = [-1 if i == axis else 1 for i in range(state.ndim)]
+    start = state.mean(axis, keepdim=True) * (key != "exp_avg")
+    return torch.where((units < 0).view(shape), start, old)

@@ -1,0 +1,135 @@
+"""Where training goes on from after an upgrade: the model, its blocks, the optimiser's state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from mnmt_repro.atomic import write_bytes
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import Transformer
+from mnmt_repro.training.checkpoint import Progress, load_checkpoint
+from mnmt_repro.upgrading.config import Factor, UpgradeConfig
+from mnmt_repro.upgrading.learning_rate import scale_updates
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Where training goes on from.
+
+    Attributes
+    ----------
+    groups
+        Group (`OLD` or `NEW`) of each entry of each parameter, for `scale_updates`.
+    optimiser
+        Index of a parameter -> its state, as `Checkpoint.optimiser`; empty after a reset.
+    steps
+        Updates that the old model had.
+    """
+
+    model: Transformer
+    config: UpgradeConfig
+    groups: dict[str, Tensor]
+    optimiser: dict[int, dict[str, Tensor]]
+    steps: int
+
+    @property
+    def schedule_start(self) -> int | None:
+        """What `training.loop.train` takes: where its learning-rate schedule begins.
+
+        The old model's last step, 0 after a reset, None for a constant rate (footnote 7).
+        """
+        return {"continued": self.steps, "reset": 0, "constant": None}[self.config.schedule]
+
+    def prepare(
+        self,
+        model: Transformer,
+        optimiser: torch.optim.Optimizer,
+        *,
+        factors: Sequence[Factor] | None = None,
+    ) -> None:
+        """Give a fresh `optimiser` of `model` the carried state and the learning-rate scaling.
+
+        Parameters
+        ----------
+        factors
+            Factor of each group, where `groups` are those of `fisher_groups`; else the
+            configuration's, of `NEW` and `OLD`.
+
+        Raises
+        ------
+        InputError
+            When the state is another optimiser's.
+        """
+        if factors is None:
+            factors = (self.config.gamma_new, self.config.gamma_old)
+        if any(factor != 1.0 for factor in factors):
+            scale_updates(optimiser, dict(model.named_parameters()), self.groups, factors)
+        if not self.optimiser:
+            return
+        adam = any("exp_avg" in state for state in self.optimiser.values())
+        if adam != isinstance(optimiser, torch.optim.AdamW):
+            raise InputError(
+                f"the old model's optimiser state is {'AdamW' if adam else 'Adafactor'}'s, not "
+                f"{type(optimiser).__name__}'s: train with the same optimiser, or reset its state"
+            )
+        # Loading does not copy, and training would write into what is kept here.
+        state = {i: {key: t.clone() for key, t in s.items()} for i, s in self.optimiser.items()}
+        settings = optimiser.state_dict()["param_groups"]
+        optimiser.load_state_dict({"state": state, "param_groups": settings})
+
+
+def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
+    """Write a start, whole or not at all; `load_checkpoint` reads its model too.
+
+    Parameters
+    ----------
+    identity
+        What the start is, as of a checkpoint.
+    """
+    tensors = {f"model.{name}": t for name, t in upgraded.model.state_dict().items()}
+    tensors |= {f"group.{name}": t for name, t in upgraded.groups.items()}
+    for index, state in upgraded.optimiser.items():
+        tensors |= {f"optimiser.{index}.{key}": t for key, t in state.items()}
+    metadata = {
+        "model": json.dumps(asdict(upgraded.model.config)),
+        "progress": json.dumps(asdict(Progress())),
+        "identity": identity,
+        "upgrade": json.dumps({"config": asdict(upgraded.config), "steps": upgraded.steps}),
+    }
+    write_bytes(path, save({k: t.contiguous() for k, t in tensors.items()}, metadata))
+
+
+def load_upgraded(path: Path | str) -> Start:
+    """Read what `save_upgraded` wrote.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, damaged, or a checkpoint that is no upgrade.
+    """
+    checkpoint = load_checkpoint(path)
+    with safe_open(str(path), framework="pt") as file:
+        metadata = file.metadata()
+        groups = {
+            name.removeprefix("group."): file.get_tensor(name)
+            for name in file.keys()  # noqa: SIM118
+            if name.startswith("group.")
+        }
+    if "upgrade" not in metadata:
+        raise InputError(f"{path} is a checkpoint, but not one of `mnmt-repro upgrade`")
+    told = json.loads(metadata["upgrade"])
+    return Start(
+        model=checkpoint.model(),
+        config=UpgradeConfig.from_dict(told["config"]),
+        groups=groups,
+        optimiser=checkpoint.optimiser,
+        steps=told["steps"],
+    )

@@ -1,0 +1,416 @@
+"""`upgrade` and `train --continue-from`: from a model of one language to a larger one of two."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from small_text import small_bitext
+
+from mnmt_repro.cli import build_parser, main
+from mnmt_repro.commands.training_text import hold_out, read_bitexts
+from mnmt_repro.commands.upgrade import upgrade_config
+from mnmt_repro.corpora.vocabulary import Vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import Transformer
+from mnmt_repro.training.checkpoint import load_checkpoint
+from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig
+from mnmt_repro.upgrading.start import load_upgraded
+
+CYRILLIC = str.maketrans("aeiounrst", "аеиоунрст")
+OLD_STEPS, WARMUP, PEAK = 4, 8, 0.08
+TRAIN_OLD = [
+    "train", "--data", "eng-deu=talks.tsv", "--tags", "both", "--pieces", "330", "--out", "old",
+    "--arch", "fairseq", "--optimiser", "adamw", "--learning-rate", str(PEAK), "--dropout", "0.1",
+    "--warmup-steps", str(WARMUP), "--steps", str(OLD_STEPS), "--batch-tokens", "256",
+    "--label-smoothing", "0.1", "--curve-points", "3", "--keep", "best", "--d-model", "8",
+    "--heads", "2",
+]  # fmt: skip
+UPGRADE = ["upgrade", "--from", "old", "--vocab", "both.model", "-o", "start"]
+TRAIN_ON = [
+    "train", "--continue-from", "start", "--data", "eng-deu=talks.tsv", "--data", "eng-xho=new.tsv",
+    "--upsample", "eng-xho=5", "--steps", "6", "--out", "both",
+]  # fmt: skip
+
+
+def write_tsv(path: Path, source: list[str], target: list[str], languages: str) -> None:
+    columns = dict(zip(languages.split("-"), (source, target), strict=True))
+    pd.DataFrame(columns).to_csv(path, sep="\t", index=False)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A folder with bitext, a vocabulary of two languages, and a model of one: `old`."""
+    folder = tmp_path_factory.mktemp("trained")
+    text = small_bitext(count=120)
+    write_tsv(folder / "talks.tsv", text.source, text.target, "eng-deu")
+    other = [line.translate(CYRILLIC) for line in text.target[:60]]
+    write_tsv(folder / "new.tsv", text.source[:60], other, "eng-xho")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("MNMT_REPRO_CACHE", str(folder / "cache"))
+        assert main(TRAIN_OLD) == 0
+        assert main([
+            "data", "vocabulary", "--data", "eng-deu=talks.tsv", "--data", "eng-xho=new.tsv",
+            "--pieces", "350", "--out", "both.model",
+        ]) == 0  # fmt: skip
+    return folder
+
+
+@pytest.fixture
+def here(trained: Path, tmp_path: Path, monkeypatch, capsys) -> Path:
+    """A copy of that folder, to work in."""
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+    capsys.readouterr()
+    return tmp_path
+
+
+def told(folder: str) -> dict:
+    return json.loads(Path(folder, "run.json").read_text(encoding="utf-8"))
+
+
+def rates(folder: str) -> dict[int, float]:
+    lines = Path(folder, "log.jsonl").read_text(encoding="utf-8").splitlines()
+    return {point["step"]: point["learning_rate"] for point in map(json.loads, lines)}
+
+
+def loss_of(folder: str, capsys) -> float:
+    assert main(["evaluate", folder, "--data", "eng-deu=talks.tsv", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)[0]["cross_entropy"]
+
+
+def fails(arguments: list[str], capsys, *parts: str) -> None:
+    """The command ends with 2 and one line that holds all `parts`, and writes nothing."""
+    before = sorted(Path().rglob("*"))
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.err.startswith("mnmt-repro: ") and shown.err.count("\n") == 1, shown.err
+    for part in parts:
+        assert part in shown.err
+    assert shown.out == ""
+    assert sorted(Path().rglob("*")) == before
+
+
+# --- from one language to two ---------------------------------------------------------------------
+
+
+def test_upgrade_and_train_on_from_end_to_end(here: Path, capsys, monkeypatch) -> None:
+    old_files = {p: p.read_bytes() for p in Path("old").iterdir()}
+    command = [*UPGRADE, "--wider", "2", "--deeper", "1", "--lr-scaling", "0.5,2"]
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    for part in ("330 -> 350", "32 -> 64", "1 -> 2", "pieces kept", "--data eng-xho=FILE"):
+        assert part in shown
+    assert {p.name for p in Path("start").iterdir()} == {
+        "run.json", "start.safetensors", "vocabulary.model",
+    }  # fmt: skip
+    assert {p: p.read_bytes() for p in Path("old").iterdir()} == old_files
+    fails(command, capsys, "--out start: is not empty")
+    assert loss_of("start", capsys) > 0  # it can be scored before it is trained on
+
+    assert main(TRAIN_ON) == 0
+    shown = capsys.readouterr().out
+    assert "eng-deu: validation" in shown and "eng-xho: validation" in shown
+    about = told("both")
+    assert about["pairs"] == ["eng-deu", "eng-xho"] and about["tags"] == "both"
+    assert about["languages"] == ["deu", "eng", "xho"]
+    text, _ = hold_out(read_bitexts(["eng-deu=talks.tsv", "eng-xho=new.tsv"]))
+    old, new = (len(text[pair]) for pair in about["pairs"])
+    assert about["mixture"]["eng-xho"] == pytest.approx(5 * new / (old + 5 * new))
+    assert about["training"] == {**told("old")["training"], "steps": 6}
+    assert (about["seed"], told("old")["seed"]) == (2, 1)
+    shape = about["model"]
+    assert (shape["d_ff"], shape["encoder_layers"], shape["decoder_layers"]) == (64, 2, 2)
+    assert shape["dropout"] == 0.1
+    assert about["continued_from"]["behind"] == OLD_STEPS
+    # The warm-up goes on: step t is step 4 + t of the old run's.
+    found = rates("both")
+    assert found == {step: pytest.approx(PEAK * min(1, (4 + step) / 8, (8 / (4 + step)) ** 0.5))
+                     for step in found}  # fmt: skip
+    assert max(found) == 6
+
+    before = Path("both/last.safetensors").read_bytes()
+    assert main(TRAIN_ON) == 0  # the same command finds its run again
+    assert capsys.readouterr().out == shown
+    assert Path("both/last.safetensors").read_bytes() == before
+
+    for target in ("deu", "xho"):
+        lines = io.TextIOWrapper(io.BytesIO(b"open the file\n"), encoding="utf-8")
+        monkeypatch.setattr(sys, "stdin", lines)
+        assert main(["translate", "both", "--to", target, "--beam", "2"]) == 0
+        assert capsys.readouterr().out.count("\n") == 1
+
+    # And once more, from there: the steps of both runs lie behind.
+    assert main(["upgrade", "--from", "both", "--deeper", "0,1", "-o", "again"]) == 0
+    assert told("again")["upgrade"]["steps"] == OLD_STEPS + 6
+    assert load_upgraded("again/start.safetensors").schedule_start == OLD_STEPS + 6
+
+
+def test_without_noise_the_wide_model_scores_as_the_old_one(here: Path, capsys) -> None:
+    command = ["upgrade", "--from", "old", "--checkpoint", "best", "--optimiser", "reset"]
+    command += ["--noise", "0"]
+    assert main([*command, "--wider", "2", "-o", "double", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["feed-forward"], facts["folder"], facts["overlap"]) == ("32 -> 64", "double", [])
+    assert main([*command, "--wider", "2.5", "--normalisation", "function", "-o", "more"]) == 0
+    capsys.readouterr()
+    old = loss_of("old", capsys)
+    for folder in ("double", "more"):
+        assert loss_of(folder, capsys) == pytest.approx(old, abs=1e-5)
+
+
+def test_killed_on_a_ramp_and_repeated_the_command_ends_with_the_same_bits(
+    here: Path, capsys, monkeypatch
+) -> None:
+    assert main([*UPGRADE, "--preset", "deep", "--deeper", "1", "--steps", "5"]) == 0
+    begun = load_upgraded("start/start.safetensors")
+    assert begun.config.gamma_old == Ramp(start=0.05, end=0.5, steps=5)
+    command = [*TRAIN_ON, "--checkpoint-seconds", "0"]
+    assert main(command) == 0
+    Path("both").rename("whole")
+
+    plain, calls = Transformer.loss, []
+
+    def dying(self: Transformer, *arguments) -> torch.Tensor:
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Transformer, "loss", dying)
+    assert main(command) == 130
+    assert load_checkpoint("both/last.safetensors").progress.step == 3
+    assert main(command) == 0
+    for name in ("last.safetensors", "best.safetensors"):
+        whole, torn = load_file(Path("whole", name)), load_file(Path("both", name))
+        assert whole.keys() == torn.keys()
+        assert all(torch.equal(value, torn[key]) for key, value in whole.items())
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"), [("reset", [0.01, 0.02]), ("constant", [0.03, 0.03])]
+)
+def test_the_schedule_can_be_reset_or_constant(
+    here: Path, schedule: str, expected: list[float]
+) -> None:
+    """Footnote 7. After a reset, steps 1 and 2 of 8 to the peak of 0.08."""
+    assert main([*UPGRADE, "--schedule", schedule]) == 0
+    rate = ["--learning-rate", "0.03"] if schedule == "constant" else []
+    command = [*TRAIN_ON, *rate, "--steps", "2", "--curve-points", "9"]
+    assert main(command) == 0
+    assert [rates("both")[step] for step in (1, 2)] == pytest.approx(expected)
+
+
+def test_settings_that_are_given_win_over_the_old_runs(here: Path, capsys) -> None:
+    assert main([*UPGRADE, "--optimiser", "reset"]) == 0
+    command = [*TRAIN_ON, "--optimiser", "adafactor", "--batch-tokens", "200", "--seed", "9"]
+    assert main([*command, "--steps", "1", "--keep", "last"]) == 0
+    about = told("both")
+    assert about["seed"] == 9
+    training = about["training"]
+    assert (training["optimiser"], training["batch_tokens"]) == ("adafactor", 200)
+    assert (training["keep"], training["label_smoothing"]) == ("last", 0.1)
+    assert training["learning_rate"] == 0.3  # not the one that suited the other optimiser
+
+    # Left out of the text, the old pair is told, and can still be asked for.
+    capsys.readouterr()
+    alone = ["train", "--continue-from", "start", "--data", "eng-xho=new.tsv", "--steps", "1"]
+    assert main([*alone, "--out", "alone"]) == 0
+    assert "soon forgotten: eng-deu" in capsys.readouterr().err
+    assert told("alone")["pairs"] == ["eng-xho", "eng-deu"]
+
+
+def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    short = ["--steps", "2", "--d-model", "8", "--heads", "2", "--curve-points", "1"]
+    assert main(["train", "--similarity", "0.5", "--concepts", "32", *short, "--out", "old"]) == 0
+    upgrade = ["upgrade", "--from", "old", "--wider", "2"]
+    assert main([*upgrade, "--out", "start"]) == 0
+    # The layer is gated: its function is kept where nothing else is asked for.
+    found = load_upgraded("start/start.safetensors").config.width.normalisation
+    assert found == "function"
+    assert main([*upgrade, "--normalisation", "frobenius", "--out", "published"]) == 0
+    found = load_upgraded("published/start.safetensors").config.width.normalisation
+    assert found == "frobenius"
+    assert main(["train", "--continue-from", "start", "--steps", "2", "--out", "on"]) == 0
+    assert told("on")["conlang"] == told("old")["conlang"]
+    assert told("on")["pairs"] == ["src-aaa", "src-bbb"]
+    capsys.readouterr()
+    on = ["train", "--continue-from", "start", "--steps", "2"]
+    fails([*on, "--concepts", "40"], capsys, "trained on another conlang")
+    text = small_bitext(count=40)
+    write_tsv(tmp_path / "talks.tsv", text.source, text.target, "eng-deu")
+    fails([*on, "--data", "eng-deu=talks.tsv"], capsys, "the syllables of a conlang only")
+    fails([*upgrade, "--vocab", "talks.tsv", "-o", "no"], capsys, "is not a SentencePiece model")
+
+
+# --- refusals: one line, and nothing written ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--wider", "0.5"], ["cannot make a model narrower", "0.5"]),
+        (["--wider", "nan"], ["cannot make a model narrower", "nan"]),
+        (["--wider", "1.01"], ["32.32 units of 32, which is no whole number"]),
+        (["--deeper", "-1"], ["cannot make the encoder shallower: -1 layers to add"]),
+        (["--deeper", "1,-2"], ["cannot make the decoder shallower: -2 layers to add"]),
+        (["--deeper", "1,2,3"], ["--deeper 1,2,3: give one for both stacks"]),
+        (["--deeper", "one"], ["'one' is no number of layers"]),
+        (["--at", "left"], ["--at left: must be one of bottom, middle, top, spread"]),
+        (["--wider", "1.5", "--width-init", "interpolation"], ["whole multiple of the old 32"]),
+        (["--noise", "-1"], ["noise must be at least 0"]),
+        (["--lr-scaling", "-0.5"], ["factor must be at least 0, got -0.5"]),
+        (["--lr-scaling", "half"], ["--lr-scaling half: 'half' is not a number"]),
+        (["--lr-scaling", "1,2,3"], ["write OLD or OLD,NEW"]),
+        (["--lr-scaling", "0:1"], ["say --steps, over which the factor rises"]),
+        (["--lr-scaling", "0:1:x"], ["'x' is no number of steps"]),
+        (["--lr-scaling", "0:1:2:3"], ["write a rising factor as START:END:STEPS"]),
+        (["--lr-scaling", "0:1:0"], ["a ramp needs at least 1 step"]),
+        (["--preset", "deep"], ["say --steps, over which its learning-rate factor rises"]),
+        (["--steps", "0"], ["--steps 0: give a number of steps, 1 or more"]),
+        (["--checkpoint", "best"], ["holds no optimiser state", "reset the optimiser"]),
+        (["--vocab", "talks.tsv"], ["talks.tsv is not a SentencePiece model"]),
+        (["--vocab", "absent.model"], ["cannot read the vocabulary absent.model"]),
+        (["--vocab", "foreign.model"], ["foreign.model: its first pieces are <unk>, <s>, </s>"]),
+        (["--vocab", "other.model"], ["no tag <2deu>; it knows eng, xho", "model knows eng-deu"]),
+        (["--from", "absent"], ["absent: no model of `mnmt-repro train` here"]),
+        (["--from", "upgraded"], ["--from upgraded: upgraded, and not trained on since"]),
+        (["--from", "reshaped"], ["decoder_norm.weight is (7,), should be (8,)"]),
+        (["--from", "truncated"], ["cannot read the checkpoint truncated/last.safetensors"]),
+        (["--from", "swapped"], ["belongs to another run than swapped/run.json"]),
+        (["--out", "talks.tsv"], ["--out talks.tsv: is a file"]),
+        (["--out", "old"], ["--out old: is not empty"]),
+        (["--out", "."], ["--out .: name a new folder"]),
+        (["--out", "talks.tsv/start"], ["--out talks.tsv/start: cannot be written"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_is_impossible_is_told_before_anything_is_written(
+    broken: Path, monkeypatch, capsys, options: list[str], parts: list[str]
+) -> None:
+    monkeypatch.chdir(broken)
+    fails([*UPGRADE, *options], capsys, *parts)
+
+
+@pytest.fixture(scope="module")
+def broken(trained: Path, tmp_path_factory) -> Path:
+    """The folder again, with runs and vocabularies that nothing can be made of."""
+    import sentencepiece
+
+    folder = tmp_path_factory.mktemp("broken") / "all"
+    shutil.copytree(trained, folder)
+    text = [line.split("\t")[0] for line in (folder / "talks.tsv").read_text("utf-8").splitlines()]
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(text), model_writer=model, vocab_size=60, minloglevel=2,
+        hard_vocab_limit=False,
+    )  # fmt: skip
+    (folder / "foreign.model").write_bytes(model.getvalue())
+    for name in ("upgraded", "reshaped", "truncated", "swapped"):
+        shutil.copytree(folder / "old", folder / name)
+    about = json.loads((folder / "old" / "run.json").read_text(encoding="utf-8"))
+    for name, change in (("upgraded", {"upgrade": {}}), ("swapped", {"identity": "another"})):
+        (folder / name / "run.json").write_text(json.dumps({**about, **change}), encoding="utf-8")
+    whole = (folder / "old" / "last.safetensors").read_bytes()
+    (folder / "truncated" / "last.safetensors").write_bytes(whole[:-9])
+
+    from safetensors import safe_open
+
+    with safe_open(folder / "old" / "last.safetensors", framework="pt") as file:
+        metadata = file.metadata()
+    tensors = load_file(folder / "old" / "last.safetensors")
+    tensors["model.decoder_norm.weight"] = torch.ones(7)
+    save_file(tensors, folder / "reshaped" / "last.safetensors", metadata)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main([
+            "data", "vocabulary", "--data", "eng-xho=new.tsv", "--pieces", "320",
+            "--out", "other.model",
+        ]) == 0  # fmt: skip
+    return folder
+
+
+def test_options_that_an_upgraded_model_has_settled_are_refused(here: Path, capsys) -> None:
+    assert main(UPGRADE) == 0
+    capsys.readouterr()
+    on = TRAIN_ON[:-2]
+    for options in (["--d-model", "32"], ["--vocabulary", "both.model"], ["--arch", "t5"]):
+        fails([*on, *options], capsys, f"{options[0]}: the upgraded model's own stays")
+    fails([*on, "--optimiser", "adafactor"], capsys, "the old model's state is that of adamw")
+    fails(["train", "--continue-from", "old"], capsys, "not an upgraded one", "--from old")
+    fails(["train", "--continue-from", "start"], capsys, "your own text (eng-deu)", "--data")
+    fails(["train", "--continue-from", "start", "--corpus", "conlang"], capsys, "real text")
+    shutil.copy("new.tsv", "zho.tsv")
+    fails([*on, "--data", "eng-zho=zho.tsv?source=eng&target=xho"], capsys,
+          "eng-zho: the vocabulary has no tag <2zho>", "--vocab")  # fmt: skip
+    Path("start/vocabulary.model").write_bytes(Path("old/vocabulary.model").read_bytes())
+    fails(on, capsys, "the model was trained with", "restore the file")
+
+
+# --- options to settings --------------------------------------------------------------------------
+
+
+def config_of(*options: str) -> UpgradeConfig:
+    command = ["upgrade", "--from", "a", "--out", "b", *options]
+    return upgrade_config(build_parser().parse_args(command))
+
+
+def test_presets_are_the_published_settings_and_options_win() -> None:
+    assert config_of() == UpgradeConfig()
+    assert config_of("--preset", "same") == UpgradeConfig(gamma_old=0.5)
+    assert config_of("--preset", "wide") == UpgradeConfig(wider=2, gamma_old=0.5)
+    assert config_of("--preset", "wide", "--wider", "3", "--lr-scaling", "1,5") == UpgradeConfig(
+        wider=3, gamma_old=1, gamma_new=5
+    )
+    ramp = Ramp(start=0.05, end=0.5, steps=50)
+    deep = config_of("--preset", "deep", "--steps", "50")
+    assert deep == UpgradeConfig(deeper=DepthConfig(encoder=6, decoder=6), gamma_old=ramp)
+    deep = config_of("--preset", "deep", "--lr-scaling", "0.05:0.5:50", "--deeper", "1,2")
+    assert deep == UpgradeConfig(deeper=DepthConfig(encoder=1, decoder=2), gamma_old=ramp)
+
+
+def test_every_choice_has_its_option() -> None:
+    found = config_of(
+        "--wider", "1.5", "--deeper", "2", "--at", "middle,spread", "--init", "mean",
+        "--width-init", "random", "--noise", "0.1", "--normalisation", "none",
+        "--depth-init", "closest", "--keep", "body", "--seed", "3", "--steps", "7",
+        "--lr-scaling", "0:1,2:3:4", "--optimiser", "reset", "--schedule", "constant",
+    )  # fmt: skip
+    assert found == UpgradeConfig(
+        wider=1.5,
+        width=WidthConfig(init="random", noise=0.1, normalisation="none"),
+        deeper=DepthConfig(
+            encoder=2, decoder=2, init="closest", encoder_at="middle", decoder_at="spread"
+        ),
+        embeddings="mean",
+        keep="body",
+        gamma_old=Ramp(start=0, end=1, steps=7),
+        gamma_new=Ramp(start=2, end=3, steps=4),
+        optimiser="reset",
+        schedule="constant",
+        seed=3,
+    )
+    assert UpgradeConfig() == UpgradeConfig(
+        **{name: getattr(UpgradeConfig(), name) for name in vars(found)}
+    )
+    with pytest.raises(InputError, match="wider must be at least 1, got inf"):
+        config_of("--wider", "inf")
+
+
+def test_a_start_is_of_the_vocabulary_it_came_with(here: Path) -> None:
+    assert main([*UPGRADE, "--init", "mean"]) == 0
+    start = load_upgraded("start/start.safetensors")
+    assert start.model.config.vocab_size == len(Vocabulary.load("start/vocabulary.model")) == 350
+    assert Path("start/vocabulary.model").read_bytes() == Path("both.model").read_bytes()
+    assert start.steps == OLD_STEPS
+    assert start.config.embeddings == "mean"
