@@ -8,6 +8,7 @@ import pytest
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import audit
+from mnmt_repro.figures.audit.checks import check
 
 # Rows of the printed tables times their columns; Table 1 lacks two cells of M20.
 CELLS = {
@@ -198,15 +199,15 @@ def test_counts_of_paper_b_by_hand() -> None:
 
 
 def test_agreement_is_rounding_and_no_more() -> None:
-    agree = audit._check("x", 31.6, 31.69, tolerance=0.1, reading="why")
+    agree = check("x", 31.6, 31.69, tolerance=0.1, reading="why")
     assert agree["agrees"] and agree["reading"] == ""
-    assert audit._check("x", 31.6, 31.7, tolerance=0.1)["agrees"]  # the edge, in binary fractions
-    differ = audit._check("x", 31.6, 31.71, tolerance=0.1, reading="why")
+    assert check("x", 31.6, 31.7, tolerance=0.1)["agrees"]  # the edge, in binary fractions
+    differ = check("x", 31.6, 31.71, tolerance=0.1, reading="why")
     assert not differ["agrees"] and differ["reading"] == "why"
-    assert not audit._check("x", 50, 50.0, ">")["agrees"]
-    assert audit._check("x", 50, 50.1, ">")["agrees"]
-    assert audit._check("x", 50, 49.9, "<")["agrees"]
-    assert not audit._check("x", "low", "mid")["agrees"]
+    assert not check("x", 50, 50.0, ">")["agrees"]
+    assert check("x", 50, 50.1, ">")["agrees"]
+    assert check("x", 50, 49.9, "<")["agrees"]
+    assert not check("x", "low", "mid")["agrees"]
 
 
 # The list of disagreements, each by its place and size

@@ -32,25 +32,33 @@ def fractions(fits: PairFits) -> pd.DataFrame:
     DataFrame
         ``pair, p, f, f_low, f_high, relative, relative_low, relative_high``.
     """
-    return pd.concat(
-        [effective_fraction(joint).assign(pair=pair) for pair, (_, joint) in fits.items()],
-        ignore_index=True,
-    )
+    nothing = pd.DataFrame(columns=["pair", "p", "f", "f_low", "f_high"])
+    parts = [effective_fraction(joint).assign(pair=pair) for pair, (_, joint) in fits.items()]
+    return pd.concat(parts, ignore_index=True) if parts else nothing
 
 
 def direct_fractions(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
     """Effective fraction at every pair, weight and size, solved from Eq. 8 on the single-pair law.
 
     Nothing is assumed about how f depends on size. Losses outside those that the single-pair law
-    was fitted to are left out, since the law would have to be extrapolated to them.
+    was fitted to are left out, since the law would have to be extrapolated to them; so are pairs
+    whose single-pair law the rows do not identify.
+
+    Returns
+    -------
+    DataFrame
+        As `laws.effective_fraction_direct`, and ``pair``.
     """
     parts = []
     for pair, (alone, _) in fits.items():
+        if not alone[1.0].identified:
+            continue
         found = effective_fraction_direct(
             alone[1.0], points[points["pair"] == pair], n="n", loss="loss"
         )
         parts.append(found[~found["extrapolated"]].assign(pair=pair))
-    return pd.concat(parts, ignore_index=True)
+    nothing = pd.DataFrame(columns=["p", "n", "f", "f_low", "f_high", "pair"])
+    return pd.concat(parts, ignore_index=True) if parts else nothing
 
 
 def fraction_fits(points: pd.DataFrame, form: str = "eq12") -> dict[str, FractionFit]:

@@ -7,6 +7,7 @@ Each figure is drawn from tidy frames: `observed` for the points, `per_weight_cu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 import altair as alt
 import numpy as np
@@ -20,6 +21,7 @@ from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.laws import (
     JointLawFit,
     PowerLawFit,
+    check_unchanged,
     coefficients,
     compare_per_weight_joint,
     fit_joint_law,
@@ -191,6 +193,77 @@ def slopes(reducible: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["pair", "p", "slope", "stderr"])
 
 
+def unchanged(
+    points: pd.DataFrame,
+    parameter: Literal["alpha", "l_inf"] = "alpha",
+    *,
+    simulations: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Test that α is the same at every weight: are the lines of Figure 3 parallel? Or L∞ likewise.
+
+    Two tests a pair (`laws.check_unchanged`): with the other coefficient one for all weights (as
+    in Figure 3, which subtracts one L∞), and with the other free to change with the weight too,
+    since a change of L∞ can pass for one of the slope.
+
+    Parameters
+    ----------
+    points
+        From `observed`.
+    parameter
+        Which coefficient.
+    simulations, seed
+        Of the power, against a change by a fifth of the joint law's coefficient.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, the other, at p = 1, change, low, high, p-value, alternative, power, false alarms,
+        answer``. `change` is the coefficient at the least weight less that at the greatest, with
+        its 95 % interval; `power` the share of simulated grids with the alternative in which the
+        test notices it, `false alarms` the same share without. NaN where there is no test, and no
+        power where the joint law's L∞ is zero, of which a fifth is nothing.
+    """
+    other = {"alpha": "L∞", "l_inf": "α"}[parameter]
+    rows: list[dict[str, object]] = []
+    for pair, group in points.groupby("pair"):
+        for free, premise in ((False, "one for all weights"), (True, "free to change")):
+            row: dict[str, object] = {
+                "pair": pair_name(str(pair)),
+                "the other": f"{other} {premise}",
+            }
+            try:
+                found = check_unchanged(
+                    group,
+                    parameter,
+                    other_free=free,
+                    n="n",
+                    loss="loss",
+                    simulations=simulations,
+                    seed=seed,
+                )
+            except InputError as error:
+                rows.append(row | {"answer": f"no test: {error}"})
+                continue
+            void = found.alternative == 0
+            rows.append(
+                row
+                | {
+                    "at p = 1": found.at_one,
+                    "change": found.change,
+                    "low": found.low,
+                    "high": found.high,
+                    "p-value": found.p_value,
+                    "alternative": found.alternative,
+                    "power": np.nan if void else found.power,
+                    "false alarms": found.false_alarms,
+                    "answer": found.verdict,
+                }
+            )
+    names = ["pair", "the other", "at p = 1", "change", "low", "high", "p-value", "alternative"]
+    return pd.DataFrame(rows, columns=[*names, "power", "false alarms", "answer"])
+
+
 def reducible_against_size(
     reducible: pd.DataFrame, *, n: str = "n_non_embedding"
 ) -> alt.HConcatChart:
@@ -237,10 +310,15 @@ def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
     return frame[names]
 
 
-def coefficients_against_weight(table: pd.DataFrame) -> alt.VConcatChart:
+def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> alt.VConcatChart:
     """Figure 4 (10, 12, 14): α, β and L∞ of each weight's own law, with the joint law dashed.
 
-    The band is one standard deviation of refits under 1 % noise.
+    Parameters
+    ----------
+    table
+        From `coefficient_table`.
+    bands
+        Whether to shade one standard deviation of refits under 1 % noise; Figure 14 does not.
     """
     rows: list[alt.HConcatChart] = []
     for parameter, title in PARAMETERS.items():
@@ -251,18 +329,20 @@ def coefficients_against_weight(table: pd.DataFrame) -> alt.VConcatChart:
             floor = shown["value"].min() / 3 if log else None
             shown = shown.assign(low=shown["low"].clip(lower=floor)) if log else shown
             scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=False)
+            axis = alt.Axis(minExtent=52, tickCount=5)  # as wide in every panel
             base = alt.Chart(shown).encode(x=alt.X("p:Q", title="weight p"))
             band = base.mark_area(opacity=0.2).encode(
-                y=alt.Y("low:Q", scale=scale, title=title), y2="high:Q"
+                y=alt.Y("low:Q", scale=scale, axis=axis, title=title), y2="high:Q"
             )
             line = base.mark_line(point=True).encode(
-                y=alt.Y("value:Q", scale=scale, title=title),
+                y=alt.Y("value:Q", scale=scale, axis=axis, title=title),
                 tooltip=["p", alt.Tooltip("value", format=".4g"), alt.Tooltip("std", format=".2g")],
             )
             dashed = base.mark_line(strokeDash=[6, 4], color=GREY).encode(
-                y=alt.Y("joint:Q", scale=scale, title=title)
+                y=alt.Y("joint:Q", scale=scale, axis=axis, title=title)
             )
-            panel = (band + dashed + line).properties(width=220, height=150)
+            layers = band + dashed + line if bands else dashed + line
+            panel = layers.properties(width=220, height=150)
             panels.append(panel.properties(title=pair_name(str(pair))) if not rows else panel)
         rows.append(alt.hconcat(*panels))
     return alt.vconcat(*rows)

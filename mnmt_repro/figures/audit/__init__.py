@@ -1,0 +1,55 @@
+"""The papers' printed tables, and what their own numbers give when added up again.
+
+`published(n)` loads Table n of Paper B and `appendix_a()` the sizes of Paper A from `data/papers`.
+Every other function recomputes one kind of aggregate and returns a frame of checks (their columns
+are told in `mnmt_repro.figures.audit.checks`). `disagreements()` lists every check that fails.
+"""
+
+from mnmt_repro.figures.audit.aggregates import (
+    gains,
+    means_over_groups,
+    repeated_rows,
+    table_1_from_table_12,
+    table_3_from_table_12,
+    table_8_from_table_12,
+)
+from mnmt_repro.figures.audit.languages import language_facts, resource_level, resource_levels
+from mnmt_repro.figures.audit.overview import CHECKS, disagreements, summary
+from mnmt_repro.figures.audit.parameters import parameters_paper_a, shapes_paper_b
+from mnmt_repro.figures.audit.statements import ablations, compute_and_recovery, prose
+from mnmt_repro.figures.audit.tables import (
+    GROUPINGS,
+    GROUPS,
+    PAPERS,
+    appendix_a,
+    directions,
+    grouping,
+    published,
+)
+
+__all__ = [
+    "CHECKS",
+    "GROUPINGS",
+    "GROUPS",
+    "PAPERS",
+    "ablations",
+    "appendix_a",
+    "compute_and_recovery",
+    "directions",
+    "disagreements",
+    "gains",
+    "grouping",
+    "language_facts",
+    "means_over_groups",
+    "parameters_paper_a",
+    "prose",
+    "published",
+    "repeated_rows",
+    "resource_level",
+    "resource_levels",
+    "shapes_paper_b",
+    "summary",
+    "table_1_from_table_12",
+    "table_3_from_table_12",
+    "table_8_from_table_12",
+]

@@ -1,0 +1,57 @@
+"""All kinds of check together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from mnmt_repro.figures.audit.aggregates import (
+    gains,
+    means_over_groups,
+    repeated_rows,
+    table_1_from_table_12,
+    table_3_from_table_12,
+    table_8_from_table_12,
+)
+from mnmt_repro.figures.audit.checks import COLUMNS
+from mnmt_repro.figures.audit.languages import language_facts, resource_levels
+from mnmt_repro.figures.audit.parameters import parameters_paper_a
+from mnmt_repro.figures.audit.statements import ablations, compute_and_recovery, prose
+
+CHECKS: dict[str, Callable[[], pd.DataFrame]] = {
+    "Table 1 from Table 12": table_1_from_table_12,
+    "Table 3 from Table 12": table_3_from_table_12,
+    "Table 8 from Table 12": table_8_from_table_12,
+    "gains over the baseline": gains,
+    "means over groups": means_over_groups,
+    "rows printed twice": repeated_rows,
+    "resource levels": resource_levels,
+    "languages": language_facts,
+    "compute and recovery": compute_and_recovery,
+    "ablations": ablations,
+    "numbers in the text": prose,
+    "parameter counts": parameters_paper_a,
+}
+"""Every kind of check, by the name under which `summary` and `disagreements` list it."""
+
+
+def summary() -> pd.DataFrame:
+    """Count, per kind of check, how many numbers were recomputed and how many disagree."""
+    rows = []
+    for name, check in CHECKS.items():
+        agrees = check()["agrees"]
+        rows.append({"check": name, "recomputed": len(agrees), "disagree": int((~agrees).sum())})
+    return pd.DataFrame(rows)
+
+
+def disagreements() -> pd.DataFrame:
+    """List every check that fails, with the kind of check in column `check`."""
+    frames = []
+    for name, check in CHECKS.items():
+        frame = check()
+        failed = frame.loc[~frame["agrees"], [*COLUMNS]]
+        if not failed.empty:
+            failed.insert(0, "check", name)
+            frames.append(failed)
+    return pd.concat(frames, ignore_index=True)

@@ -1,0 +1,255 @@
+"""Figure 6 in its three panels: domains, language similarity and direction, by two estimators.
+
+`compare` reads what is to be compared as tidy lines, `fraction_panels` draws them, and
+`relative_capacity` tabulates f / p, the 3 and 6 times of section 3.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import altair as alt
+import pandas as pd
+
+from mnmt_repro.experiments.cohorts import GRIDS, get_cohort
+from mnmt_repro.figures.capacity import direct_fractions, fractions
+from mnmt_repro.figures.grids import Grid, read_grids
+from mnmt_repro.figures.house import GREY
+from mnmt_repro.figures.names import language
+
+ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
+HUBS = ("eng", "src")  # the language that all pairs of a cohort share
+TOP = 1.6  # of the axis; bands that reach beyond it are cut
+_COLUMNS = ("panel", "line", "language", "estimator", "p", "f", "f_low", "f_high", "sizes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """What one line of a panel shows.
+
+    Attributes
+    ----------
+    panel, label : str
+        Title of the panel, and what sets the line apart from the others in it.
+    cohort, test_set : str
+        The grid that it reads.
+    pairs : collection of str
+        Which pairs of the cohort; default all.
+    """
+
+    panel: str
+    label: str
+    cohort: str
+    test_set: str = "indomain"
+    pairs: Collection[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """The lines that the stored rows give.
+
+    Attributes
+    ----------
+    lines
+        From `fraction_lines`, one below the other.
+    rows
+        The rows behind them, for their provenance.
+    absent : str
+        A Markdown sentence for each grid that cannot be drawn yet; empty where there is none.
+    """
+
+    lines: pd.DataFrame
+    rows: pd.DataFrame
+    absent: str
+
+
+def compare(
+    stored: pd.DataFrame, wanted: Sequence[Line], *, n: str = "n_non_embedding"
+) -> Comparison:
+    """Read the lines of a figure out of stored rows; those without enough rows are told apart.
+
+    Parameters
+    ----------
+    stored
+        From `results.load`, of one tier and domain.
+    wanted
+        Lines in the order of the legend.
+    n
+        Which parameter count is the size.
+    """
+    lines = [pd.DataFrame(columns=list(_COLUMNS))]
+    rows = [stored.iloc[:0]]
+    absent: dict[str, None] = {}
+    for line in wanted:
+        grids, sentence = read_grids(stored, [line.cohort], line.test_set, n=n)
+        for grid in grids.values():
+            found = fraction_lines(grid, panel=line.panel, line=line.label, pairs=line.pairs)
+            lines = [*lines, found] if len(found) else lines
+            rows.append(grid.rows)
+        if sentence:
+            absent[sentence] = None
+    return Comparison(
+        lines=pd.concat(lines[1:] or lines, ignore_index=True),
+        rows=pd.concat(rows[1:] or rows, ignore_index=True),
+        absent="\n\n".join(absent),
+    )
+
+
+def fraction_lines(
+    grid: Grid, *, panel: str, line: str, pairs: Collection[str] = ()
+) -> pd.DataFrame:
+    """Effective fraction of the pairs of a grid at each weight, by both estimators.
+
+    *Eq. 10* is read off the joint law; its band is the 95 % interval. *Eq. 8* is solved at each
+    size on the single-pair law, where the loss lies among those that law was fitted to; given is
+    the median over sizes, and from the least to the greatest of them.
+
+    Parameters
+    ----------
+    panel
+        Title of the panel that it is drawn in.
+    line
+        What sets the grid apart from the others of its panel: ``"in-domain"``.
+    pairs
+        Which pairs; default all.
+
+    Returns
+    -------
+    DataFrame
+        ``panel, line, language, estimator, p, f, f_low, f_high, sizes``; a law that the rows do
+        not identify leaves its rows out.
+    """
+    fits = {pair: fit for pair, fit in grid.fits.items() if not pairs or pair in pairs}
+    joint = fractions({pair: fit for pair, fit in fits.items() if fit[1].identified})
+    solved = direct_fractions(grid.points, fits).groupby(["pair", "p"], as_index=False)
+    names = {"median": "f", "min": "f_low", "max": "f_high", "size": "sizes"}
+    direct = solved["f"].agg(list(names)).rename(columns=names)
+    sizes = grid.points.groupby(["pair", "p"], as_index=False)["n"].agg(sizes="nunique")
+    both = pd.concat(
+        [
+            joint.merge(sizes, on=["pair", "p"]).assign(estimator=ESTIMATORS["eq10"]),
+            direct.assign(estimator=ESTIMATORS["eq8"]),
+        ],
+        ignore_index=True,
+    )
+    both = both.assign(panel=panel, line=line, language=both["pair"].map(_other))
+    return both[list(_COLUMNS)]
+
+
+def _other(pair: str) -> str:
+    """Name the language of a pair that the other pairs of its cohort do not share.
+
+    >>> _other("deu-eng")
+    'German'
+    """
+    return language(next(code for code in pair.split("-") if code not in HUBS))
+
+
+def similarity_cohorts() -> dict[float, str]:
+    """Similarity to the name of the cohort that has it, ascending, among the generated languages.
+
+    They differ in nothing else that a model is trained on.
+
+    >>> similarity_cohorts()[0.0]
+    'conlang-sim0'
+    """
+    base = get_cohort("conlang-sim0")
+    assert base.corpus.conlang is not None
+    found: dict[float, str] = {}
+    for cohort in GRIDS:
+        config = cohort.corpus.conlang
+        if config is None or isinstance(config.similarity, tuple):
+            continue
+        if (
+            replace(config, similarity=0.0) == base.corpus.conlang
+            and (cohort.pairs, cohort.tags) == (base.pairs, base.tags)
+            and cohort.corpus.training == base.corpus.training
+            and not cohort.repeats
+        ):
+            found[config.similarity] = cohort.name
+    return dict(sorted(found.items()))
+
+
+def fraction_panels(lines: pd.DataFrame) -> alt.HConcatChart:
+    """Figure 6 by one estimator: a panel each for what is compared, with bands or ranges.
+
+    Parameters
+    ----------
+    lines
+        From `fraction_lines`, of one estimator. Colour tells what is compared, dashes the
+        language; the grey diagonal is f = p. Values beyond 1.6 are cut off.
+    """
+    top = min(TOP, max(1.05, lines["f_high"].max(), lines["f"].max()))
+    panels = [
+        _panel(str(panel), group, top)
+        for panel, group in lines.groupby("panel", sort=False, observed=True)
+    ]
+    return alt.hconcat(*panels).resolve_scale(color="independent", strokeDash="independent")
+
+
+def _panel(panel: str, lines: pd.DataFrame, top: float) -> alt.LayerChart:
+    scale = alt.Scale(domain=[0, top])
+    legend = alt.Legend(
+        title=None, orient="bottom", columns=1, symbolType="stroke", symbolOpacity=1
+    )
+    x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y("f:Q", title="effective fraction f", scale=scale)
+    order = list(dict.fromkeys(lines["line"]))
+    colour = alt.Color("line:N", sort=order, legend=legend)
+    dash = alt.StrokeDash("language:N", legend=legend)
+    detail = ["line:N", "language:N"]
+    base = alt.Chart(lines.drop(columns="panel"))
+    if (lines["estimator"] == ESTIMATORS["eq10"]).all():
+        spread = base.mark_area(opacity=0.13, clip=True).encode(
+            x, alt.Y("f_low:Q", scale=scale), alt.Y2("f_high:Q"), colour, detail=detail
+        )
+    else:
+        spread = base.mark_rule(opacity=0.5, clip=True).encode(
+            x, alt.Y("f_low:Q", scale=scale), alt.Y2("f_high:Q"), colour, detail=detail
+        )
+    tooltip = ["line", "language", "p", *(alt.Tooltip(v, format=".3f") for v in _VALUES), "sizes"]
+    line = base.mark_line(point=True, clip=True).encode(x, y, colour, dash, tooltip=tooltip)
+    diagonal = alt.Chart(pd.DataFrame({"p": [0, 1], "f": [0, 1]})).mark_line(
+        color=GREY, strokeDash=[2, 3], strokeWidth=1
+    )
+    return (spread + diagonal.encode(x, y) + line).properties(title=panel, width=170, height=200)
+
+
+_VALUES = ("f", "f_low", "f_high")
+
+
+def relative_capacity(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
+    """Relative effective capacity f / p at one weight, by both estimators side by side.
+
+    Parameters
+    ----------
+    lines
+        From `fraction_lines`; a grid drawn in several panels counts once.
+
+    Returns
+    -------
+    DataFrame
+        ``what, language, p, f, f / p, low, high, f / p directly, least, greatest, sizes``: the
+        95 % interval of the first estimator, the range over so many sizes of the second. A
+        quantity that the rows do not give is NaN; without any row at `weight` the frame is empty.
+    """
+    chosen = lines[lines["p"].round(9) == round(weight, 9)]
+    keys = ["line", "language", "p"]
+    values = chosen.assign(**{name: chosen[name] / chosen["p"] for name in _VALUES})
+    of = {
+        key: values[values["estimator"] == name].drop_duplicates(keys)
+        for key, name in ESTIMATORS.items()
+    }
+    joint = of["eq10"].rename(columns={"f": "f / p", "f_low": "low", "f_high": "high"})
+    direct = of["eq8"].rename(
+        columns={"f": "f / p directly", "f_low": "least", "f_high": "greatest"}
+    )
+    table = joint[[*keys, "f / p", "low", "high"]].merge(
+        direct[[*keys, "f / p directly", "least", "greatest", "sizes"]], on=keys, how="outer"
+    )
+    order = {line: i for i, line in enumerate(dict.fromkeys(chosen["line"]))}
+    table = table.sort_values("line", key=lambda line: line.map(order), ignore_index=True)
+    table["sizes"] = table["sizes"].fillna(0).astype(int)
+    table.insert(3, "f", table["f / p"] * table["p"])
+    return table.rename(columns={"line": "what"})

@@ -1,0 +1,156 @@
+"""What a page reads of a cohort: its rows, the points that laws are fitted to, and the fits.
+
+Runs arrive over days. A cohort that has none yet, or too few for any law, gets a sentence in place
+of its figures, never an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.cohorts import get_cohort
+from mnmt_repro.figures.house import Provenance
+from mnmt_repro.figures.names import cohort_name
+from mnmt_repro.figures.scaling import PairFits, fit_pairs, observed
+
+MIN_SIZES = 4  # of a weight: one more than the parameters of its law
+MIN_WEIGHTS = 2  # of a pair, p = 1 among them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """The rows of one cohort and test set that laws can be fitted to.
+
+    Attributes
+    ----------
+    cohort, test_set : str
+    n : str
+        Which parameter count is the size.
+    rows
+        As `results.load` gives them, of the pairs and weights kept.
+    """
+
+    cohort: str
+    test_set: str
+    n: str
+    rows: pd.DataFrame = field(repr=False)
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """Mean loss at each pair, weight and size; see `scaling.observed`."""
+        return observed(self.rows, self.n)
+
+    @cached_property
+    def fits(self) -> PairFits:
+        """Laws of each pair; see `scaling.fit_pairs`."""
+        return fit_pairs(self.points)
+
+    @cached_property
+    def runs(self) -> Provenance:
+        """Where the numbers come from."""
+        return Provenance.of(self.rows)
+
+    @property
+    def name(self) -> str:
+        """The cohort's name on pages, with the test set where it is not in-domain."""
+        place = "" if self.test_set == "indomain" else f", {self.test_set}"
+        return cohort_name(self.cohort) + place
+
+    @property
+    def coverage(self) -> str:
+        """How much of the declared grid is drawn, as ``"all 128 cells"``."""
+        return _coverage(self.cohort, len(self.points))
+
+
+def read_grid(
+    stored: pd.DataFrame,
+    cohort: str,
+    test_set: str | Mapping[str, str] = "indomain",
+    *,
+    n: str = "n_non_embedding",
+) -> Grid | None:
+    """Pick the grid of one cohort and test set out of stored rows.
+
+    Weights with fewer than four sizes are left out, and pairs without p = 1 and a second weight.
+
+    Parameters
+    ----------
+    stored
+        From `results.load`, of one tier and domain; any cohorts and test sets.
+    cohort
+        Its name; one that holds no rows gives None.
+    test_set
+        One name, or a name for each pair where no test set covers all of them: pairs that are
+        not named are left out.
+    n
+        Which parameter count is the size.
+
+    Raises
+    ------
+    InputError
+        When `stored` lacks a column or is of several domains.
+    """
+    missing = {"cohort", "test_set", "domain", "pair", "p", "cross_entropy", n} - {*stored.columns}
+    if missing:
+        raise InputError(f"grid of {cohort}: rows lack {', '.join(sorted(missing))}")
+    rows = stored[(stored["cohort"] == cohort) & (stored["p"] > 0)]
+    if isinstance(test_set, str):
+        rows, name = rows[rows["test_set"] == test_set], test_set
+    else:
+        rows = rows[rows["test_set"] == rows["pair"].map(dict(test_set))]
+        name = " and ".join(sorted(set(rows["test_set"])))
+        rows = rows.assign(test_set=name)
+    sizes = rows.groupby(["pair", "p"])[n].transform("nunique")
+    rows = rows[sizes >= MIN_SIZES]
+    weights = rows.groupby("pair")["p"].transform("nunique")
+    single = (rows["p"] == 1).groupby(rows["pair"]).transform("any")
+    rows = rows[(weights >= MIN_WEIGHTS) & single].reset_index(drop=True)
+    return None if rows.empty else Grid(cohort=cohort, test_set=name, n=n, rows=rows)
+
+
+def read_grids(
+    stored: pd.DataFrame,
+    cohorts: Iterable[str],
+    test_set: str | Mapping[str, str] = "indomain",
+    *,
+    n: str = "n_non_embedding",
+) -> tuple[dict[str, Grid], str]:
+    """Grids of several cohorts, and a Markdown sentence for each that cannot be drawn yet.
+
+    Parameters are those of `read_grid`.
+    """
+    grids, sentences = {}, []
+    for cohort in cohorts:
+        grid = read_grid(stored, cohort, test_set, n=n)
+        if grid is None:
+            sentences.append(_absent(stored, cohort, n))
+        else:
+            grids[cohort] = grid
+    return grids, "\n\n".join(sentences)
+
+
+def _absent(stored: pd.DataFrame, cohort: str, n: str) -> str:
+    own = stored[(stored["cohort"] == cohort) & (stored["p"] > 0)]
+    cells = len(own.drop_duplicates(["pair", "p", n]))
+    if not cells:
+        return f"*No runs of {cohort_name(cohort)} are stored yet.*"
+    return (
+        f"*Too few runs of {cohort_name(cohort)} are stored yet to fit laws to here "
+        f"({_coverage(cohort, cells)}): a pair needs {MIN_SIZES} sizes at p = 1 and at one more "
+        "weight, scored on this test set.*"
+    )
+
+
+def _coverage(cohort: str, cells: int) -> str:
+    try:
+        declared = get_cohort(cohort)
+    except InputError:  # rows of a grid that is not declared here
+        return f"{cells} cells"
+    weights = [mixture.weights.values() for mixture in declared.mixtures]
+    whole = len(declared.sizes) * sum(p > 0 for values in weights for p in values)
+    return f"all {whole} cells" if cells >= whole else f"{cells} of {whole} cells"

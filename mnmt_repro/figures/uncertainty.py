@@ -1,0 +1,250 @@
+"""How sure the laws are: noise, standard deviations of coefficients, and which law to prefer.
+
+Each function takes the grids of several cohorts (`grids.read_grids`) and gives one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures import scaling
+from mnmt_repro.figures.grids import Grid
+from mnmt_repro.figures.names import pair_name
+from mnmt_repro.laws import (
+    compare_per_weight_joint,
+    error_summary,
+    fit_fraction,
+    fit_joint_law,
+    fit_per_weight_laws,
+    leave_one_size_out,
+    leave_one_weight_out,
+)
+from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.selection import aicc
+from mnmt_repro.laws.uncertainty import Method
+
+PERTURBATION = 0.01  # of each loss: the paper's footnote 5
+METHODS: dict[str, Method] = {
+    "1 % noise": "perturbation",
+    "residuals": "residual",
+    "standard error": "t",
+    "seeds": "seeds",
+}
+COEFFICIENTS = {"alpha": "α", "l_inf": "L∞"}
+
+
+def noise_levels(grids: Mapping[str, Grid]) -> pd.DataFrame:
+    """Relative noise of the losses, four ways: what footnote 5 assumes, laws leave, seeds show.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, footnote 5, left by Eq. 6, left by Eq. 7, between seeds, cells with
+        seeds``; standard deviations as fractions of the mean loss, of the laws corrected for their
+        parameters, of the seeds pooled over cells. NaN where no cell has two seeds.
+    """
+    rows = []
+    for grid in grids.values():
+        for pair, (alone, joint) in grid.fits.items():
+            points = grid.points[grid.points["pair"] == pair]
+            mean = float(points["loss"].mean())
+            spread, cells = _between_seeds(grid.rows[grid.rows["pair"] == pair], grid.n)
+            rows.append(
+                {
+                    "cohort": grid.name,
+                    "pair": pair_name(pair),
+                    "footnote 5": PERTURBATION,
+                    "left by Eq. 6": _residual_sd(list(alone.values())) / mean,
+                    "left by Eq. 7": _residual_sd([joint]) / mean,
+                    "between seeds": spread,
+                    "cells with seeds": cells,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _residual_sd(fits: Sequence[LawFit]) -> float:
+    known = [fit for fit in fits if fit.identified]
+    spare = sum(fit.degrees_of_freedom for fit in known)
+    return float(np.sqrt(sum(fit.rss for fit in known) / spare)) if spare > 0 else float("nan")
+
+
+def _between_seeds(rows: pd.DataFrame, n: str) -> tuple[float, int]:
+    """Pooled relative standard deviation between seeds, and how many cells have several."""
+    cells = rows.groupby(["p", n])["cross_entropy"].agg(["mean", "var", "size"])
+    cells = cells[cells["size"] > 1]
+    if cells.empty:
+        return float("nan"), 0
+    squared = (cells["size"] - 1) * cells["var"] / cells["mean"] ** 2
+    return float(np.sqrt(squared.sum() / (cells["size"] - 1).sum())), len(cells)
+
+
+def coefficient_errors(
+    grids: Mapping[str, Grid], *, draws: int = 2000, seed: int = 0
+) -> pd.DataFrame:
+    """Standard deviations of α and L∞ by the paper's method and by three others.
+
+    Parameters
+    ----------
+    draws, seed
+        Of the refits: to losses with 1 % noise (footnote 5), with resampled residuals, and with
+        resampled seeds.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, law, coefficient, value``, then a column a method of `METHODS`. A law is
+        Eq. 6 at one weight, or the joint law. NaN where the rows give a method nothing to go by;
+        at a bound the value does not move and has no standard error.
+    """
+    rows = []
+    for grid in grids.values():
+        for pair, (alone, joint) in grid.fits.items():
+            own = grid.rows[grid.rows["pair"] == pair]
+            single, together = {}, None
+            if _between_seeds(own, grid.n)[1]:  # seeds are rows of their own to this bootstrap
+                single = fit_per_weight_laws(own, n=grid.n)
+                together = fit_joint_law(own, n=grid.n)
+            laws: list[tuple[str, LawFit, LawFit | None]] = [
+                (f"Eq. 6, p = {p:g}", law, single.get(p)) for p, law in alone.items()
+            ]
+            for name, law, with_seeds in [*laws, ("Eq. 7", joint, together)]:
+                errors = {
+                    title: _deviations(
+                        with_seeds if method == "seeds" else law, method, draws, seed
+                    )
+                    for title, method in METHODS.items()
+                }
+                for key, symbol in COEFFICIENTS.items():
+                    row: dict[str, Any] = {
+                        "cohort": grid.name,
+                        "pair": pair_name(pair),
+                        "law": name,
+                        "coefficient": symbol,
+                        "value": law.params[key],
+                    }
+                    rows.append(row | {title: found[key] for title, found in errors.items()})
+    return pd.DataFrame(rows)
+
+
+def _deviations(law: LawFit | None, method: Method, draws: int, seed: int) -> dict[str, float]:
+    nothing = dict.fromkeys(COEFFICIENTS, float("nan"))
+    if law is None or not law.identified:
+        return nothing
+    if method == "t":
+        return law.stderr
+    try:
+        return law.draws(method, draws=draws, seed=seed).std()
+    except InputError:  # no residuals, or no two seeds
+        return nothing
+
+
+def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
+    """Which law describes and predicts best: separate ones, the joint one, and Eq. 11 in two forms.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, law, parameters, R², ΔAICc, error on a size, error on a weight``. AICc is
+        pooled over all rows of a pair and given less the least of the four laws; errors are root
+        mean squares in nats per token over sizes, or weights, left out of the fit one at a time.
+        Eq. 6 and 7 cannot predict a weight that they were not fitted to.
+    """
+    parts = []
+    for grid in grids.values():
+        for pair, rows in grid.points.groupby("pair"):
+            table = compare_per_weight_joint(rows, n="n", loss="loss")
+            table = table.rename(index={"per_weight": "Eq. 6", "joint": "Eq. 7"})
+            table["rmse_weight_out"] = np.nan
+            for form, name in (("eq12", "Eq. 11 with Eq. 12"), ("eq13", "Eq. 11 with Eq. 13")):
+                table.loc[name] = _fraction_law(rows, form)
+            table["ΔAICc"] = table["aicc"] - table["aicc"].min()
+            table = table.reset_index(names="law")
+            table.insert(0, "pair", pair_name(str(pair)))
+            table.insert(0, "cohort", grid.name)
+            parts.append(table)
+    names = {"r2": "R²", "rmse_size_out": "error on a size", "rmse_weight_out": "error on a weight"}
+    frame = pd.concat(parts, ignore_index=True).rename(columns=names)
+    frame["parameters"] = frame["parameters"].astype(int)
+    return frame[["cohort", "pair", "law", "parameters", "R²", "ΔAICc", *list(names.values())[1:]]]
+
+
+def _fraction_law(rows: pd.DataFrame, form: Any) -> dict[str, float]:
+    fit = fit_fraction(rows, form=form, n="n", loss="loss")
+    count = len(fit.names)
+    sizes = leave_one_size_out(rows, form, n="n", loss="loss")
+    weights = leave_one_weight_out(rows, form, n="n", loss="loss")
+    return {
+        "parameters": count,
+        "rss": fit.rss,
+        "r2": fit.r2,
+        "aicc": aicc(fit.rss, len(rows), count + 1),
+        "rmse_size_out": error_summary(sizes)["rmse"],
+        "rmse_weight_out": error_summary(weights)["rmse"],
+    }
+
+
+def unchanged(
+    grids: Mapping[str, Grid], parameter: Any = "alpha", *, simulations: int = 1000
+) -> pd.DataFrame:
+    """`scaling.unchanged` for several cohorts: its columns, and ``cohort`` before them."""
+    return pd.concat(
+        [
+            scaling.unchanged(grid.points, parameter, simulations=simulations).assign(
+                cohort=grid.name
+            )
+            for grid in grids.values()
+        ],
+        ignore_index=True,
+    ).pipe(lambda table: table[["cohort", *table.columns[:-1]]])
+
+
+def stored_measures(stored: Sequence[Mapping[str, Any]], claim: str) -> pd.DataFrame:
+    """Every number behind one claim's verdicts: a row a setting and pair.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+    claim
+        Its id.
+
+    Returns
+    -------
+    DataFrame
+        ``setting, pair``, a column a measure, ``low`` and ``high`` of the measure that decides,
+        ``verdict`` and ``why``; settings without rows are left out.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict.
+    """
+    found = [verdict for verdict in stored if verdict["id"] == claim]
+    if not found:
+        raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
+    rows: list[dict[str, Any]] = []
+    for scope in found[0]["scopes"]:
+        if scope["verdict"] == "no rows yet":
+            continue
+        row: dict[str, Any] = {"setting": scope["scope"]}
+        why = {"verdict": scope["verdict"], "why": scope["reason"]}
+        if not scope["units"]:
+            rows.append(row | why)
+        for pair, unit in scope["units"].items():
+            values = {name: m["value"] for name, m in unit["measures"].items()}
+            decisive = unit["measures"].get(found[0]["measure"], {})
+            low, high = decisive.get("interval") or (None, None)
+            name = pair_name(pair) if "-" in pair and " " not in pair else pair
+            row = {"setting": scope["scope"], "pair": name, **values, "low": low, "high": high}
+            rows.append(row | {"verdict": unit["verdict"], "why": why["why"]})
+    frame = pd.DataFrame(rows)
+    first = [name for name in ("setting", "pair") if name in frame]
+    last = [name for name in ("low", "high", "verdict", "why") if name in frame]
+    middle = [name for name in frame if name not in (*first, *last)]
+    return frame[[*first, *middle, *last]]

@@ -1,0 +1,79 @@
+"""Slips of Paper A: is the evidence what a hand, or another source, finds?"""
+
+from __future__ import annotations
+
+import pytest
+import sacrebleu
+
+from mnmt_repro.architecture import PAPER_A, parameter_counts
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures import errata
+
+
+def entry(where: str):
+    frame = errata.errata()
+    found = frame[frame["where"].str.contains(where, regex=False)]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+def test_newstest2019_has_no_french_from_english():
+    pairs = sacrebleu.get_langpairs_for_testset("wmt19")
+    assert sorted(p[3:] for p in pairs if p.startswith("en-")) == list(errata.WMT19_FROM_ENGLISH)
+    assert "fr-en" not in pairs
+    assert entry("Figures 9 and 10")["certainty"] == "very likely"
+
+
+def test_one_total_of_appendix_a_is_off_by_the_rows_of_256_pieces():
+    table = errata.total_excess()
+    assert table["excess"].tolist() == [0, 0, 0, 0, 0, 0, 327_680, 0]
+    counted = [parameter_counts(size.config)["total"] for size in PAPER_A]
+    assert table["expected"].tolist() == counted  # from the shapes alone
+    slip = entry("Appendix A")
+    assert (slip["printed"], slip["meant"]) == ("1,035,876,864", "1,035,549,184")
+    assert "327,680 = 256 × 1280" in slip["evidence"]
+    assert "128,128 rows" in slip["evidence"]
+
+
+def test_width_and_depth_grow_together_once():
+    # Layers 2 3 6 9 9 12 12 12; widths 512 768 768 768 1024 1024 1280 1536.
+    assert errata.growth_steps() == {"both": 1, "depth only": 3, "width only": 3}
+
+
+def test_doubling_cuts_the_reducible_loss_alone():
+    whole, part = errata.doubling(alpha=1.0, beta=8.0, l_inf=2.0, n=4.0)
+    assert part == 0.5  # 8 / 4 = 2 becomes 8 / 8 = 1
+    assert whole == 3 / 4  # 2 + 2 becomes 1 + 2
+    assert errata.doubling(alpha=0.7, beta=3.0, l_inf=0.0, n=5.0)[0] == pytest.approx(2**-0.7)
+
+
+def test_the_last_line_of_the_derivation_holds_at_weight_one_only():
+    losses = errata.derivation(alpha=0.3, beta_one=12.0, beta_p=30.0, l_inf=1.5, n=1e6)
+    assert losses["L(N; p)"] == pytest.approx(losses["L(N_eff; 1)"])
+    assert losses["L(N_eff; p)"] > losses["L(N; p)"] * 1.1
+
+
+def test_every_entry_says_what_and_why():
+    frame = errata.errata()
+    assert not frame["where"].duplicated().any()
+    assert (frame.map(len) > 0).all().all()
+    assert (frame["printed"] != frame["meant"]).all()
+    assert frame["printed"].str.split().map(len).max() <= 8  # a few words, no sentences
+    with pytest.raises(InputError, match="Figure 99"):
+        errata.Erratum(
+            where="Figure 99",
+            kind="rumour",
+            printed="a",
+            meant="b",
+            evidence="c",
+            certainty="certain",
+        )
+
+
+def test_what_can_stand():
+    frame = errata.followed().set_index("where")
+    recomputed = frame["recomputed"]
+    assert recomputed["§1, number of models"] == "9 × 8 × 3 − 8 = 208"
+    assert "8 + 2 = 10 and 8 × 3 = 24" in recomputed.tolist()
+    # 5 % of 1M steps of 500k tokens are 25 billion: 41.7 for each of 600M sentences.
+    assert any("above 42 tokens" in text and "above 83" in text for text in recomputed)

@@ -1,0 +1,151 @@
+"""Figure 6 on rows whose fractions are known, by both estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic import SIZES, loss_of, rows
+
+from mnmt_repro.figures import fraction_panels as panels
+from mnmt_repro.figures.grids import read_grid
+
+COHORT = "webtech-en-dezh"
+WEIGHTS = (0.05, 0.3, 0.5, 1.0)
+JOINT, DIRECT = panels.ESTIMATORS["eq10"], panels.ESTIMATORS["eq8"]
+
+
+def tripled(p: float) -> float:
+    """f(1) = 1 and f(0.05) = 0.15: three times the weight."""
+    return p ** (np.log(0.15) / np.log(0.05))
+
+
+def lines(fraction=tripled, *, panel="domain", line="in-domain", pairs=(), **options):
+    def loss(p: float, n: float) -> float:
+        return loss_of(p, n, fraction=fraction)
+
+    stored = rows(COHORT, loss=loss, noise=0.0, weights=WEIGHTS, **options)
+    grid = read_grid(stored, COHORT)
+    return panels.fraction_lines(grid, panel=panel, line=line, pairs=pairs)
+
+
+def test_both_estimators_find_the_fraction():
+    found = lines()
+    assert set(found["estimator"]) == {JOINT, DIRECT}
+    assert set(found["language"]) == {"German", "Chinese"}
+    np.testing.assert_allclose(found["f"], found["p"].map(tripled), rtol=2e-3)
+    joint = found[found["estimator"] == JOINT]
+    assert len(joint) == 2 * 4
+    assert (joint["sizes"] == 8).all()
+    assert (joint["f_low"] <= joint["f"]).all() and (joint["f"] <= joint["f_high"]).all()
+
+
+def test_the_range_of_the_direct_estimator_is_over_sizes():
+    # f = p**(1 + 0.1 log(n / n_least)): p at the least size, smaller above it, 1 at p = 1.
+    def fraction(p: float, n: float) -> float:
+        return p ** (1 + 0.1 * np.log(n / SIZES[0]))
+
+    def loss(p: float, n: float) -> float:
+        return loss_of(fraction(p, n), n)
+
+    grid = read_grid(rows(COHORT, loss=loss, noise=0.0, weights=WEIGHTS), COHORT)
+    found = panels.fraction_lines(grid, panel="a", line="b", pairs=["eng-deu"])
+    half = found[(found["estimator"] == DIRECT) & (found["p"] == 0.5)].iloc[0]
+    # Only sizes whose effective size is among those trained can be solved for.
+    kept = [fraction(0.5, n) for n in SIZES if fraction(0.5, n) * n >= SIZES[0]]
+    assert half["sizes"] == len(kept) == 6
+    assert half["f_high"] == pytest.approx(max(kept), rel=2e-3)
+    assert half["f_low"] == pytest.approx(min(kept), rel=2e-3)
+    assert half["f"] == pytest.approx(np.median(kept), rel=2e-3)
+
+
+def test_pairs_may_be_chosen():
+    assert set(lines(pairs=["eng-zho"])["language"]) == {"Chinese"}
+
+
+def test_relative_capacity_is_three_where_it_was_put_in():
+    both = pd.concat([lines(), lines(panel="direction"), lines(line="other", fraction=np.sqrt)])
+    table = panels.relative_capacity(both)
+    assert len(table) == 4  # in two panels, yet once
+    assert list(table["what"]) == ["in-domain", "in-domain", "other", "other"]
+    own = table[table["what"] == "in-domain"]
+    np.testing.assert_allclose(own[["f / p", "f / p directly"]], 3.0, rtol=2e-3)
+    np.testing.assert_allclose(own["f"], 0.15, rtol=2e-3)
+    other = table[table["what"] == "other"]
+    np.testing.assert_allclose(other["f / p"], np.sqrt(0.05) / 0.05, rtol=2e-3)
+    assert (table["sizes"] > 0).all()
+
+
+def test_a_weight_that_nobody_trained_has_no_capacity():
+    assert panels.relative_capacity(lines(), 0.2).empty
+
+
+def test_capacity_that_only_the_joint_law_gives_has_no_range():
+    found = lines()
+    table = panels.relative_capacity(found[found["estimator"] == JOINT])
+    assert table["f / p"].notna().all()
+    assert table["f / p directly"].isna().all()
+    assert (table["sizes"] == 0).all()
+
+
+def test_grids_of_different_similarity_differ_in_nothing_else():
+    found = panels.similarity_cohorts()
+    assert found[0.0] == "conlang-sim0"
+    assert found[1.0] == "conlang-sim1"
+    assert list(found) == sorted(found)
+    assert all(name.startswith("conlang-sim") for name in found.values())
+
+
+@pytest.mark.parametrize(("estimator", "mark"), [(JOINT, "area"), (DIRECT, "rule")])
+def test_a_panel_for_each_comparison(estimator, mark):
+    table = pd.concat([lines(), lines(line="newstest21"), lines(panel="direction", line="out")])
+    chart = panels.fraction_panels(table[table["estimator"] == estimator]).to_dict()
+    drawn = chart["hconcat"]
+    assert [panel["title"] for panel in drawn] == ["domain", "direction"]
+    assert [layer["mark"]["type"] for layer in drawn[0]["layer"]] == [mark, "line", "line"]
+    assert drawn[0]["layer"][2]["encoding"]["color"]["sort"] == ["in-domain", "newstest21"]
+
+
+def test_wide_bands_do_not_flatten_a_panel():
+    table = lines()
+    table.loc[0, "f_high"] = 50.0
+    chart = panels.fraction_panels(table[table["estimator"] == JOINT]).to_dict()
+    axis = chart["hconcat"][0]["layer"][2]["encoding"]["y"]["scale"]
+    assert axis["domain"] == [0, panels.TOP]
+
+
+def test_a_comparison_draws_what_there_is_and_names_what_there_is_not():
+    stored = pd.concat(
+        [
+            rows(COHORT, weights=WEIGHTS, noise=0.0),
+            rows("webtech-dezh-en", ("deu-eng", "zho-eng"), sizes=SIZES[:2]),
+        ]
+    )
+    wanted = [
+        panels.Line(panel="domain", label="in-domain", cohort=COHORT, pairs=("eng-deu",)),
+        panels.Line(panel="direction", label="out of English", cohort=COHORT),
+        panels.Line(panel="direction", label="into English", cohort="webtech-dezh-en"),
+        panels.Line(panel="similarity", label="beside French", cohort="webtech-en-defr"),
+        panels.Line(panel="direction", label="again", cohort="webtech-en-defr"),
+    ]
+    found = panels.compare(stored, wanted)
+    drawn = found.lines.groupby("panel", sort=False)["line"].unique()
+    assert {panel: list(names) for panel, names in drawn.items()} == {
+        "domain": ["in-domain"],
+        "direction": ["out of English"],
+    }
+    domain = found.lines[found.lines["panel"] == "domain"]
+    assert set(domain["language"]) == {"German"}
+    assert set(found.rows["cohort"]) == {COHORT}
+    sentences = found.absent.split("\n\n")
+    assert len(sentences) == 2  # one a cohort, however often it is asked for
+    assert sentences[0].startswith("*Too few runs of {German, Chinese}→English")
+    assert sentences[1] == "*No runs of English→{German, French} are stored yet.*"
+
+
+def test_a_comparison_of_nothing_is_empty():
+    found = panels.compare(
+        rows("some-cohort", weights=(1.0,)), [panels.Line(panel="a", label="b", cohort="none")]
+    )
+    assert found.lines.empty and found.rows.empty
+    assert found.absent == "*No runs of none are stored yet.*"

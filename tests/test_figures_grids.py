@@ -1,0 +1,92 @@
+"""What pages read of a cohort that is whole, half there, or not there."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from synthetic import SIZES, loss_of, rows
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures.grids import read_grid, read_grids
+
+COHORT = "webtech-en-dezh"
+
+
+def test_a_whole_grid_is_read_whole():
+    grid = read_grid(rows(COHORT), COHORT)
+    # Two pairs, eight weights above zero and eight sizes.
+    assert len(grid.points) == len(grid.rows) == 128
+    assert grid.coverage == "all 128 cells"
+    assert grid.name == "English→{German, Chinese}"
+    assert set(grid.fits) == {"eng-deu", "eng-zho"}
+    assert grid.n == "n_non_embedding"
+
+
+def test_other_cohorts_test_sets_and_zero_shot_rows_are_left_out():
+    zero = rows(COHORT).assign(p=0.0)
+    stored = pd.concat(
+        [rows(COHORT), zero, rows(COHORT, test_set="newstest21"), rows("webtech-en-defr")]
+    )
+    grid = read_grid(stored, COHORT, "newstest21")
+    assert len(grid.rows) == 128
+    assert set(grid.rows["test_set"]) == {"newstest21"}
+    assert grid.name == "English→{German, Chinese}, newstest21"
+
+
+def test_size_may_count_the_embeddings():
+    points = read_grid(rows(COHORT), COHORT, n="n_total").points
+    assert points["n"].min() == SIZES[0] + 100_000
+
+
+def test_weights_with_too_few_sizes_are_left_out():
+    stored = rows(COHORT)
+    few = (stored["p"] == 0.3) & (stored["n_non_embedding"] > SIZES[2])  # three sizes remain
+    grid = read_grid(stored[~few], COHORT)
+    assert 0.3 not in set(grid.points["p"])
+    assert grid.coverage == "112 of 128 cells"  # eight less for each pair
+
+
+def test_pairs_without_the_single_pair_or_any_other_weight_are_left_out():
+    stored = rows(COHORT)
+    german = stored["pair"] == "eng-deu"
+    only_one = stored[~german | (stored["p"] == 1)]
+    assert set(read_grid(only_one, COHORT).points["pair"]) == {"eng-zho"}
+    without_one = stored[~german | (stored["p"] < 1)]
+    assert set(read_grid(without_one, COHORT).points["pair"]) == {"eng-zho"}
+
+
+def test_each_pair_may_have_a_test_set_of_its_own():
+    pairs = ("eng-deu", "eng-fra")
+    stored = pd.concat(
+        [
+            rows("webtech-en-defr", pairs),
+            rows("webtech-en-defr", pairs, test_set="newstest21", noise=0.0),
+            rows("webtech-en-defr", pairs[1:], test_set="newstest22-pivot", loss=lambda p, n: 9.0),
+        ]
+    )
+    sets = {"eng-deu": "newstest21", "eng-fra": "newstest22-pivot"}
+    grid = read_grid(stored, "webtech-en-defr", sets)
+    assert grid.test_set == "newstest21 and newstest22-pivot"
+    losses = grid.points.groupby("pair")["loss"]
+    assert losses.min()["eng-deu"] == pytest.approx(loss_of(1, SIZES[-1]))
+    assert losses.median()["eng-fra"] == pytest.approx(9.0, rel=0.01)
+    assert set(read_grid(stored, "webtech-en-defr", {"eng-deu": "newstest21"}).fits) == {"eng-deu"}
+
+
+def test_cohorts_without_enough_runs_get_a_sentence():
+    stored = pd.concat([rows("webtech-dezh-en", ("deu-eng", "zho-eng"), sizes=SIZES[:3])])
+    grids, sentences = read_grids(stored, [COHORT, "webtech-dezh-en"])
+    assert grids == {}
+    first, second = sentences.split("\n\n")
+    assert first == "*No runs of English→{German, Chinese} are stored yet.*"
+    assert "{German, Chinese}→English" in second
+    assert "48 of 128 cells" in second  # two pairs, eight weights, three sizes
+
+
+def test_a_cohort_that_is_not_declared_is_counted_without_a_whole():
+    assert read_grid(rows("some-cohort"), "some-cohort").coverage == "128 cells"
+
+
+def test_missing_columns_are_named():
+    with pytest.raises(InputError, match="grid of webtech-en-dezh: rows lack domain, test_set"):
+        read_grid(rows(COHORT).drop(columns=["test_set", "domain"]), COHORT)

@@ -1,0 +1,169 @@
+"""Tables on uncertainty, on rows whose noise and law are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import curve_fit
+from synthetic import SIZES, loss_of, rows
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures import uncertainty
+from mnmt_repro.figures.grids import read_grids
+
+COHORT = "webtech-en-dezh"
+PAIR = ("eng-deu",)
+FIVE = (0.05, 0.1, 0.5, 0.9, 1.0)
+
+
+def grids(*frames: pd.DataFrame):
+    return read_grids(pd.concat(frames), [COHORT])[0]
+
+
+def test_noise_between_two_seeds_by_hand():
+    one = rows(COHORT, PAIR, noise=0.0).assign(seed=1)
+    cell = (one["p"] == 0.5) & (one["n_non_embedding"] == SIZES[0])
+    assert cell.sum() == 1
+    one.loc[cell, "cross_entropy"] = 2.0
+    again = one[cell].assign(seed=2, cross_entropy=2.2)
+    row = uncertainty.noise_levels(grids(one, again)).iloc[0]
+    assert row["cells with seeds"] == 1
+    # Mean 2.1; variance ((0.1)² + (0.1)²) / 1 = 0.02.
+    assert row["between seeds"] == pytest.approx(0.02**0.5 / 2.1)
+    assert row["footnote 5"] == 0.01
+
+
+def test_laws_leave_the_noise_that_was_put_in():
+    row = uncertainty.noise_levels(grids(rows(COHORT, PAIR, noise=0.004))).iloc[0]
+    for law in ("left by Eq. 6", "left by Eq. 7"):
+        assert row[law] == pytest.approx(0.004, rel=0.25)
+    assert np.isnan(row["between seeds"]) and row["cells with seeds"] == 0
+
+
+def test_one_percent_noise_moves_the_exponent_as_an_independent_fit_says():
+    given = grids(rows(COHORT, PAIR, weights=(0.5, 1), noise=0.0))
+    table = uncertainty.coefficient_errors(given, draws=1000)
+    row = table[(table["law"] == "Eq. 6, p = 1") & (table["coefficient"] == "α")].iloc[0]
+    assert row["value"] == pytest.approx(0.3, rel=1e-4)
+
+    x = np.array(SIZES) / 10_000
+    clean = np.array([loss_of(1, n) for n in SIZES])
+    rng = np.random.default_rng(7)
+
+    def law(size, alpha, l_inf, beta):
+        return beta * size**-alpha + l_inf
+
+    found = []
+    for _ in range(300):
+        noisy = clean * (1 + 0.01 * rng.standard_normal(len(x)))
+        found.append(curve_fit(law, x, noisy, p0=(0.3, 1.5, 20 * 10_000**-0.3))[0][0])
+    assert row["1 % noise"] == pytest.approx(np.std(found), rel=0.15)
+    assert np.isnan(row["seeds"])
+
+
+def test_the_joint_law_is_surer_than_separate_ones_and_seeds_are_used():
+    few = {"weights": (0.3, 0.5, 1), "noise": 0.004}
+    frames = [rows(COHORT, PAIR, seed=s, **few).assign(seed=s) for s in (1, 2)]
+    table = uncertainty.coefficient_errors(grids(*frames), draws=300)
+    assert len(table) == 2 * (3 + 1)  # α and L∞ of three laws and the joint one
+    alpha = table[table["coefficient"] == "α"].set_index("law")
+    for method in uncertainty.METHODS:
+        assert alpha.loc["Eq. 7", method] < alpha.loc["Eq. 6, p = 1", method]
+    assert (alpha["seeds"] > 0).all()
+
+
+def test_laws_that_are_true_are_preferred_to_more_parameters():
+    def loss(p: float, n: float) -> float:
+        return loss_of(p, n, fraction=lambda q: 0.6 * (q - 1) + 1)  # Eq. 13
+
+    given = grids(rows(COHORT, PAIR, loss=loss, weights=FIVE, noise=0.004, seed=2))
+    table = uncertainty.law_comparison(given).set_index("law")
+    assert table["parameters"].to_dict() == {
+        "Eq. 6": 3 * 5,
+        "Eq. 7": 2 + 5,
+        "Eq. 11 with Eq. 12": 3 + 3,
+        "Eq. 11 with Eq. 13": 3 + 1,
+    }
+    # The last three laws hold the truth, so the fifteen parameters of the first are wasted.
+    assert table["ΔAICc"].idxmax() == "Eq. 6"
+    assert table["ΔAICc"]["Eq. 6"] > 10
+    assert table["ΔAICc"].min() == 0
+    assert table.loc[["Eq. 6", "Eq. 7"], "error on a weight"].isna().all()
+    loss = given[COHORT].points["loss"]
+    sums = (1 - table["R²"]) * ((loss - loss.mean()) ** 2).sum()
+    noise = np.sqrt(sums["Eq. 7"] / (40 - 7))
+    assert noise == pytest.approx(0.004 * loss.mean(), rel=0.25)
+    for law in ("Eq. 7", "Eq. 11 with Eq. 12", "Eq. 11 with Eq. 13"):
+        assert table.loc[law, "error on a size"] < 3 * noise
+
+    def aicc(law: str) -> float:
+        k = table.loc[law, "parameters"] + 1  # the variance is a parameter too
+        return 40 * np.log(sums[law] / 40) + 2 * k + 2 * k * (k + 1) / (40 - k - 1)
+
+    for law in table.index:
+        expected = aicc(law) - aicc(table["ΔAICc"].idxmin())
+        assert table.loc[law, "ΔAICc"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_small_grid_has_a_comparison_too():
+    small = rows(COHORT, PAIR, weights=(0.1, 0.5, 0.9, 1.0), sizes=SIZES[::2], noise=0.002)
+    table = uncertainty.law_comparison(grids(small)).set_index("law")
+    assert table.loc["Eq. 7", "parameters"] == 6
+    assert table["R²"].min() > 0.99
+    assert len(uncertainty.coefficient_errors(grids(small), draws=50)) == 2 * 5
+    assert set(uncertainty.unchanged(grids(small), simulations=20)["cohort"]) == {
+        "English→{German, Chinese}"
+    }
+
+
+STORED = [
+    {
+        "id": "A3",
+        "measure": "shift",
+        "scopes": [
+            {
+                "scope": "first",
+                "verdict": "not reproduced",
+                "reason": "too far",
+                "units": {
+                    "eng-deu": {
+                        "verdict": "not reproduced",
+                        "measures": {
+                            "shift": {"value": 0.3, "interval": [0.1, 0.5]},
+                            "power": {"value": 0.9, "interval": None},
+                        },
+                    },
+                    "aaa-src against src-aaa": {
+                        "verdict": "inconclusive",
+                        "measures": {"shift": {"value": None, "interval": None}},
+                    },
+                },
+            },
+            {"scope": "second", "verdict": "inconclusive", "reason": "no fit", "units": {}},
+            {"scope": "third", "verdict": "no rows yet", "reason": "none", "units": {}},
+        ],
+    }
+]
+
+
+def test_stored_measures_have_a_row_a_setting_and_pair():
+    table = uncertainty.stored_measures(STORED, "A3")
+    assert list(table.columns) == [
+        "setting",
+        "pair",
+        "shift",
+        "power",
+        "low",
+        "high",
+        "verdict",
+        "why",
+    ]
+    assert list(table["setting"]) == ["first", "first", "second"]
+    assert table.loc[0, ["pair", "shift", "power", "low", "high"]].tolist() == [
+        "English→German", 0.3, 0.9, 0.1, 0.5,
+    ]  # fmt: skip
+    assert table.loc[1, "pair"] == "aaa-src against src-aaa"
+    assert table.loc[2, "why"] == "no fit"
+    with pytest.raises(InputError, match="A9 has no stored verdict"):
+        uncertainty.stored_measures(STORED, "A9")
