@@ -34,3 +34,26 @@ def write_with(path: Path, write: Callable[[BinaryIO], object]) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write `content` to `path`, whole or not at all."""
     write_with(path, lambda file: file.write(content))
+
+
+def write_new(path: Path, content: bytes) -> bool:
+    """Write `content` to `path` unless there is such a file; return whether it was written.
+
+    Of several processes that write at once, one succeeds. No reader finds a part of a file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        try:
+            os.link(name, path)  # fails when the name is taken; a rename would replace it
+        except FileExistsError:
+            return False
+        return True
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)

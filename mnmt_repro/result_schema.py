@@ -62,6 +62,38 @@ DECODED_FIELDS: dict[str, type] = {
     **dict.fromkeys(METRICS, float),
     **{f"{metric}_signature": str for metric in METRICS},
 }
+SCORERS = {"sacrebleu": METRICS[:-1], "bleurt": METRICS[-1:]}
+"""What scored the translations of a run, and the metrics it gives; each has a file of its own."""
+DECODING_FIELDS: dict[str, type] = {
+    "run_id": str,
+    "corpus": str,
+    "scorer": str,
+    "settings": dict,
+    "signatures": dict,  # target language -> metric -> signature
+    "checkpoint": str,  # of the file, 16 digits of its SHA-256
+    "steps": int,  # at which it stood
+    "commit": str,
+    "evaluation_version": int,
+    "torch": str,
+    "hardware": str,
+    "seconds": float,
+    "started": str,
+}
+SETTINGS_FIELDS: dict[str, type] = {
+    "sentences": int,  # of a test set, at most
+    "beam": int,
+    "length_penalty": float,
+    "max_ratio": float,
+    "max_extra": int,
+}
+DECODED_ROW_FIELDS: dict[str, type] = {
+    "pair": str,
+    "test_set": str,
+    "domain": str,
+    "sentences": int,
+}
+DECODING_COLUMNS: dict[str, type] = {"decoded_sentences": int, "decoding": str}
+"""What `results.load` says of how a row was decoded, beside the metrics."""
 CURVE_FIELDS: dict[str, type] = {
     "step": int,
     "target_tokens": int,
@@ -117,8 +149,51 @@ def check(content: Any, where: str) -> None:
             _check_fields(row, required, optional, f"{where}: {part}[{i}]")
     if not content["rows"]:
         raise InputError(f"{where}: rows is empty; a run has at least one score")
-    seen = set()
+    _check_distinct(content["rows"], where)
+
+
+def check_decoding(content: Any, where: str) -> None:
+    """Check the content of one file of scores of translations, as `check` does a run's.
+
+    Raises
+    ------
+    InputError
+        Naming the field that is missing, unknown, of the wrong kind, out of range or repeated, or
+        the metric that has no signature.
+    """
+    if not isinstance(content, dict) or set(content) != {"schema", "decoding", "rows"}:
+        raise InputError(f"{where}: not an object with schema, decoding and rows")
+    if content["schema"] != SCHEMA:
+        raise InputError(f"{where}: schema is {content['schema']!r}, this version reads {SCHEMA}")
+    decoding = content["decoding"]
+    _check_fields(decoding, DECODING_FIELDS, {}, f"{where}: decoding")
+    _check_fields(decoding["settings"], SETTINGS_FIELDS, {}, f"{where}: decoding.settings")
+    for field in ("run_id", "corpus"):
+        if not _NAME.fullmatch(decoding[field]):
+            raise InputError(f"{where}: decoding.{field} is no file name: {decoding[field]!r}")
+    if decoding["scorer"] not in SCORERS:
+        raise InputError(
+            f"{where}: decoding.scorer must be one of {', '.join(SCORERS)}, "
+            f"got {decoding['scorer']!r}"
+        )
+    metrics = SCORERS[decoding["scorer"]]
+    if not isinstance(content["rows"], list) or not content["rows"]:
+        raise InputError(f"{where}: rows must be a list of one or more")
     for i, row in enumerate(content["rows"]):
+        _check_fields(row, DECODED_ROW_FIELDS, dict.fromkeys(metrics, float), f"{where}: rows[{i}]")
+        scored = [metric for metric in metrics if metric in row]
+        if not scored:
+            raise InputError(f"{where}: rows[{i}] has no score")
+        signed = decoding["signatures"].get(row["pair"].partition("-")[2], {})
+        for metric in scored:
+            if not isinstance(signed.get(metric), str):
+                raise InputError(f"{where}: rows[{i}].{metric} has no signature")
+    _check_distinct(content["rows"], where)
+
+
+def _check_distinct(rows: list[dict[str, Any]], where: str) -> None:
+    seen = set()
+    for i, row in enumerate(rows):
         identity = tuple(row[field] for field in _IDENTITY)
         if identity in seen:
             raise InputError(f"{where}: rows[{i}] repeats {', '.join(identity)}")

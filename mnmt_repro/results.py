@@ -1,9 +1,11 @@
 """The store of results: one JSON file a run, written once and whole, read as data frames.
 
 A run lies in ``<root>/<corpus>/<run_id>.json`` as ``{"schema": 1, "run", "rows", "curve"}``: what
-the run was, its scores for each pair, test set and domain, and its learning curve. A file is never
-replaced; many processes may write at once. The root is ``data/results`` of a checkout, or the
-folder named by ``MNMT_REPRO_RESULTS``, or the argument `root`.
+the run was, its scores for each pair, test set and domain, and its learning curve. Scores of
+translations, made later from the run's checkpoint, lie apart in ``<root>/<corpus>/decoded`` (see
+`mnmt_repro.result_decodings`). A file is never replaced; many processes may write at once. The root
+is ``data/results`` of a checkout, or the folder named by ``MNMT_REPRO_RESULTS``, or the argument
+`root`.
 
 >>> from mnmt_repro import results
 >>> frame = results.load(tier="mini", test_set="indomain")      # doctest: +SKIP
@@ -11,21 +13,22 @@ folder named by ``MNMT_REPRO_RESULTS``, or the argument `root`.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from mnmt_repro import result_decodings
+from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
 from mnmt_repro.result_schema import (
     CURVE_FIELDS,
     DECODED_FIELDS,
+    DECODING_COLUMNS,
     ROW_FIELDS,
     RUN_FIELDS,
     SCHEMA,
@@ -87,25 +90,11 @@ def write_run(
     check(content, f"run {run.get('run_id')!r}")
     path = results_root(root) / run["corpus"] / f"{run['run_id']}.json"
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        try:
-            os.link(temporary, path)  # fails when the name is taken; a rename would replace it
-        except FileExistsError:
-            if path.read_text(encoding="utf-8") != text:
-                raise InputError(
-                    f"{path}: run {run['run_id']} is stored already with another content; "
-                    "results are never replaced (a new run needs a new run_id)"
-                ) from None
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+    if not write_new(path, text.encode()) and path.read_text(encoding="utf-8") != text:
+        raise InputError(
+            f"{path}: run {run['run_id']} is stored already with another content; "
+            "results are never replaced (a new run needs a new run_id)"
+        )
     return path
 
 
@@ -142,6 +131,18 @@ def load_runs(root: str | os.PathLike[str] | None = None) -> list[dict[str, Any]
     return [read_run(path) for path in paths]
 
 
+def write_decoding(
+    content: Mapping[str, Any], *, root: str | os.PathLike[str] | None = None
+) -> Path:
+    """Store the scores of a run's translations; see `result_decodings.write`."""
+    return result_decodings.write(results_root(root), content)
+
+
+def load_decodings(root: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """All stored scores of translations; see `result_decodings.read`."""
+    return result_decodings.load(results_root(root))
+
+
 def load(
     *,
     root: str | os.PathLike[str] | None = None,
@@ -165,15 +166,21 @@ def load(
     -------
     DataFrame
         The columns of ``run`` (without `config`; `mixture` as text), of ``rows``, the metrics and
-        their signatures (missing where not decoded), `cohort` and `direction` (``"en-xx"`` for one
-        source and many targets, ``"xx-en"`` for the reverse).
+        their signatures (missing where not decoded), `decoded_sentences` and `decoding` (how, in
+        words), `cohort`, `variant` and `updates_share` (what a cohort of named runs calls the run,
+        and its updates as a fraction of the baselines'; empty and NaN in a grid) and `direction`
+        (``"en-xx"`` for one source and many targets, ``"xx-en"`` for the reverse; each pair's own
+        in a cohort of both).
 
     Raises
     ------
     InputError
         When a file breaks the schema, or a filter names no column.
     """
-    return _frame("rows", {**ROW_FIELDS, **DECODED_FIELDS}, load_runs(root), membership, filters)
+    runs = load_runs(root)
+    result_decodings.join(runs, load_decodings(root))
+    columns = {**ROW_FIELDS, **DECODED_FIELDS, **DECODING_COLUMNS}
+    return _frame("rows", columns, runs, membership, filters)
 
 
 def load_curves(
@@ -232,16 +239,18 @@ def _frame(
     membership: Mapping[str, Collection[str]] | None,
     filters: Mapping[str, Any],
 ) -> pd.DataFrame:
-    if membership is None:
-        from mnmt_repro.experiments.cohorts import membership as declared
+    from mnmt_repro.experiments import cohorts
+    from mnmt_repro.experiments.variants import Place
 
-        membership = declared()
+    if membership is None:
+        membership = cohorts.membership()
+    places, nowhere = cohorts.places(), Place()
     run_columns = {
         (f"run_{name}" if part == "curve" and name in CURVE_FIELDS else name): name
         for name in RUN_FIELDS
         if name != "config"
     }
-    known = {*run_columns, *columns, "cohort", "direction"}
+    known = {*run_columns, *columns, "cohort", "variant", "updates_share", "direction"}
     if unknown := sorted(set(filters) - known):
         raise InputError(
             f"no such column to filter by: {', '.join(unknown)}; "
@@ -254,11 +263,13 @@ def _frame(
         mixture = run["mixture"]
         shared["mixture"] = ",".join(f"{pair}:{p:g}" for pair, p in sorted(mixture.items()))
         for cohort in sorted(membership.get(run["config_hash"], ())) or [""]:
+            place = places.get((run["config_hash"], cohort), nowhere)
             for row in content[part]:
-                record = {**shared, **row, "cohort": cohort}
+                record = {**shared, **row, "cohort": cohort, **vars(place)}
                 record.setdefault("p", mixture.get(row["pair"], 0.0))
                 records.append(record)
-    frame = pd.DataFrame(records, columns=[*run_columns, *columns, "cohort"])
+    named = ["cohort", "variant", "updates_share"]
+    frame = pd.DataFrame(records, columns=[*run_columns, *columns, *named])
     frame["direction"] = _directions(frame)
     for column, wanted in filters.items():
         several = isinstance(wanted, Collection) and not isinstance(wanted, str)
@@ -268,18 +279,32 @@ def _frame(
 
 
 def _directions(frame: pd.DataFrame) -> pd.Series:
-    """Direction of each row, read off all pairs of its cohort (of its run, outside any cohort)."""
+    """Direction of each row, read off all pairs of its cohort (of its run, outside any cohort).
+
+    Where all pairs share one language and it is now source, now target, it is each pair's own.
+    """
     key = frame["cohort"].where(frame["cohort"] != "", frame["run_id"])
 
-    def direction(mixtures: pd.Series) -> str:
-        pairs = {item.partition(":")[0] for text in mixtures.unique() for item in text.split(",")}
+    def pairs_of(mixtures: pd.Series) -> set[str]:
+        return {item.partition(":")[0] for text in mixtures.unique() for item in text.split(",")}
+
+    found: dict[tuple[str, str], str] = {}
+    for name, group in frame.groupby(key):
+        pairs = pairs_of(group["mixture"])
         sources = {pair.partition("-")[0] for pair in pairs}
         targets = {pair.partition("-")[2] for pair in pairs}
+        hubs = set.intersection(*(set(pair.split("-")) for pair in pairs))
+        hubs = hubs & {"eng"} or hubs
         if len(sources) == len(targets) == 1:
-            return "xx-en" if targets == {"eng"} else "en-xx"
-        return "en-xx" if len(sources) <= len(targets) else "xx-en"
-
-    return key.map(frame.groupby(key)["mixture"].agg(direction).to_dict())
+            direction = "xx-en" if targets == {"eng"} else "en-xx"
+        else:
+            direction = "en-xx" if len(sources) <= len(targets) else "xx-en"
+        both = len(hubs) == 1 and hubs <= sources and hubs <= targets
+        for pair in pairs | set(group["pair"]):
+            own = "en-xx" if pair.partition("-")[0] in hubs else "xx-en"
+            found[str(name), pair] = own if both else direction
+    directions = [found[each] for each in zip(key, frame["pair"], strict=True)]
+    return pd.Series(directions, index=frame.index, dtype=object)
 
 
 def _digest(values: pd.Series) -> str:

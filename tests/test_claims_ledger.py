@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import shutil
 import subprocess
@@ -65,8 +66,8 @@ def entry(name: str = "Z1", **changes: Any) -> dict[str, Any]:
     }
 
 
-def write_ledger(folder: Path, *entries: dict[str, Any]) -> Path:
-    path = folder / "data" / "claims" / "test.yml"
+def write_ledger(folder: Path, *entries: dict[str, Any], name: str = "test.yml") -> Path:
+    path = folder / "data" / "claims" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     text = yaml.safe_dump({"schema": 1, "paper": "Z", "claims": list(entries)}, allow_unicode=True)
     path.write_text(text, encoding="utf-8")
@@ -87,8 +88,11 @@ def test_all_of_paper_a_is_in_the_ledger() -> None:
         assert claim.function in ESTIMANDS
         assert claim.gap_of_scale and claim.published and claim.description
         assert "reproduced" in {step.verdict for step in claim.rule}
-    # A claim that something is unchanged, or its power, needs the effect it could have seen.
+    # A claim that something is unchanged, or its power, needs the effect it could have seen; so
+    # does a published cell without a mark.
     for claim in claims:
+        asked = any(c.measure == "power" for step in claim.cells for c in step.when)
+        assert asked == ("effect" in {**claim.options, **claim.options.get("table", {})})
         asks_power = any(c.measure == "power" for step in claim.rule for c in step.when)
         assert asks_power == (claim.alternative is not None), claim.id
         if claim.alternative is not None:
@@ -124,6 +128,11 @@ def test_the_ledger_holds_published_numbers_and_no_measured_ones() -> None:
         (lambda e: e["rule"].pop(), "claim Z1: rule: the last step, and only it"),
         (lambda e: e["rule"].insert(0, {"verdict": "inconclusive"}), "claim Z1: rule: the last"),
         (lambda e: e["published"][0].pop("value"), r"claim Z1: published\[0\]: value is missing"),
+        (
+            lambda e: e["published"][0].update(cells={"table": 1}),
+            r"claim Z1: published\[0\]: value is not a field",
+        ),
+        (lambda e: e.update(cells=RULE[:1]), "claim Z1: cells: the last step, and only it"),
         (
             lambda e: e.update(alternative={"measure": "x", "effect": "big", "meaning": "m"}),
             "claim Z1: alternative.effect must be a number",
@@ -329,6 +338,73 @@ def test_what_does_not_touch_the_rule_does_not_make_it_post_hoc(repository: Repo
     ):
         repository.commit(entry(**change))
         assert repository.verdict(first).post_hoc is True
+
+
+def test_each_ledger_has_a_history_of_its_own(repository: Repository) -> None:
+    first = repository.commit(entry())
+    write_ledger(repository.folder, entry("Y1"), name="other.yml")
+    second = repository.commit()
+    assert [verdict.post_hoc for verdict in verify_all(repository, first)] == [True, False]
+    assert [verdict.post_hoc for verdict in verify_all(repository, second)] == [False, False]
+    # A change of one ledger leaves the rules of the other where they were.
+    third = repository.commit(stricter())
+    assert [verdict.post_hoc for verdict in verify_all(repository, second)] == [False, True]
+    assert [verdict.post_hoc for verdict in verify_all(repository, third)] == [False, False]
+
+
+def verify_all(repository: Repository, commit: str) -> list[Verdict]:
+    """Y1 of other.yml, then Z1 of test.yml."""
+    return verify(repository.folder, evidence=evidence(commit))
+
+
+def test_the_rule_of_cells_counts_too(repository: Repository) -> None:
+    first = repository.commit(entry(cells=copy.deepcopy(RULE)))
+
+    def post_hoc() -> bool | None:
+        (claim,) = load_claims(repository.folder / "data" / "claims")
+        fingerprint = claim.fingerprint(claim.scopes[0])
+        return History(repository.folder).check("Z1", fingerprint, [first]).post_hoc
+
+    assert post_hoc() is False
+    cells = copy.deepcopy(RULE)
+    cells[0]["when"][0]["value"] = 0.1
+    repository.commit(entry(cells=cells))
+    assert post_hoc() is True
+
+
+def test_a_claim_without_cells_keeps_its_fingerprint() -> None:
+    """Worked out from the entry alone, so that rules committed long ago stay what they were."""
+    claim = load_claims(PAPER_A.parent)[0]
+    judged = {
+        "function": "parameter_counts_agree",
+        "options": {},
+        "scope": {
+            "cohorts": [],
+            "test_set": "indomain",
+            "other_test_set": "",
+            "domain": "all",
+            "n": "n_non_embedding",
+            "tier": "mini",
+        },
+        "alternative": None,
+        "rule": [
+            ["reproduced", [{"measure": "agreeing", "op": ">=", "value": 16, "of": "value"}]],
+            [
+                "direction only",
+                [
+                    {
+                        "measure": "max_relative_difference",
+                        "op": "<=",
+                        "value": 0.001,
+                        "of": "value",
+                    }
+                ],
+            ],
+            ["not reproduced", []],
+        ],
+    }
+    text = json.dumps(judged, sort_keys=True, ensure_ascii=False)
+    assert claim.fingerprint(claim.scopes[0]) == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_an_uncommitted_rule_is_post_hoc(repository: Repository) -> None:

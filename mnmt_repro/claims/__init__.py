@@ -7,7 +7,16 @@ and tests take their verdicts from it.
 from mnmt_repro.claims.evaluate import ESTIMANDS, ScopeVerdict, Verdict, decide, evaluate
 from mnmt_repro.claims.evidence import Evidence, Measure
 from mnmt_repro.claims.history import Ancestry, History
-from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, VERDICTS, Claim, Scope, load_claims
+from mnmt_repro.claims.ledger import (
+    NO_ROWS,
+    OUT_OF_REACH,
+    VERDICTS,
+    Claim,
+    Scope,
+    Step,
+    load_claims,
+)
+from mnmt_repro.claims.published import printed_values
 from mnmt_repro.claims.report import (
     differences,
     read_stored,
@@ -29,11 +38,13 @@ __all__ = [
     "Measure",
     "Scope",
     "ScopeVerdict",
+    "Step",
     "Verdict",
     "decide",
     "differences",
     "evaluate",
     "load_claims",
+    "printed_values",
     "read_stored",
     "to_json",
     "to_text",

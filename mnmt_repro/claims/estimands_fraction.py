@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mnmt_repro.claims.estimands_law import joint_law
 from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NoRowsYet, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import measure, power, refits
+from mnmt_repro.claims.noise import curve, measure, power, refits
 from mnmt_repro.laws import JointLawFit
 
 Array = NDArray[np.float64]
@@ -59,7 +59,7 @@ class Fractions:
         one = 2 + int(self.fit.index(1.0)[0])
         values[2 + self.fit.index(self.weights)] = values[one] * np.exp(-values[0] * log_f)
         group, n = np.array(self.fit.group), np.array(self.fit.n)
-        around = values[1] + values[2 + group] * n ** -values[0]
+        around = curve(values[None], group, n)[0]
         return self.of(refits(self.fit, self.seed + 1, around=around))
 
 

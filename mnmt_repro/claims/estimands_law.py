@@ -16,6 +16,7 @@ from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NotId
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.noise import (
     DRAWS,
+    curve,
     measure,
     noisy,
     power,
@@ -74,7 +75,7 @@ def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         refitted = refit_power_laws([np.array(f.n) for f in fits], drawn)
         least = np.full(len(drawn[0]), np.inf)
         for fit, losses, values in zip(fits, drawn, refitted, strict=True):
-            left = losses - _curve(values, np.array(fit.group), np.array(fit.n))
+            left = losses - curve(values, np.array(fit.group), np.array(fit.n))
             total = losses - losses.mean(1, keepdims=True)
             least = np.minimum(least, 1 - (left**2).sum(1) / (total**2).sum(1))
         low, high = quantiles(least)
@@ -316,12 +317,7 @@ def _leave_size_out(cells: Cells, n: str, losses: Array) -> tuple[Array, Array]:
 
 
 def _squared(values: Array, group: NDArray[np.intp], n: Array, losses: Array) -> Array:
-    return ((_curve(values, group, n) / losses - 1) ** 2).sum(1)
-
-
-def _curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:
-    """Losses (B, m) of laws with parameters alpha, l_inf, beta... (B, P)."""
-    return values[:, 1:2] + values[:, 2 + group] * n ** -values[:, :1]
+    return ((curve(values, group, n) / losses - 1) ** 2).sum(1)
 
 
 def _delta_aicc(joint: JointLawFit, alone: list[PowerLawFit]) -> float:

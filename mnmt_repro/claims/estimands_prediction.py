@@ -25,7 +25,7 @@ from mnmt_repro.claims.evidence import (
     check_grid,
 )
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import DRAWS, measure, noisy, quantiles, refits, residual_sd
+from mnmt_repro.claims.noise import DRAWS, curve, measure, noisy, quantiles, refits, residual_sd
 from mnmt_repro.laws import FractionFit, extrapolate_curve, fit_fraction, mixture_errors
 
 Array = NDArray[np.float64]
@@ -152,8 +152,7 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
         before.append(loss / law - 1)
         after.append(loss * ratio / law - 1)
         values = refits(fit, seed=k)
-        redrawn = values[:, 1:2] + values[:, 2 + group] * n ** -values[:, :1]
-        moves.append(noisy(law, residual_sd(fit), seed=100 + k) / redrawn - 1)
+        moves.append(noisy(law, residual_sd(fit), seed=100 + k) / curve(values, group, n) - 1)
     first, second = np.concatenate(before), np.concatenate(after)
     deviations = np.hstack(moves).mean(1)
     return {

@@ -6,13 +6,31 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from mnmt_repro.claims import estimands_ablation as single
+from mnmt_repro.claims import estimands_forgetting as forgetting
 from mnmt_repro.claims import estimands_fraction as fraction
 from mnmt_repro.claims import estimands_law as law
 from mnmt_repro.claims import estimands_metric as metric
 from mnmt_repro.claims import estimands_prediction as prediction
-from mnmt_repro.claims.evidence import Evidence, Measures, NoRowsYet, NotIdentified, Units
+from mnmt_repro.claims import estimands_upgrade as upgrade
+from mnmt_repro.claims.evidence import (
+    Evidence,
+    Measure,
+    Measures,
+    NoRowsYet,
+    NotIdentified,
+    Units,
+)
 from mnmt_repro.claims.history import Ancestry, History
-from mnmt_repro.claims.ledger import NO_ROWS, OPERATORS, OUT_OF_REACH, Claim, Scope, Step
+from mnmt_repro.claims.ledger import (
+    NO_ROWS,
+    OPERATORS,
+    OUT_OF_REACH,
+    VERDICTS,
+    Claim,
+    Scope,
+    Step,
+)
 from mnmt_repro.errors import InputError
 
 Estimand = Callable[[Evidence, Claim, Scope], Units]
@@ -36,6 +54,12 @@ ESTIMANDS: dict[str, Estimand] = {
         prediction.three_pairs_from_two,
         prediction.convergence_correction,
         metric.metric_linear,
+        upgrade.upgrade_against_scratch,
+        single.ablation,
+        single.directions_learned,
+        forgetting.embeddings_substituted,
+        forgetting.blocks_moved,
+        forgetting.halves_apart,
     )
 }
 """Every function that a ledger may name."""
@@ -52,9 +76,10 @@ class ScopeVerdict:
     ----------
     scope, verdict : str
     unit : str
-        The pair that decided it (``"all"`` where pairs are judged together).
+        The pair or model that decided it (``"all"`` where they are judged together).
     units : dict of str to Measures
-        What was measured for each pair; `verdicts` what the rule says of each.
+        What was measured for each pair, model or published cell; `verdicts` what the rule says of
+        each.
     reason : str
         Why there is no verdict by the rule, or none that is conclusive.
     runs : int
@@ -161,16 +186,16 @@ def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
 def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) -> ScopeVerdict:
     if claim.function not in ESTIMANDS:
         raise InputError(f"claim {claim.id}: estimand.function {claim.function} does not exist")
-    rows = evidence.rows(scope) if scope.cohorts else evidence.frame.iloc[:0]
-    runs = rows.drop_duplicates("run_id")
-    ancestry = history.check(claim.id, claim.fingerprint(scope), runs["commit"])
+    runs = evidence.rows(scope)["run_id"].nunique() if scope.cohorts else 0
+    commits = evidence.commits(scope) if scope.cohorts else ()
+    ancestry = history.check(claim.id, claim.fingerprint(scope), commits)
 
     def verdict(name: str, reason: str = "", **more: object) -> ScopeVerdict:
         return ScopeVerdict(
             scope=scope.name,
             verdict=name,
             reason=reason,
-            runs=len(runs),
+            runs=runs,
             ancestry=ancestry,
             **more,  # type: ignore[arg-type]
         )
@@ -184,6 +209,8 @@ def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) 
     except NotIdentified as reason:
         return verdict("inconclusive", str(reason))
     try:
+        if claim.cells:
+            return _of_table(claim, units, verdict)
         decided = {unit: decide(claim.rule, measures) for unit, measures in units.items()}
     except KeyError as missing:
         raise InputError(
@@ -196,4 +223,28 @@ def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) 
         unit=unit,
         units=units,
         verdicts={unit: name for unit, (name, _) in decided.items()},
+    )
+
+
+def _of_table(claim: Claim, units: Units, verdict: Callable[..., ScopeVerdict]) -> ScopeVerdict:
+    """Judge each published cell by the rule of cells, and the claim by its own on their counts."""
+    decided = {
+        unit: decide(claim.cells, measures) for unit, measures in units.items() if unit != "all"
+    }
+    names = [name for name, _ in decided.values()]
+    share = {name: names.count(name) / len(names) for name in VERDICTS}
+    counts = {
+        "cells_reproduced": share["reproduced"],
+        "cells_agreeing": share["reproduced"] + share["direction only"],
+        "cells_inconclusive": share["inconclusive"],
+        "cells_against": share["not reproduced"],
+    }
+    whole = units["all"] | {name: Measure(value=value) for name, value in counts.items()}
+    name, reason = decide(claim.rule, whole)
+    return verdict(
+        name,
+        reason,
+        unit="all",
+        units=units | {"all": whole},
+        verdicts={"all": name} | {unit: name for unit, (name, _) in decided.items()},
     )

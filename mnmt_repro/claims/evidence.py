@@ -39,10 +39,19 @@ Units = dict[str, Measures]
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Frames of the store: `mnmt_repro.results.load` and `mnmt_repro.results.load_curves`."""
+    """Frames of the store.
+
+    Attributes
+    ----------
+    frame, curves
+        `mnmt_repro.results.load` and `mnmt_repro.results.load_curves`.
+    analyses
+        `mnmt_repro.claims.analyses.load_analyses`.
+    """
 
     frame: pd.DataFrame
     curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+    analyses: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def rows(
         self, scope: Scope, cohorts: Sequence[str] | None = None, test_set: str = ""
@@ -57,6 +66,14 @@ class Evidence:
             & (frame["domain"] == scope.domain)
             & (frame["p"] > 0)
         ]
+
+    def commits(self, scope: Scope) -> set[str]:
+        """Commits of all that a claim may read in the scope: its runs and their analyses."""
+        found = set(self.rows(scope)["commit"])
+        if not self.analyses.empty:
+            mine = self.analyses["cohort"].isin(list(scope.cohorts))
+            found |= set(self.analyses.loc[mine & (self.analyses["tier"] == scope.tier), "commit"])
+        return found
 
     def cells(self, scope: Scope, cohort: str, test_set: str = "") -> Cells:
         """Means over seeds of the scope's rows in one cohort and test set.

@@ -97,7 +97,10 @@ class Options(dict[str, Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One entry of the ledger. See the head of ``data/claims/paper_a.yml`` for its fields."""
+    """One entry of the ledger. See the head of ``data/claims/paper_a.yml`` for its fields.
+
+    `cells` is the rule of the sub-claims, one a published cell, of a claim about a table.
+    """
 
     id: str
     paper: str
@@ -114,6 +117,7 @@ class Claim:
     tier: str
     gap_of_scale: str
     alternative: Alternative | None = None
+    cells: tuple[Step, ...] = ()
     out_of_reach: str = ""
 
     def fingerprint(self, scope: Scope) -> str:
@@ -124,10 +128,16 @@ class Claim:
             "scope": {key: value for key, value in vars(scope).items() if key != "name"},
             "alternative": self.alternative
             and [self.alternative.measure, self.alternative.effect, self.alternative.sides],
-            "rule": [[step.verdict, [vars(c) for c in step.when]] for step in self.rule],
+            "rule": _as_data(self.rule),
         }
+        if self.cells:
+            judged["cells"] = _as_data(self.cells)
         text = json.dumps(judged, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _as_data(rule: Sequence[Step]) -> list[Any]:
+    return [[step.verdict, [vars(condition) for condition in step.when]] for step in rule]
 
 
 def load_claims(folder: Path | str) -> list[Claim]:
@@ -180,7 +190,7 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
     where = f"{where}: claim {name}"
     texts = ("id", "title", "where", "statement", "tier", "gap_of_scale")
     required = (*texts, "published", "estimand", "scopes", "rule")
-    _fields(entry, required, ("alternative", "out_of_reach"), where)
+    _fields(entry, required, ("alternative", "cells", "out_of_reach"), where)
     for key in (*texts, *(("out_of_reach",) if "out_of_reach" in entry else ())):
         _kind(entry[key], str, f"{where}: {key}", "text")
     estimand = entry["estimand"]
@@ -191,12 +201,8 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
     _kind(estimand["options"], dict, f"{where}: estimand.options", "a mapping")
     published = _list(entry["published"], f"{where}: published")
     for i, item in enumerate(published):
-        _fields(item, ("quantity", "value"), ("unit", "note"), f"{where}: published[{i}]")
-    steps = [
-        _step(item, f"{where}: rule[{i}]") for i, item in enumerate(_list(entry["rule"], where))
-    ]
-    if steps[-1].when or any(not step.when for step in steps[:-1]):
-        raise InputError(f"{where}: rule: the last step, and only it, has no conditions")
+        number = "cells" if isinstance(item, dict) and "cells" in item else "value"
+        _fields(item, ("quantity", number), ("unit", "note"), f"{where}: published[{i}]")
     alternative = None
     if "alternative" in entry:
         given, at = entry["alternative"], f"{where}: alternative"
@@ -214,10 +220,18 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
             _scope(item, f"{where}: scopes[{i}]")
             for i, item in enumerate(_list(entry["scopes"], f"{where}: scopes"))
         ),
-        rule=tuple(steps),
+        rule=_rule(entry["rule"], f"{where}: rule"),
         alternative=alternative,
+        cells=_rule(entry["cells"], f"{where}: cells") if "cells" in entry else (),
         out_of_reach=entry.get("out_of_reach", ""),
     )
+
+
+def _rule(value: Any, where: str) -> tuple[Step, ...]:
+    steps = [_step(item, f"{where}[{i}]") for i, item in enumerate(_list(value, where))]
+    if steps[-1].when or any(not step.when for step in steps[:-1]):
+        raise InputError(f"{where}: the last step, and only it, has no conditions")
+    return tuple(steps)
 
 
 def _step(item: Any, where: str) -> Step:

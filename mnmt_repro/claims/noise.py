@@ -49,6 +49,11 @@ def refits(
     return fit.refit(noisy(mean, residual_sd(fit), seed, draws))[0]
 
 
+def curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:
+    """Losses (B, m) of laws with parameters alpha, l_inf, beta... (B, P)."""
+    return values[:, 1:2] + values[:, 2 + group] * n ** -values[:, :1]
+
+
 def refit_power_laws(sizes: Sequence[Array], losses: Sequence[Array]) -> list[Array]:
     """Fit Eq. 6 to many losses (B, m) at each of several sets of sizes (m,).
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from mnmt_repro import results
 from mnmt_repro.atomic import write_bytes
+from mnmt_repro.claims.analyses import load_analyses
 from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence, Measure
 from mnmt_repro.claims.history import History
@@ -51,9 +52,11 @@ def verify(
             raise InputError(f"{only}: no such claim in {root / CLAIMS}")
     if evidence is None:
         store = root / "data" / "results"
+        frame = results.load(root=store)
         evidence = Evidence(
-            frame=results.load(root=store),
+            frame=frame,
             curves=results.load_curves(root=store),
+            analyses=load_analyses(store, frame),
         )
     history = History(root)
     return [evaluate(claim, evidence, history) for claim in claims]

@@ -1,13 +1,15 @@
-"""`sweep`: run what is missing of a declared grid."""
+"""`sweep`: run what is missing of a declared grid, or decode what is finished of it."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from mnmt_repro.commands.options import add_command
 from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.spec import RunSpec
 
 
 def add(commands: Any) -> None:
@@ -15,11 +17,13 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "sweep",
-        "run what is missing of one or more cohorts; without a name, list them",
+        "run what is missing of one or more cohorts, or decode their finished runs; without a "
+        "name, list them",
         examples=[
             "mnmt-repro sweep",
             "mnmt-repro sweep webtech-en-dezh --dry-run",
             "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
+            "mnmt-repro sweep webtech-en-defr --decode",
         ],
         act=act,
     )
@@ -32,12 +36,28 @@ def add(commands: Any) -> None:
         "--results", type=Path, help="folder of the results store (default: data/results)"
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
+    parser.add_argument(
+        "--decode",
+        action="store_true",
+        help="translate the test sets with the checkpoints of all finished runs, and store BLEU, "
+        "chrF, chrF++ and spBLEU",
+    )
+    parser.add_argument(
+        "--sentences", type=int, default=500, help="with --decode: of each test set, at most"
+    )
+    parser.add_argument(
+        "--bleurt",
+        type=Path,
+        metavar="FOLDER",
+        help="with --decode: score with BLEURT in place of the others, by the weights in FOLDER",
+    )
 
 
 def act(options: argparse.Namespace) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
-    from mnmt_repro.experiments.cohorts import COHORTS, get_cohort
+    from mnmt_repro.experiments.cohorts import COHORTS, find_cohort
+    from mnmt_repro.experiments.parents import plan
     from mnmt_repro.experiments.sweep import Estimate, process_pool, sweep
 
     if options.workers < 1:
@@ -46,7 +66,7 @@ def act(options: argparse.Namespace) -> int:
         for cohort in COHORTS:
             print(f"{cohort.name:20} {len(list(cohort.runs())):4} runs  {cohort.about}")
         return 0
-    specs = [spec for name in options.names for spec in get_cohort(name).runs()]
+    specs = [spec for name in options.names for spec in find_cohort(name).runs()]
     specs = list({spec.run_id: spec for spec in specs}.values())  # cohorts share runs
     if options.only_seed is not None:
         seeds = sorted({spec.seed for spec in specs})
@@ -54,16 +74,32 @@ def act(options: argparse.Namespace) -> int:
             raise InputError(f"--only-seed {options.only_seed}: the seeds there are {seeds}")
         specs = [spec for spec in specs if spec.seed == options.only_seed]
     stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
-    estimate = Estimate.from_runs(
-        (spec, stored[spec.run_id]["wall_seconds"]) for spec in specs if spec.run_id in stored
-    )
+    if options.bleurt is not None and not options.decode:
+        raise InputError(f"--bleurt {options.bleurt}: only with --decode")
+    if options.decode:
+        from mnmt_repro.commands.decoding import decode_runs
+
+        wanted = {spec.run_id for name in options.names for spec in find_cohort(name).decoded()}
+        return decode_runs(options, [s for s in specs if s.run_id in wanted], stored)
+    # By the speed of the finished ones among these runs, else by that of all declared ones.
+    known = [spec for spec in specs if spec.run_id in stored]
+    known = known or [s for c in COHORTS for s in c.runs() if s.run_id in stored]
+    estimate = Estimate.from_runs((spec, stored[spec.run_id]["wall_seconds"]) for spec in known)
     if options.dry_run:
         missing = [spec for spec in specs if spec.run_id not in stored]
-        for spec in missing:
-            print(f"{spec.run_id}  {estimate.seconds(spec) / 60:5.1f} min  {spec.label}")
-        hours = sum(map(estimate.seconds, missing)) / options.workers / 3600
+        tasks = plan(missing, frozenset(stored), options.runs)
+        seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
+        names = {spec.run_id: name for spec, name in _names(options.names)}
+        for task in tasks:
+            name = names.get(task.spec.run_id, "")
+            why = "  (for its weights only)" if task.only_weights else ""
+            minutes = seconds[task.spec.run_id] / 60
+            print(f"{task.spec.run_id}  {minutes:5.1f} min  {name}{task.spec.label}{why}")
+        hours = sum(seconds.values()) / options.workers / 3600
+        added = len(tasks) - len(missing)
+        parents = f" and {added} that they begin with" if added else ""
         print(
-            f"{len(missing)} of {len(specs)} runs are missing: "
+            f"{len(missing)} of {len(specs)} runs are missing{parents}: "
             f"about {hours:.1f} hours on {options.workers} worker(s)"
         )
         return 0
@@ -75,6 +111,17 @@ def act(options: argparse.Namespace) -> int:
             runs_folder=options.runs,
             executor=executor,
             device=options.device,
+            at_once=options.workers,
             estimate=estimate,
         )
     return 1 if failures else 0
+
+
+def _names(cohorts: Sequence[str]) -> Iterator[tuple[RunSpec, str]]:
+    """What the first of the cohorts that names a run calls it."""
+    from mnmt_repro.experiments.cohorts import find_cohort
+    from mnmt_repro.experiments.variants import VariantCohort
+
+    for cohort in map(find_cohort, reversed(cohorts)):
+        for variant in cohort.variants if isinstance(cohort, VariantCohort) else ():
+            yield variant.spec, f"{variant.name} at {variant.updates_share:.0%}: "

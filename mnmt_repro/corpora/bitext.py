@@ -7,6 +7,7 @@ card first; `read_bitext` reads a user's own text. The formats are in `formats`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from mnmt_repro.corpora import fetch
@@ -24,9 +25,11 @@ from mnmt_repro.corpora.formats import (
 from mnmt_repro.corpora.registry import (
     MULTI30K_TEST_SETS,
     SPLITS,
+    data_hash,
     find_pair,
     get_card,
     known_test_sets,
+    require_data_root,
     split_pair,
     verified_content,
 )
@@ -223,13 +226,42 @@ def _read_multi30k(pair: str, stem: str) -> Bitext:
     return pair_up(source, target, names, pair, f"multi30k ({stem})")
 
 
+@lru_cache(maxsize=2)
+def _shared_english(corpus: str, root: Path, content: str) -> tuple[str, ...]:
+    """English training sentences that all files of a corpus have, in alphabetical order.
+
+    Folder and hash name the content, so that another copy is not answered from memory.
+    """
+    sides = [
+        set(_read_registered(corpus, f"eng-{language}", "train", None).source)
+        for file in get_card(corpus).files
+        for language in file.languages
+        if language != "eng"
+    ]
+    return tuple(sorted(set.intersection(*sides)))
+
+
+def _select_shared(corpus: str, text: Bitext) -> Bitext:
+    """Keep the sentences whose English all files have, each once with its first translation.
+
+    Row i has the same English in every pair of the corpus.
+    """
+    first: dict[str, int] = {}
+    for row, sentence in enumerate(text.source if text.pair.startswith("eng-") else text.target):
+        first.setdefault(sentence, row)
+    shared = _shared_english(corpus, require_data_root(), data_hash(corpus))
+    return text.select([first[sentence] for sentence in shared])
+
+
 def load_split(corpus: str, pair: str, split: str) -> Bitext:
     """Read one split of a directed pair of a registered corpus.
 
     Parameters
     ----------
     corpus : str
-        ``webtech``, ``software25`` or ``multi30k``; its `test` is the Flickr test set of 2016.
+        ``webtech``, ``webtech-shared`` (the same files; of the training text what all three
+        languages translate), ``software25`` or ``multi30k``; the `test` of the last is the Flickr
+        test set of 2016.
     pair : str
         Directed pair; ``deu-eng`` reads the same text as ``eng-deu``, the other way round.
     split : str
@@ -251,7 +283,8 @@ def load_split(corpus: str, pair: str, split: str) -> Bitext:
         raise InputError("corpus 'outofdomain': holds test sets only; use load_test_set")
     if corpus == "multi30k":
         return _read_multi30k(pair, {"valid": "val", "test": "test_2016_flickr"}.get(split, split))
-    return _read_registered(corpus, pair, split, None)
+    text = _read_registered(corpus, pair, split, None)
+    return _select_shared(corpus, text) if split == "train" and get_card(corpus).base else text
 
 
 def load_test_set(name: str, pair: str) -> Bitext:

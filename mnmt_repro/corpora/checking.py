@@ -173,7 +173,8 @@ def _compare(card: Card, english: Mapping[str, dict[str, dict[str, int]]]) -> Di
 def check(name: str) -> CheckReport:
     """Check a copy of a corpus against its card, file by file, and its splits against each other.
 
-    Nothing is downloaded. A fault in one file does not keep the others from being checked.
+    Nothing is downloaded. A fault in one file does not keep the others from being checked. A
+    selection is checked as the corpus that it is selected from.
 
     Parameters
     ----------
@@ -194,6 +195,8 @@ def check(name: str) -> CheckReport:
     card = get_card(name)
     if name == "own":
         raise InputError("corpus 'own': has no card to check; reading it (--data) checks it")
+    if card.base:
+        return check(card.base)
     reports, english = [], {}
     for file in card.files:
         report, english[file.path] = _read(file)

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -49,6 +49,15 @@ _PROSE: dict[str, dict[str, str]] = {
         "split_rule": "SHA-256 of the English side with case, digits and punctuation folded, one "
         "rule for all languages: a test sentence's English is in no training set",
     },
+    "webtech-shared": {
+        "title": "The English sentences of webtech's training text that all three languages "
+        "translate",
+        "licence": "as webtech",
+        "origin": "webtech",
+        "obtained": "selected from the files of webtech",
+        "split_rule": "webtech's. Of its training text the English sentences that all three files "
+        "have, letter by letter, each once with its first translation",
+    },
     "software25": {
         "title": "English with paper B's 20 original and 5 added languages, and Chinese",
         "licence": "Android Apache-2.0; Odoo LGPL-3; GNOME GPL; Scratch BSD",
@@ -78,6 +87,9 @@ _PROSE: dict[str, dict[str, str]] = {
         "split_rule": "yours: a split column, or files of your own for each split",
     },
 }
+
+_SELECTIONS = {"webtech-shared": ("webtech", 73_145)}
+"""Corpora that are selected from another's files: that other, and the training pairs they keep."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +146,9 @@ class Card:
         In words; `obtained` says how the text is come by.
     files : tuple of CorpusFile
         Empty for a generated corpus and for a user's own.
+    base : str
+        The corpus that this one is a selection of, else empty. Its files are that corpus' own,
+        with fewer training sentences.
     """
 
     name: str
@@ -143,6 +158,7 @@ class Card:
     obtained: str
     split_rule: str
     files: tuple[CorpusFile, ...] = ()
+    base: str = ""
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -263,17 +279,20 @@ def cards_from_inventory(inventory: Mapping[str, Mapping[str, Mapping]]) -> dict
 def list_cards() -> tuple[Card, ...]:
     """Return the cards of all corpora, the embedded default first."""
     entries = json.loads(CARDS_FILE.read_text(encoding="utf-8"))
-    return tuple(
-        Card(
-            name=name,
-            **prose,
-            files=tuple(
-                CorpusFile(**{**entry, "columns": tuple(entry["columns"])})
-                for entry in entries.get(name, ())
-            ),
+    cards = []
+    for name, prose in _PROSE.items():
+        base, kept = _SELECTIONS.get(name, ("", 0))
+        files = tuple(
+            CorpusFile(**{**entry, "columns": tuple(entry["columns"])})
+            for entry in entries.get(base or name, ())
         )
-        for name, prose in _PROSE.items()
-    )
+        if base:
+            files = tuple(
+                replace(file, sentences={**file.sentences, "train": kept}, domains={})
+                for file in files
+            )
+        cards.append(Card(name=name, **prose, files=files, base=base))
+    return tuple(cards)
 
 
 def get_card(name: str) -> Card:

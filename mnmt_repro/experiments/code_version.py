@@ -8,12 +8,17 @@ it orphans no stored run.
 from __future__ import annotations
 
 ROOMS = {"corpora": 1, "model": 1, "training": 1, "evaluation": 1}
+ROOMS_OF_UPGRADES = {"upgrading": 1}
+"""Rooms that only a run which begins with an upgraded model depends on."""
 
 
-def code_version() -> str:
+def code_version(*, upgraded: bool = False) -> str:
     """All rooms' versions in one word.
 
     >>> code_version()
     'corpora1-model1-training1-evaluation1'
+    >>> code_version(upgraded=True)
+    'corpora1-model1-training1-evaluation1-upgrading1'
     """
-    return "-".join(f"{room}{version}" for room, version in ROOMS.items())
+    rooms = ROOMS | (ROOMS_OF_UPGRADES if upgraded else {})
+    return "-".join(f"{room}{version}" for room, version in rooms.items())

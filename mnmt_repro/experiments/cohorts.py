@@ -16,7 +16,9 @@ from mnmt_repro.corpora.encoding import Tags, first_syllable
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
+from mnmt_repro.experiments import conlang_upgrade, software25
 from mnmt_repro.experiments.spec import RunSpec
+from mnmt_repro.experiments.variants import Place, VariantCohort
 from mnmt_repro.training.config import TrainingConfig
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
@@ -80,7 +82,8 @@ class Corpus:
 class Cohort:
     """A declared grid of runs.
 
-    `about` says in one line what the cohort is for.
+    `about` says in one line what the cohort is for; `repeats` names the cohort whose cells these
+    runs repeat with other seeds: their rows are read with its own.
     """
 
     name: str
@@ -92,6 +95,7 @@ class Cohort:
     sizes: tuple[Size, ...] = MINI_SIZES
     seeds: tuple[int, ...] = (1,)
     tier: str = "mini"
+    repeats: str = ""
 
     def runs(self) -> Iterator[RunSpec]:
         """All runs of the grid, small models first."""
@@ -115,12 +119,31 @@ class Cohort:
                         conlang=self.corpus.conlang,
                     )
 
+    def decoded(self) -> Iterator[RunSpec]:
+        """Runs whose translations are wanted: all."""
+        return self.runs()
+
 
 def two_pair_mixtures(
     first: str, second: str, weights: Sequence[float] = WEIGHTS
 ) -> tuple[Mixture, ...]:
     """Mixtures of two pairs by the weight of the first: those of Eq. 5, unless told others."""
     return tuple(Mixture.two(first, second, p) for p in weights)
+
+
+def even_mixture(pairs: Sequence[str]) -> Mixture:
+    """The same weight for every pair."""
+    return Mixture.of(dict.fromkeys(pairs, 1 / len(pairs)))
+
+
+def mixture_with_ahead(pairs: Sequence[str], ahead: str, p: float) -> Mixture:
+    """Weight p for one pair; the others share the rest evenly.
+
+    >>> mixture_with_ahead(["a-b", "a-c", "a-d"], "a-c", 0.8).weights
+    {'a-b': 0.1, 'a-c': 0.8, 'a-d': 0.1}
+    """
+    rest = round((1 - p) / (len(pairs) - 1), 12)
+    return Mixture.of({pair: p if pair == ahead else rest for pair in pairs})
 
 
 def _webtech(target_tokens: int) -> Corpus:
@@ -135,15 +158,29 @@ def _webtech(target_tokens: int) -> Corpus:
 
 WEBTECH = _webtech(4_000_000)
 
-LONGER_WEIGHTS = (0.0, 0.1, 0.5, 0.9, 1.0)
-LONGER_SIZES = tuple(MINI_SIZES[i] for i in (0, 1, 2, 4, 6))
+SHARED_ENGLISH = Corpus(
+    name="webtech-shared",
+    vocabulary=WEBTECH_VOCABULARY,
+    training=TrainingConfig(  # 4M tokens would pass over this text more than four times
+        learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=3_500_000
+    ),
+)
+
+FEW_WEIGHTS = (0.0, 0.1, 0.5, 0.9, 1.0)
+"""Where a whole grid is too much: four weights above zero for each pair."""
+FIVE_SIZES = tuple(MINI_SIZES[i] for i in (0, 1, 2, 4, 6))
 """Five sizes of the mini tier over a factor of 30, four of them one layer deep."""
+FOUR_SIZES = tuple(MINI_SIZES[i] for i in (0, 2, 4, 6))
+SEED_WEIGHTS = (0.1, 0.5, 0.9)
+MORE_SEEDS = (2, 3)
 
 
-def _conlang(name: str, similarity: float) -> Corpus:
+def _conlang(
+    name: str, similarity: float = 0.0, languages: tuple[str, ...] = ("src", "aaa", "bbb")
+) -> Corpus:
     return Corpus(
         name=name,
-        conlang=ConlangConfig(concepts=512, similarity=similarity),
+        conlang=ConlangConfig(languages=languages, concepts=512, similarity=similarity),
         training=TrainingConfig(
             learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=6_000_000
         ),
@@ -151,8 +188,41 @@ def _conlang(name: str, similarity: float) -> Corpus:
 
 
 CONLANG_UNRELATED, CONLANG_RELATED = _conlang("conlang-sim0", 0.0), _conlang("conlang-sim1", 1.0)
+CONLANG_THREE = _conlang("conlang-three", languages=("src", "aaa", "bbb", "ccc"))
+CONLANG_FIVE = _conlang("conlang-five", languages=("src", "aaa", "bbb", "ccc", "ddd", "eee"))
+WEBTECH_PAIRS = ("eng-deu", "eng-fra", "eng-zho")
+THREE_PAIRS = ("src-aaa", "src-bbb", "src-ccc")
+FIVE_PAIRS = (*THREE_PAIRS, "src-ddd", "src-eee")
+ALONE = Mixture.of({"src-aaa": 1.0})
 
-COHORTS: tuple[Cohort, ...] = (
+
+def _more_seeds(cohort: str, about: str, first: str, second: str, tags: Tags) -> Cohort:
+    return Cohort(
+        name=f"{cohort}-seeds",
+        about=f"{about} again with other seeds, at some weights and sizes",
+        corpus=WEBTECH,
+        pairs=(first, second),
+        mixtures=two_pair_mixtures(first, second, SEED_WEIGHTS),
+        tags=tags,
+        sizes=FOUR_SIZES,
+        seeds=MORE_SEEDS,
+        repeats=cohort,
+    )
+
+
+def _shared_english(name: str, about: str, first: str, second: str, tags: Tags) -> Cohort:
+    return Cohort(
+        name=name,
+        about=f"{about} with the same English sentences in all languages: the controlled contrast",
+        corpus=SHARED_ENGLISH,
+        pairs=(first, second),
+        mixtures=two_pair_mixtures(first, second, FEW_WEIGHTS),
+        tags=tags,
+        sizes=FOUR_SIZES,
+    )
+
+
+GRIDS: tuple[Cohort, ...] = (
     Cohort(
         name="webtech-en-dezh",
         about="En→{De, Zh} on real text: Figures 2 to 7 and 15",
@@ -160,26 +230,6 @@ COHORTS: tuple[Cohort, ...] = (
         pairs=("eng-deu", "eng-zho"),
         mixtures=two_pair_mixtures("eng-deu", "eng-zho"),
         tags="source",
-    ),
-    Cohort(
-        name="conlang-sim0",
-        about="one language to two unrelated ones, where the irreducible loss is known",
-        corpus=CONLANG_UNRELATED,
-        pairs=("src-aaa", "src-bbb"),
-        mixtures=two_pair_mixtures("src-aaa", "src-bbb"),
-        tags="source",
-    ),
-    *(
-        Cohort(
-            name=f"webtech-en-dezh-{millions}m",
-            about=f"En→{{De, Zh}} on {millions}M target tokens: what is due to under-training?",
-            corpus=_webtech(millions * 1_000_000),
-            pairs=("eng-deu", "eng-zho"),
-            mixtures=two_pair_mixtures("eng-deu", "eng-zho", LONGER_WEIGHTS),
-            tags="source",
-            sizes=LONGER_SIZES,
-        )
-        for millions in (8, 16)
     ),
     Cohort(
         name="webtech-en-defr",
@@ -197,6 +247,26 @@ COHORTS: tuple[Cohort, ...] = (
         mixtures=two_pair_mixtures("deu-eng", "zho-eng"),
         tags="none",
     ),
+    *(
+        Cohort(
+            name=f"webtech-en-dezh-{millions}m",
+            about=f"En→{{De, Zh}} on {millions}M target tokens: what is due to under-training?",
+            corpus=_webtech(millions * 1_000_000),
+            pairs=("eng-deu", "eng-zho"),
+            mixtures=two_pair_mixtures("eng-deu", "eng-zho", FEW_WEIGHTS),
+            tags="source",
+            sizes=FIVE_SIZES,
+        )
+        for millions in (8, 16)
+    ),
+    Cohort(
+        name="conlang-sim0",
+        about="one language to two unrelated ones, where the irreducible loss is known",
+        corpus=CONLANG_UNRELATED,
+        pairs=("src-aaa", "src-bbb"),
+        mixtures=two_pair_mixtures("src-aaa", "src-bbb"),
+        tags="source",
+    ),
     Cohort(
         name="conlang-sim1",
         about="one language to two of the same lexicon: Figure 6 centre, with the truth known",
@@ -213,10 +283,75 @@ COHORTS: tuple[Cohort, ...] = (
         mixtures=two_pair_mixtures("aaa-src", "bbb-src"),
         tags="none",
     ),
+    Cohort(
+        name="webtech-en-defrzh",
+        about="En→{De, Fr, Zh} on real text: Figure 20",
+        corpus=WEBTECH,
+        pairs=WEBTECH_PAIRS,
+        mixtures=(
+            even_mixture(WEBTECH_PAIRS),
+            *(mixture_with_ahead(WEBTECH_PAIRS, pair, 0.5) for pair in WEBTECH_PAIRS),
+            *(mixture_with_ahead(WEBTECH_PAIRS, pair, 0.8) for pair in WEBTECH_PAIRS),
+        ),
+        tags="source",
+        sizes=FIVE_SIZES,
+    ),
+    Cohort(
+        name="conlang-three",
+        about="one language to three unrelated ones, and to the first of them alone",
+        corpus=CONLANG_THREE,
+        pairs=THREE_PAIRS,
+        mixtures=(
+            ALONE,
+            even_mixture(THREE_PAIRS),
+            *(mixture_with_ahead(THREE_PAIRS, "src-aaa", p) for p in (0.5, 0.8, 0.9)),
+        ),
+        tags="source",
+        sizes=FIVE_SIZES,
+    ),
+    _more_seeds("webtech-en-dezh", "En→{De, Zh}", "eng-deu", "eng-zho", "source"),
+    _more_seeds("webtech-en-defr", "En→{De, Fr}", "eng-deu", "eng-fra", "source"),
+    _more_seeds("webtech-dezh-en", "{De, Zh}→En", "deu-eng", "zho-eng", "none"),
+    _shared_english("shared-en-dezh", "En→{De, Zh}", "eng-deu", "eng-zho", "source"),
+    _shared_english("shared-en-defr", "En→{De, Fr}", "eng-deu", "eng-fra", "source"),
+    _shared_english("shared-dezh-en", "{De, Zh}→En", "deu-eng", "zho-eng", "none"),
+    *(
+        Cohort(
+            name=f"conlang-sim{similarity:g}".replace(".", ""),
+            about=f"one language to two that share {similarity:.0%} of their lexicon",
+            corpus=_conlang(f"conlang-sim{similarity:g}".replace(".", ""), similarity),
+            pairs=("src-aaa", "src-bbb"),
+            mixtures=two_pair_mixtures("src-aaa", "src-bbb", FEW_WEIGHTS),
+            tags="source",
+            sizes=FIVE_SIZES,
+        )
+        for similarity in (0.25, 0.5, 0.75)
+    ),
+    Cohort(
+        name="conlang-five",
+        about="one language to five unrelated ones, and to the first of them alone",
+        corpus=CONLANG_FIVE,
+        pairs=FIVE_PAIRS,
+        mixtures=(
+            ALONE,
+            even_mixture(FIVE_PAIRS),
+            *(mixture_with_ahead(FIVE_PAIRS, "src-aaa", p) for p in (0.6, 0.8)),
+        ),
+        tags="source",
+        sizes=FOUR_SIZES,
+    ),
 )
+"""Paper A's cohorts, those that matter most first."""
+
+COHORTS: tuple[Cohort | VariantCohort, ...] = (
+    *GRIDS,
+    *software25.COHORTS,
+    *conlang_upgrade.COHORTS,
+)
+"""All that is declared."""
 
 
-def get_cohort(name: str) -> Cohort:
+def find_cohort(name: str) -> Cohort | VariantCohort:
     """The cohort of that name.
 
     Raises
@@ -230,11 +365,37 @@ def get_cohort(name: str) -> Cohort:
     raise InputError(f"no cohort named {name!r}; there are {', '.join(c.name for c in COHORTS)}")
 
 
+def get_cohort(name: str) -> Cohort:
+    """The grid of that name.
+
+    Raises
+    ------
+    InputError
+        As `find_cohort`, and when it is a list of named runs.
+    """
+    cohort = find_cohort(name)
+    if not isinstance(cohort, Cohort):
+        raise InputError(f"cohort {name!r} is a list of named runs, not a grid of mixtures")
+    return cohort
+
+
 @cache
 def membership() -> dict[str, tuple[str, ...]]:
     """Configuration hash to the names of the cohorts that hold the run."""
     found: dict[str, tuple[str, ...]] = {}
     for cohort in COHORTS:
+        names = (cohort.repeats, cohort.name) if cohort.repeats else (cohort.name,)
         for run in cohort.runs():
-            found[run.config_hash] = (*found.get(run.config_hash, ()), cohort.name)
+            found[run.config_hash] = (*found.get(run.config_hash, ()), *names)
     return found
+
+
+@cache
+def places() -> dict[tuple[str, str], Place]:
+    """Configuration hash and cohort to what the cohort calls the run; cells of grids left out."""
+    return {
+        (variant.spec.config_hash, cohort.name): variant.place
+        for cohort in COHORTS
+        if isinstance(cohort, VariantCohort)
+        for variant in cohort.variants
+    }

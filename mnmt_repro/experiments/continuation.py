@@ -12,17 +12,9 @@ from functools import cache
 from pathlib import Path
 
 from mnmt_repro.experiments.cohorts import COHORTS
-from mnmt_repro.experiments.spec import RunSpec, digest
+from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.training.checkpoint import copy_checkpoint
 from mnmt_repro.training.loop import LAST, LOG
-
-BUDGET = ("target_tokens", "steps")
-
-
-def trajectory(spec: RunSpec) -> str:
-    """Hash of all that decides the weights after a given step: all but the budget."""
-    training = {k: v for k, v in spec.config["training"].items() if k not in BUDGET}
-    return digest([spec.config | {"training": training}, spec.data_hash])
 
 
 @cache
@@ -30,7 +22,7 @@ def _declared() -> dict[str, tuple[RunSpec, ...]]:
     found: dict[str, dict[str, RunSpec]] = {}
     for cohort in COHORTS:
         for run in cohort.runs():
-            found.setdefault(trajectory(run), {})[run.run_id] = run
+            found.setdefault(run.trajectory, {})[run.run_id] = run
     return {name: tuple(runs.values()) for name, runs in found.items()}
 
 
@@ -43,7 +35,7 @@ def shorter_runs(spec: RunSpec) -> tuple[RunSpec, ...]:
     if spec.training.keep == "best":
         return ()
     tokens = spec.training.planned_tokens
-    runs = [r for r in _declared().get(trajectory(spec), ()) if r.training.planned_tokens < tokens]
+    runs = [r for r in _declared().get(spec.trajectory, ()) if r.training.planned_tokens < tokens]
     return tuple(sorted(runs, key=lambda run: -run.training.planned_tokens))
 
 

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from mnmt_repro.architecture import flops_per_target_token, parameter_counts
-from mnmt_repro.experiments.code_version import code_version
 from mnmt_repro.experiments.continuation import begin_from_shorter
 from mnmt_repro.experiments.data import RunData, TestSet, load_run_data
 from mnmt_repro.experiments.spec import RunSpec
+from mnmt_repro.experiments.upgraded import beginning
 from mnmt_repro.model import Transformer
 from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Progress
@@ -42,8 +42,9 @@ def execute(
     commit = current_commit()
     data = load_run_data(spec)
     begin_from_shorter(spec, folder)
+    start = beginning(spec, folder, data)
     model, progress = train(
-        spec.model,
+        start.model,
         spec.training,
         data.training,
         spec.mixture,
@@ -53,6 +54,8 @@ def execute(
         device=device,
         progress_bar=progress_bar,
         label=spec.label,
+        prepare=start.prepare,
+        schedule_start=start.schedule_start,
     )
     counts = parameter_counts(spec.model)
     run = {
@@ -60,7 +63,7 @@ def execute(
         "config_hash": spec.config_hash,
         "data_hash": spec.data_hash,
         "commit": commit,
-        "code_version": code_version(),
+        "code_version": spec.code_version,
         "tier": spec.tier,
         "corpus": spec.corpus,
         "mixture": spec.mixture.weights,
@@ -111,7 +114,7 @@ def _rows(
 
 
 def score(model: Transformer, test: TestSet) -> Iterator[dict[str, Any]]:
-    """Cross-entropy of a test set: whole, by domain, and over the domains all languages share."""
+    """Cross-entropy of a test set: whole, by domain, over shared domains, and of named parts."""
     nats, tokens = sentence_losses(model, test.text)
 
     def over(name: str, domain: str, rows: np.ndarray) -> dict[str, Any]:
@@ -130,6 +133,8 @@ def score(model: Transformer, test: TestSet) -> Iterator[dict[str, Any]]:
             yield over(test.name, domain, domains == domain)
         if test.shared:
             yield over("shared", "all", np.isin(domains, test.shared))
+    for name, rows in test.parts.items():
+        yield over(name, "all", rows)
 
 
 def current_commit() -> str:

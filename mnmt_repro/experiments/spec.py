@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from dataclasses import asdict, dataclass
@@ -14,14 +15,41 @@ from mnmt_repro.corpora.encoding import Tags
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import data_hash
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
+from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.code_version import code_version
 from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.upgrading.config import UpgradeConfig
 
 
 def digest(value: Any, length: int = 16) -> str:
     """Hexadecimal hash of anything JSON can hold, whatever the order of its keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upgrade:
+    """What a run begins with in place of random weights: an upgrade of another run's last ones.
+
+    The old vocabulary is the parent's, the new one the run's own; where they are the same, it
+    stays.
+
+    Raises
+    ------
+    InputError
+        When a field is out of its range.
+    """
+
+    parent: RunSpec
+    config: UpgradeConfig
+    fisher_share: float | None = None  # Appendix D: gamma_old slows down only this share of the old
+    # entries, those with the most Fisher information; None: all of them
+
+    def __post_init__(self) -> None:
+        if self.fisher_share is not None and not 0 < self.fisher_share < 1:
+            raise InputError(
+                f"upgrade fisher_share must lie between 0 and 1, got {self.fisher_share}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +69,38 @@ class RunSpec:
     seed: int
     vocabulary: VocabularyConfig | None = None  # real text
     conlang: ConlangConfig | None = None  # generated text, whose syllables are its pieces
+    kept: tuple[tuple[str, int], ...] = ()  # languages of whose training pairs only so many, chosen
+    # by their hash, are used, by model and vocabulary
+    upgrade: Upgrade | None = None  # what the run begins with, if not random weights
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kept", tuple(sorted(self.kept)))
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """All that decides the result, as nested dictionaries."""
-        fields = asdict(self)
-        for label in ("tier", "corpus"):
-            del fields[label]
+        """All that decides the result, as nested dictionaries.
+
+        Fields that came later than the first stored runs are left out where they say nothing, so
+        that those runs keep their hash.
+        """
+        fields: dict[str, Any] = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("tier", "corpus", "kept", "upgrade")
+        }
+        for name in ("model", "training", "vocabulary", "conlang"):
+            fields[name] = None if fields[name] is None else asdict(fields[name])
         fields["mixture"] = self.mixture.weights
         if self.conlang is None:
             fields["corpus"] = self.corpus
+        if self.kept:
+            fields["kept"] = dict(self.kept)
+        if self.upgrade is not None:
+            fields["upgrade"] = {
+                "parent": self.upgrade.parent.config,
+                "config": asdict(self.upgrade.config),
+                "fisher_share": self.upgrade.fisher_share,
+            }
         return json.loads(json.dumps(fields))
 
     @cached_property
@@ -64,20 +114,38 @@ class RunSpec:
             return digest(asdict(self.conlang), 12)
         return data_hash(self.corpus)
 
+    @property
+    def code_version(self) -> str:
+        return code_version(upgraded=True) if self.upgrade else code_version()
+
     @cached_property
     def run_id(self) -> str:
-        return digest([self.config_hash, self.data_hash, code_version()], 12)
+        return digest([self.config_hash, self.data_hash, self.code_version], 12)
+
+    @cached_property
+    def trajectory(self) -> str:
+        """Hash of all that decides the weights after a given step: all but the budget."""
+        training = {
+            k: v for k, v in self.config["training"].items() if k not in ("target_tokens", "steps")
+        }
+        return digest([self.config | {"training": training}, self.data_hash, self.code_version])
 
     @property
     def size(self) -> str:
-        """Width and layers of each stack, such as `d16x1`."""
-        return f"d{self.model.d_model}x{self.model.encoder_layers}"
+        """Width and layers of each stack, such as `d16x1`; feed-forward width if not four times."""
+        d, ff = self.model.d_model, self.model.d_ff
+        wide = "" if ff == 4 * d else f"ff{ff}"
+        return f"d{d}x{self.model.encoder_layers}{wide}"
 
     @property
     def label(self) -> str:
         """For people: size, mixture and seed."""
-        weights = " ".join(f"{pair} {p:g}" for pair, p in self.mixture.items)
-        return f"{self.corpus} {self.size} [{weights}] seed {self.seed}"
+        weights = " ".join(f"{pair} {p:g}" for pair, p in self.mixture.items[:6])
+        if len(self.mixture.items) > 6:
+            weights = f"{len(self.mixture.items)} pairs"
+        budget = "" if self.training.steps is None else f" {self.training.steps} steps"
+        begun = f" from {self.upgrade.parent.run_id}" if self.upgrade else ""
+        return f"{self.corpus} {self.size} [{weights}]{budget} seed {self.seed}{begun}"
 
     @property
     def cost(self) -> float:

@@ -9,11 +9,12 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import (
+    FIRST_COMPLETED,
     Executor,
     Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
-    as_completed,
+    wait,
 )
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,10 @@ from typing import Any
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.parents import Task, plan, with_parents
 from mnmt_repro.experiments.spec import RunSpec
+
+Work = Callable[[RunSpec, Path, str], dict[str, Any]]
 
 DEFAULT_SECONDS_PER_COST = 6.5e-11
 """Seconds a unit of `RunSpec.cost` takes on one thread of a 2023 server, where nothing is known."""
@@ -45,6 +49,11 @@ class Estimate:
 
     def seconds(self, spec: RunSpec) -> float:
         return spec.cost * self.seconds_per_cost
+
+    def seconds_left(self, task: Task, others: Sequence[Task]) -> float:
+        """Less what the longest of the shorter runs that it goes on from has done by then."""
+        shorter = [self.seconds(o.spec) for o in others if o.spec.run_id in task.after]
+        return self.seconds(task.spec) - max(shorter, default=0.0)
 
 
 @contextlib.contextmanager
@@ -107,13 +116,17 @@ def sweep(
     runs_folder: Path,
     executor: Executor,
     device: str = "cpu",
+    at_once: int | None = None,
     estimate: Estimate | None = None,
     progress_bar: bool | None = None,
+    work: Work = _work,
 ) -> list[str]:
     """Execute every run that is not done, in order; call `store` with each as it ends.
 
     A sweep that was killed goes on where it was: finished runs are skipped, and a run that was
-    under way resumes from its checkpoint below `runs_folder`.
+    under way resumes from its checkpoint below `runs_folder`. A run waits for the one whose model
+    it upgrades, which is added where its weights are not there, and for shorter ones of the same
+    trajectory.
 
     Parameters
     ----------
@@ -122,37 +135,70 @@ def sweep(
     executor
         Anything with the interface of `concurrent.futures.Executor`: `process_pool`, or one of
         Dask's or submitit's on a cluster.
+    at_once
+        Runs that are given to the executor at one time, the first of those that wait for nothing;
+        None: all of them. As many as there are workers keeps the declared order best.
     estimate
         Weighs the progress bar and its time left.
+    work
+        What is done for each run, from its declaration, its folder and the device; picklable. Where
+        it is not training, no run waits for another.
 
     Returns
     -------
     list of str
-        One line for each run that failed; the others are not held up by it.
+        One line for each run that failed, or whose parent did; the others are not held up by it.
     """
     estimate = estimate or Estimate()
-    todo = list({spec.run_id: spec for spec in specs if not is_done(spec)}.values())
-    total = sum(estimate.seconds(spec) for spec in todo)
-    failures: list[str] = []
+    missing = list({spec.run_id: spec for spec in specs if not is_done(spec)}.values())
+    if work is _work:
+        stored = frozenset(spec.run_id for spec in with_parents(missing) if is_done(spec))
+        tasks = plan(missing, stored, runs_folder)
+    else:
+        tasks = [Task(spec=spec) for spec in missing]
+    seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
+    waiting = {task.spec.run_id: task for task in tasks}
+    running: dict[Future[dict[str, Any]], Task] = {}
+    failures: dict[str, str] = {}
     bar = tqdm(
-        total=round(total),
+        total=round(sum(seconds.values())),
         unit="s",
-        desc=f"0/{len(todo)} runs",
+        desc=f"0/{len(tasks)} runs",
         bar_format="{desc} |{bar}| {percentage:3.0f}% [{elapsed}<{remaining}]{postfix}",
         disable=None if progress_bar is None else not progress_bar,
     )
+
+    def ended(task: Task, failure: str | None = None) -> None:
+        spec = task.spec
+        if failure is not None:
+            failures[spec.run_id] = f"{spec.label} ({spec.run_id}): {failure}"
+            print(failures[spec.run_id], file=sys.stderr)
+        bar.set_description(f"{len(tasks) - len(waiting) - len(running)}/{len(tasks)} runs")
+        bar.set_postfix_str(spec.label)
+        bar.update(round(seconds[spec.run_id]))
+
     with bar:
-        futures: dict[Future[dict[str, Any]], RunSpec] = {
-            executor.submit(_work, spec, runs_folder / spec.run_id, device): spec for spec in todo
-        }
-        for done, future in enumerate(as_completed(futures), start=1):
-            spec = futures[future]
-            try:
-                store(future.result())
-            except Exception as error:  # noqa: BLE001 - one bad run must not lose the others
-                failures.append(f"{spec.label} ({spec.run_id}): {error}")
-                print(failures[-1], file=sys.stderr)
-            bar.set_description(f"{done}/{len(todo)} runs")
-            bar.set_postfix_str(spec.label)
-            bar.update(round(estimate.seconds(spec)))
-    return failures
+        while waiting or running:
+            under_way = waiting.keys() | {task.spec.run_id for task in running.values()}
+            for run_id, task in list(waiting.items()):
+                if at_once is not None and len(running) >= at_once:
+                    break
+                if lost := next(iter(task.needs & failures.keys()), None):
+                    del waiting[run_id]
+                    under_way.discard(run_id)
+                    ended(task, f"the run to upgrade ({lost}) failed")
+                elif not (task.needs | task.after) & under_way:
+                    del waiting[run_id]
+                    future = executor.submit(work, task.spec, runs_folder / run_id, device)
+                    running[future] = task
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                task = running.pop(future)
+                try:
+                    content = future.result()
+                    if not task.only_weights:
+                        store(content)
+                except Exception as error:  # noqa: BLE001 - one bad run must not lose the others
+                    ended(task, str(error))
+                else:
+                    ended(task)
+    return list(failures.values())

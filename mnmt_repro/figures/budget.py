@@ -109,7 +109,7 @@ def fractions_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
         ``pair, p, n, budget, f, f_low, f_high``.
     """
     parts = []
-    for (pair, budget), group in cells.groupby(["pair", "budget"]):
+    for (pair, _), group in cells.groupby(["pair", "budget"]):
         single = fit_per_weight_laws(group, n="n", loss="loss")[1.0]
         found = effective_fraction_direct(single, group[group["p"] < 1], n="n", loss="loss")
         parts.append(

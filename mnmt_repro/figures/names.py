@@ -10,6 +10,9 @@ LANGUAGES = {
     "src": "language S",
     "aaa": "language A",
     "bbb": "language B",
+    "ccc": "language C",
+    "ddd": "language D",
+    "eee": "language E",
 }
 
 
@@ -42,7 +45,21 @@ def cohort_name(cohort: str) -> str:
         "webtech-en-dezh": "English→{German, Chinese}",
         "webtech-en-defr": "English→{German, French}",
         "webtech-dezh-en": "{German, Chinese}→English",
+        "webtech-en-dezh-8m": "English→{German, Chinese}, 8M tokens",
+        "webtech-en-dezh-16m": "English→{German, Chinese}, 16M tokens",
+        "webtech-en-dezh-seeds": "English→{German, Chinese}, further seeds",
+        "webtech-en-defr-seeds": "English→{German, French}, further seeds",
+        "webtech-dezh-en-seeds": "{German, Chinese}→English, further seeds",
+        "webtech-en-defrzh": "English→{German, French, Chinese}",
+        "shared-en-dezh": "English→{German, Chinese}, the same English sentences",
+        "shared-en-defr": "English→{German, French}, the same English sentences",
+        "shared-dezh-en": "{German, Chinese}→English, the same English sentences",
         "conlang-sim0": "conlang, two unrelated targets",
+        "conlang-sim025": "conlang, two targets of similarity 0.25",
+        "conlang-sim05": "conlang, two targets of similarity 0.5",
+        "conlang-sim075": "conlang, two targets of similarity 0.75",
         "conlang-sim1": "conlang, two related targets",
         "conlang-many2one": "conlang, two sources to one target",
+        "conlang-three": "conlang, three unrelated targets",
+        "conlang-five": "conlang, five unrelated targets",
     }.get(cohort, cohort)

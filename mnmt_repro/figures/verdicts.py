@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from mnmt_repro.claims import Claim, load_claims
+from mnmt_repro.claims import Claim, Step, load_claims
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.house import Badge
 from mnmt_repro.repository import ROOT
@@ -89,6 +89,11 @@ def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> B
     )
 
 
+def of_paper(stored: Sequence[Mapping[str, Any]], paper: str) -> list[Mapping[str, Any]]:
+    """The stored verdicts of one paper, ``"A"`` or ``"B"``."""
+    return [verdict for verdict in stored if verdict["paper"] == paper]
+
+
 def claim_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """One row a claim, judged in its own setting.
 
@@ -127,10 +132,59 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     )
 
 
+def cell_table(stored: Sequence[Mapping[str, Any]], *claims: str) -> pd.DataFrame:
+    """One row a published cell of the tables that claims judge cell by cell, in their own setting.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+    claims
+        Claim ids, such as ``"B4"``; all without any.
+
+    Returns
+    -------
+    DataFrame
+        ``claim, variant, group, published, marked, gain, p_value, verdict``: `published` in points
+        of spBLEU against the control, `gain` in per cent of the control's loss, with its interval.
+        Empty where there are no rows yet.
+    """
+    columns = ["claim", "variant", "group", "published", "marked", "gain", "p_value", "verdict"]
+    rows = []
+    for verdict in stored:
+        if claims and verdict["id"] not in claims:
+            continue
+        for name, unit in verdict["scopes"][0]["units"].items():
+            variant, bar, group = name.partition(" | ")
+            found = unit["measures"]
+            if not bar:
+                continue
+            gain = {"measured": found["gain"]["value"], "interval": found["gain"]["interval"]}
+            rows.append(
+                {
+                    "claim": verdict["id"],
+                    "variant": variant,
+                    "group": group,
+                    "published": found["published"]["value"],
+                    "marked": bool(found["marked"]["value"]),
+                    "gain": measured(gain),
+                    "p_value": number(found["p_value"]["value"]),
+                    "verdict": unit["verdict"],
+                }
+            )
+    return pd.DataFrame(rows, columns=columns)
+
+
 def rules(claims: Sequence[Claim]) -> str:
     """All pass rules as Markdown, a section a claim."""
     sections = []
     for claim in claims:
-        steps = "\n".join(f"{i}. {step}" for i, step in enumerate(claim.rule, start=1))
-        sections.append(f"### {claim.id}. {claim.title}\n\n{claim.statement}\n\n{steps}\n")
+        text = f"### {claim.id}. {claim.title}\n\n{claim.statement}\n\n{_steps(claim.rule)}\n"
+        if claim.cells:
+            text += f"\nEach published cell by itself:\n\n{_steps(claim.cells)}\n"
+        sections.append(text)
     return "\n".join(sections)
+
+
+def _steps(rule: Sequence[Step]) -> str:
+    return "\n".join(f"{i}. {step}" for i, step in enumerate(rule, start=1))

@@ -1,0 +1,238 @@
+"""Variants compared over the same directions and seeds: Paper B's way of judging a difference.
+
+The score of a variant is its mean over directions (and seeds). Chance has two sources, and every
+interval holds both: directions, which are resampled (all variants with the same draw), and the
+seed, which moves all directions of a run together and so is invisible to a test over directions.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from mnmt_repro.claims.evidence import Evidence, Measure, NoRowsYet
+from mnmt_repro.claims.ledger import Scope
+from mnmt_repro.claims.noise import DRAWS, measure, power
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is compared: a named variant of a cohort, after a share of the baseline's updates."""
+
+    cohort: str
+    name: str
+    share: float
+
+    def __str__(self) -> str:
+        return f"{self.cohort}: {self.name} at {self.share:g} of the updates"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A variant's score: mean over seeds by direction (J,), their mean, and its draws (B,)."""
+
+    by_direction: Array
+    drawn: Array
+
+    @property
+    def value(self) -> float:
+        return float(self.by_direction.mean())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Scores of variants over chosen directions.
+
+    Attributes
+    ----------
+    evidence, scope
+        Whose rows are read: of the scope's tier, test set and domain. All its cohorts tell about
+        the noise of the seed.
+    pairs : tuple of str
+        The directions.
+    needs : ``{seeds: {cohort: count}, noise: degrees of freedom}``
+        Seeds that a cohort's variants must have in common (1 unless named), and on how much the
+        noise of the seed must rest.
+    metric : str
+    """
+
+    evidence: Evidence
+    scope: Scope
+    pairs: tuple[str, ...]
+    needs: dict[str, Any]
+    metric: str = "cross_entropy"
+
+    @cached_property
+    def scores(self) -> dict[Variant, pd.DataFrame]:
+        """Of each variant in the scope's rows: a row a seed, a column a direction of the study."""
+        frame = self.evidence.frame
+        if not {"variant", "updates_share", self.metric} <= set(frame.columns):
+            return {}
+        rows = self.evidence.rows(self.scope, test_set=self.scope.test_set)
+        rows = rows[rows["pair"].isin(self.pairs) & rows[self.metric].notna()]
+        keys: list[Any] = [
+            "cohort",
+            "variant",
+            "updates_share",
+        ]  # empty for runs of no named variant
+        rows = rows.dropna(subset=keys)
+        table = rows.pivot_table(index=[*keys, "seed"], columns="pair", values=self.metric)
+        groups: Any = table.groupby(level=keys)
+        found = {}
+        for (cohort, name, share), mine in groups:
+            found[Variant(cohort, name, round(share, 6))] = mine.droplevel(keys)
+        return found
+
+    def table(self, variant: Variant) -> pd.DataFrame:
+        """Scores of a variant, a row a seed that has all directions, a column a direction.
+
+        Raises
+        ------
+        NoRowsYet
+            Saying what is missing.
+        """
+        if variant not in self.scores:
+            raise NoRowsYet(f"{variant}: no rows of {self.scope.test_set}, tier {self.scope.tier}")
+        found = self.scores[variant].reindex(columns=list(self.pairs))
+        whole = found.dropna()
+        if whole.empty:
+            missing = found.columns[found.isna().any()]
+            raise NoRowsYet(f"{variant}: no row of {missing[0]} ({len(missing)} missing)")
+        return whole
+
+    def samples(self, *variants: Variant) -> list[Sample]:
+        """Scores of several variants, over the seeds that all of them have.
+
+        Raises
+        ------
+        NoRowsYet
+            Saying what is missing: rows, seeds, or repetitions that tell the noise of the seed.
+        """
+        tables = [self.table(variant) for variant in variants]
+        seeds = sorted(set.intersection(*(set(table.index) for table in tables)))
+        wanted = self.needs.get("seeds", {})
+        for variant in variants:
+            if len(seeds) < (count := wanted.get(variant.cohort, 1)):
+                names = ", ".join(variant.name for variant in variants)
+                raise NoRowsYet(f"{variant.cohort}: {names} have {len(seeds)} of {count} seeds")
+        return [
+            self._sample(variant, table.loc[seeds].to_numpy())
+            for variant, table in zip(variants, tables, strict=True)
+        ]
+
+    def _sample(self, variant: Variant, values: Array) -> Sample:
+        by_direction = values.mean(0)
+        sd, freedom = self.noise
+        random = np.random.default_rng(zlib.crc32(f"{variant} {self.pairs}".encode()))
+        seed = sd * random.standard_t(freedom, DRAWS) / math.sqrt(len(values)) if freedom else 0.0
+        drawn = by_direction[self._picks].mean(1) * (1 + seed)
+        return Sample(by_direction=by_direction, drawn=drawn)
+
+    @cached_property
+    def _picks(self) -> NDArray[np.intp]:
+        count = len(self.pairs)
+        return np.random.default_rng(0).integers(count, size=(DRAWS, count))
+
+    @cached_property
+    def noise(self) -> tuple[float, int]:
+        """Relative standard deviation of a mean score over seeds, and its degrees of freedom.
+
+        In each cohort of the scope the variants that have several seeds (each at its last budget)
+        form a table of log means, variants by seeds; what its row and column means leave is noise.
+        A part that one seed gives to all variants cancels when these are compared.
+
+        Raises
+        ------
+        NoRowsYet
+            When the cross-entropies of all cohorts leave fewer degrees of freedom than needed.
+        """
+        squares, freedom = 0.0, 0
+        for cohort in self.scope.cohorts:
+            means = self._repeated(cohort)
+            if means.size:
+                left = means - means.mean(1, keepdims=True) - means.mean(0) + means.mean()
+                squares += float((left**2).sum())
+                freedom += (means.shape[0] - 1) * (means.shape[1] - 1)
+        if self.metric == "cross_entropy" and freedom < (least := self.needs.get("noise", 1)):
+            raise NoRowsYet(
+                f"{', '.join(self.scope.cohorts)}: the noise of the seed rests on {freedom} of "
+                f"{least} degrees of freedom (variants with the same seeds)"
+            )
+        return (math.sqrt(squares / freedom) if freedom else 0.0), freedom
+
+    def _repeated(self, cohort: str) -> Array:
+        """Log mean scores (V, S) of the variants with several seeds, at the seeds they share."""
+        last: dict[str, Variant] = {}
+        for variant in self.scores:
+            if variant.cohort == cohort:
+                later = max(variant.share, last.get(variant.name, variant).share)
+                last[variant.name] = Variant(cohort, variant.name, later)
+        found = {}
+        for name, variant in last.items():
+            whole = self.scores[variant].reindex(columns=list(self.pairs)).dropna()
+            if len(whole) > 1:
+                found[name] = np.log(whole.mean(axis=1))
+        together = pd.DataFrame(found).dropna()
+        return together.to_numpy().T if len(together) > 1 else np.empty((0, 0))
+
+
+def functional(function: Callable[..., Any], *samples: Sample) -> Measure:
+    """Any function of mean scores, with the interval of its draws."""
+    value = float(function(*(sample.value for sample in samples)))
+    return measure(value, deviations(function, *samples))
+
+
+def deviations(function: Callable[..., Any], *samples: Sample) -> Array:
+    """How far a function of mean scores moves in each draw (B,)."""
+    value = function(*(sample.value for sample in samples))
+    return np.asarray(function(*(sample.drawn for sample in samples)) - value)
+
+
+def lower_by(control: Any, treated: Any) -> Any:
+    """By how many per cent of the control's loss the treated one is lower."""
+    return 100 * (control - treated) / control
+
+
+def gain(treated: Sample, control: Sample) -> Measure:
+    """By how many per cent of the control's mean cross-entropy the treated variant is better."""
+    return functional(lower_by, control, treated)
+
+
+def largest(gains: list[tuple[float, Array]]) -> Measure:
+    """The largest of several gains, each with its deviations (B,).
+
+    Whichever it is owes something to chance, so the interval is one for all of them at once: the
+    largest true gain is off the largest seen by no more than the most that any of them is off.
+    """
+    value = max(found for found, _ in gains)
+    moved = np.array([drawn for _, drawn in gains])
+    above, below = (np.quantile((sign * moved).max(0), 0.975) for sign in (1, -1))
+    return Measure(value=value, low=value - float(above), high=value + float(below))
+
+
+def gain_power(treated: Sample, control: Sample, effect: float) -> Measure:
+    """Share of draws in which a true gain of +- `effect` per cent would have been seen."""
+    drawn = deviations(lower_by, control, treated)
+    return Measure(value=min(power(sign * effect + drawn, drawn, sign) for sign in (1, -1)))
+
+
+def p_value(treated: Sample, control: Sample) -> Measure:
+    """Paired t-test over directions, as in the paper; from the seed's noise where there is one."""
+    difference = control.by_direction - treated.by_direction
+    if not difference.any():
+        return Measure(value=1.0)
+    if len(difference) > 1:
+        return Measure(value=float(stats.ttest_1samp(difference, 0.0).pvalue))
+    found, drawn = lower_by(control.value, treated.value), deviations(lower_by, control, treated)
+    return Measure(value=float(np.mean(np.abs(drawn) >= abs(found))))

@@ -1,0 +1,178 @@
+"""What Paper B's tables print, as comparisons: the cells of ``data/papers/paper-b-table-NN.csv``.
+
+A cell is a row of a table against its control, on a group of directions. It carries the printed
+difference and whether that is marked as significant; nothing of it is typed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.repository import ROOT
+
+PAPERS = ROOT / "data" / "papers"
+
+NOTICEABLE = 0.3
+"""Where a table prints no marks, a difference of so many points of spBLEU counts as marked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One published comparison; all numbers are points of spBLEU.
+
+    Attributes
+    ----------
+    treated, control : str
+        Names of the variants that are compared (as in the store).
+    group : str
+        ``all``, ``original``, ``added``, a resource level, or a direction such as ``eng-xho``.
+    difference : float
+        Treated less control.
+    relative : float
+        The same in per cent of the control.
+    marked : bool
+        Whether it is marked as significant or, in a table without marks, is `NOTICEABLE`.
+    """
+
+    treated: str
+    control: str
+    group: str
+    difference: float
+    relative: float
+    marked: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.treated} | {self.group}"
+
+
+@cache
+def table(number: int) -> pd.DataFrame:
+    """Table `number` of Paper B as text, empty cells as ``""``; see ``data/papers/README.md``."""
+    path = PAPERS / f"paper-b-table-{number:02d}.csv"
+    if not path.is_file():
+        raise InputError(f"{path}: no such table; the published numbers lie in data/papers")
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def comparisons(number: int, controls: Sequence[str], prefix: str = "") -> tuple[Cell, ...]:
+    """Cells of Table 3, 4, 5, 6, 7 or 11 (right) against their controls.
+
+    Parameters
+    ----------
+    controls
+        Variants that others are compared with; a row's control is that of the same model.
+    prefix
+        Only rows whose variant begins so, such as ``"Mt25, "``.
+
+    Raises
+    ------
+    InputError
+        When a control is no row of the table.
+
+    Examples
+    --------
+    >>> cell = comparisons(6, ["old 1, new 1"])[0]
+    >>> cell.name, cell.difference, cell.marked
+    ('old 0.5, new 5 | all', 0.3, True)
+    """
+    rows = _rows(number)
+    if missing := set(controls) - {row["variant"] for row in rows}:
+        raise InputError(f"Table {number} of Paper B has no row {sorted(missing)[0]!r}")
+    printed = {
+        (row["model"], row["group"]): row["value"] for row in rows if row["variant"] in controls
+    }
+    names = {row["model"]: row["variant"] for row in rows if row["variant"] in controls}
+    marks = any(row["mark"] for row in rows)
+    cells = []
+    for row in rows:
+        model, variant = row["model"], row["variant"]
+        if variant in controls or model not in names or not variant.startswith(prefix):
+            continue
+        base = Decimal(printed[model, row["group"]])
+        difference = Decimal(row["value"]) - base
+        cells.append(
+            Cell(
+                treated=variant,
+                control=names[model],
+                group=row["group"],
+                difference=float(difference),
+                relative=float(100 * difference / base),
+                marked=bool(row["mark"]) if marks else abs(difference) >= Decimal(str(NOTICEABLE)),
+            )
+        )
+    return tuple(cells)
+
+
+def zoomed() -> tuple[Cell, ...]:
+    """Cells of Table 8: a direction of a grouping against M25_wide, whose score is in Table 12."""
+    printed = table(12)
+    printed = printed[(printed["model"] == "M25-wide") & (printed["metric"] == "spbleu")]
+    baseline = dict(zip(printed["pair"], printed["value"].astype(float), strict=True))
+    return tuple(
+        Cell(
+            treated=row["grouping"],
+            control="M25-wide",
+            group=row["pair"],
+            difference=float(row["value"]),
+            relative=100 * float(row["value"]) / baseline[row["pair"]],
+            marked=abs(float(row["value"])) >= NOTICEABLE,
+        )
+        for row in table(8).to_dict("records")
+    )
+
+
+def printed_values(item: Mapping[str, Any]) -> str:
+    """What an entry of a claim's `published` prints: its `value`, or its `cells` of a table.
+
+    Raises
+    ------
+    InputError
+        When the table has no such cells.
+    """
+    if "cells" not in item:
+        return str(item["value"])
+    filters = dict(item["cells"])
+    rows = table(filters.pop("table"))
+    for column, wanted in filters.items():
+        if column not in rows:
+            raise InputError(f"published {item['quantity']!r}: the table has no column {column!r}")
+        kept = [wanted] if isinstance(wanted, str | int | float) else list(wanted)
+        rows = rows[rows[column].isin([str(value) for value in kept])]
+    if rows.empty:
+        raise InputError(f"published {item['quantity']!r}: the table has no such cell")
+    return ", ".join(f"{row['value']}{row['mark']}" for row in rows.to_dict("records"))
+
+
+def _rows(number: int) -> list[dict[str, str]]:
+    """Rows of a table of comparisons: `model`, `variant`, `group`, `value` and `mark` of each."""
+    rows = table(number)
+    if number in (3, 4):
+        variant = rows["model"] + ", " + rows["setting"]
+    elif number == 5:
+        variant = "alpha " + rows["alpha"] + rows["related"].map({"yes": ", related", "no": ""})
+    elif number == 6:
+        variant = "old " + rows["gamma_old"] + ", new " + rows["gamma_new"]
+    elif number == 7:
+        variant = rows["grouping"]
+        rows = rows.assign(model="", group=rows["level"])
+    elif number == 11:
+        rows = rows[rows["part"] == "right"]
+        variant = "f " + rows["threshold"] + ", gamma " + rows["gamma_old"]
+        # Its control is not in the table: the wide model with the full recipe, Table 3.
+        recipe = table(3)
+        recipe = recipe[(recipe["model"] == "Mt25-wide") & (recipe["setting"] == "full recipe")]
+        rows = pd.concat([recipe, rows])
+        variant = pd.concat([pd.Series("full recipe", index=recipe.index), variant])
+    else:
+        raise InputError(f"Table {number} of Paper B is no table of comparisons")
+    columns = ["model", "variant", "group", "value", "mark"]
+    named = rows.assign(variant=variant.to_numpy())[columns]
+    return [dict(zip(columns, row, strict=True)) for row in named.itertuples(index=False)]

@@ -1,0 +1,111 @@
+"""`sweep --decode`: scores of translations for the finished runs of a cohort."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.spec import RunSpec
+
+SHOWN = 5  # runs named of a longer list
+SECONDS = 15.0  # that a run takes on one thread, on the average of the mini tier
+
+
+def decode_runs(
+    options: argparse.Namespace, specs: Sequence[RunSpec], stored: Mapping[str, Mapping[str, Any]]
+) -> int:
+    """Decode the runs of `specs` that are finished and have a checkpoint; 1 while some are not.
+
+    Parameters
+    ----------
+    options
+        Of the command `sweep`.
+    stored
+        Run id to what the store says of the run.
+
+    Raises
+    ------
+    InputError
+        When the cohort has been decoded with other settings, BLEURT's weights are not where they
+        should be, or there is nothing that can be decoded.
+    """
+    from mnmt_repro import results
+    from mnmt_repro.experiments.decoding import (
+        DecodingConfig,
+        decode_in_worker,
+        without_checkpoint,
+    )
+    from mnmt_repro.experiments.sweep import Estimate, process_pool, sweep
+
+    config = DecodingConfig(sentences=options.sentences)
+    scorer = "sacrebleu" if options.bleurt is None else "bleurt"
+    if options.bleurt is not None:
+        from mnmt_repro.evaluation.learned_metrics import bleurt_weights
+
+        bleurt_weights(options.bleurt)
+    decodings = [content["decoding"] for content in results.load_decodings(options.results)]
+    wanted = {spec.run_id for spec in specs}
+    _check_settings([d for d in decodings if d["run_id"] in wanted], config.settings)
+    decoded = {d["run_id"] for d in decodings if d["scorer"] == scorer}
+
+    finished = [spec for spec in specs if spec.run_id in stored]
+    todo = [spec for spec in finished if spec.run_id not in decoded]
+    absent = without_checkpoint(todo, options.runs)
+    there = [spec for spec in todo if spec not in absent]
+    print(
+        f"{len(specs)} runs: {len(finished)} trained, {len(finished) - len(todo)} decoded before, "
+        f"{len(there)} to decode, {len(absent)} without a checkpoint in {options.runs}"
+    )
+    if absent:
+        names = " ".join(options.names)
+        print(_list(absent), file=sys.stderr)
+        print(
+            f"no checkpoint in {options.runs} of the run(s) above; the store keeps scores, not "
+            "weights. Give --runs the folder that they were trained in, or train them again with "
+            f"`mnmt-repro sweep {names} --runs {options.runs} --results FOLDER`, FOLDER being an "
+            "empty one, and then decode",
+            file=sys.stderr,
+        )
+    if options.dry_run:
+        for spec in there:
+            print(f"{spec.run_id}  {spec.label}")
+        return 0
+    if todo and not there:
+        raise InputError(f"--runs {options.runs}: none of the runs to decode has a checkpoint here")
+    keep = ("steps", "vocabulary_hash")
+    about = {spec.run_id: {name: stored[spec.run_id][name] for name in keep} for spec in there}
+    with process_pool(options.workers) as executor:
+        failures = sweep(
+            there,
+            is_done=lambda spec: False,
+            store=lambda content: results.write_decoding(content, root=options.results),
+            runs_folder=options.runs,
+            executor=executor,
+            device=options.device,
+            estimate=Estimate.from_runs((spec, SECONDS) for spec in there),
+            work=partial(decode_in_worker, runs=about, config=config, bleurt=options.bleurt),
+        )
+    return 1 if failures or absent or len(finished) < len(specs) else 0
+
+
+def _check_settings(decodings: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
+    """Refuse to mix: one cohort is decoded in one way."""
+    from mnmt_repro.result_decodings import in_words
+
+    for decoding in decodings:
+        if decoding["settings"] != settings:
+            raise InputError(
+                f"run {decoding['run_id']} has been decoded with {in_words(decoding['settings'])}, "
+                f"not with {in_words(settings)}; decode all runs of a cohort alike (--sentences)"
+            )
+
+
+def _list(specs: Sequence[RunSpec]) -> str:
+    lines = [f"  {spec.run_id}  {spec.label}" for spec in specs[:SHOWN]]
+    if len(specs) > SHOWN:
+        lines.append(f"  and {len(specs) - SHOWN} more")
+    return "\n".join(lines)

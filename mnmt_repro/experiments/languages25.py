@@ -1,0 +1,143 @@
+"""Paper B's 25 languages beside English, and its divisions into original and added ones.
+
+Transcribed from Tables 2, 9, 10 and 11 (left); `data/papers` holds the same as CSV, and a test
+compares the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Language:
+    """A row of Table 9."""
+
+    code: str
+    family: str
+    sentences: int  # pairs with English in the paper's training text
+    level: str  # high above 10M pairs, mid above 1M, low; very low below 100k
+    script: str
+
+
+LANGUAGES: dict[str, Language] = {
+    row[0]: Language(*row)
+    for row in (
+        ("lav", "Baltic", 2_288_307, "mid", "Latn"),
+        ("lit", "Baltic", 2_322_619, "mid", "Latn"),
+        ("swh", "Benue-Congo", 1_133_371, "mid", "Latn"),
+        ("zul", "Benue-Congo", 656_450, "low", "Latn"),
+        ("ukr", "East Slavic", 925_922, "low", "Cyrl"),
+        ("bel", "East Slavic", 55_185, "very low", "Cyrl"),
+        ("rus", "East Slavic", 13_962_768, "high", "Cyrl"),
+        ("hin", "Indo-Iranian", 1_032_502, "mid", "Deva"),
+        ("mar", "Indo-Iranian", 181_642, "low", "Deva"),
+        ("msa", "Malayo-Polynesian", 305_469, "low", "Latn"),
+        ("mkd", "South Slavic", 403_742, "low", "Cyrl"),
+        ("bul", "South Slavic", 2_118_839, "mid", "Cyrl"),
+        ("kir", "Turkic", 336_554, "low", "Cyrl"),
+        ("fin", "Uralic", 3_764_770, "mid", "Latn"),
+        ("est", "Uralic", 2_410_543, "mid", "Latn"),
+        ("pol", "West Slavic", 3_062_818, "mid", "Latn"),
+        ("ces", "West Slavic", 23_792_604, "high", "Latn"),
+        ("fra", "Western European", 20_031_051, "high", "Latn"),
+        ("spa", "Western European", 16_606_594, "high", "Latn"),
+        ("deu", "Western European", 10_198_897, "high", "Latn"),
+        ("xho", "Benue-Congo", 634_078, "low", "Latn"),
+        ("guj", "Indo-Iranian", 153_985, "low", "Gujr"),
+        ("npi", "Indo-Iranian", 72_250, "very low", "Deva"),
+        ("ind", "Malayo-Polynesian", 771_801, "low", "Latn"),
+        ("kaz", "Turkic", 627_734, "low", "Cyrl"),
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """One division of the languages; every language is either original or added."""
+
+    name: str  # of the upgraded model
+    old_model: str
+    added: tuple[str, ...]
+    related: tuple[str, ...]  # original ones that are up-sampled too, the tables' asterisk
+    original: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        rest = tuple(code for code in LANGUAGES if code not in self.added)
+        object.__setattr__(self, "original", rest)
+
+    def group_of(self, pair: str) -> str:
+        """`original` or `added`, of a directed pair.
+
+        >>> GROUPINGS["Mt25"].group_of("xho-eng"), GROUPINGS["Mt25-v1"].group_of("eng-xho")
+        ('added', 'original')
+        """
+        return "added" if set(pair.split("-")) & set(self.added) else "original"
+
+
+GROUPINGS: dict[str, Grouping] = {
+    grouping.name: grouping
+    for grouping in (
+        Grouping(  # Table 2
+            name="Mt25",
+            old_model="M20",
+            added=("xho", "guj", "npi", "ind", "kaz"),
+            related=("zul", "msa", "kir"),
+        ),
+        Grouping(  # Table 10, left
+            name="Mt25-v1",
+            old_model="M20-v1",
+            added=("guj", "npi", "est", "bel", "kir"),
+            related=("ukr", "mar", "kaz"),
+        ),
+        Grouping(  # Table 10, right
+            name="Mt25-v2",
+            old_model="M20-v2",
+            added=("zul", "xho", "ind", "bel", "kir"),
+            related=("ukr", "kaz", "msa"),
+        ),
+        Grouping(  # Table 11, left
+            name="M12t25",
+            old_model="M12",
+            added=(
+                "zul", "xho", "ukr", "bel", "hin", "mkd", "kir",
+                "mar", "guj", "npi", "ind", "msa", "kaz",
+            ),
+            related=(),
+        ),
+    )
+}  # fmt: skip
+
+
+def directions(languages: tuple[str, ...]) -> tuple[str, ...]:
+    """Both English-centric pairs of each language.
+
+    >>> directions(("xho",))
+    ('eng-xho', 'xho-eng')
+    """
+    return tuple(pair for code in languages for pair in (f"eng-{code}", f"{code}-eng"))
+
+
+def share_of_added(original_here: int, available: dict[str, int]) -> dict[str, int]:
+    """Training sentences of each added language that bear Table 9's ratio to the original ones.
+
+    Parameters
+    ----------
+    original_here
+        Sentences of all 20 original languages in our corpus.
+    available
+        Sentences of each added language in our corpus: what there is not cannot be kept.
+
+    Examples
+    --------
+    In the paper Nepali is 72,250 pairs beside 105,590,647 original ones:
+
+    >>> share_of_added(10_559_065, {"npi": 9_000, "xho": 3_000})
+    {'npi': 7225, 'xho': 3000}
+    """
+    added = GROUPINGS["Mt25"].added
+    theirs = sum(row.sentences for code, row in LANGUAGES.items() if code not in added)
+    return {
+        code: min(round(LANGUAGES[code].sentences * original_here / theirs), count)
+        for code, count in available.items()
+    }

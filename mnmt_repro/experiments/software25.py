@@ -1,0 +1,247 @@
+"""Paper B's runs on the corpus software25, as cohorts: one for each table or comparison.
+
+A run is named as its row is in the paper; `software25_runs` says what makes it. Each ablation has
+its own control: Table 4 neither scales learning rates nor up-samples related languages (footnote
+9), Table 5 scales none, Table 6 up-samples no related language.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mnmt_repro.experiments.languages25 import GROUPINGS
+from mnmt_repro.experiments.software25_runs import CORPUS, MINI, Tier, from_scratch, upgraded
+from mnmt_repro.experiments.spec import RunSpec
+from mnmt_repro.experiments.variants import Variant, VariantCohort
+from mnmt_repro.upgrading.config import DepthConfig, DepthInit, Kind, Place, WidthConfig
+
+KINDS: tuple[Kind, ...] = ("same", "wide", "deep")
+SUFFIX: dict[Kind, str] = {"same": "", "wide": "-wide", "deep": "-deep"}
+UNSCALED: dict[str, Any] = {"gamma_old": 1.0, "gamma_new": 1.0}
+EARLY: dict[str, Any] = {**UNSCALED, "related": False}
+"""The setup of Table 4 (footnote 9), also that of Table 5's rows but the last, and Table 6's first:
+neither learning-rate scaling nor up-sampling of related languages."""
+SHARES: dict[Kind, tuple[float, ...]] = {
+    "same": (0.1, 0.3), "wide": (0.1, 0.3, 0.5), "deep": (0.1, 0.3, 0.5),
+}  # fmt: skip
+BASELINE_SHARES = (0.1, 0.3, 0.5, 1.0)
+
+
+def _central(tier: Tier, seeds: tuple[int, ...], *, full: bool) -> tuple[Variant, ...]:
+    """M20, then baseline and upgrade of each kind, seed by seed; the longest are decoded."""
+    original = GROUPINGS["Mt25"].original
+    variants = []
+    for seed in seeds:
+        old = from_scratch(tier, "same", languages=original, seed=seed, full=full)
+        variants.append(Variant(name="M20", updates_share=1.0, spec=old, decode=not full))
+        for kind in KINDS:
+            for share in BASELINE_SHARES:
+                run = from_scratch(tier, kind, share=share, seed=seed, full=full)
+                variants.append(
+                    Variant(
+                        name=f"M25{SUFFIX[kind]}",
+                        updates_share=share,
+                        spec=run,
+                        decode=share == BASELINE_SHARES[-1] and not full,
+                    )
+                )
+            for share in SHARES[kind]:
+                run = upgraded(tier, kind, share=share, seed=seed, full=full)
+                variants.append(
+                    Variant(
+                        name=f"Mt25{SUFFIX[kind]}",
+                        updates_share=share,
+                        spec=run,
+                        decode=share == SHARES[kind][-1] and not full,
+                    )
+                )
+    return tuple(variants)
+
+
+def _at_30(rows: dict[str, RunSpec]) -> tuple[Variant, ...]:
+    return tuple(Variant(name=name, updates_share=0.3, spec=run) for name, run in rows.items())
+
+
+def _table3(tier: Tier) -> tuple[Variant, ...]:
+    all_new: dict[Kind, dict[str, Any]] = {
+        "same": {},
+        "wide": {"width": WidthConfig(init="random")},
+        "deep": {
+            "deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper, init="random")
+        },
+    }  # fmt: skip
+    variants: list[Variant] = []
+    for kind in KINDS:
+        seeds = (1, 2, 3) if kind == "wide" else (1,)
+        settings: dict[str, dict[str, Any]] = {
+            "full recipe": {},
+            "random init all": {"keep": "nothing"},
+            "random init new": {"embeddings": "random", **all_new[kind]},
+            "no up-sampling": {"alpha": 1.0},
+            "no learning-rate scaling": UNSCALED,
+        }
+        for seed in seeds:
+            variants += _at_30(
+                {
+                    f"Mt25{SUFFIX[kind]}, {name}": upgraded(tier, kind, seed=seed, **changes)
+                    for name, changes in settings.items()
+                }
+            )
+    return tuple(variants)
+
+
+def _table4(tier: Tier) -> tuple[Variant, ...]:
+    def layers(init: DepthInit) -> dict[str, Any]:
+        return {"deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper, init=init)}
+
+    rows: dict[Kind, dict[str, dict[str, Any]]] = {
+        "same": {
+            "all embeddings random": {"keep": "body"},
+            "new embeddings random": {"embeddings": "random"},
+            "new embeddings from unk": {},
+            "new embeddings mean": {"embeddings": "mean"},  # ours
+        },
+        "wide": {
+            "new units random": {"width": WidthConfig(init="random")},
+            "linear interpolation": {"width": WidthConfig(init="interpolation")},
+            "concatenation": {},
+        },
+        "deep": {
+            "new layers random": layers("random"),
+            "closest layer": layers("closest"),
+            "average layer": {},
+        },
+    }
+    return _at_30(
+        {
+            f"Mt25{SUFFIX[kind]}, {name}": upgraded(tier, kind, **EARLY, **changes)
+            for kind in KINDS
+            for name, changes in rows[kind].items()
+        }
+    )
+
+
+def _table5(tier: Tier) -> tuple[Variant, ...]:
+    rows = {f"alpha {a:g}": upgraded(tier, "same", alpha=a, **EARLY) for a in (1.0, 5.0, 10.0)}
+    return _at_30(rows | {"alpha 5, related": upgraded(tier, "same", **UNSCALED)})
+
+
+def _table6(tier: Tier) -> tuple[Variant, ...]:
+    factors = ((1.0, 1.0), (0.5, 5.0), (0.5, 0.5), (0.5, 1.0), (5.0, 5.0))
+    return _at_30(
+        {
+            f"old {old:g}, new {new:g}": upgraded(
+                tier, "wide", related=False, gamma_old=old, gamma_new=new
+            )
+            for old, new in factors
+        }
+    )
+
+
+def _table7(tier: Tier) -> tuple[Variant, ...]:
+    """Tables 7 and 8: other groupings, their old models, and the baseline that all share."""
+    variants = [
+        Variant(name="M25-wide", updates_share=share, spec=from_scratch(tier, "wide", share=share))
+        for share in (0.3, 1.0)
+    ]
+    for name, grouping in GROUPINGS.items():
+        old = from_scratch(tier, "same", languages=grouping.original)
+        variants.append(Variant(name=grouping.old_model, updates_share=1.0, spec=old))
+        run = upgraded(tier, "wide", grouping=grouping)
+        variants.append(Variant(name=name, updates_share=0.3, spec=run))
+    return tuple(variants)
+
+
+FISHER_SHARES = {"1e-6": 0.5, "1e-5": 0.1, "1e-4": 0.01}
+"""Share of the old entries whose Fisher information is above a threshold: ours, since a threshold
+in itself says nothing about a model of another size, and the paper's shares are not printed."""
+
+
+def _table11(tier: Tier) -> tuple[Variant, ...]:
+    rows = {"full recipe": upgraded(tier, "wide")}
+    for threshold, gammas in (
+        ("1e-6", (0.25, 0.1)),
+        ("1e-5", (0.25, 0.1, 0.05)),
+        ("1e-4", (0.25,)),
+    ):
+        for gamma in gammas:
+            rows[f"f {threshold}, gamma {gamma:g}"] = upgraded(
+                tier, "wide", fisher_share=FISHER_SHARES[threshold], gamma_old=gamma
+            )
+    return _at_30(rows)
+
+
+def _schedule(tier: Tier) -> tuple[Variant, ...]:
+    return _at_30(
+        {
+            "not reset": upgraded(tier, "same"),
+            "reset": upgraded(tier, "same", schedule="reset"),
+            "small constant": upgraded(  # a tenth of the peak; how small is not said
+                tier, "same", schedule="constant", learning_rate=tier.training.learning_rate / 10
+            ),
+            "not reset, optimiser reset": upgraded(tier, "same", optimiser="reset"),  # ours
+        }
+    )
+
+
+def _insertion(tier: Tier) -> tuple[Variant, ...]:
+    places: dict[str, tuple[Place, Place]] = {
+        "encoder bottom, decoder top": ("bottom", "top"),
+        "encoder top, decoder top": ("top", "top"),
+        "encoder bottom, decoder bottom": ("bottom", "bottom"),
+        "encoder top, decoder bottom": ("top", "bottom"),
+        "both middle": ("middle", "middle"),
+    }
+    return _at_30(
+        {
+            name: upgraded(
+                tier,
+                "deep",
+                deeper=DepthConfig(
+                    encoder=tier.deeper, decoder=tier.deeper, encoder_at=encoder, decoder_at=decoder
+                ),
+            )
+            for name, (encoder, decoder) in places.items()
+        }
+    )
+
+
+def _noise(tier: Tier) -> tuple[Variant, ...]:
+    return _at_30(
+        {
+            "noise 0.01": upgraded(tier, "wide", **EARLY),
+            "no noise": upgraded(tier, "wide", **EARLY, width=WidthConfig(noise=0.0)),
+        }
+    )
+
+
+def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
+    """All of Paper B's runs at one tier, in the order in which they matter."""
+
+    def cohort(name: str, about: str, variants: tuple[Variant, ...]) -> VariantCohort:
+        return VariantCohort(name=f"{CORPUS}-{name}", about=about, variants=variants)
+
+    return (
+        cohort(
+            "main",
+            "from scratch and upgraded, added languages cut to Table 9's share: Table 1, Figure 4",
+            _central(tier, (1, 2, 3), full=False),
+        ),
+        cohort("table3", "the recipe without one of its parts: Table 3", _table3(tier)),
+        cohort("table4", "ways to initialise what is new: Table 4", _table4(tier)),
+        cohort("table5", "up-sampling: Table 5", _table5(tier)),
+        cohort("table6", "learning-rate factors of old and new weights: Table 6", _table6(tier)),
+        cohort("table11", "learning-rate scaling by Fisher information: Table 11", _table11(tier)),
+        cohort("table7", "other divisions into old and new: Tables 7 and 8", _table7(tier)),
+        cohort(
+            "full",
+            "from scratch and upgraded on all text: the second condition of Table 1",
+            _central(tier, (1,), full=True),
+        ),
+        cohort("schedule", "what becomes of the learning rate: footnote 7", _schedule(tier)),
+        cohort("insertion", "where new layers go: Section 4.2", _insertion(tier)),
+        cohort("noise", "noise on copied units: footnote 10", _noise(tier)),
+    )
+
+
+COHORTS = cohorts()

@@ -1,0 +1,155 @@
+"""Scores of translations in the store of results, apart from the runs that were translated with.
+
+A run is decoded after its training, from its checkpoint, maybe on another machine and with later
+code. So its scores have a file of their own, ``<root>/<corpus>/decoded/<run_id>.json``, with an
+identity of their own: ``{"schema": 1, "decoding", "rows"}`` says how translations were searched
+for, on how many sentences, by which code, and holds a row for each pair, test set and domain.
+Scores of a learned metric, which needs its weights, lie beside it in ``<run_id>.bleurt.json``.
+Neither file is ever replaced.
+
+`mnmt_repro.results` is the way in; `experiments.decoding` makes what is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mnmt_repro.atomic import write_new
+from mnmt_repro.errors import InputError
+from mnmt_repro.result_schema import METRICS, SCORERS, check_decoding
+
+FOLDER = "decoded"
+
+
+def file_name(run_id: str, scorer: str) -> str:
+    """Name of the file with the scores of a run's translations.
+
+    >>> file_name("run-a", "sacrebleu"), file_name("run-a", "bleurt")
+    ('run-a.json', 'run-a.bleurt.json')
+    """
+    return f"{run_id}.json" if scorer == "sacrebleu" else f"{run_id}.{scorer}.json"
+
+
+def write(root: Path, content: Mapping[str, Any]) -> Path:
+    """Store the scores of a run's translations; the file appears whole or not at all.
+
+    Writing the same content again does nothing.
+
+    Parameters
+    ----------
+    content
+        ``{"schema", "decoding", "rows"}``, as `experiments.decoding.decode` returns it.
+
+    Raises
+    ------
+    InputError
+        When a field is missing, unknown or of the wrong kind, the run's translations have been
+        scored already with another outcome, or another scorer read translations that were made
+        otherwise.
+    """
+    about = content.get("decoding", {})
+    check_decoding(dict(content), f"decoding of run {about.get('run_id')!r}")
+    folder = root / about["corpus"] / FOLDER
+    for scorer in set(SCORERS) - {about["scorer"]}:
+        other = folder / file_name(about["run_id"], scorer)
+        if other.exists() and (made := read(other)["decoding"]["settings"]) != about["settings"]:
+            raise InputError(
+                f"{other}: made of translations with {in_words(made)}, not with "
+                f"{in_words(about['settings'])}; decode with the same settings"
+            )
+    path = folder / file_name(about["run_id"], about["scorer"])
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    if not write_new(path, text.encode()) and path.read_text(encoding="utf-8") != text:
+        raise InputError(
+            f"{path}: run {about['run_id']} is decoded already; scores are never replaced "
+            "(remove the file to make them again)"
+        )
+    return path
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read and check one file.
+
+    Raises
+    ------
+    InputError
+        Naming the file and the field, when the file is torn, of another schema version, or a field
+        is missing, unknown or of the wrong kind.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}: not whole JSON (line {error.lineno}: {error.msg}); restore the file"
+        ) from error
+    check_decoding(content, str(path))
+    about = content["decoding"]
+    expected = file_name(about["run_id"], about["scorer"])
+    if path.name != expected or path.parent.parent.name != about["corpus"]:
+        raise InputError(
+            f"{path}: holds {about['corpus']}/{FOLDER}/{expected}; give it its own name again"
+        )
+    return content
+
+
+def load(root: Path) -> list[dict[str, Any]]:
+    """All files in order of path, each as it is stored."""
+    # A leading dot marks a file that is still being written.
+    paths = (path for path in root.glob(f"*/{FOLDER}/*.json") if not path.name.startswith("."))
+    return [read(path) for path in sorted(paths)]
+
+
+def join(runs: Iterable[Mapping[str, Any]], decodings: Iterable[Mapping[str, Any]]) -> None:
+    """Put the scores of translations into the rows of the runs that were translated with.
+
+    Parameters
+    ----------
+    runs
+        From `results.load_runs`; their rows gain metrics, signatures, `decoded_sentences` and
+        `decoding`, where there are any. Decodings of runs that are not among them are left out.
+
+    Raises
+    ------
+    InputError
+        When a decoded row is none of its run's, or holds a metric that the run's row has too.
+    """
+    known = {run["run"]["run_id"]: run["rows"] for run in runs}
+    for content in decodings:
+        about = content["decoding"]
+        if about["run_id"] not in known:
+            continue
+        rows = {(r["pair"], r["test_set"], r["domain"]): r for r in known[about["run_id"]]}
+        for scored in content["rows"]:
+            key = (scored["pair"], scored["test_set"], scored["domain"])
+            if key not in rows:
+                raise InputError(
+                    f"run {about['run_id']}: its translations are scored on {', '.join(key)}, "
+                    "which the run has no row of"
+                )
+            signatures = about["signatures"][key[0].partition("-")[2]]
+            for metric in (name for name in METRICS if name in scored):
+                if metric in rows[key]:
+                    raise InputError(f"run {about['run_id']}: {metric} of {', '.join(key)} twice")
+                rows[key][metric] = scored[metric]
+                rows[key][f"{metric}_signature"] = signatures[metric]
+            rows[key]["decoded_sentences"] = scored["sentences"]
+            rows[key]["decoding"] = in_words(about["settings"])
+
+
+def in_words(settings: Mapping[str, Any]) -> str:
+    """How translations were searched for, for captions and messages.
+
+    >>> in_words({"sentences": 500, "beam": 4, "length_penalty": 1.0, "max_ratio": 2.0,
+    ...           "max_extra": 10})
+    'beam 4, length penalty 1, at most 2 × source + 10 pieces, up to 500 sentences a test set'
+    """
+    return (
+        f"beam {settings['beam']}, length penalty {settings['length_penalty']:g}, at most "
+        f"{settings['max_ratio']:g} × source + {settings['max_extra']} pieces, up to "
+        f"{settings['sentences']} sentences a test set"
+    )

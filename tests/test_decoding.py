@@ -1,0 +1,564 @@
+"""Scores of translations: made from checkpoints, stored apart, joined to the runs' rows."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import json
+import math
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sacrebleu
+import torch
+from small_runs import EASY, PAIRS, VARIED, adamw, sentences, t5
+from test_experiments import tiny_spec
+from test_sweep import InThisProcess
+
+from mnmt_repro import result_decodings, results
+from mnmt_repro.cli import main
+from mnmt_repro.commands.trained import SyllableVocabulary
+from mnmt_repro.corpora.conlang import Conlang
+from mnmt_repro.corpora.encoding import first_syllable
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation import learned_metrics
+from mnmt_repro.evaluation.search import Hypothesis, translate
+from mnmt_repro.experiments import cohorts, decoding
+from mnmt_repro.experiments import sweep as sweep_module
+from mnmt_repro.experiments.data import CONLANG_TEST_SENTENCES, TestSet
+from mnmt_repro.experiments.decoding import DecodingConfig, decode
+from mnmt_repro.experiments.execute import execute
+from mnmt_repro.experiments.spec import RunSpec
+from mnmt_repro.training.checkpoint import load_checkpoint
+
+SENTENCES = 30
+FEW = DecodingConfig(sentences=SENTENCES)
+CHOSEN = [round(i * (CONLANG_TEST_SENTENCES - 1) / (SENTENCES - 1)) for i in range(SENTENCES)]
+
+
+class Trained:
+    """A run of a second, with its folder of checkpoints and what the store holds of it."""
+
+    def __init__(self, runs: Path, spec: RunSpec) -> None:
+        self.runs, self.spec, self.folder = runs, spec, runs / spec.run_id
+        torch.set_num_threads(1)
+        self.done = execute(spec, self.folder, progress_bar=False)
+
+    @property
+    def run(self) -> dict[str, Any]:
+        return self.done["run"]
+
+    def store(self, root: Path) -> None:
+        results.write_run(**self.done, root=root)
+
+    def copy_to(self, runs: Path) -> Path:
+        """Its folder as training left it."""
+        new = runs / self.spec.run_id
+        shutil.copytree(self.folder, new, ignore=shutil.ignore_patterns("translations-*"))
+        return new
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    spec = tiny_spec(training=adamw(steps=20, curve_points=2))
+    return Trained(tmp_path_factory.mktemp("runs"), spec)
+
+
+@pytest.fixture(scope="module")
+def other(trained: Trained) -> Trained:
+    """Another run of the same cohort, of one pair."""
+    spec = tiny_spec(mixture=Mixture.of({PAIRS[0]: 1.0}), training=trained.spec.training)
+    return Trained(trained.runs, spec)
+
+
+@pytest.fixture(scope="module")
+def content(trained: Trained) -> dict[str, Any]:
+    return decode(trained.spec, trained.folder, trained.run, FEW)
+
+
+def no_search(*arguments: object, **options: object) -> None:
+    raise AssertionError("translated again")
+
+
+# --- what is scored -----------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_the_translations_of_evenly_spread_test_sentences(
+    trained: Trained, content: dict[str, Any]
+) -> None:
+    """Another way to the same numbers: text in, text out, and sacrebleu's own functions."""
+    spec = trained.spec
+    assert spec.conlang is not None
+    model = load_checkpoint(trained.folder / "last.safetensors").model()
+    syllables = SyllableVocabulary(spec.conlang)
+    assert [row["pair"] for row in content["rows"]] == list(PAIRS)
+    for row in content["rows"]:
+        text = Conlang(spec.conlang).text(row["pair"], 0, CONLANG_TEST_SENTENCES, split="test")
+        sources, references = zip(*[text[i] for i in CHOSEN], strict=True)
+        found = translate(model, syllables, sources, row["pair"], spec.tags)
+        assert len(set(found)) > 1
+        expected = sacrebleu.corpus_chrf(found, [list(references)]).score
+        assert row["chrf"] == pytest.approx(expected, rel=1e-9)
+        expected = sacrebleu.corpus_bleu(found, [list(references)]).score
+        assert row["bleu"] == pytest.approx(expected, rel=1e-9)
+        assert (row["test_set"], row["domain"], row["sentences"]) == ("indomain", "all", SENTENCES)
+
+
+def test_a_perfect_translator_scores_a_hundred(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sources, pieces and references belong together, for both pairs and a sample of sentences."""
+    spec = trained.spec
+    assert spec.conlang is not None
+    conlang, shift = Conlang(spec.conlang), first_syllable(spec.conlang)
+    answers = {}
+    for pair in PAIRS:
+        source, target = conlang.sentences(pair, 0, CONLANG_TEST_SENTENCES, split="test")
+        for i in CHOSEN:
+            ids = source.flat[source.offsets[i] : source.offsets[i + 1]] + shift
+            asked = target.flat[target.offsets[i] : target.offsets[i + 1]] + shift
+            answers[pair, tuple(ids.tolist())] = tuple(asked.tolist())
+    tags = {4 + spec.conlang.languages.index(pair.partition("-")[2]): pair for pair in PAIRS}
+
+    def perfect(model, source, start, config, *, forbidden):
+        ends = zip(source.offsets[:-1], source.offsets[1:], strict=True)
+        rows = [source.flat[first:last].tolist() for first, last in ends]
+        found = [answers[tags[row[0]], tuple(row[1:-1])] for row in rows]
+        assert not {i for row in found for i in row} & set(forbidden)
+        return [Hypothesis(tokens=row, log_probability=0.0, score=0.0) for row in found]
+
+    monkeypatch.setattr(decoding, "search_all", perfect)
+    rows = decode(spec, trained.copy_to(tmp_path), trained.run, FEW)["rows"]
+    for row in rows:
+        assert row["chrf"] == row["chrfpp"] == pytest.approx(100)
+        assert row["bleu"] == pytest.approx(100)
+
+
+def test_a_test_set_is_scored_whole_and_in_its_named_parts() -> None:
+    text = sentences(VARIED, PAIRS[0], 6)
+    test = TestSet(
+        name="indomain",
+        text=text,
+        domains=("b", "a", "b", "c", "a", "c"),
+        shared=("a", "c"),
+        parts={"long": np.array([1, 0, 0, 1, 0, 0], dtype=bool), "none": np.zeros(6, dtype=bool)},
+        references=tuple("012345"),
+    )
+    seen = []
+
+    def score(found: list[str], wanted: list[str], language: str) -> dict[str, float | str]:
+        seen.append((found, wanted, language))
+        return {"chrf": float(len(found)), "chrf_signature": f"for {language}"}
+
+    texts = {PAIRS[0]: {"indomain": list("ABC")}}
+    rows, signatures = decoding.score_tests(
+        {PAIRS[0]: [test]}, texts, DecodingConfig(sentences=3), score
+    )
+    # Of six sentences the first, the third (2.5, rounded to the even) and the last are decoded.
+    assert seen == [
+        (["A", "B", "C"], ["0", "2", "5"], "aaa"),
+        (["C"], ["5"], "aaa"),
+        (["A"], ["0"], "aaa"),
+    ]
+    assert [(r["test_set"], r["domain"], r["sentences"], r["chrf"]) for r in rows] == [
+        ("indomain", "all", 3, 3.0), ("shared", "all", 1, 1.0), ("long", "all", 1, 1.0),
+    ]  # fmt: skip
+    assert signatures == {"aaa": {"chrf": "for aaa"}}
+
+
+def test_ids_that_are_no_text_are_never_put_out() -> None:
+    pieces = decoding.Pieces.of(tiny_spec(model=t5(EASY), conlang=EASY))
+    # Specials but the end (1), three tags; 12 syllables follow, of which all are used.
+    assert pieces.never == (0, 2, 3, 4, 5, 6)
+    assert pieces.vocabulary is None
+    first = Conlang(EASY).pieces
+    assert pieces.text([[7, 8], [18, 7]]) == [first[0] + first[1], first[11] + first[0]]
+    # Two languages of the same syllables leave four ids of the same vocabulary unused.
+    related = dataclasses.replace(EASY, similarity=1.0)
+    pieces = decoding.Pieces.of(tiny_spec(model=t5(related), conlang=related))
+    assert pieces.never == (0, 2, 3, 4, 5, 6, 15, 16, 17, 18)
+
+
+@pytest.mark.parametrize("sentences", [0, -3])
+def test_no_sentences_are_refused(sentences: int) -> None:
+    with pytest.raises(InputError, match="decoding sentences must be at least 1"):
+        DecodingConfig(sentences=sentences)
+
+
+# --- store and join -----------------------------------------------------------------------------
+
+
+def test_what_is_decoded_is_joined_to_its_rows(
+    trained: Trained, other: Trained, content: dict[str, Any], tmp_path: Path
+) -> None:
+    for each in (trained, other):
+        each.store(tmp_path)
+    before = results.load(root=tmp_path, membership={})
+    assert before["chrf"].isna().all() and before["decoding"].isna().all()
+    path = results.write_decoding(content, root=tmp_path)
+    assert path == tmp_path / "conlang-test" / "decoded" / f"{trained.spec.run_id}.json"
+    assert results.load_decodings(tmp_path) == [content]
+    frame = results.load(root=tmp_path, membership={})
+    assert len(frame) == len(before) == 3
+    for column in ("cross_entropy", "run_id", "p"):
+        assert (frame[column] == before[column]).all()
+    mine = frame[frame["run_id"] == trained.spec.run_id].set_index("pair")
+    for row in content["rows"]:
+        for metric in ("bleu", "chrf", "chrfpp"):
+            assert mine.loc[row["pair"], metric] == row[metric]
+    assert set(mine["decoded_sentences"]) == {SENTENCES}
+    assert set(mine["decoding"]) == {result_decodings.in_words(FEW.settings)}
+    assert mine["chrf_signature"].str.startswith("nrefs:1|case:mixed").all()
+    assert mine["bleurt"].isna().all()
+    rest = frame[frame["run_id"] != trained.spec.run_id]
+    assert rest["chrf"].isna().all() and rest["decoded_sentences"].isna().all()
+    # A decoded run's own file is as it was.
+    assert len(results.load_runs(tmp_path)) == 2
+    assert "chrf" not in results.load_runs(tmp_path)[0]["rows"][0]
+
+
+def test_the_identity_says_what_was_decoded_and_how(
+    trained: Trained, content: dict[str, Any]
+) -> None:
+    about = content["decoding"]
+    assert about["run_id"] == trained.spec.run_id and about["steps"] == 20
+    assert about["settings"] == {
+        "sentences": 30, "beam": 4, "length_penalty": 1.0, "max_ratio": 2.0, "max_extra": 10,
+    }  # fmt: skip
+    weights = (trained.folder / "last.safetensors").read_bytes()
+    assert hashlib.sha256(weights).hexdigest().startswith(about["checkpoint"])
+    assert set(about["signatures"]) == {"aaa", "bbb"}
+    assert about["evaluation_version"] == 1 and about["torch"] == torch.__version__
+    assert json.loads(json.dumps(content)) == content
+
+
+def test_scores_are_never_replaced(content: dict[str, Any], tmp_path: Path) -> None:
+    path = results.write_decoding(content, root=tmp_path)
+    before = path.read_bytes()
+    results.write_decoding(content, root=tmp_path)  # the same again: nothing happens
+    changed = copy.deepcopy(content)
+    changed["rows"][0]["chrf"] += 1
+    with pytest.raises(InputError, match=r"is decoded already; scores are never replaced"):
+        results.write_decoding(changed, root=tmp_path)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def _set(keys: tuple[Any, ...], value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        for key in keys[:-1]:
+            content = content[key]
+        content[keys[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda c: c["decoding"].pop("commit"), r"decoding\.commit is missing"),
+        (lambda c: c["decoding"]["settings"].pop("beam"), r"settings\.beam is missing"),
+        (_set(("decoding", "scorer"), "meteor"), r"scorer must be one of sacrebleu, bleurt"),
+        (_set(("decoding", "corpus"), "../x"), r"corpus is no file name"),
+        (_set(("decoding", "signatures"), {}), r"rows\[0\]\.bleu has no signature"),
+        (_set(("rows", 0, "chrf"), math.nan), r"rows\[0\]\.chrf must be a finite number"),
+        (_set(("rows", 0, "bleurt"), 50.0), r"rows\[0\]\.bleurt is not a field"),
+        (_set(("rows", 1, "pair"), "src-aaa"), r"rows\[1\] repeats src-aaa, indomain, all"),
+        (lambda c: [c["rows"][0].pop(m) for m in ("bleu", "chrf", "chrfpp")], "has no score"),
+        (_set(("rows",), []), r"rows must be a list of one or more"),
+        (_set(("schema",), 2), r"schema is 2, this version reads 1"),
+        (lambda c: c.pop("rows"), r"not an object with schema, decoding and rows"),
+    ],
+)
+def test_a_broken_field_is_named_on_reading_and_writing(
+    content: dict[str, Any],
+    tmp_path: Path,
+    damage: Callable[[dict[str, Any]], Any],
+    message: str,
+) -> None:
+    path = results.write_decoding(content, root=tmp_path)
+    broken = copy.deepcopy(content)
+    damage(broken)
+    with pytest.raises(InputError, match=message):
+        results.write_decoding(broken, root=tmp_path / "elsewhere")
+    path.write_text(json.dumps(broken))
+    with pytest.raises(InputError, match=f"{path.name}.*{message}"):
+        results.load(root=tmp_path, membership={})
+
+
+def test_a_torn_or_misnamed_file_is_told(content: dict[str, Any], tmp_path: Path) -> None:
+    path = results.write_decoding(content, root=tmp_path)
+    renamed = path.rename(path.with_name("other.json"))
+    with pytest.raises(InputError, match=r"other\.json: holds conlang-test/decoded/"):
+        results.load_decodings(tmp_path)
+    renamed.write_text(path.name)
+    with pytest.raises(InputError, match=r"other\.json: not whole JSON"):
+        results.load_decodings(tmp_path)
+
+
+def test_rows_that_the_run_does_not_have_are_told(
+    other: Trained, trained: Trained, content: dict[str, Any], tmp_path: Path
+) -> None:
+    other.store(tmp_path)
+    foreign = copy.deepcopy(content)
+    foreign["decoding"]["run_id"] = other.spec.run_id  # which has no src-bbb
+    results.write_decoding(foreign, root=tmp_path)
+    with pytest.raises(InputError, match=f"{other.spec.run_id}.*src-bbb, indomain, all"):
+        results.load(root=tmp_path, membership={})
+    # One whose run is not in this store does no harm.
+    path = tmp_path / "conlang-test" / f"{other.spec.run_id}.json"
+    path.unlink()
+    trained.store(tmp_path)
+    assert results.load(root=tmp_path, membership={})["chrf"].isna().all()
+
+
+# --- from checkpoints ---------------------------------------------------------------------------
+
+
+def test_translations_are_kept_and_read_again(
+    trained: Trained, content: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kept,) = trained.folder.glob("translations-*.json")
+    texts = json.loads(kept.read_text())
+    assert {pair: len(texts[pair]["indomain"]) for pair in PAIRS} == dict.fromkeys(PAIRS, SENTENCES)
+    monkeypatch.setattr(decoding, "search_all", no_search)
+    assert decode(trained.spec, trained.folder, trained.run, FEW)["rows"] == content["rows"]
+    with pytest.raises(AssertionError, match="translated again"):  # other settings, other text
+        decode(trained.spec, trained.folder, trained.run, DecodingConfig(sentences=5))
+
+
+def test_a_checkpoint_that_does_not_serve_is_told(
+    trained: Trained, other: Trained, tmp_path: Path
+) -> None:
+    spec = trained.spec
+    with pytest.raises(InputError, match=r"last\.safetensors: no checkpoint of conlang-test d8x1"):
+        decode(spec, tmp_path, trained.run, FEW)
+    with pytest.raises(InputError, match=f"belongs to run {other.spec.run_id}"):
+        decode(spec, other.folder, trained.run, FEW)
+    with pytest.raises(InputError, match="stands at step 20, but the stored run has 40 steps"):
+        decode(spec, trained.folder, {**trained.run, "steps": 40}, FEW)
+    with pytest.raises(InputError, match="trained with voc-0"):
+        decode(spec, trained.folder, {**trained.run, "vocabulary_hash": "voc-0"}, FEW)
+
+
+def _decode_and_die(spec: RunSpec, folder: Path, run: dict, root: Path, moment: str) -> None:
+    """Be killed just before the translations, or the scores, would get their name."""
+
+    def die(*arguments: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(os, {"translations": "replace", "scores": "link"}[moment], die)
+    torch.set_num_threads(1)
+    results.write_decoding(decode(spec, folder, run, FEW), root=root)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+@pytest.mark.parametrize("moment", ["translations", "scores"])
+def test_killed_half_way_nothing_half_is_read(
+    trained: Trained, content: dict[str, Any], tmp_path: Path, moment: str
+) -> None:
+    store, folder = tmp_path / "store", trained.copy_to(tmp_path / "runs")
+    trained.store(store)
+    forks = "fork" in multiprocessing.get_all_start_methods()
+    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+    process = context.Process(
+        target=_decode_and_die, args=(trained.spec, folder, trained.run, store, moment)
+    )
+    process.start()
+    process.join(timeout=120)
+    assert process.exitcode == -signal.SIGKILL
+    left = [path for path in (*folder.iterdir(), *store.rglob("*")) if path.name.startswith(".")]
+    assert left  # it died in the middle of a file
+    assert len(list(folder.glob("translations-*.json"))) == (moment == "scores")
+    assert results.load(root=store, membership={})["chrf"].isna().all()
+    again = decode(trained.spec, folder, trained.run, FEW)
+    assert again["rows"] == content["rows"]
+    results.write_decoding(again, root=store)
+    assert results.load(root=store, membership={})["chrf"].notna().all()
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def command(
+    trained: Trained, other: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., int]:
+    """`sweep mine --decode` over the two runs, both stored, in this process."""
+    for each in (trained, other):
+        each.store(tmp_path / "store")
+    both = (trained.spec, other.spec)
+    cohort = types.SimpleNamespace(runs=lambda: iter(both), decoded=lambda: iter(both))
+    monkeypatch.setattr(cohorts, "find_cohort", lambda name: cohort)
+    monkeypatch.setattr(sweep_module, "process_pool", lambda workers: InThisProcess())
+
+    def run(*options: str, runs: Path = trained.runs) -> int:
+        folders = ["--runs", str(runs), "--results", str(tmp_path / "store")]
+        return main(["sweep", "mine", "--decode", "--sentences", "30", *folders, *options])
+
+    return run
+
+
+def test_the_command_decodes_what_is_not_decoded(
+    command: Callable[..., int],
+    trained: Trained,
+    content: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    results.write_decoding(content, root=tmp_path / "store")
+    assert command("--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "2 runs: 2 trained, 1 decoded before, 1 to decode, 0 without a checkpoint" in out
+    assert len(results.load_decodings(tmp_path / "store")) == 1
+    assert command() == 0
+    assert results.load(root=tmp_path / "store", membership={})["chrf"].notna().all()
+    monkeypatch.setattr(decoding, "search_all", no_search)
+    assert command() == 0  # nothing is left to do
+    capsys.readouterr()
+    assert command("--sentences", "20") == 2
+    message = capsys.readouterr().err
+    assert "up to 30 sentences a test set, not with" in message and "--sentences" in message
+
+
+def test_the_command_tells_which_checkpoints_are_missing(
+    command: Callable[..., int],
+    trained: Trained,
+    other: Trained,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command(runs=tmp_path / "none") == 2
+    captured = capsys.readouterr()
+    assert "none of the runs to decode has a checkpoint" in captured.err.splitlines()[-1]
+    trained.copy_to(tmp_path / "some")
+    assert command(runs=tmp_path / "some") == 1
+    captured = capsys.readouterr()
+    assert "1 to decode, 1 without a checkpoint" in captured.out
+    assert other.spec.run_id in captured.err and trained.spec.run_id not in captured.err
+    assert "train them again with `mnmt-repro sweep mine --runs" in captured.err
+    decoded = results.load(root=tmp_path / "store", membership={}).dropna(subset="chrf")
+    assert set(decoded["run_id"]) == {trained.spec.run_id}
+
+
+def test_a_cohort_that_is_not_trained_to_its_end_is_decoded_as_far_as_it_is(
+    command: Callable[..., int],
+    other: Trained,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "store" / "conlang-test" / f"{other.spec.run_id}.json").unlink()
+    assert command() == 1
+    assert "2 runs: 1 trained, 0 decoded before, 1 to decode" in capsys.readouterr().out
+
+
+# --- BLEURT -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    folder = tmp_path / "BLEURT-x"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"abc")
+    return folder
+
+
+class Inputs(list):
+    def to(self, device: str) -> dict[str, list]:
+        return {"pairs": list(self)}
+
+
+@pytest.fixture
+def package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of `bleurt_pytorch`: a sentence's score is hypothesis less reference, in letters."""
+
+    class Tokenizer:
+        @classmethod
+        def from_pretrained(cls, folder: str) -> Tokenizer:
+            return cls()
+
+        def __call__(self, references: list[str], hypotheses: list[str], **options: Any) -> Inputs:
+            assert options["max_length"] == 512 and options["truncation"]
+            return Inputs(zip(references, hypotheses, strict=True))
+
+    class Model(torch.nn.Module):
+        @classmethod
+        def from_pretrained(cls, folder: str) -> Model:
+            return cls()
+
+        def forward(self, pairs: list[tuple[str, str]]) -> types.SimpleNamespace:
+            scores = [[float(len(h) - len(r))] for r, h in pairs]
+            return types.SimpleNamespace(logits=torch.tensor(scores))
+
+    module: Any = types.ModuleType("bleurt_pytorch")
+    module.BleurtTokenizer, module.BleurtForSequenceClassification = Tokenizer, Model
+    monkeypatch.setitem(sys.modules, "bleurt_pytorch", module)
+    monkeypatch.setattr(learned_metrics, "version", lambda name: "0")
+    learned_metrics._load.cache_clear()
+
+
+def test_bleurt_is_a_mean_over_sentences_in_points(weights: Path, package: None) -> None:
+    hypotheses, references = ["abcd", "a", "", "abc"], ["ab", "a", "a", "abcde"]
+    found = learned_metrics.bleurt(hypotheses, references, weights, batch_sentences=3)
+    assert found["bleurt"] == pytest.approx(100 * (2 + 0 - 1 - 2) / 4)
+    # SHA-256 of "abc", from the standard that defines it.
+    assert found["bleurt_signature"] == (
+        "nrefs:1|checkpoint:BLEURT-x|sha256:ba7816bf8f01cfea|package:bleurt-pytorch-0"
+    )
+
+
+def test_bleurt_has_a_file_of_its_own_and_joins_the_rest(
+    trained: Trained,
+    content: dict[str, Any],
+    weights: Path,
+    package: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decoding, "search_all", no_search)  # reads the translations that are kept
+    scored = decode(trained.spec, trained.folder, trained.run, FEW, bleurt=weights)
+    assert scored["decoding"]["scorer"] == "bleurt"
+    store = tmp_path / "store"
+    trained.store(store)
+    results.write_decoding(content, root=store)
+    path = results.write_decoding(scored, root=store)
+    assert path.name == f"{trained.spec.run_id}.bleurt.json"
+    frame = results.load(root=store, membership={})
+    assert frame["bleurt"].notna().all() and frame["chrf"].notna().all()
+    assert frame["bleurt_signature"].str.contains("BLEURT-x").all()
+    # Scores of other translations of the same run are not put beside.
+    path.unlink()
+    scored["decoding"]["settings"]["sentences"] = 5
+    with pytest.raises(InputError, match=r"up to 30 sentences a test set, not with .* up to 5"):
+        results.write_decoding(scored, root=store)
+
+
+def test_without_bleurt_it_is_said_what_is_needed(
+    command: Callable[..., int],
+    weights: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(InputError, match=r"holds no BLEURT weights .*lucadiliello/BLEURT-20"):
+        learned_metrics.bleurt(["a"], ["a"], tmp_path)
+    monkeypatch.setitem(sys.modules, "bleurt_pytorch", None)  # as if not installed
+    learned_metrics._load.cache_clear()
+    with pytest.raises(InputError, match=r"pip install 'mnmt-repro\[bleurt\]'"):
+        learned_metrics.bleurt(["a"], ["a"], weights)
+    assert command("--bleurt", str(tmp_path / "none")) == 2
+    assert "holds no BLEURT weights" in capsys.readouterr().err
+    assert main(["sweep", "mine", "--bleurt", str(weights)]) == 2
+    assert "only with --decode" in capsys.readouterr().err

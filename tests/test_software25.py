@@ -1,0 +1,568 @@
+"""Paper B's runs, declared: counts and controls of each table, text, sharing, identities."""
+
+from __future__ import annotations
+
+import csv
+import random
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mnmt_repro import results
+from mnmt_repro.cli import main
+from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.corpora.registry import get_card
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.cohorts import COHORTS, find_cohort, get_cohort, membership, places
+from mnmt_repro.experiments.data import keep
+from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES
+from mnmt_repro.experiments.software25 import cohorts
+from mnmt_repro.experiments.software25_runs import MINI, PAPER, table9_share
+from mnmt_repro.experiments.spec import RunSpec, Upgrade, digest
+from mnmt_repro.experiments.variants import Variant, VariantCohort
+from mnmt_repro.repository import ROOT
+from mnmt_repro.upgrading.config import UpgradeConfig
+
+NAMES = [cohort.name for cohort in cohorts()]
+
+
+@cache
+def published(table: str) -> list[dict[str, str]]:
+    path = ROOT / "data" / "papers" / f"paper-b-table-{table}.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def cohort(name: str) -> VariantCohort:
+    found = find_cohort(f"software25-{name}")
+    assert isinstance(found, VariantCohort)
+    return found
+
+
+def variants(name: str, seed: int = 1) -> dict[str, Variant]:
+    """Of the cohort, by name; where a name has several budgets, the largest."""
+    return {
+        v.name: v
+        for v in sorted(cohort(name).variants, key=lambda v: v.updates_share)
+        if v.spec.seed == seed
+    }
+
+
+def flat(value: Any, path: str = "") -> dict[str, Any]:
+    if isinstance(value, dict):
+        return {k: v for key, each in value.items() for k, v in flat(each, f"{path}.{key}").items()}
+    return {path.lstrip("."): value}
+
+
+def differences(a: Variant, b: Variant) -> set[str]:
+    """Settings in which two runs differ, as paths; pairs' weights as one."""
+    first, second = flat(a.spec.config), flat(b.spec.config)
+    unlike = {path for path in first | second if first.get(path) != second.get(path)}
+    return {"mixture" if path.startswith("mixture.") else path for path in unlike}
+
+
+def alphas(run: RunSpec) -> dict[str, float]:
+    """Up-sampling factor of each language, from its weight and its text."""
+    sizes = {f.languages[-1]: f.sentences["train"] for f in get_card("software25").files}
+    sizes |= dict(run.kept)
+    per_sentence = {code: run.mixture.weights[f"eng-{code}"] / sizes[code] for code in LANGUAGES}
+    assert all(run.mixture.weights[f"{c}-eng"] / sizes[c] == per_sentence[c] for c in LANGUAGES)
+    return {code: round(each / per_sentence["deu"], 9) for code, each in per_sentence.items()}
+
+
+def settings(run: RunSpec) -> dict[str, Any]:
+    assert run.upgrade is not None
+    return flat(run.config["upgrade"]["config"])
+
+
+# --- languages and text -----------------------------------------------------------------------
+
+
+def test_languages_and_groupings_are_the_papers() -> None:
+    for row in published("09"):
+        language = LANGUAGES[row["language"]]
+        assert (language.family, language.level, language.script, language.sentences) == (
+            row["family"], row["level"], row["script"], int(row["value"]),
+        )  # fmt: skip
+        assert (row["language"] in GROUPINGS["Mt25"].added) == (row["group"] == "added")
+    assert len(LANGUAGES) == len(published("09")) == 25
+    rows = [*published("02"), *published("10")]
+    rows += [row | {"grouping": row["model"]} for row in published("11") if row["part"] == "left"]
+    for name, grouping in GROUPINGS.items():
+        mine = [row for row in rows if row["grouping"] == name]
+        assert len(mine) == 25
+        for group, members in (("original", grouping.original), ("added", grouping.added)):
+            assert {r["language"] for r in mine if r["group"] == group} == set(members)
+        assert {r["language"] for r in mine if r["mark"] == "*"} == set(grouping.related)
+
+
+def test_added_languages_keep_the_share_of_table_9() -> None:
+    value = {row["language"]: int(row["value"]) for row in published("09")}
+    original = [row["language"] for row in published("09") if row["group"] == "original"]
+    files = get_card("software25").files
+    here = {file.languages[-1]: file.sentences["train"] for file in files}
+    theirs, ours = sum(value[c] for c in original), sum(here[c] for c in original)
+    kept = table9_share()
+    assert set(kept) == {row["language"] for row in published("09") if row["group"] == "added"}
+    for code in ("guj", "npi", "ind", "kaz"):
+        assert kept[code] / ours == pytest.approx(value[code] / theirs, abs=0.5 / ours)
+    assert kept["xho"] == here["xho"] < value["xho"] / theirs * ours  # all there is
+    assert 11_500 < sum(kept.values()) < 12_500
+
+
+def test_the_main_condition_cuts_the_added_languages_and_the_second_nothing() -> None:
+    for variant in cohort("full").variants:
+        assert variant.spec.kept == ()
+    for variant in cohort("main").variants:
+        present = {pair for pair in variant.spec.mixture.pairs if pair.startswith("eng-")}
+        expected = {c: n for c, n in table9_share().items() if f"eng-{c}" in present}
+        assert dict(variant.spec.kept) == expected
+        assert bool(expected) == (variant.name != "M20")
+    # Whatever the grouping, the text is that of the main condition.
+    kept = {v.name: dict(v.spec.kept) for v in cohort("table7").variants}
+    assert kept["Mt25-v1"] == kept["M12t25"] == kept["M25-wide"] == table9_share()
+    assert kept["M20-v1"].keys() == {"xho", "ind", "kaz"} and kept["M12"] == {}
+
+
+def test_a_selection_by_hash_is_the_same_in_any_order_and_direction() -> None:
+    rows = [(f"word {i}", f"ilizwi {i // 2}") for i in range(200)]
+
+    def kept(rows: list[tuple[str, str]], count: int, *, turned: bool = False) -> set:
+        source, target = ([row[i] for row in rows] for i in (0, 1))
+        text = Bitext(pair="eng-xho", source=source, target=target)
+        if turned:
+            text = Bitext(pair="xho-eng", source=target, target=source)
+        chosen = keep(text, {"xho": count, "deu": 1})
+        sides = zip(chosen.source, chosen.target, strict=True)
+        return {pair[::-1] if turned else pair for pair in sides}
+
+    first = kept(rows, 40)
+    assert len(first) == 40 and first < set(rows)
+    shuffled = random.Random(1).sample(rows, len(rows))
+    assert kept(shuffled, 40) == kept(rows, 40, turned=True) == first
+    assert first < kept(rows, 41) and kept(rows, 400) == set(rows)
+    numbers = sorted(int(row[0].split()[1]) for row in first)
+    assert numbers[0] < 30 and numbers[-1] > 170  # not the first forty
+    # Order is kept, and other languages are left alone.
+    english, xhosa = (list(side) for side in zip(*rows, strict=True))
+    text = Bitext(pair="eng-xho", source=english, target=xhosa)
+    assert keep(text, {"deu": 3}) is text
+    some = keep(text, {"xho": 40}).source
+    assert some == sorted(some, key=lambda sentence: int(sentence.split()[1]))
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+def test_the_central_comparison_has_the_papers_budgets_and_three_seeds() -> None:
+    main_runs = cohort("main").variants
+    steps = MINI.training.steps
+    assert steps is not None
+    found = Counter((v.name, v.updates_share) for v in main_runs)
+    assert set(found.values()) == {3} and {v.spec.seed for v in main_runs} == {1, 2, 3}
+    for row in published("01"):
+        if row["updates"]:
+            assert (row["model"], int(row["updates"]) / 100_000) in found
+    assert {share for name, share in found if name == "M25-wide"} == {0.1, 0.3, 0.5, 1.0}
+    assert {share for name, share in found if name == "Mt25-deep"} == {0.1, 0.3, 0.5}
+    for variant in main_runs:
+        assert variant.spec.training.steps == variant.updates_share * steps
+        assert (variant.spec.upgrade is not None) == variant.name.startswith("Mt25")
+        assert len(variant.spec.mixture.pairs) == (40 if variant.name == "M20" else 50)
+        assert variant.spec.tags == "both"
+    decoded = {(v.name, v.updates_share) for v in main_runs if v.decode}
+    assert decoded == {
+        ("M20", 1.0), ("M25", 1.0), ("M25-wide", 1.0), ("M25-deep", 1.0),
+        ("Mt25", 0.3), ("Mt25-wide", 0.5), ("Mt25-deep", 0.5),
+    }  # fmt: skip
+    second = Counter((v.name, v.updates_share) for v in cohort("full").variants)
+    assert set(second) == set(found) and set(second.values()) == {1}
+
+
+def test_a_longer_budget_continues_a_shorter_one() -> None:
+    paths = {}
+    for variant in cohort("main").variants:
+        paths.setdefault((variant.name, variant.spec.seed), set()).add(variant.spec.trajectory)
+    assert all(len(each) == 1 for each in paths.values())
+    assert len(set.union(*paths.values())) == 21
+
+
+def test_baselines_are_not_upsampled_and_upgrades_are() -> None:
+    runs = variants("main")
+    for name in ("M25", "M25-wide", "M25-deep"):
+        assert set(alphas(runs[name].spec).values()) == {1.0}
+    marked = {row["language"] for row in published("02") if row["mark"] or row["group"] == "added"}
+    for name in ("Mt25", "Mt25-wide", "Mt25-deep"):
+        factors = alphas(runs[name].spec)
+        assert {code for code, factor in factors.items() if factor == 5} == marked
+        assert set(factors.values()) == {1.0, 5.0}
+    # By hand: 401 Nepali pairs times 5, two directions, of the sum of all.
+    sizes = {f.languages[-1]: f.sentences["train"] for f in get_card("software25").files}
+    sizes |= table9_share()
+    total = sum(n * (5 if c in marked else 1) for c, n in sizes.items() if c != "zho")
+    npi = runs["Mt25"].spec.mixture.weights["eng-npi"]
+    assert npi == pytest.approx(5 * sizes["npi"] / (2 * total))
+
+
+def test_every_row_of_tables_3_to_7_and_11_is_declared() -> None:
+    names = {name: [v.name for v in cohort(name).variants if v.spec.seed == 1] for name in (
+        "table3", "table4", "table5", "table6", "table7", "table11"
+    )}  # fmt: skip
+    assert set(names["table3"]) == {f"{r['model']}, {r['setting']}" for r in published("03")}
+    fourth = {f"{r['model']}, {r['setting']}" for r in published("04")}
+    assert set(names["table4"]) == fourth | {"Mt25, new embeddings mean"}
+    related = {"no": "", "yes": ", related"}
+    fifth = {f"alpha {r['alpha']}{related[r['related']]}" for r in published("05")}
+    assert set(names["table5"]) == fifth
+    sixth = {f"old {r['gamma_old']}, new {r['gamma_new']}" for r in published("06")}
+    assert set(names["table6"]) == sixth
+    seventh = {r["grouping"] for r in published("07")}
+    assert seventh <= set(names["table7"])
+    eleventh = {
+        f"f {r['threshold']}, gamma {r['gamma_old']}"
+        for r in published("11")
+        if r["part"] == "right"
+    }
+    assert set(names["table11"]) == eleventh | {"full recipe"}
+    seeds = Counter(v.name for v in cohort("table3").variants)
+    assert all(count == (3 if "wide" in name else 1) for name, count in seeds.items())
+    for name in ("table3", "table4", "table5", "table6", "table11", "schedule", "insertion"):
+        assert {v.updates_share for v in cohort(name).variants} == {0.3}
+
+
+ALL_NEW = {
+    "Mt25": {"upgrade.config.embeddings"},
+    "Mt25-wide": {"upgrade.config.embeddings", "upgrade.config.width.init"},
+    "Mt25-deep": {"upgrade.config.embeddings", "upgrade.config.deeper.init"},
+}
+
+
+@pytest.mark.parametrize("model", ALL_NEW)
+def test_a_row_of_table_3_lacks_one_part_of_the_recipe(model: str) -> None:
+    rows = variants("table3")
+    whole = rows[f"{model}, full recipe"]
+    assert whole.spec == next(
+        v.spec for v in cohort("main").variants
+        if (v.name, v.updates_share, v.spec.seed) == (model, 0.3, 1)
+    )  # fmt: skip
+    without = {
+        "random init all": {"upgrade.config.keep"},
+        "random init new": ALL_NEW[model],
+        "no up-sampling": {"mixture"},
+    }
+    for setting, paths in without.items():
+        assert differences(rows[f"{model}, {setting}"], whole) == paths
+    unscaled = rows[f"{model}, no learning-rate scaling"]
+    assert all("gamma_old" in path for path in differences(unscaled, whole))
+    assert settings(unscaled.spec)["gamma_old"] == settings(unscaled.spec)["gamma_new"] == 1.0
+
+
+def test_table_4_scales_no_rate_and_upsamples_no_related_language() -> None:
+    added = set(GROUPINGS["Mt25"].added)
+    for variant in cohort("table4").variants:
+        fields = settings(variant.spec)
+        assert fields["gamma_old"] == fields["gamma_new"] == 1.0
+        assert {c for c, factor in alphas(variant.spec).items() if factor != 1} == added
+    rows = variants("table4")
+    for names, path in (
+        (("Mt25, new embeddings random", "Mt25, new embeddings mean"), "embeddings"),
+        (("Mt25, all embeddings random",), "keep"),
+    ):
+        for name in names:
+            control = rows["Mt25, new embeddings from unk"]
+            assert differences(rows[name], control) == {f"upgrade.config.{path}"}
+    for name in ("new units random", "linear interpolation"):
+        control = rows["Mt25-wide, concatenation"]
+        assert differences(rows[f"Mt25-wide, {name}"], control) == {"upgrade.config.width.init"}
+    for name in ("new layers random", "closest layer"):
+        control = rows["Mt25-deep, average layer"]
+        assert differences(rows[f"Mt25-deep, {name}"], control) == {"upgrade.config.deeper.init"}
+
+
+def test_table_5_varies_the_factor_and_table_6_the_rates() -> None:
+    fifth, sixth = variants("table5"), variants("table6")
+    added, related = set(GROUPINGS["Mt25"].added), set(GROUPINGS["Mt25"].related)
+    for name, factor, who in (
+        ("alpha 1", 1, set()), ("alpha 5", 5, added), ("alpha 10", 10, added),
+        ("alpha 5, related", 5, added | related),
+    ):  # fmt: skip
+        found = alphas(fifth[name].spec)
+        assert {code: f for code, f in found.items() if f != 1} == dict.fromkeys(who, factor)
+        assert settings(fifth[name].spec)["gamma_old"] == 1.0
+        assert differences(fifth[name], fifth["alpha 1"]) <= {"mixture"}
+    for row in published("06"):
+        run = sixth[f"old {row['gamma_old']}, new {row['gamma_new']}"].spec
+        fields = settings(run)
+        assert fields["gamma_old"] == float(row["gamma_old"])
+        assert fields["gamma_new"] == float(row["gamma_new"])
+        assert fields["wider"] == 2.0
+        assert {code for code, f in alphas(run).items() if f != 1} == added
+
+
+def test_other_groupings_are_wide_and_begin_with_their_own_old_model() -> None:
+    seventh = variants("table7")
+    assert {"M20", "M20-v1", "M20-v2", "M12"} <= seventh.keys()
+    for name, grouping in GROUPINGS.items():
+        run = seventh[name].spec
+        assert run.upgrade is not None
+        assert run.upgrade.parent == seventh[grouping.old_model].spec
+        assert run.model.d_ff == 2 * run.upgrade.parent.model.d_ff
+        assert settings(run)["gamma_old"] == 0.5
+        assert {code for code, f in alphas(run).items() if f == 5} == {
+            *grouping.added, *grouping.related,
+        }  # fmt: skip
+        old = run.upgrade.parent.vocabulary
+        assert old is not None and set(old.languages) == {"eng", *grouping.original}
+    assert len({v.spec.mixture for n, v in seventh.items() if n in GROUPINGS}) == 4
+
+
+def test_rows_of_the_other_cohorts_vary_what_they_name() -> None:
+    def vary(name: str, control: str) -> dict[str, set[str]]:
+        rows = variants(name)
+        return {
+            row: {path.removeprefix("upgrade.config.") for path in differences(v, rows[control])}
+            for row, v in rows.items()
+            if row != control
+        }
+
+    assert vary("schedule", "not reset") == {
+        "reset": {"schedule"},
+        "small constant": {"schedule", "training.learning_rate"},
+        "not reset, optimiser reset": {"optimiser"},
+    }
+    assert vary("noise", "noise 0.01") == {"no noise": {"width.noise"}}
+    assert vary("insertion", "encoder bottom, decoder top") == {
+        "encoder top, decoder top": {"deeper.encoder_at"},
+        "encoder bottom, decoder bottom": {"deeper.decoder_at"},
+        "encoder top, decoder bottom": {"deeper.encoder_at", "deeper.decoder_at"},
+        "both middle": {"deeper.encoder_at", "deeper.decoder_at"},
+    }
+    fisher = vary("table11", "full recipe")
+    assert all(v == {"gamma_old", "upgrade.fisher_share"} for v in fisher.values())
+    shares = {
+        row.split(",")[0]: v.spec.upgrade.fisher_share
+        for row, v in variants("table11").items()
+        if v.spec.upgrade is not None and v.spec.upgrade.fisher_share
+    }
+    assert shares["f 1e-6"] > shares["f 1e-5"] > shares["f 1e-4"]
+
+
+def test_runs_are_shared_between_cohorts() -> None:
+    def run(name: str, variant: str) -> str:
+        return variants(name)[variant].spec.run_id
+
+    main_30 = {v.name: v.spec.run_id for v in cohort("main").variants
+               if v.spec.seed == 1 and v.updates_share == 0.3}  # fmt: skip
+    for same in (
+        {run("table4", "Mt25, new embeddings from unk"), run("table5", "alpha 5")},
+        {run("table4", "Mt25-wide, concatenation"), run("table6", "old 1, new 1"),
+         run("noise", "noise 0.01")},
+        {run("table3", "Mt25, no learning-rate scaling"), run("table5", "alpha 5, related")},
+        {main_30["Mt25"], run("table3", "Mt25, full recipe"), run("schedule", "not reset")},
+        {main_30["Mt25-wide"], run("table7", "Mt25"), run("table11", "full recipe")},
+        {main_30["Mt25-deep"], run("insertion", "encoder bottom, decoder top")},
+        {run("main", "M20"), run("full", "M20"), run("table7", "M20")},
+        {run("main", "M25-wide"), run("table7", "M25-wide")},
+    ):  # fmt: skip
+        assert len(same) == 1
+    assert run("main", "M25") != run("full", "M25")
+    # Each run of a cohort has one name there.
+    for name in NAMES:
+        runs = [
+            variant.spec.run_id for variant in cohort(name.removeprefix("software25-")).variants
+        ]
+        assert len(set(runs)) == len(runs)
+    everything = {run.run_id for name in NAMES for run in find_cohort(name).runs()}
+    assert len(everything) == 139
+
+
+# --- models, settings, identities -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tier", [MINI, PAPER], ids=lambda tier: tier.name)
+def test_the_declared_model_is_what_the_upgrade_makes(tier) -> None:
+    for each in cohorts(tier):
+        for run in each.runs():
+            assert run.vocabulary is not None and run.model.vocab_size == run.vocabulary.pieces
+            if run.upgrade is None:
+                continue
+            parent, config = run.upgrade.parent, run.upgrade.config
+            assert run.model == replace(
+                parent.model,
+                d_ff=round(parent.model.d_ff * config.wider),
+                encoder_layers=parent.model.encoder_layers + config.deeper.encoder,
+                decoder_layers=parent.model.decoder_layers + config.deeper.decoder,
+            )
+            assert parent.training == replace(tier.training) and parent.seed == run.seed
+            assert config.seed == run.seed
+
+
+def test_the_published_settings() -> None:
+    runs = {v.name: v.spec for v in cohorts(PAPER)[0].variants}
+    base, wide, deep = (runs[name].model for name in ("M25", "M25-wide", "M25-deep"))
+    assert (base.d_model, base.d_ff, base.heads, base.vocab_size) == (1024, 4096, 16, 64_000)
+    assert (base.encoder_layers, base.decoder_layers) == (12, 12)
+    assert (wide.d_ff, deep.encoder_layers, deep.decoder_layers) == (8192, 18, 18)
+    assert base.attention_dropout == 0.1
+    training = runs["M25"].training
+    assert (training.learning_rate, training.warmup_steps) == (0.003, 8_000)
+    assert (training.batch_tokens, training.steps) == (444_000, 100_000)
+    assert (training.label_smoothing, training.keep) == (0.1, "best")
+    vocabulary = runs["M20"].vocabulary
+    assert vocabulary is not None and vocabulary.temperature == 2.0
+    assert runs["Mt25-wide"].training.steps == 50_000
+    deep_run = settings(runs["Mt25-deep"])
+    assert (deep_run["gamma_old.start"], deep_run["gamma_old.end"]) == (0.05, 0.5)
+    assert deep_run["gamma_old.steps"] == 50_000
+    assert settings(runs["Mt25-wide"])["gamma_old"] == 0.5
+    # Ours scale from them: the same share of warm-up, the same growth in width and depth.
+    mini = MINI.training
+    assert mini.steps is not None
+    assert mini.warmup_steps / mini.steps == pytest.approx(0.08)
+    assert MINI.deeper / MINI.layers == PAPER.deeper / PAPER.layers == 0.5
+
+
+def test_stored_runs_keep_their_identity() -> None:
+    declared = {run.config_hash: run for each in COHORTS for run in each.runs()}
+    stored = [content["run"] for content in results.load_runs(ROOT / "data" / "results")]
+    assert len(stored) >= 82
+    for run in stored:
+        spec = declared[run["config_hash"]]
+        assert spec.config == run["config"] and spec.run_id == run["run_id"]
+        assert digest(run["config"]) == run["config_hash"]
+
+
+def test_only_upgraded_runs_depend_on_the_upgrading_room() -> None:
+    for each in COHORTS:
+        for run in each.runs():
+            assert ("upgrading1" in run.code_version) == (run.upgrade is not None)
+            assert ("upgrade" in run.config) == (run.upgrade is not None)
+            assert ("kept" in run.config) == bool(run.kept)
+
+
+def test_all_of_an_upgrade_is_part_of_the_identity() -> None:
+    run = variants("main")["Mt25"].spec
+    upgrade = run.upgrade
+    assert upgrade is not None
+    fewer = tuple((code, count - 1) for code, count in run.kept)
+    others = [
+        replace(run, upgrade=None),
+        replace(run, kept=fewer),
+        replace(run, upgrade=replace(upgrade, fisher_share=0.5)),
+        replace(run, upgrade=replace(upgrade, config=replace(upgrade.config, gamma_new=5.0))),
+        replace(run, upgrade=replace(upgrade, parent=replace(upgrade.parent, seed=9))),
+    ]
+    assert len({each.config_hash for each in (run, *others)}) == 6
+    assert replace(run, kept=run.kept[::-1]).config_hash == run.config_hash
+    with pytest.raises(InputError, match="fisher_share must lie between 0 and 1, got 1"):
+        Upgrade(parent=run, config=UpgradeConfig(), fisher_share=1.0)
+    with pytest.raises(InputError, match="two runs have one name"):
+        VariantCohort(name="x", about="", variants=cohort("noise").variants * 2)
+    with pytest.raises(InputError, match="software25-main' is a list of named runs"):
+        get_cohort("software25-main")
+
+
+def test_a_row_has_the_name_that_its_cohort_gives_the_run(tmp_path) -> None:
+    from test_results import content
+
+    spec = variants("table5")["alpha 5"].spec
+    assert set(membership()[spec.config_hash]) == {"software25-table4", "software25-table5"}
+    for run_id, config_hash in (("named", spec.config_hash), ("of-a-grid", None)):
+        parts = content(run_id, corpus="software25", mixture={"eng-xho": 0.5, "xho-eng": 0.5})
+        parts["run"]["config_hash"] = config_hash or "cfg-a"
+        for row, pair in zip(parts["rows"], ("eng-xho", "xho-eng"), strict=True):
+            row["pair"] = pair
+        results.write_run(**parts, root=tmp_path)
+    frame = results.load(root=tmp_path)
+    named = frame[frame["run_id"] == "named"]
+    assert set(zip(named["cohort"], named["variant"], named["updates_share"], strict=True)) == {
+        ("software25-table4", "Mt25, new embeddings from unk", 0.3),
+        ("software25-table5", "alpha 5", 0.3),
+    }
+    assert dict(zip(named["pair"], named["direction"], strict=True)) == {
+        "eng-xho": "en-xx", "xho-eng": "xx-en",
+    }  # fmt: skip
+    other = frame[frame["run_id"] == "of-a-grid"]
+    assert set(other["variant"]) == {""} and other["updates_share"].isna().all()
+    one = results.load(root=tmp_path, cohort="software25-table5", variant="alpha 5", pair="xho-eng")
+    assert list(one["updates_share"]) == [0.3] and len(one) == 1
+    assert results.load(root=tmp_path, updates_share=0.5).empty
+    assert (spec.config_hash, "software25-table5") in places()
+
+
+def test_generated_languages_have_a_direction_each(tmp_path) -> None:
+    from test_results import content
+
+    runs = {v.name: v.spec for v in find_cohort("upgrade-sim05").variants}
+    spec = runs["Mt6"]
+    pairs = ("src-eee", "eee-src")
+    parts = content("six", corpus=spec.corpus, mixture=spec.mixture.weights)
+    parts["run"]["config_hash"] = spec.config_hash
+    for row, pair in zip(parts["rows"], pairs, strict=True):
+        row["pair"] = pair
+    results.write_run(**parts, root=tmp_path)
+    frame = results.load(root=tmp_path, cohort="upgrade-sim05")
+    assert dict(zip(frame["pair"], frame["direction"], strict=True)) == {
+        "src-eee": "en-xx", "eee-src": "xx-en",
+    }  # fmt: skip
+
+
+def test_generated_old_and_added_languages() -> None:
+    by_name = {}
+    for name in ("upgrade-sim0", "upgrade-sim05", "upgrade-sim1"):
+        each = find_cohort(name)
+        assert isinstance(each, VariantCohort)
+        runs = {v.name: v.spec for v in each.variants}
+        assert {v.name for v in each.variants} == {"M4", "M6", "Mt6"}
+        assert runs["Mt6"].upgrade is not None and runs["Mt6"].upgrade.parent == runs["M4"]
+        assert runs["Mt6"].model == runs["M4"].model
+        assert set(runs["M4"].mixture.pairs) == {
+            pair for code in ("aaa", "bbb", "ccc", "ddd") for pair in (f"src-{code}", f"{code}-src")
+        }
+        plain, sampled = runs["M6"].mixture.weights, runs["Mt6"].mixture.weights
+        assert plain["src-eee"] / plain["src-aaa"] == pytest.approx(0.04)  # 1 % of four
+        assert sampled["fff-src"] / sampled["src-aaa"] == pytest.approx(0.2)
+        by_name[name] = runs["M4"]
+    assert len({run.model for run in by_name.values()}) == 1  # one table at every similarity
+    assert len({run.config_hash for run in by_name.values()}) == 3
+
+
+def test_a_dry_run_lists_every_run_with_its_time(tmp_path, capsys) -> None:
+    common = ["--dry-run", "--results", str(tmp_path / "none"), "--runs", str(tmp_path / "runs")]
+    assert main(["sweep", "software25-main", *common]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 64 and "63 of 63 runs are missing: about" in lines[-1]
+    assert all(" min  M" in line for line in lines[:-1])
+    assert sum("Mt25-wide at 50%" in line for line in lines) == 3
+    # An ablation's old models are listed, each before the first run that begins with it.
+    assert main(["sweep", "software25-table3", *common]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "25 of 25 runs are missing and 3 that they begin with" in lines[-1]
+    ids = [line.split()[0] for line in lines[:-1]]
+    for line in lines[:-1]:
+        if " from " in line:
+            assert ids.index(line.split()[-1]) < ids.index(line.split()[0])
+
+
+def test_declaring_needs_no_torch() -> None:
+    code = "import sys, mnmt_repro.experiments.cohorts, mnmt_repro.experiments.sweep as s; " \
+        "assert not {'torch', 'sentencepiece', 'sacrebleu'} & set(sys.modules)"  # fmt: skip
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_estimate_counts_a_shared_beginning_once(tmp_path) -> None:
+    from mnmt_repro.experiments.parents import plan
+    from mnmt_repro.experiments.sweep import Estimate
+
+    runs = [v.spec for v in cohort("main").variants if v.name == "M25" and v.spec.seed == 1]
+    tasks = plan(runs, frozenset(), tmp_path)
+    estimate = Estimate(seconds_per_cost=1e-10)
+    left = [estimate.seconds_left(task, tasks) for task in tasks]
+    assert sum(left) == pytest.approx(estimate.seconds(runs[-1]))
+    assert np.allclose(np.array(left) / sum(left), [0.1, 0.2, 0.2, 0.5])

@@ -1,0 +1,379 @@
+"""Sweeps of upgraded runs: parents first, killed and resumed, and on a little real text."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_runs import PAIRS, VARIED, adamw, fairseq
+from test_sweep import InThisProcess, stored, sweep_into
+
+from mnmt_repro import result_schema, results
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.corpora.conlang import Conlang
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.corpora.registry import split_pair
+from mnmt_repro.corpora.vocabulary import VocabularyConfig
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments import data as data_module
+from mnmt_repro.experiments import execute as execute_module
+from mnmt_repro.experiments.data import load_run_data, run_vocabulary
+from mnmt_repro.experiments.parents import is_trained, plan, with_parents
+from mnmt_repro.experiments.spec import RunSpec, Upgrade
+from mnmt_repro.experiments.upgraded import (
+    beginning,
+    most_informative,
+    untrained_pieces,
+    upgrade_of,
+)
+from mnmt_repro.training import loop
+from mnmt_repro.training.checkpoint import load_checkpoint
+from mnmt_repro.training.loop import LAST
+from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
+
+CONFIG = UpgradeConfig(
+    wider=2.0, deeper=DepthConfig(encoder=1), gamma_old=Ramp(start=0.1, end=0.5, steps=6)
+)
+
+
+def generated(**changes) -> RunSpec:
+    fields = {
+        "tier": "smoke",
+        "corpus": "conlang-test",
+        "mixture": Mixture.of({PAIRS[0]: 1.0}),
+        "model": fairseq(attention_dropout=0.1),
+        "training": adamw(steps=5, curve_points=2, learning_rate=0.005),
+        "tags": "source",
+        "seed": 1,
+        "conlang": VARIED,
+    }
+    return RunSpec(**{**fields, **changes})
+
+
+def child_of(parent: RunSpec, config: UpgradeConfig = CONFIG, **changes) -> RunSpec:
+    model = replace(
+        parent.model,
+        d_ff=round(parent.model.d_ff * config.wider),
+        encoder_layers=parent.model.encoder_layers + config.deeper.encoder,
+    )
+    fields = {
+        "mixture": Mixture.two(*PAIRS, 0.5),
+        "model": model,
+        "training": adamw(steps=8, curve_points=2, learning_rate=0.005),
+        "upgrade": Upgrade(parent=parent, config=config),
+    }
+    return generated(**{**fields, **changes})
+
+
+PARENT = generated()
+CHILD = child_of(PARENT)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick():
+    """One thread, and few test sentences."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data_module, "CONLANG_TEST_SENTENCES", 50)
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        yield
+        torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def family(quick, tmp_path_factory) -> Path:
+    """`store` and `runs` after a sweep of the child alone."""
+    folder = tmp_path_factory.mktemp("family")
+    assert sweep_into(folder / "store", folder / "runs", [CHILD], InThisProcess()) == []
+    return folder
+
+
+@pytest.fixture
+def runs(family: Path, tmp_path: Path) -> Path:
+    """A folder with the parent's weights only."""
+    shutil.copytree(family / "runs" / PARENT.run_id, tmp_path / "runs" / PARENT.run_id)
+    return tmp_path / "runs"
+
+
+def child_alone(store: Path) -> dict[str, Any]:
+    [found] = [c for c in results.load_runs(store) if c["run"]["run_id"] == CHILD.run_id]
+    return found
+
+
+def test_a_parent_is_trained_first_and_its_child_goes_on_from_it(family: Path) -> None:
+    store, runs = family / "store", family / "runs"
+    assert stored(store) == {PARENT.run_id, CHILD.run_id}
+    done = {content["run"]["run_id"]: content for content in results.load_runs(store)}
+    run = done[CHILD.run_id]["run"]
+    assert run["code_version"].endswith("-upgrading1")
+    assert run["config"]["upgrade"]["parent"] == PARENT.config
+    assert run["size"] == "d16x2ff128"
+    assert {row["pair"] for row in done[CHILD.run_id]["rows"]} == set(PAIRS)
+    assert done[PARENT.run_id]["run"]["code_version"] == PARENT.code_version
+    # The schedule goes on behind the parent's 5 steps: the last rate is that of step 13.
+    rates = [point["learning_rate"] for point in done[CHILD.run_id]["curve"]]
+    assert rates[-1] == pytest.approx(0.005 * (10 / 13) ** 0.5)
+    # The model began as the parent's: one that began at random is far away from it after 8 steps.
+    old = load_checkpoint(runs / PARENT.run_id / LAST).weights["decoder.0.attention.q.weight"]
+    new = load_checkpoint(runs / CHILD.run_id / LAST).weights["decoder.0.attention.q.weight"]
+    apart = float((new - old).norm() / old.norm())
+    assert 0 < apart < 0.2
+
+
+def test_a_stored_parent_without_weights_is_trained_again_but_not_stored(
+    family: Path, tmp_path: Path
+) -> None:
+    store, runs = tmp_path / "store", tmp_path / "runs"
+    path = store / PARENT.corpus / f"{PARENT.run_id}.json"
+    path.parent.mkdir(parents=True)
+    before = (family / "store" / PARENT.corpus / path.name).read_bytes()
+    path.write_bytes(before)
+    assert sweep_into(store, runs, [PARENT, CHILD], InThisProcess()) == []
+    assert path.read_bytes() == before
+    assert is_trained(PARENT, runs) and stored(store) == {PARENT.run_id, CHILD.run_id}
+
+
+def test_a_failed_parent_fails_its_children_in_one_line_each(tmp_path: Path, capsys) -> None:
+    store, runs = tmp_path / "store", tmp_path / "runs"
+    broken = generated(mixture=Mixture.of({"src-zzz": 1.0}))
+    child = child_of(broken)
+    grandchild = child_of(child, UpgradeConfig(), model=child.model, seed=3)
+    with ThreadPoolExecutor(2) as executor:
+        failures = sweep_into(store, runs, [grandchild, child, PARENT], executor)
+    assert len(failures) == 3 and all("\n" not in failure for failure in failures)
+    assert "no pair 'src-zzz'" in failures[0]
+    for failure, lost in ((failures[1], broken), (failures[2], child)):
+        assert f"the run to upgrade ({lost.run_id}) failed" in failure
+    assert capsys.readouterr().err.splitlines() == failures
+    assert stored(store) == {PARENT.run_id}  # the others are not held up
+
+
+class Killed(BaseException):
+    """Stands for a signal that ends the process."""
+
+
+def test_a_killed_upgraded_run_resumes_to_the_bit(family: Path, runs: Path, monkeypatch) -> None:
+    folder = runs / CHILD.run_id
+    monkeypatch.setattr(
+        execute_module, "train", partial(execute_module.train, checkpoint_seconds=0.0)
+    )
+    step, calls = loop._step, []
+
+    def killed_at_the_fourth(*arguments):
+        calls.append(1)
+        if len(calls) == 4:
+            raise Killed
+        return step(*arguments)
+
+    monkeypatch.setattr(loop, "_step", killed_at_the_fourth)
+    with pytest.raises(Killed):
+        execute_module.execute(CHILD, folder, progress_bar=False)
+    assert load_checkpoint(folder / LAST).progress.step == 3
+    assert not is_trained(CHILD, folder.parent) and is_trained(PARENT, folder.parent)
+
+    resumed = execute_module.execute(CHILD, folder, progress_bar=False)
+    assert len(calls) == 4 + 5  # steps 4 to 8, none again
+    whole = load_checkpoint(family / "runs" / CHILD.run_id / LAST)
+    ours = load_checkpoint(folder / LAST)
+    for name, tensor in whole.weights.items():
+        assert torch.equal(ours.weights[name], tensor), name
+    assert resumed["rows"] == child_alone(family / "store")["rows"]
+    result_schema.check({"schema": result_schema.SCHEMA, **resumed}, "a run")
+
+
+def test_weights_of_another_run_or_of_half_a_run_are_no_parents(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"{PARENT.run_id}: the run to upgrade .* is not trained"):
+        upgrade_of(CHILD, tmp_path)
+    folder = tmp_path / PARENT.run_id
+    shorter = replace(PARENT, training=replace(PARENT.training, steps=2))
+    data = load_run_data(PARENT)
+    for identity, training in (("another", PARENT.training), (PARENT.run_id, shorter.training)):
+        loop.train(
+            PARENT.model, training, data.training, PARENT.mixture, folder,
+            seed=1, identity=identity, progress_bar=False,
+        )  # fmt: skip
+        assert not is_trained(PARENT, tmp_path)
+        (folder / LAST).unlink()
+    (folder / LAST).write_bytes(b"\xff" * 64)  # damaged
+    assert not is_trained(PARENT, tmp_path)
+
+
+def test_an_upgrade_that_makes_another_model_than_declared_is_refused(runs: Path) -> None:
+    wrong = replace(CHILD, model=replace(CHILD.model, d_ff=3 * PARENT.model.d_ff))
+    with pytest.raises(InputError, match="declared is"):
+        upgrade_of(wrong, runs)
+    other = replace(CHILD, conlang=replace(VARIED, seed=3))
+    with pytest.raises(InputError, match="keeps its parent's languages"):
+        upgrade_of(other, runs)
+
+
+def test_fisher_information_chooses_which_old_entries_learn_slowly(runs: Path) -> None:
+    config = UpgradeConfig(wider=2.0, gamma_old=0.0, optimiser="reset")
+    upgrade = Upgrade(parent=PARENT, config=config, fisher_share=0.25)
+    child = child_of(PARENT, config, upgrade=upgrade)
+    begun = beginning(child, runs / child.run_id, load_run_data(child))
+    assert isinstance(begun.model, torch.nn.Module) and begun.prepare is not None
+    before = {name: p.detach().clone() for name, p in begun.model.named_parameters()}
+    optimiser = torch.optim.AdamW(begun.model.parameters(), lr=0.1, weight_decay=0.0)
+    begun.prepare(begun.model, optimiser)
+    for parameter in begun.model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimiser.step()
+    groups = upgrade_of(child, runs).groups
+    held = old = new_held = 0
+    for name, parameter in begun.model.named_parameters():
+        still = parameter.detach() == before[name]
+        is_old = (groups[name] == 1).expand(parameter.shape)
+        held += int((still & is_old).sum())
+        old += int(is_old.sum())
+        new_held += int((still & ~is_old).sum())
+    assert new_held == 0
+    assert held == pytest.approx(0.25 * old, rel=0.01)
+
+
+def test_what_a_generated_language_brings_is_new(runs: Path) -> None:
+    """The parent met src and aaa: bbb's tag and syllables begin as copies of <unk>, and are NEW."""
+    conlang = Conlang(VARIED)
+    first = 4 + 3  # special ids and tags
+    spelled = {name: set(conlang.spellings[name].ravel().tolist()) for name in VARIED.languages}
+    assert not spelled["bbb"] & (spelled["src"] | spelled["aaa"])  # nothing is shared here
+    added = sorted({4 + 2} | {first + i for i in spelled["bbb"]})
+    upgraded = upgrade_of(CHILD, runs)
+    group = upgraded.groups["embedding.weight"].flatten()
+    assert torch.nonzero(group == 0).flatten().tolist() == added
+    table = upgraded.model.embedding.weight
+    before = load_checkpoint(runs / PARENT.run_id / LAST).weights["embedding.weight"]
+    assert torch.equal(table[added], before[2].expand(len(added), -1))
+    kept = [i for i in range(len(table)) if i not in added]
+    assert torch.equal(table[kept], before[kept])
+    # A language of the same lexicon brings its tag only; one that was met, nothing.
+    alike = replace(VARIED, similarity=1.0)
+    found = untrained_pieces(alike, PAIRS[:1], len(table))
+    assert found is not None and [piece.text for piece in found.overlap.added] == ["<2bbb>"]
+    assert len(found.new) == len(table)  # rows that no piece has stay where they are
+    assert untrained_pieces(VARIED, PAIRS, len(table)) is None
+
+
+def test_the_threshold_leaves_the_asked_share_above_it() -> None:
+    generator = torch.Generator().manual_seed(0)
+    fisher = {
+        "a": torch.rand(40, 10, generator=generator), "b": torch.rand(100, generator=generator)
+    }  # fmt: skip
+    groups = {
+        "a": torch.tensor([[1], [0]] * 20, dtype=torch.uint8), "b": torch.ones(1, dtype=torch.uint8)
+    }  # fmt: skip
+    found = most_informative(fisher, groups, 0.1)
+    old = np.concatenate([fisher["a"][::2].numpy().ravel(), fisher["b"].numpy()])
+    above = torch.cat([(found["a"] == 2).flatten(), (found["b"] == 2).flatten()])
+    chosen = torch.cat([fisher["a"].flatten(), fisher["b"]])[above]
+    assert sorted(chosen.tolist()) == sorted(np.sort(old)[-30:].tolist())  # of 300
+    assert int((found["a"][1::2] != 0).sum()) == 0
+
+
+def test_runs_wait_for_parents_and_for_shorter_runs(tmp_path: Path) -> None:
+    longer = replace(CHILD, training=replace(CHILD.training, steps=12))
+    longest = replace(CHILD, training=replace(CHILD.training, steps=20))
+    tasks = plan([longest, CHILD, longer, CHILD], frozenset({PARENT.run_id}), tmp_path)
+    found = {t.spec.run_id: (t.needs, t.after, t.only_weights) for t in tasks}
+    parent, ids = frozenset({PARENT.run_id}), [s.run_id for s in (CHILD, longer, longest)]
+    assert found == {
+        PARENT.run_id: (frozenset(), frozenset(), True),
+        ids[0]: (parent, frozenset(), False),
+        ids[1]: (parent, frozenset(ids[:1]), False),
+        ids[2]: (parent, frozenset(ids[:2]), False),
+    }
+    assert tasks[0].spec == PARENT
+    assert [s.run_id for s in with_parents([CHILD])] == [PARENT.run_id, CHILD.run_id]
+    best = replace(CHILD.training, keep="best")
+    kept = [replace(CHILD, training=replace(best, steps=steps)) for steps in (8, 12)]
+    assert all(not task.after for task in plan(kept, frozenset(), tmp_path))
+
+
+def test_a_longer_upgraded_run_goes_on_from_the_shorter_one(
+    runs: Path, tmp_path: Path, monkeypatch
+) -> None:
+    from mnmt_repro.experiments import continuation
+
+    class Declared:
+        def runs(self) -> tuple[RunSpec, ...]:
+            return (CHILD, longer)
+
+    longer = replace(CHILD, training=replace(CHILD.training, steps=12))
+    monkeypatch.setattr(continuation, "COHORTS", (Declared(),))
+    continuation._declared.cache_clear()
+    try:
+        step, calls = loop._step, []
+        monkeypatch.setattr(loop, "_step", lambda *a: (calls.append(1), step(*a))[1])
+        assert sweep_into(tmp_path / "s", runs, [longer, CHILD], InThisProcess()) == []
+        assert len(calls) == 8 + 4  # the shorter run's, and the rest
+    finally:
+        continuation._declared.cache_clear()
+    apart = tmp_path / "at-once"
+    shutil.copytree(runs / PARENT.run_id, apart / PARENT.run_id)
+    assert sweep_into(tmp_path / "t", apart, [longer], InThisProcess()) == []
+    ours, theirs = (
+        load_checkpoint(folder / longer.run_id / LAST).weights for folder in (runs, apart)
+    )
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+
+
+def software25(languages: tuple[str, ...], **changes) -> RunSpec:
+    pairs = [pair for code in languages for pair in (f"eng-{code}", f"{code}-eng")]
+    fields = {
+        "tier": "smoke",
+        "corpus": "software25",
+        "mixture": Mixture.of({pair: 1 / len(pairs) for pair in pairs}),
+        "model": ModelConfig.fairseq(vocab_size=600, d_model=8, layers=1, heads=2),
+        "training": adamw(steps=3, curve_points=1, learning_rate=0.005),
+        "tags": "both",
+        "seed": 1,
+        "vocabulary": VocabularyConfig(
+            pieces=600, languages=("eng", *languages), sentences=1500, temperature=2.0,
+            character_coverage=0.99,
+        ),
+    }  # fmt: skip
+    return RunSpec(**{**fields, **changes})
+
+
+def test_an_upgrade_on_real_text(corpora_dir: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(corpora_dir))
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+    parent = software25(("xho",))
+    config = UpgradeConfig(gamma_old=0.5)
+    child = software25(
+        ("xho", "npi"), kept=(("npi", 120),), upgrade=Upgrade(parent=parent, config=config)
+    )
+    assert sweep_into(tmp_path / "store", tmp_path / "runs", [child], InThisProcess()) == []
+    [run] = [c for c in results.load_runs(tmp_path / "store") if c["run"]["run_id"] == child.run_id]
+    rows = {(row["pair"], row["test_set"]): row for row in run["rows"]}
+    assert {test_set for _, test_set in rows} == {"indomain", "indomain-3words"}
+    assert all(row["domain"] == "all" for row in run["rows"]) and len(rows) == 8
+    for pair in ("eng-npi", "npi-eng", "eng-xho"):
+        whole, long = rows[pair, "indomain"], rows[pair, "indomain-3words"]
+        assert 0 < long["sentences"] < whole["sentences"]
+    there = rows["eng-npi", "indomain-3words"], rows["npi-eng", "indomain-3words"]
+    assert there[0]["sentences"] == there[1]["sentences"]  # by their English words
+
+    data = load_run_data(child)
+    assert data.training.sentences["eng-npi"].size <= 120 < 1000
+    assert data.training.sentences["eng-xho"].size > 2500
+    assert data.training.validation["eng-npi"].size == 250
+    both = [data.training.sentences[pair] for pair in ("eng-npi", "npi-eng")]
+    assert both[0].size == both[1].size
+    upgraded = upgrade_of(child, tmp_path / "runs")
+    overlap = upgraded.report.overlap
+    assert overlap is not None and 0.2 < overlap.share < 1
+    assert "<2npi>" in {piece.text for piece in overlap.added}
+    assert "<2xho>" in {piece.text for piece in overlap.kept}
+    # The old vocabulary never saw the new language, nor does the new one see all of it.
+    old, new = run_vocabulary(parent), run_vocabulary(child)
+    assert run["run"]["vocabulary_hash"] == new.hash != old.hash
+    assert new.hash != run_vocabulary(replace(child, kept=())).hash
+    assert {split_pair(pair)[0] for pair in child.mixture.pairs} == {"eng", "xho", "npi"}
