@@ -85,6 +85,9 @@ def test_truth_is_given_for_generated_languages_only():
     fits = scaling.fit_pairs(exact(pairs=("src-aaa", "src-bbb")))
     truth = scaling.against_truth({"conlang-sim0": fits, "webtech-en-dezh": fits})
     assert set(truth["cohort"]) == {"conlang-sim0"}
+    assert set(truth["law"]) == {"joint (Eq. 7)", "p = 1 alone (Eq. 6)"}
+    np.testing.assert_allclose(truth["fitted L∞"], LIMIT, rtol=1e-3)
+    assert not truth["covered"].any()  # 1.5, and certain of it: another floor than the language's
     q = 0.2  # a fifth of the words have the second spelling; 6 words of 2 syllables and an end
     choice = -(q * np.log(q) + (1 - q) * np.log(1 - q))
     np.testing.assert_allclose(truth["exact"], 6 * choice / 13, rtol=1e-9)

@@ -1,0 +1,514 @@
+"""Convergence correction on and off: Appendix G on our runs, and how far it can be trusted.
+
+The paper fits a power law to the learning curves of its two largest models at p of at most 0.05 and
+reads them at 2.5M steps. Here the same is done to the same cells of our grid at the same multiple
+of the budget. What the paper could not show is shown as well: what the method would have said of
+losses that are known, the ends of finished curves and the ends of longer runs.
+"""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.architecture import PAPER_A, parameter_counts
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures.house import GREY, weight_color
+from mnmt_repro.figures.names import cohort_name, pair_name
+from mnmt_repro.figures.scaling import fit_pairs, joint_curves, observed
+from mnmt_repro.laws import (
+    correct_convergence,
+    declared_runs,
+    extrapolate_curve,
+    fit_joint_law,
+)
+from mnmt_repro.laws.convergence import PAPER_MULTIPLE
+
+PAPER_STEPS, PAPER_TARGET, PAPER_BATCH = 1_000_000, 2_500_000, 500_000
+"""Steps that the paper's models above 500M parameters took, steps it reads them at, tokens a step
+(section 3.1 and Appendix G)."""
+SKIP = 0.1  # share of a curve's steps that is left out at its start
+STATES = ("without the correction", "with the correction")
+
+
+def budget_table(rows: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE) -> pd.DataFrame:
+    """The paper's extrapolation beside ours: the largest model of each.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one cohort.
+    multiple
+        Where our curves are read, over their length.
+
+    Returns
+    -------
+    DataFrame
+        ``quantity, paper, ours``.
+    """
+    largest = rows[rows["n_non_embedding"] == rows["n_non_embedding"].max()].iloc[0]
+    paper_n = parameter_counts(PAPER_A[-1].config)["non_embedding"]
+    steps, tokens = int(largest["steps"]), int(largest["target_tokens"])
+    paper_tokens = PAPER_STEPS * PAPER_BATCH
+    table = {
+        "steps trained": (PAPER_STEPS, steps),
+        "steps read at": (PAPER_TARGET, round(multiple * steps)),
+        "multiple of the budget": (PAPER_TARGET / PAPER_STEPS, multiple),
+        "target tokens trained on": (paper_tokens, tokens),
+        "target tokens of a pair at p = 0.05, about": (0.05 * paper_tokens, 0.05 * tokens),
+        "non-embedding parameters": (paper_n, int(largest["n_non_embedding"])),
+        "tokens a parameter, trained": (
+            paper_tokens / paper_n,
+            tokens / largest["n_non_embedding"],
+        ),
+        "tokens a parameter, read at": (
+            PAPER_TARGET * PAPER_BATCH / paper_n,
+            multiple * tokens / largest["n_non_embedding"],
+        ),
+    }
+    return pd.DataFrame(
+        [{"quantity": name, "paper": a, "ours": b} for name, (a, b) in table.items()]
+    )
+
+
+def correct(
+    rows: pd.DataFrame,
+    curves: pd.DataFrame,
+    *,
+    multiple: float = PAPER_MULTIPLE,
+    skip: float = SKIP,
+    n: str = "n_non_embedding",
+) -> pd.DataFrame:
+    """Rows with the declared ones corrected: p of at most 0.05 at the two largest sizes.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one cohort, test set and domain.
+    curves
+        From `results.load_curves`, of the same cohort.
+
+    Returns
+    -------
+    DataFrame
+        `rows` with ``cross_entropy`` corrected and ``declared, observed, corrected,
+        correction_reason``; see `laws.correct_convergence`.
+
+    Raises
+    ------
+    InputError
+        When no row is declared, or one has no learning curve.
+    """
+    declared = declared_runs(rows, n=n)
+    if not declared.any():
+        raise InputError("no run with p of at most 0.05 is among the two largest sizes")
+    found = correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
+    return found.assign(declared=declared)
+
+
+def cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
+    """The corrected cells, and how far they lie from the law of all other cells.
+
+    The joint law is fitted to the others; its multiplier at p = 0.05 is that of the smaller sizes
+    (as claim A19 has it).
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, observed, corrected loss, law, before, after, reason``: the last but one are
+        relative distances from the law, above zero where the loss is too high.
+    """
+    rows = []
+    for pair, group in corrected[corrected["p"] > 0].groupby("pair"):
+        mine, others = group[group["declared"]], group[~group["declared"]]
+        law = fit_joint_law(others, n=n)
+        for row in mine.to_dict("records"):
+            known = law.identified and row["p"] in law.p
+            at = float(law.predict(row["p"], row[n])[0]) if known else np.nan
+            rows.append(
+                {
+                    "pair": pair_name(str(pair)),
+                    "p": row["p"],
+                    "n": row[n],
+                    "observed": row["observed"],
+                    "corrected loss": row["cross_entropy"],
+                    "law": at,
+                    "before": row["observed"] / at - 1,
+                    "after": row["cross_entropy"] / at - 1,
+                    "reason": row["correction_reason"] or "corrected",
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
+    """What the correction changes in the laws of each pair.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, law, coefficient`` and a column for each of `STATES`: α, L∞ and R² of the joint law
+        (Eq. 7) and of the separate law (Eq. 6) of the least weight.
+    """
+    fits = [fit_pairs(_state(corrected, state, n)) for state in STATES]
+    rows = []
+    for pair in fits[0]:
+        least = min(fits[0][pair][0])
+        for law, pick in (
+            ("joint (Eq. 7)", [fit[pair][1] for fit in fits]),
+            (f"p = {least:g} alone (Eq. 6)", [fit[pair][0][least] for fit in fits]),
+        ):
+            for name in ("alpha", "l_inf", "R²"):
+                values = [one.r2 if name == "R²" else one.params[name] for one in pick]
+                rows.append(
+                    {
+                        "pair": pair_name(pair),
+                        "law": law,
+                        "coefficient": {"alpha": "α", "l_inf": "L∞"}.get(name, name),
+                        **dict(zip(STATES, values, strict=True)),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _state(corrected: pd.DataFrame, state: str, n: str) -> pd.DataFrame:
+    rows = corrected
+    if state == STATES[0]:
+        rows = corrected.assign(cross_entropy=corrected["observed"])
+    return observed(rows, n)
+
+
+def law_data(
+    corrected: pd.DataFrame, n: str = "n_non_embedding"
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Points and joint laws in both states, at the least weight and the single pair.
+
+    Returns
+    -------
+    points : ``state, pair, p, n, loss, moved``
+    curves : ``state, pair, p, n, loss``
+    """
+    declared = corrected[corrected["corrected"]]
+    moved = set(zip(declared["pair"], declared["p"], declared[n], strict=True))
+    points, curves = [], []
+    for state in STATES:
+        frame = _state(corrected, state, n)
+        shown = frame["p"].isin([frame["p"].min(), 1.0])
+        of = list(zip(frame["pair"], frame["p"], frame["n"], strict=True))
+        points.append(frame.assign(state=state, moved=[cell in moved for cell in of])[shown])
+        lines = joint_curves(frame, fit_pairs(frame))
+        curves.append(lines[lines["p"].isin([frame["p"].min(), 1.0])].assign(state=state))
+    names = ["state", "pair", "p", "n", "loss"]
+    return (
+        pd.concat(points, ignore_index=True)[[*names, "moved"]],
+        pd.concat(curves, ignore_index=True)[names],
+    )
+
+
+def law_chart(points: pd.DataFrame, curves: pd.DataFrame) -> alt.VConcatChart:
+    """Loss against size with the correction off (left) and on (right), a row a pair.
+
+    Parameters
+    ----------
+    points, curves
+        From `law_data`. Corrected cells are squares.
+    """
+    rows: list[alt.HConcatChart] = []
+    colour = weight_color(list(points["p"]))
+    for pair, of_pair in points.groupby("pair"):
+        panels = []
+        for state in STATES:
+            group = of_pair[of_pair["state"] == state]
+            lines = curves[(curves["pair"] == pair) & (curves["state"] == state)]
+            x = alt.X(
+                "n:Q",
+                scale=alt.Scale(type="log", nice=False, padding=8),
+                axis=alt.Axis(format="~s", tickCount=5),
+                title="N",
+            )
+            low, high = of_pair["loss"].min(), of_pair["loss"].max()
+            scale = alt.Scale(zero=False, domain=[low, high], padding=8)
+            y = alt.Y("loss:Q", scale=scale, title="test loss (nats per token)")
+            shape = alt.Shape(
+                "cell:N",
+                scale=alt.Scale(domain=["corrected", "left alone"], range=["square", "circle"]),
+                title=None,
+            )
+            named = group.assign(cell=np.where(group["moved"], "corrected", "left alone"))
+            dots = (
+                alt.Chart(named[["p", "n", "loss", "cell"]])
+                .mark_point(size=60)
+                .encode(x, y, colour, shape=shape, tooltip=["p", "n", "loss"])
+            )
+            law = alt.Chart(lines[["p", "n", "loss"]]).mark_line(clip=True).encode(x, y, colour)
+            title = f"{pair_name(str(pair))}, {state}"
+            panels.append((law + dots).properties(title=title, width=230, height=220))
+        rows.append(alt.hconcat(*panels))
+    return alt.vconcat(*rows)
+
+
+def curve_data(
+    corrected: pd.DataFrame,
+    curves: pd.DataFrame,
+    *,
+    multiple: float = PAPER_MULTIPLE,
+    skip: float = SKIP,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Learning curves of the declared runs, and the power laws that extend them.
+
+    Returns
+    -------
+    seen : ``pair, size, n, p, step, loss``
+    law : the same, from where the fit begins to where the law is read
+    """
+    seen, law = [], []
+    for row in corrected[corrected["declared"]].to_dict("records"):
+        mine = curves[(curves["run_id"] == row["run_id"]) & (curves["pair"] == row["pair"])]
+        about = {key: row[key] for key in ("pair", "size", "p")} | {"n": row["n_non_embedding"]}
+        own = pd.DataFrame({"step": mine["step"], "loss": mine["cross_entropy"]})
+        seen.append(own.assign(**about))
+        read = extrapolate_curve(own["step"], own["loss"], multiple=multiple, skip=skip)
+        if read.law.identified:
+            steps = np.geomspace(skip * read.last, read.target, 60)
+            line = pd.DataFrame({"step": steps, "loss": read.law.predict(steps)})
+            law.append(line.assign(**about))
+    names = ["pair", "size", "n", "p", "step", "loss"]
+    return (
+        pd.concat(seen, ignore_index=True)[names],
+        pd.concat(law, ignore_index=True)[names] if law else pd.DataFrame(columns=names),
+    )
+
+
+def curve_chart(seen: pd.DataFrame, law: pd.DataFrame) -> alt.HConcatChart:
+    """Validation loss against step (dots) and the power law beyond the end (dashed), by pair."""
+    panels = []
+    for pair, group in seen.groupby("pair"):
+        x = alt.X("step:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="step")
+        y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="validation loss (nats per token)")
+        colour = alt.Color("size:N", title="model")
+        dots = alt.Chart(group).mark_point().encode(x, y, colour, tooltip=["size", "step", "loss"])
+        line = alt.Chart(law[law["pair"] == pair]).mark_line(strokeDash=[6, 4]).encode(x, y, colour)
+        title = f"{pair_name(str(pair))}, p = {group['p'].iloc[0]:g}"
+        panels.append((dots + line).properties(title=title, width=240, height=240))
+    return alt.hconcat(*panels)
+
+
+# --- how far it can be trusted -----------------------------------------------------------------
+
+
+def backtest(
+    curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: float = SKIP
+) -> pd.DataFrame:
+    """Cut finished curves at 1 / `multiple` of their length, foretell their ends, and compare.
+
+    Parameters
+    ----------
+    curves
+        From `results.load_curves`, of one cohort.
+
+    Returns
+    -------
+    DataFrame
+        ``run_id, pair, p, size, n, multiple`` (end over the last step kept), ``reached`` (loss at
+        the cut), ``foretold, end, missed`` (foretold less end), ``fall`` (reached less end). Curves
+        with fewer than three points before the cut, or that no power law fits, are left out.
+    """
+    keys = ["run_id", "pair", "p", "size", "n_non_embedding"]
+    rows = []
+    for key, group in curves[curves["p"] > 0].groupby(keys):
+        whole = group.sort_values("step")
+        last = float(whole["step"].iloc[-1])
+        early = whole[whole["step"] * multiple <= last]
+        if len(early) < 3:
+            continue
+        cut = float(early["step"].iloc[-1])
+        read = extrapolate_curve(
+            early["step"], early["cross_entropy"], multiple=last / cut, skip=skip
+        )
+        if not read.law.identified:
+            continue
+        reached, end = (
+            float(early["cross_entropy"].iloc[-1]),
+            float(whole["cross_entropy"].iloc[-1]),
+        )
+        rows.append(
+            {
+                **dict(zip(keys, key, strict=True)),
+                "multiple": last / cut,
+                "reached": reached,
+                "foretold": reached + read.change,
+                "end": end,
+                "missed": reached + read.change - end,
+                "fall": reached - end,
+            }
+        )
+    names = [*keys, "multiple", "reached", "foretold", "end", "missed", "fall"]
+    return pd.DataFrame(rows, columns=names).rename(columns={"n_non_embedding": "n"})
+
+
+def against_longer(
+    rows: pd.DataFrame, curves: pd.DataFrame, longer: pd.DataFrame, *, skip: float = SKIP
+) -> pd.DataFrame:
+    """Foretell the losses of longer runs from the shorter ones, and compare.
+
+    Parameters
+    ----------
+    rows, curves
+        Of the shorter runs, as for `correct`.
+    longer
+        From `results.load`, of cohorts that train cells of the same grid for longer, same test set.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, p, n, multiple, reached, foretold, end, missed, fall``, as in `backtest`,
+        for the cells that both have and whose shorter curve a power law fits.
+    """
+    cell = ["pair", "p", "n_non_embedding"]
+    wanted = longer[longer["p"] > 0][[*cell, "cohort", "target_tokens", "cross_entropy"]]
+    own = rows[rows["p"] > 0][[*cell, "run_id", "target_tokens", "cross_entropy"]]
+    both = own.merge(wanted, on=cell, suffixes=("", "_longer"))
+    found = []
+    for row in both.to_dict("records"):
+        mine = curves[(curves["run_id"] == row["run_id"]) & (curves["pair"] == row["pair"])]
+        multiple = row["target_tokens_longer"] / row["target_tokens"]
+        if mine.empty or multiple <= 1:
+            continue
+        read = extrapolate_curve(mine["step"], mine["cross_entropy"], multiple=multiple, skip=skip)
+        if not read.law.identified:
+            continue
+        reached, end = row["cross_entropy"], row["cross_entropy_longer"]
+        found.append(
+            {
+                "cohort": cohort_name(row["cohort"]),
+                "pair": row["pair"],
+                "p": row["p"],
+                "n": row["n_non_embedding"],
+                "multiple": multiple,
+                "reached": reached,
+                "foretold": reached + read.change,
+                "end": end,
+                "missed": reached + read.change - end,
+                "fall": reached - end,
+            }
+        )
+    names = ["cohort", "pair", "p", "n", "multiple", "reached", "foretold", "end", "missed", "fall"]
+    return pd.DataFrame(found, columns=names)
+
+
+def trust_table(found: pd.DataFrame, by: str = "p") -> pd.DataFrame:
+    """Errors of the foretold losses, beside those of leaving the losses as they are.
+
+    Parameters
+    ----------
+    found
+        From `backtest` or `against_longer`.
+    by
+        Column whose values are summarised apart.
+
+    Returns
+    -------
+    DataFrame
+        `by`, ``curves, fall`` (mean of what the loss still fell), ``foretold fall`` (mean),
+        ``error`` and ``error without`` (root mean squares), ``closer`` (share of the curves whose
+        foretold loss is nearer the end than the loss reached).
+    """
+    rows = []
+    for value, group in found.groupby(by):
+        rows.append(
+            {
+                by: value,
+                "curves": len(group),
+                "fall": group["fall"].mean(),
+                "foretold fall": (group["reached"] - group["foretold"]).mean(),
+                "error": float(np.sqrt((group["missed"] ** 2).mean())),
+                "error without": float(np.sqrt((group["fall"] ** 2).mean())),
+                "closer": float((group["missed"].abs() < group["fall"].abs()).mean()),
+            }
+        )
+    names = [by, "curves", "fall", "foretold fall", "error", "error without", "closer"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
+    """What the loss still fell against what was foretold, a panel a pair; on the line if right."""
+    panels = []
+    for pair, group in found.assign(foretold_fall=found["reached"] - found["foretold"]).groupby(
+        "pair"
+    ):
+        end = float(max(group["fall"].max(), group["foretold_fall"].max()))
+        line = pd.DataFrame({"foretold_fall": [0, end], "fall": [0, end]})
+        x = alt.X("foretold_fall:Q", title="fall foretold (nats per token)")
+        y = alt.Y("fall:Q", title="fall observed (nats per token)")
+        dots = (
+            alt.Chart(group[["p", "n", "foretold_fall", "fall"]])
+            .mark_point()
+            .encode(x, y, weight_color(list(found["p"])), tooltip=["p", "n"])
+        )
+        diagonal = alt.Chart(line).mark_line(strokeDash=[2, 3], color=GREY).encode(x, y)
+        panel = (diagonal + dots).properties(title=pair_name(str(pair)), width=220, height=220)
+        panels.append(panel)
+    return alt.hconcat(*panels)
+
+
+def in_words(found: pd.DataFrame, table: pd.DataFrame) -> str:
+    """What the correction did, as Markdown with the numbers filled in.
+
+    Parameters
+    ----------
+    found
+        From `cells`.
+    table
+        From `effect`.
+    """
+    lines = []
+    for pair, group in found.groupby("pair"):
+        done = group[group["reason"] == "corrected"]
+        if done.empty:
+            lines.append(
+                f"- {pair}: no power law fits the declared curves, so nothing is corrected."
+            )
+            continue
+        fall = (done["observed"] - done["corrected loss"]).mean()
+        joint = (table["pair"] == pair) & (table["law"] == "joint (Eq. 7)")
+        alpha = table[joint & (table["coefficient"] == "α")]
+        off, on = (float(alpha[state].iloc[0]) for state in STATES)
+        told = (
+            f"- {pair}: {len(done)} cells move down by {fall:.3f} nats on average; the joint law's "
+            f"α goes from {off:.4f} to {on:.4f}"
+        )
+        if done["before"].notna().all():
+            told += (
+                f"; against the law of all other cells they lay {done['before'].mean():+.1%} off "
+                f"and then {done['after'].mean():+.1%}"
+            )
+        lines.append(told + ".")
+    return "\n".join(lines)
+
+
+def converged_in_words(found: pd.DataFrame, most_weight: float = 0.05) -> str:
+    """Are the cells that nobody corrects any nearer convergence? A sentence with the numbers.
+
+    Parameters
+    ----------
+    found
+        From `backtest`.
+    most_weight
+        Of the cells that are corrected.
+    """
+    small, large = found[found["p"] <= most_weight], found[found["p"] == 1]
+    if small.empty or large.empty:
+        return "Not enough curves are stored to compare small weights with the single pairs."
+    ratio = large["fall"].mean() / small["fall"].mean()
+    told = (
+        f"Over the last part of training (from {1 / found['multiple'].median():.0%} of the budget "
+        f"on) the loss fell by {small['fall'].mean():.2f} nats at p ≤ {most_weight:g} and by "
+        f"{large['fall'].mean():.2f} at p = 1, {ratio:.1f} times as much. "
+    )
+    if ratio > 0.5:
+        return told + (
+            "So the runs that are left alone are as far from convergence as those that are "
+            "corrected: correcting a few of them mends the comparison, not the regime."
+        )
+    return told + "So the runs that are left alone are nearer to convergence, as the paper has it."

@@ -1,0 +1,154 @@
+"""What doubling the size does to the loss: "reduces its loss by the same 1/2^α" (section 3.2).
+
+True of the reducible loss; the whole loss keeps its irreducible part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mnmt_repro.corpora.conlang import irreducible_entropy
+from mnmt_repro.experiments.cohorts import get_cohort
+from mnmt_repro.figures.house import GREY
+from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.scaling import PairFits
+
+COLUMNS = ["pair", "p", "n", "loss", "doubled", "whole", "reducible", "predicted", "l_inf"]
+
+
+def doubling(fits: PairFits, sizes: Sequence[float]) -> pd.DataFrame:
+    """What a fitted joint law says that doubling the size does to each loss.
+
+    Parameters
+    ----------
+    fits
+        From `scaling.fit_pairs`; pairs whose joint law is not identified are left out.
+    sizes
+        Sizes that are doubled.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, loss, doubled`` (loss at twice the size), ``whole`` (their ratio),
+        ``reducible`` (the ratio of the losses less L∞), ``predicted`` (``2**-alpha``), ``l_inf``.
+    """
+    n = np.asarray(sizes, dtype=float)
+    parts = []
+    for pair, (_, joint) in fits.items():
+        if not joint.identified:
+            continue
+        limit = joint.params["l_inf"]
+        for p in joint.p:
+            once, twice = np.asarray(joint.predict(p, n)), np.asarray(joint.predict(p, 2 * n))
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "pair": pair,
+                        "p": p,
+                        "n": n,
+                        "loss": once,
+                        "doubled": twice,
+                        "whole": twice / once,
+                        "reducible": (twice - limit) / (once - limit),
+                        "predicted": 2.0**-joint.alpha,
+                        "l_inf": limit,
+                    }
+                )
+            )
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+
+
+def known_limits(cohort: str, fits: PairFits) -> dict[str, float]:
+    """L∞ of each pair: the exact entropy for generated languages, else that of the joint law."""
+    config = get_cohort(cohort).corpus.conlang
+    return {
+        pair: irreducible_entropy(config, pair) if config is not None else joint.params["l_inf"]
+        for pair, (_, joint) in fits.items()
+    }
+
+
+def doubling_by_weight(
+    points: pd.DataFrame, fits: PairFits, limits: Mapping[str, float], *, level: float = 0.95
+) -> pd.DataFrame:
+    """What doubling the size did to the reducible loss, at each weight by itself.
+
+    Least squares of log(loss - L∞) on log2 N give the factor of one doubling, with no law shared
+    between weights.
+
+    Parameters
+    ----------
+    points
+        From `scaling.observed`.
+    fits
+        From `scaling.fit_pairs`.
+    limits
+        L∞ of each pair, such as from `known_limits`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, factor, low, high, predicted``; the last is ``2**-alpha`` of the joint law.
+        Weights with fewer than three sizes, or a loss at or below L∞, are left out.
+    """
+    rows = []
+    for (pair, p), group in points.groupby(["pair", "p"]):
+        above = group["loss"].to_numpy() - limits[str(pair)]
+        if len(group) < 3 or not (above > 0).all():
+            continue
+        line = stats.linregress(np.log2(group["n"]), np.log2(above))
+        half = stats.t.ppf((1 + level) / 2, len(group) - 2) * line.stderr
+        factor, low, high = 2.0 ** np.array([line.slope, line.slope - half, line.slope + half])
+        predicted = 2.0 ** -fits[str(pair)][1].params["alpha"]
+        rows.append([pair, p, factor, low, high, predicted])
+    return pd.DataFrame(rows, columns=["pair", "p", "factor", "low", "high", "predicted"])
+
+
+def doubling_chart(table: pd.DataFrame) -> alt.HConcatChart:
+    """Factor of one doubling against the weight, with 95 % intervals; the joint law dashed."""
+    panels = []
+    for pair, group in table.groupby("pair"):
+        base = alt.Chart(group[["p", "factor", "low", "high", "predicted"]])
+        x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
+        scale = alt.Scale(zero=False)
+        y = alt.Y("factor:Q", scale=scale, title="reducible loss at 2N over that at N")
+        dots = base.mark_point().encode(x, y, tooltip=["p", alt.Tooltip("factor", format=".4f")])
+        bars = base.mark_rule().encode(x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
+        law = base.mark_line(strokeDash=[6, 4], color=GREY).encode(
+            x, y=alt.Y("predicted:Q", scale=scale)
+        )
+        panel = (law + bars + dots).properties(title=pair_name(str(pair)), width=220, height=220)
+        panels.append(panel)
+    return alt.hconcat(*panels)
+
+
+def doubling_in_words(tables: Mapping[str, pd.DataFrame]) -> str:
+    """What doubling does, as Markdown, a line a cohort and pair.
+
+    Parameters
+    ----------
+    tables
+        The name of a cohort to its `doubling`.
+    """
+    lines = []
+    for name, table in tables.items():
+        for pair, group in table.groupby("pair"):
+            law, limit = group["predicted"].iloc[0], group["l_inf"].iloc[0]
+            spread = group["whole"]
+            told = (
+                f"- *{name}*, {pair_name(str(pair))}: doubling N leaves {law:.1%} of the reducible "
+                f"loss, whatever the weight and the size"
+            )
+            if limit == 0:
+                told += "; the fitted L∞ is at its bound of zero, so the whole loss falls alike."
+            else:
+                told += (
+                    f"; of the whole loss it leaves {spread.min():.1%} to {spread.max():.1%}, "
+                    f"since L∞ = {limit:.3f} stays."
+                )
+            lines.append(told)
+    return "\n".join(lines)

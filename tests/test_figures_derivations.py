@@ -1,0 +1,258 @@
+"""The algebra of Appendix D, of doubling, and of the two kinds of scalarization."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+import sympy as sp
+from synthetic import loss_of, rows
+
+from mnmt_repro.corpora.mixture import Mixture, explicit_weights
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures import derivations, doubling, fraction_forms, scalarization, scaling
+from mnmt_repro.figures.derivations import ALPHA, BETA_1, BETA_P, L_INF, N
+
+NUMBERS = {BETA_1: 3.0, BETA_P: 7.0, ALPHA: 0.3, N: 1e4, L_INF: 1.5}
+PAIRS = ("eng-deu", "eng-zho")
+
+
+def points(loss=loss_of, noise=0.0, pairs=PAIRS) -> pd.DataFrame:
+    return scaling.observed(rows("some-cohort", pairs, loss=loss, noise=noise))
+
+
+# --- Appendix D --------------------------------------------------------------------------------
+
+
+def test_every_line_of_appendix_d_is_the_same_number() -> None:
+    """An oracle without algebra: put numbers in."""
+    steps = derivations.effective_size_steps()
+    assert len(steps) == 5 and all(step.follows for step in steps)
+    for step in steps:
+        assert float(step.expression.subs(NUMBERS)) == pytest.approx(7.0 * 1e4**-0.3 + 1.5)
+
+
+def test_its_last_line_as_printed_is_another() -> None:
+    step = derivations.appendix_d_last_line()
+    assert not step.follows
+    n_eff = (3.0 / 7.0) ** (1 / 0.3) * 1e4
+    printed = float(step.expression.subs(NUMBERS))
+    assert printed == pytest.approx(7.0 * n_eff**-0.3 + 1.5)
+    assert printed != pytest.approx(7.0 * 1e4**-0.3 + 1.5, rel=0.01)
+
+
+def test_a_derivation_in_markdown_tells_what_follows() -> None:
+    steps = [*derivations.effective_size_steps(), derivations.appendix_d_last_line()]
+    text = derivations.as_markdown(steps)
+    assert text.count("(*follows*)") == 4 and text.count("(*does not follow*)") == 1
+    assert text.count("$$") == 2 * 6 and r"\neq" in text and r"L_\infty" in text
+
+
+def test_a_slip_is_noticed() -> None:
+    lines = [("given", BETA_P * N**-ALPHA), ("sign lost", BETA_P * N**ALPHA)]
+    assert [step.follows for step in derivations.chain(lines)] == [True, False]
+    assert not derivations.equal((BETA_P / BETA_1) ** (1 / ALPHA), (BETA_1 / BETA_P) ** (1 / ALPHA))
+
+
+def test_equation_8_solved_by_machine_is_equation_9() -> None:
+    assert derivations.equal(derivations.solved_size(), derivations.EQ_9)
+    n_eff = float(derivations.solved_size().subs(NUMBERS))
+    assert 3.0 * n_eff**-0.3 == pytest.approx(7.0 * 1e4**-0.3)
+
+
+def test_what_equations_10_to_13_need_holds() -> None:
+    table = derivations.fraction_checks()
+    assert len(table) == 10 and table["holds"].all()
+
+
+def test_own_exponents_make_the_fraction_a_power_of_size() -> None:
+    fraction = derivations.fraction_with_own_exponents()
+    numbers = {BETA_1: 3.0, BETA_P: 7.0, derivations.ALPHA_1: 0.3, derivations.ALPHA_P: 0.2}
+    small, large = (float(fraction.subs(numbers).subs(N, n)) for n in (1e3, 1e5))
+    slope = np.log(large / small) / np.log(1e5 / 1e3)
+    assert slope == pytest.approx(0.2 / 0.3 - 1)
+
+
+def test_slopes_by_algebra_are_those_of_the_losses() -> None:
+    """Losses with no irreducible part: exponent 0.3 alone and 0.2 (p = 0.5), a slope of -1/3."""
+
+    def tilted(p: float, n: float) -> float:
+        return 20.0 * n**-0.3 if p == 1 else 20.0 * p**-0.3 * 2000.0**-0.1 * n**-0.2
+
+    frame = points(tilted)
+    table = derivations.slopes_by_algebra(frame, scaling.fit_pairs(frame))
+    assert set(table["p"]) == {0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95}
+    np.testing.assert_allclose(table["implied slope"], -1 / 3, atol=2e-3)
+    np.testing.assert_allclose(table["direct slope"], -1 / 3, atol=2e-3)
+
+
+def test_without_a_single_pair_there_is_no_slope() -> None:
+    frame = points()
+    frame = frame[frame["p"] < 1]
+    assert derivations.slopes_by_algebra(frame, scaling.fit_pairs(frame)).empty
+
+
+# --- doubling ----------------------------------------------------------------------------------
+
+
+def test_doubling_takes_a_share_of_the_reducible_loss_only() -> None:
+    assert all(step.follows for step in derivations.doubling_steps())
+    whole = derivations.doubling_of_the_whole()
+    assert not whole.follows
+    assert sp.simplify(whole.expression.subs(L_INF, 0) - 2**-ALPHA) == 0
+
+
+def test_doubling_by_a_fitted_law_is_doubling_by_hand() -> None:
+    fits = scaling.fit_pairs(points())
+    table = doubling.doubling(fits, [2_000, 50_000])
+    np.testing.assert_allclose(table["reducible"], 2**-0.3, rtol=1e-4)
+    for row in table.itertuples():
+        by_hand = loss_of(row.p, 2 * row.n) / loss_of(row.p, row.n)
+        assert row.whole == pytest.approx(by_hand, rel=1e-3)
+    told = doubling.doubling_in_words({"some": table})
+    assert "leaves 81.2% of the reducible loss" in told  # 2 ** -0.3
+    assert "L∞ = 1.5" in told
+
+
+def test_doubling_by_weight_assumes_no_law_in_common() -> None:
+    frame = points(lambda p, n: 1.5 + 20.0 * n ** -(0.3 if p > 0.5 else 0.2))
+    fits = scaling.fit_pairs(frame)
+    table = doubling.doubling_by_weight(frame, fits, dict.fromkeys(PAIRS, 1.5))
+    small = table[table["p"] <= 0.5]
+    np.testing.assert_allclose(small["factor"], 2**-0.2, rtol=1e-6)
+    np.testing.assert_allclose(table[table["p"] > 0.5]["factor"], 2**-0.3, rtol=1e-6)
+    too_high = doubling.doubling_by_weight(frame, fits, dict.fromkeys(PAIRS, 9.0))
+    assert too_high.empty  # losses below L∞ have no logarithm
+    doubling.doubling_chart(table).to_dict()
+
+
+def test_the_limit_is_exact_where_it_is_known() -> None:
+    pairs = ("src-aaa", "src-bbb")
+    fits = scaling.fit_pairs(points(pairs=pairs))
+    q = 0.2  # six words of two syllables and an end, each word in one of two spellings
+    choice = -(q * np.log(q) + (1 - q) * np.log(1 - q))
+    known = doubling.known_limits("conlang-sim0", fits)
+    assert known == pytest.approx(dict.fromkeys(pairs, 6 * choice / 13))
+    fitted = doubling.known_limits("webtech-en-dezh", scaling.fit_pairs(points()))
+    assert fitted == pytest.approx(dict.fromkeys(PAIRS, 1.5), rel=1e-3)
+
+
+# --- scalarization -----------------------------------------------------------------------------
+
+
+def test_sampling_has_the_gradient_of_weights_times_lengths() -> None:
+    found = scalarization.compare()
+    assert found.agree
+    # By hand: German 16 over 6 tokens of 2 sentences, Chinese -6 over 7 tokens of 3.
+    # (1/4 * 8 - 3/4 * 2) / (1/4 * 3 + 3/4 * 7/3) = 1/2 / (5/2)
+    assert found.implicit == Fraction(1, 5)
+    assert found.weights == {"eng-deu": Fraction(3, 10), "eng-zho": Fraction(7, 10)}
+    assert found.naive == Fraction(8, 3) / 4 - Fraction(6, 7) * 3 / 4
+    assert found.naive != found.implicit
+
+
+def test_the_weights_are_those_of_the_package() -> None:
+    lengths = {
+        pair: float(x) for pair, x in scalarization.mean_tokens(scalarization.EXAMPLE).items()
+    }
+    ours = explicit_weights(Mixture.two(*PAIRS, 0.25), lengths)
+    assert ours == pytest.approx({"eng-deu": 0.3, "eng-zho": 0.7})
+
+
+def test_equal_lengths_make_the_weights_the_probabilities() -> None:
+    text = {"a-b": ((1, 5), (2, 2)), "a-c": ((0, -3),)}
+    p = {"a-b": Fraction(1, 3), "a-c": Fraction(2, 3)}
+    found = scalarization.compare(text, p)
+    assert found.agree and found.weights == p and found.naive == found.implicit
+    with pytest.raises(InputError, match="summing to 1"):
+        scalarization.compare(text, {"a-b": Fraction(1, 3), "a-c": Fraction(1, 3)})
+
+
+def test_batches_of_their_own_length_are_off_by_what_enumeration_says() -> None:
+    """Batches of two sentences, all 25 of them by hand-written loops."""
+    text, p = scalarization.EXAMPLE, scalarization.EXAMPLE_WEIGHTS
+    sentences = [(sum(r), len(r), p[k] / len(rows)) for k, rows in text.items() for r in rows]
+    mean = sum(Fraction(g + h, s + t) * x * y for g, s, x in sentences for h, t, y in sentences)
+    table = scalarization.batch_gradients(sizes=(1, 2, 4)).set_index("sentences")
+    assert table.loc[2, "mean"] == pytest.approx(float(mean))
+    assert table.loc[1, "mean"] == pytest.approx(
+        float(sum(Fraction(g, s) * x for g, s, x in sentences))
+    )
+    assert table["off"].abs().is_monotonic_decreasing
+    assert table["deviation"].is_monotonic_decreasing
+
+
+def test_equal_lengths_leave_nothing_off() -> None:
+    text = {"a-b": ((1, 5), (2, 2)), "a-c": ((0, -3),)}
+    table = scalarization.batch_gradients(text, {"a-b": Fraction(1, 2), "a-c": Fraction(1, 2)})
+    assert (table["off"] == 0).all()
+    # One sentence: gradients a token 3, 2 and -1.5 at 1/4, 1/4, 1/2: mean 0.5, variance 4.125.
+    assert table["deviation"].iloc[0] == pytest.approx(4.125**0.5)
+
+
+def test_token_shares_follow_from_the_lengths() -> None:
+    # German sentences twice as long: at p = 0.5 two thirds of tokens, at 0.2 a third.
+    frame = pd.DataFrame(
+        {
+            "pair": ["eng-deu"] * 4 + ["eng-zho"],
+            "p": [0.2, 0.5, 0.0, 1.0, 0.3],
+            "token_share": [1 / 3, 2 / 3, 0.0, 1.0, 0.2],
+        }
+    )
+    table = scalarization.token_shares(frame)
+    assert list(table["p"]) == [0.2, 0.5]  # Chinese has no p = 0.5
+    np.testing.assert_allclose(table["foretold"], table["w"])
+    assert scalarization.token_shares(frame.iloc[:0]).empty
+
+
+def test_charts_and_tables_of_scalarization_are_valid() -> None:
+    scalarization.batch_chart(scalarization.batch_gradients()).to_dict()
+    working = scalarization.working()
+    assert list(working["w"]) == ["3/10", "7/10"]
+    assert list(working["mean gradient a token"]) == ["8/3", "-6/7"]
+
+
+# --- Appendix E --------------------------------------------------------------------------------
+
+
+def linear(p: float) -> float:
+    """Eq. 13 with c1 = 0.8."""
+    return 0.8 * (p - 1) + 1
+
+
+def test_a_linear_fraction_is_found_and_held_out_errors_vanish() -> None:
+    frame = points(lambda p, n: loss_of(p, n, fraction=linear))
+    laws = fraction_forms.both_forms(frame)
+    table = fraction_forms.form_table(frame, laws).set_index(["pair", "form"])
+    for pair in ("English→German", "English→Chinese"):
+        row = table.loc[(pair, "Eq. 13")]
+        assert row["c1"] == pytest.approx(0.8, abs=1e-4)
+        assert row["parameters"] == 4 and table.loc[(pair, "Eq. 12"), "parameters"] == 6
+        assert row["error"] < 1e-5 and row["held-out error"] < 1e-5
+        assert row["at a bound"] == "none"
+    curves = fraction_forms.form_curves(laws)
+    line = curves[(curves["form"] == "Eq. 13") & (curves["pair"] == "eng-deu")]
+    np.testing.assert_allclose(line["f"], 0.8 * (line["p"] - 1) + 1, atol=1e-4)
+    fraction_forms.form_chart(scaling.fit_pairs(frame), laws).to_dict()
+
+
+def test_a_grid_too_small_to_hold_anything_out_has_no_held_out_errors() -> None:
+    frame = points()
+    few = frame[frame["p"].isin([0.1, 0.5, 0.9, 1.0])]  # all but the single pair are held out
+    table = fraction_forms.form_table(few, fraction_forms.both_forms(few))
+    assert table["error"].max() < 1e-3 and table["held-out error"].isna().all()
+    alone = frame[frame["p"] == 1]
+    empty = fraction_forms.form_table(alone, fraction_forms.both_forms(alone))
+    assert empty.empty and fraction_forms.forms_in_words(empty) == ""
+
+
+def test_a_fraction_below_the_diagonal_holds_the_line_at_its_bound() -> None:
+    frame = points(lambda p, n: loss_of(p, n, fraction=lambda q: q**1.5))
+    table = fraction_forms.form_table(frame, fraction_forms.both_forms(frame))
+    simple = table[table["form"] == "Eq. 13"]
+    assert list(simple["c1"]) == pytest.approx([1.0, 1.0])
+    assert simple["at a bound"].str.contains("c1").all()
+    told = fraction_forms.forms_in_words(table)
+    assert told.count("at its bound of 1, which is f̂ = p") == 2
