@@ -8,6 +8,7 @@ import pytest
 from synthetic import rows
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.cohorts import get_cohort
 from mnmt_repro.figures import budget
 
 COHORTS = ("webtech-en-dezh", "webtech-en-dezh-8m", "webtech-en-dezh-16m")
@@ -31,6 +32,12 @@ def frames(**options) -> pd.DataFrame:
 
 def cells() -> pd.DataFrame:
     return budget.cells_of(budget.common_rows(frames(), COHORTS))
+
+
+def test_a_cohort_is_complete_with_all_its_runs_and_not_before():
+    hashes = [run.config_hash for run in get_cohort(COHORTS[1]).runs()]
+    assert budget.is_complete(pd.DataFrame({"config_hash": hashes}), COHORTS[1])
+    assert not budget.is_complete(pd.DataFrame({"config_hash": hashes[1:]}), COHORTS[1])
 
 
 def test_only_cells_that_all_budgets_have_are_compared():

@@ -17,6 +17,12 @@ from mnmt_repro.laws import effective_fraction_direct, fit_per_weight_laws, frac
 CELL = ["pair", "p", "n_non_embedding"]
 
 
+def is_complete(rows: pd.DataFrame, cohort: str) -> bool:
+    """Whether every run that a cohort declares is among the rows."""
+    declared = {run.config_hash for run in get_cohort(cohort).runs()}
+    return declared <= set(rows["config_hash"])
+
+
 def common_rows(rows: pd.DataFrame, cohorts: Sequence[str]) -> pd.DataFrame:
     """Rows of the cells (pair, weight, size) that every cohort has, with each one's budget.
 
