@@ -161,7 +161,7 @@ def fraction_slope(
     ----------
     single, frame, n, loss, level, method, draws, seed
         As in `effective_fraction_direct`. Rows with infinite f are left out and counted; so are
-        draws in which a kept row has infinite f.
+        draws in which a kept row has infinite f, or one too small for a float.
 
     Returns
     -------
@@ -180,7 +180,8 @@ def fraction_slope(
         if len(np.unique(size[kept])) >= 3:
             x = np.log(size[kept]) - np.log(size[kept]).mean()
             slope = float(np.log(direct["f"].to_numpy()[kept]) @ x / (x @ x))
-            finite = many[np.isfinite(many[:, kept]).all(axis=1)][:, kept]
+            drawn = many[:, kept]
+            finite = drawn[(np.isfinite(drawn) & (drawn > 0)).all(axis=1)]
             used = len(finite)
             slopes = np.log(finite) @ x / (x @ x)
             low, high = np.quantile(slopes, [(1 - level) / 2, (1 + level) / 2])
