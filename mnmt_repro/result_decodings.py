@@ -19,7 +19,7 @@ from typing import Any
 
 from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
-from mnmt_repro.result_schema import METRICS, SCORERS, check_decoding
+from mnmt_repro.result_schema import METRICS, SCORERS, check_decoding, read_json
 
 FOLDER = "decoded"
 
@@ -79,14 +79,7 @@ def read(path: Path) -> dict[str, Any]:
         Naming the file and the field, when the file is torn, of another schema version, or a field
         is missing, unknown or of the wrong kind.
     """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}: not whole JSON (line {error.lineno}: {error.msg}); restore the file"
-        ) from error
+    content = read_json(path)
     check_decoding(content, str(path))
     about = content["decoding"]
     expected = file_name(about["run_id"], about["scorer"])

@@ -33,6 +33,7 @@ from mnmt_repro.result_schema import (
     RUN_FIELDS,
     SCHEMA,
     check,
+    read_json,
 )
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
@@ -108,14 +109,7 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
         is missing, unknown or of the wrong kind.
     """
     path = Path(path)
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}: not whole JSON (line {error.lineno}: {error.msg}); restore the file"
-        ) from error
+    content = read_json(path)
     check(content, str(path))
     for field, found in (("run_id", path.stem), ("corpus", path.parent.name)):
         if content["run"][field] != found:

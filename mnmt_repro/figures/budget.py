@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 import numpy as np
@@ -176,7 +176,7 @@ def fraction_against_budget(fractions: pd.DataFrame) -> alt.VConcatChart:
     return alt.vconcat(*rows).resolve_scale(color="shared")
 
 
-def change_in_words(table: pd.DataFrame, names: Mapping[str, str] | None = None) -> str:
+def change_in_words(table: pd.DataFrame) -> str:
     """What the longest budget changed against the shortest, as Markdown, a line a pair."""
     lines = []
     for pair, group in table.groupby("pair"):
@@ -188,10 +188,9 @@ def change_in_words(table: pd.DataFrame, names: Mapping[str, str] | None = None)
             bound = f"{int(at['at_bound'].sum())} of {len(at)}"
             told.append((budget / 1e6, spread, bound, at["slope"].mean()))
         (b0, s0, l0, f0), (b1, s1, l1, f1) = told
-        name = (names or {}).get(str(pair), pair_name(str(pair)))
         lines.append(
-            f"- **{name}**, {b0:.0f}M to {b1:.0f}M target tokens: the spread of α over the weights "
-            f"goes from {s0:.3f} to {s1:.3f}; L∞ sits at its bound at {l0} weights, then at {l1}; "
+            f"- **{pair_name(str(pair))}**, {b0:.0f}M to {b1:.0f}M target tokens: the spread of α "
+            f"over the weights goes from {s0:.3f} to {s1:.3f}; L∞ sits at its bound at {l0} weights, then at {l1}; "
             f"the mean slope of log f on log N goes from {f0:+.3f} to {f1:+.3f}."
         )
     return "\n".join(lines)
