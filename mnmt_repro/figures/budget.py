@@ -190,7 +190,7 @@ def change_in_words(table: pd.DataFrame) -> str:
         (b0, s0, l0, f0), (b1, s1, l1, f1) = told
         lines.append(
             f"- **{pair_name(str(pair))}**, {b0:.0f}M to {b1:.0f}M target tokens: the spread of α "
-            f"over the weights goes from {s0:.3f} to {s1:.3f}; L∞ sits at its bound at {l0} weights, then at {l1}; "
-            f"the mean slope of log f on log N goes from {f0:+.3f} to {f1:+.3f}."
+            f"over the weights goes from {s0:.3f} to {s1:.3f}; L∞ sits at its bound at "
+            f"{l0} weights, then at {l1}; the mean slope of log f on log N goes from {f0:+.3f} to {f1:+.3f}."
         )
     return "\n".join(lines)
