@@ -191,6 +191,7 @@ def change_in_words(table: pd.DataFrame) -> str:
         lines.append(
             f"- **{pair_name(str(pair))}**, {b0:.0f}M to {b1:.0f}M target tokens: the spread of α "
             f"over the weights goes from {s0:.3f} to {s1:.3f}; L∞ sits at its bound at "
-            f"{l0} weights, then at {l1}; the mean slope of log f on log N goes from {f0:+.3f} to {f1:+.3f}."
+            f"{l0} weights, then at {l1}; the mean slope of log f on "
+            f"log N goes from {f0:+.3f} to {f1:+.3f}."
         )
     return "\n".join(lines)
