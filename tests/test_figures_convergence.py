@@ -10,7 +10,7 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import convergence
+from mnmt_repro.figures import convergence, convergence_trust
 
 PAIRS = ("eng-deu", "eng-zho")
 STEPS = np.array([60, 90, 130, 190, 280, 410, 590, 860, 1260, 1840, 2680, 3920])
@@ -113,14 +113,14 @@ def test_effect_shows_both_states(corrected: pd.DataFrame) -> None:
 
 
 def test_the_ends_of_exact_curves_are_foretold() -> None:
-    found = convergence.backtest(learning())
+    found = convergence_trust.backtest(learning())
     assert len(found) == 2 * 8 * 8
     # Kept up to step 1,260, the last at or before 3,920 / 2.5.
     assert set(found["multiple"]) == {3920 / 1260}
     np.testing.assert_allclose(found["missed"], 0, atol=1e-4)
     small = found[(found["p"] == 0.05) & found["n"].isin(LARGE)]
     np.testing.assert_allclose(small["fall"], 12 * (1260**-0.5 - 3920**-0.5), rtol=1e-9)
-    table = convergence.trust_table(found).set_index("p")
+    table = convergence_trust.trust_table(found).set_index("p")
     assert table.loc[1.0, "curves"] == 16
     assert table.loc[1.0, "fall"] == pytest.approx(1260**-0.5 - 3920**-0.5)
     assert table.loc[1.0, "foretold fall"] == pytest.approx(1260**-0.5 - 3920**-0.5, rel=1e-3)
@@ -130,17 +130,19 @@ def test_the_ends_of_exact_curves_are_foretold() -> None:
 def test_short_and_flat_curves_are_left_out_of_the_backtest() -> None:
     curves = learning()
     short = curves[curves["step"] >= 860]  # two points before the cut
-    assert convergence.backtest(short).empty
+    assert convergence_trust.backtest(short).empty
     flat = curves[curves["p"] == 0.05].assign(cross_entropy=3.0)
-    assert convergence.backtest(flat).empty
-    assert convergence.trust_table(convergence.backtest(flat)).empty
+    assert convergence_trust.backtest(flat).empty
+    assert convergence_trust.trust_table(convergence_trust.backtest(flat)).empty
 
 
 def test_longer_runs_are_foretold() -> None:
     longer = [
         stored(k, (0.1, 1.0)).assign(cohort=f"webtech-en-dezh-{m}m") for k, m in ((2, 8), (4, 16))
     ]
-    found = convergence.against_longer(stored(), learning(), pd.concat(longer, ignore_index=True))
+    found = convergence_trust.against_longer(
+        stored(), learning(), pd.concat(longer, ignore_index=True)
+    )
     assert len(found) == 2 * 2 * 2 * 8
     assert set(found["cohort"]) == {
         "English→{German, Chinese}, 8M tokens", "English→{German, Chinese}, 16M tokens",
@@ -149,20 +151,24 @@ def test_longer_runs_are_foretold() -> None:
     np.testing.assert_allclose(found["missed"], 0, atol=1e-4)
     half = found[found["multiple"] == 4.0]
     np.testing.assert_allclose(half["fall"], 3920**-0.5 / 2, rtol=1e-9)
-    nothing = convergence.against_longer(stored(), learning(), stored(2).iloc[:0])
-    assert nothing.empty and convergence.trust_table(nothing, "cohort").empty
-    assert convergence.against_longer(stored(), learning(), stored()).empty  # no longer than ours
+    nothing = convergence_trust.against_longer(stored(), learning(), stored(2).iloc[:0])
+    assert nothing.empty and convergence_trust.trust_table(nothing, "cohort").empty
+    assert convergence_trust.against_longer(
+        stored(), learning(), stored()
+    ).empty  # no longer than ours
 
 
 def test_it_is_said_when_the_others_are_no_nearer_convergence() -> None:
     curves = learning()[learning()["p"].isin([0.05, 1.0])]
-    told = convergence.converged_in_words(convergence.backtest(curves))
+    told = convergence_trust.converged_in_words(convergence_trust.backtest(curves))
     # Two of eight sizes lack twelve times as much: on average 3.75 times what p = 1 lacks.
     assert "0.3 times as much" in told and "nearer to convergence, as the paper has it" in told
     alike = curves.assign(cross_entropy=2 + 30 * curves["step"] ** -0.5)
-    assert "as far from convergence" in convergence.converged_in_words(convergence.backtest(alike))
-    only = convergence.backtest(curves[curves["p"] == 1])
-    assert "Not enough curves" in convergence.converged_in_words(only)
+    assert "as far from convergence" in convergence_trust.converged_in_words(
+        convergence_trust.backtest(alike)
+    )
+    only = convergence_trust.backtest(curves[curves["p"] == 1])
+    assert "Not enough curves" in convergence_trust.converged_in_words(only)
 
 
 def test_a_curve_that_no_power_law_fits_is_left_alone_and_said() -> None:
@@ -196,4 +202,4 @@ def test_charts_are_valid(corrected: pd.DataFrame) -> None:
     assert law["step"].max() == pytest.approx(9_800)
     convergence.curve_chart(seen, law).to_dict()
     curves = learning()[learning()["p"] == 0.05]
-    convergence.trust_chart(convergence.backtest(curves)).to_dict()
+    convergence_trust.trust_chart(convergence_trust.backtest(curves)).to_dict()

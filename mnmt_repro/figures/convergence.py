@@ -1,9 +1,8 @@
-"""Convergence correction on and off: Appendix G on our runs, and how far it can be trusted.
+"""Convergence correction on and off: Appendix G on our runs.
 
 The paper fits a power law to the learning curves of its two largest models at p of at most 0.05 and
 reads them at 2.5M steps. Here the same is done to the same cells of our grid at the same multiple
-of the budget. What the paper could not show is shown as well: what the method would have said of
-losses that are known, the ends of finished curves and the ends of longer runs.
+of the budget. `convergence_trust` asks how good such readings are.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import pandas as pd
 
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import GREY, weight_color
-from mnmt_repro.figures.names import cohort_name, pair_name
+from mnmt_repro.figures.house import weight_color
+from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import fit_pairs, joint_curves, observed
 from mnmt_repro.laws import (
     correct_convergence,
@@ -294,164 +293,6 @@ def curve_chart(seen: pd.DataFrame, law: pd.DataFrame) -> alt.HConcatChart:
     return alt.hconcat(*panels)
 
 
-# --- how far it can be trusted -----------------------------------------------------------------
-
-
-def backtest(
-    curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: float = SKIP
-) -> pd.DataFrame:
-    """Cut finished curves at 1 / `multiple` of their length, foretell their ends, and compare.
-
-    Parameters
-    ----------
-    curves
-        From `results.load_curves`, of one cohort.
-
-    Returns
-    -------
-    DataFrame
-        ``run_id, pair, p, size, n, multiple`` (end over the last step kept), ``reached`` (loss at
-        the cut), ``foretold, end, missed`` (foretold less end), ``fall`` (reached less end). Curves
-        with fewer than three points before the cut, or that no power law fits, are left out.
-    """
-    keys = ["run_id", "pair", "p", "size", "n_non_embedding"]
-    rows = []
-    for key, group in curves[curves["p"] > 0].groupby(keys):
-        whole = group.sort_values("step")
-        last = float(whole["step"].iloc[-1])
-        early = whole[whole["step"] * multiple <= last]
-        if len(early) < 3:
-            continue
-        cut = float(early["step"].iloc[-1])
-        read = extrapolate_curve(
-            early["step"], early["cross_entropy"], multiple=last / cut, skip=skip
-        )
-        if not read.law.identified:
-            continue
-        reached, end = (
-            float(early["cross_entropy"].iloc[-1]),
-            float(whole["cross_entropy"].iloc[-1]),
-        )
-        rows.append(
-            {
-                **dict(zip(keys, key, strict=True)),
-                "multiple": last / cut,
-                "reached": reached,
-                "foretold": reached + read.change,
-                "end": end,
-                "missed": reached + read.change - end,
-                "fall": reached - end,
-            }
-        )
-    names = [*keys, "multiple", "reached", "foretold", "end", "missed", "fall"]
-    return pd.DataFrame(rows, columns=names).rename(columns={"n_non_embedding": "n"})
-
-
-def against_longer(
-    rows: pd.DataFrame, curves: pd.DataFrame, longer: pd.DataFrame, *, skip: float = SKIP
-) -> pd.DataFrame:
-    """Foretell the losses of longer runs from the shorter ones, and compare.
-
-    Parameters
-    ----------
-    rows, curves
-        Of the shorter runs, as for `correct`.
-    longer
-        From `results.load`, of cohorts that train cells of the same grid for longer, same test set.
-
-    Returns
-    -------
-    DataFrame
-        ``cohort, pair, p, n, multiple, reached, foretold, end, missed, fall``, as in `backtest`,
-        for the cells that both have and whose shorter curve a power law fits.
-    """
-    cell = ["pair", "p", "n_non_embedding"]
-    wanted = longer[longer["p"] > 0][[*cell, "cohort", "target_tokens", "cross_entropy"]]
-    own = rows[rows["p"] > 0][[*cell, "run_id", "target_tokens", "cross_entropy"]]
-    both = own.merge(wanted, on=cell, suffixes=("", "_longer"))
-    found = []
-    for row in both.to_dict("records"):
-        mine = curves[(curves["run_id"] == row["run_id"]) & (curves["pair"] == row["pair"])]
-        multiple = row["target_tokens_longer"] / row["target_tokens"]
-        if mine.empty or multiple <= 1:
-            continue
-        read = extrapolate_curve(mine["step"], mine["cross_entropy"], multiple=multiple, skip=skip)
-        if not read.law.identified:
-            continue
-        reached, end = row["cross_entropy"], row["cross_entropy_longer"]
-        found.append(
-            {
-                "cohort": cohort_name(row["cohort"]),
-                "pair": row["pair"],
-                "p": row["p"],
-                "n": row["n_non_embedding"],
-                "multiple": multiple,
-                "reached": reached,
-                "foretold": reached + read.change,
-                "end": end,
-                "missed": reached + read.change - end,
-                "fall": reached - end,
-            }
-        )
-    names = ["cohort", "pair", "p", "n", "multiple", "reached", "foretold", "end", "missed", "fall"]
-    return pd.DataFrame(found, columns=names)
-
-
-def trust_table(found: pd.DataFrame, by: str = "p") -> pd.DataFrame:
-    """Errors of the foretold losses, beside those of leaving the losses as they are.
-
-    Parameters
-    ----------
-    found
-        From `backtest` or `against_longer`.
-    by
-        Column whose values are summarised apart.
-
-    Returns
-    -------
-    DataFrame
-        `by`, ``curves, fall`` (mean of what the loss still fell), ``foretold fall`` (mean),
-        ``error`` and ``error without`` (root mean squares), ``closer`` (share of the curves whose
-        foretold loss is nearer the end than the loss reached).
-    """
-    rows = []
-    for value, group in found.groupby(by):
-        rows.append(
-            {
-                by: value,
-                "curves": len(group),
-                "fall": group["fall"].mean(),
-                "foretold fall": (group["reached"] - group["foretold"]).mean(),
-                "error": float(np.sqrt((group["missed"] ** 2).mean())),
-                "error without": float(np.sqrt((group["fall"] ** 2).mean())),
-                "closer": float((group["missed"].abs() < group["fall"].abs()).mean()),
-            }
-        )
-    names = [by, "curves", "fall", "foretold fall", "error", "error without", "closer"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
-    """What the loss still fell against what was foretold, a panel a pair; on the line if right."""
-    panels = []
-    for pair, group in found.assign(foretold_fall=found["reached"] - found["foretold"]).groupby(
-        "pair"
-    ):
-        end = float(max(group["fall"].max(), group["foretold_fall"].max()))
-        line = pd.DataFrame({"foretold_fall": [0, end], "fall": [0, end]})
-        x = alt.X("foretold_fall:Q", title="fall foretold (nats per token)")
-        y = alt.Y("fall:Q", title="fall observed (nats per token)")
-        dots = (
-            alt.Chart(group[["p", "n", "foretold_fall", "fall"]])
-            .mark_point()
-            .encode(x, y, weight_color(list(found["p"])), tooltip=["p", "n"])
-        )
-        diagonal = alt.Chart(line).mark_line(strokeDash=[2, 3], color=GREY).encode(x, y)
-        panel = (diagonal + dots).properties(title=pair_name(str(pair)), width=220, height=220)
-        panels.append(panel)
-    return alt.hconcat(*panels)
-
-
 def in_words(found: pd.DataFrame, table: pd.DataFrame) -> str:
     """What the correction did, as Markdown with the numbers filled in.
 
@@ -485,30 +326,3 @@ def in_words(found: pd.DataFrame, table: pd.DataFrame) -> str:
             )
         lines.append(told + ".")
     return "\n".join(lines)
-
-
-def converged_in_words(found: pd.DataFrame, most_weight: float = 0.05) -> str:
-    """Are the cells that nobody corrects any nearer convergence? A sentence with the numbers.
-
-    Parameters
-    ----------
-    found
-        From `backtest`.
-    most_weight
-        Of the cells that are corrected.
-    """
-    small, large = found[found["p"] <= most_weight], found[found["p"] == 1]
-    if small.empty or large.empty:
-        return "Not enough curves are stored to compare small weights with the single pairs."
-    ratio = large["fall"].mean() / small["fall"].mean()
-    told = (
-        f"Over the last part of training (from {1 / found['multiple'].median():.0%} of the budget "
-        f"on) the loss fell by {small['fall'].mean():.2f} nats at p ≤ {most_weight:g} and by "
-        f"{large['fall'].mean():.2f} at p = 1, {ratio:.1f} times as much. "
-    )
-    if ratio > 0.5:
-        return told + (
-            "So the runs that are left alone are as far from convergence as those that are "
-            "corrected: correcting a few of them mends the comparison, not the regime."
-        )
-    return told + "So the runs that are left alone are nearer to convergence, as the paper has it."
