@@ -47,6 +47,12 @@ def test_a_run_counts_once_in_the_provenance() -> None:
         assert f"<code>{value}</code>" in figure.to_html()
 
 
+def test_more_than_four_passes_over_a_text_are_named() -> None:
+    few, many = (Provenance.of(ROWS.assign(passes=[0.5, most, 0.5])) for most in (4.0, 4.44))
+    assert "passes" not in few.line()
+    assert "data d · up to 4.4 passes over a pair's text · 3.0 h" in many.line()
+
+
 def test_provenance_needs_its_columns_and_some_rows() -> None:
     with pytest.raises(InputError, match="columns commit, wall_seconds"):
         Provenance.of(ROWS.drop(columns=["commit", "wall_seconds"]))

@@ -136,6 +136,23 @@ def test_every_chart_is_valid_vega_lite(draw):
     assert chart.to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite")
 
 
+def test_the_band_of_a_frontier_is_a_ring_about_its_curve():
+    points = exact()
+    noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(len(points))
+    points = points.assign(loss=points["loss"] * noise)
+    chart = capacity.frontier_chart(capacity.fraction_fits(points), points).to_dict()
+    ring, curve = (
+        pd.DataFrame(chart["datasets"][layer["data"]["name"]]) for layer in chart["layer"][:2]
+    )
+    first, second = sorted(points["pair"].unique())
+    for n, inner in curve.groupby("n"):
+        outer = ring[ring["n"] == n].sort_values("place")
+        high, low = outer[outer["place"] < 0].iloc[::-1], outer[outer["place"] > 0]
+        assert list(low["place"]) == list(inner["place"]) == list(-high["place"])
+        for pair in (first, second):
+            assert (low[pair].to_numpy() < high[pair].to_numpy()).all()
+
+
 def test_end_slope_is_the_change_a_doubling_brings():
     tokens = [1000 * 2**i for i in range(6)]
     curves = pd.DataFrame(

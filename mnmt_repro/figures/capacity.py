@@ -22,6 +22,7 @@ from mnmt_repro.laws import (
 
 HELD_OUT_WEIGHTS = (0.1, 0.5, 0.9)
 HELD_OUT_SIZES = 2  # the largest ones
+BAND_LEVEL, BAND_DRAWS = 0.95, 300
 
 
 def fractions(fits: PairFits) -> pd.DataFrame:
@@ -133,6 +134,9 @@ def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
 def frontier_chart(laws: Mapping[str, FractionFit], points: pd.DataFrame) -> alt.LayerChart:
     """Figures 7 and 18: predicted frontier (dashed) and observed trade-offs, a colour a size.
 
+    The band of a curve reaches from all losses at the low end of their 95 % intervals to all at
+    the high end, by refits to resampled residuals.
+
     Raises
     ------
     InputError
@@ -141,23 +145,38 @@ def frontier_chart(laws: Mapping[str, FractionFit], points: pd.DataFrame) -> alt
     if len(laws) != 2:
         raise InputError(f"a frontier is drawn for two pairs, got {', '.join(laws)}")
     first, second = sorted(laws)
-    sizes = sorted(points["n"].unique())
-    predicted = frontier(laws, sizes).pivot(index=["n", "point"], columns="pair", values="loss")
     seen = observed_frontier(points)
-    inside = predicted.reset_index()
+    predicted = frontier(laws, sorted(points["n"].unique()), level=BAND_LEVEL, draws=BAND_DRAWS)
+    edges = predicted.pivot(
+        index=["n", "point"], columns="pair", values=["loss", "low", "high"]
+    ).reset_index()
     for pair in (first, second):  # the curves run to infinity; keep what the points span
         low, high = seen[pair].min(), seen[pair].max()
-        inside = inside[inside[pair].between(low - 0.1, high + 0.1)]
+        edges = edges[edges["loss", pair].between(low - 0.1, high + 0.1)]
+
+    def side(edge: str, order: int) -> pd.DataFrame:
+        return pd.DataFrame(
+            {"n": edges["n"], "place": order * (1 + edges["point"])}
+            | {pair: edges[edge, pair] for pair in (first, second)}
+        )
+
     colour = alt.Color(
         "n:O", title="N", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=",")
     )
-
     scale = alt.Scale(zero=False)
     x = alt.X(f"{first}:Q", scale=scale, title=f"{pair_name(first)}, loss")
     y = alt.Y(f"{second}:Q", scale=scale, title=f"{pair_name(second)}, loss")
-    curves = alt.Chart(inside).mark_line(strokeDash=[6, 4]).encode(x, y, colour, order="point:Q")
+    # Out along the high edge and back along the low one.
+    around = pd.concat([side("high", -1), side("low", 1)]).sort_values(["n", "place"])
+    band = alt.Chart(around).mark_line(filled=True, strokeWidth=0, fillOpacity=0.15)
+    curves = alt.Chart(side("loss", 1)).mark_line(strokeDash=[6, 4])
     dots = alt.Chart(seen).mark_point().encode(x, y, colour, tooltip=["n", "p", first, second])
-    return (curves + dots).properties(width=440, height=400)
+    fill = alt.Fill("n:O", scale=alt.Scale(scheme="viridis"), legend=None)
+    return (
+        band.encode(x, y, fill, order="place:Q")
+        + curves.encode(x, y, colour, order="place:Q")
+        + dots
+    ).properties(width=440, height=400)
 
 
 def held_out_errors(points: pd.DataFrame, forms: Sequence[str] = ("eq12", "eq13")) -> pd.DataFrame:

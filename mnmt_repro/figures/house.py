@@ -59,6 +59,7 @@ _VERDICT_STYLE: dict[str, tuple[str, str]] = {
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _PROSE = 60  # characters from which a cell of a table is read as a sentence
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
+MANY_PASSES = 4.0  # over a text, from which on a figure says so
 
 
 @altair.theme.register("mnmt", enable=True)
@@ -177,6 +178,7 @@ class Provenance:
     seeds: tuple[str, ...]
     hardware: tuple[str, ...]
     wall_seconds: float
+    passes: float = 0.0  # the most over any pair's text
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Self:
@@ -207,10 +209,19 @@ class Provenance:
             field: tuple(str(value) for value in sorted(runs[column].dropna().unique()))
             for field, column in columns.items()
         }
-        return cls(**values, wall_seconds=float(runs["wall_seconds"].sum()))
+        return cls(
+            **values,
+            wall_seconds=float(runs["wall_seconds"].sum()),
+            passes=float(rows["passes"].max()) if "passes" in rows else 0.0,
+        )
 
     def line(self) -> str:
-        """Return the line under the figure: what was run, in short."""
+        """Return the line under the figure: what was run, in short.
+
+        More than four passes over a pair's text are named: beyond, repeated text is worth less
+        than new text, and a law of the model's size mixes with one of the data's.
+        """
+        repeated = [f"up to {self.passes:.1f} passes over a pair's text"]
         return " · ".join(
             [
                 _count(len(self.run_ids), "run"),
@@ -219,6 +230,7 @@ class Provenance:
                 f"seed{'s' * (len(self.seeds) > 1)} {', '.join(self.seeds)}",
                 f"commit {', '.join(_short(self.commits))}",
                 f"data {', '.join(_short(self.data_hashes))}",
+                *(repeated if self.passes > MANY_PASSES else []),
                 f"{_duration(self.wall_seconds)} of computing",
             ]
         )
