@@ -3,9 +3,10 @@
 A run lies in ``<root>/<corpus>/<run_id>.json`` as ``{"schema": 1, "run", "rows", "curve"}``: what
 the run was, its scores for each pair, test set and domain, and its learning curve. Scores of
 translations, made later from the run's checkpoint, lie apart in ``<root>/<corpus>/decoded`` (see
-`mnmt_repro.result_decodings`). A file is never replaced; many processes may write at once. The root
-is ``data/results`` of a checkout, or the folder named by ``MNMT_REPRO_RESULTS``, or the argument
-`root`.
+`mnmt_repro.result_decodings`), and so do analyses of its weights and losses of single sentences
+(`result_analyses`, `result_sentences`). A file is never replaced; many processes may write at once.
+The root is ``data/results`` of a checkout, or the folder named by ``MNMT_REPRO_RESULTS``, or the
+argument `root`.
 
 >>> from mnmt_repro import results
 >>> frame = results.load(tier="mini", test_set="indomain")      # doctest: +SKIP
@@ -22,7 +23,7 @@ from typing import Any
 
 import pandas as pd
 
-from mnmt_repro import result_decodings
+from mnmt_repro import result_analyses, result_decodings, result_sentences
 from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
 from mnmt_repro.result_schema import (
@@ -35,6 +36,7 @@ from mnmt_repro.result_schema import (
     check,
     read_json,
 )
+from mnmt_repro.result_sentences import SentenceLosses
 
 _CHECKOUT = Path(__file__).resolve().parents[1]
 
@@ -137,6 +139,51 @@ def load_decodings(root: str | os.PathLike[str] | None = None) -> list[dict[str,
     return result_decodings.load(results_root(root))
 
 
+def write_analyses(
+    content: Mapping[str, Any], *, corpus: str, root: str | os.PathLike[str] | None = None
+) -> Path:
+    """Store the analyses of a run; see `result_analyses.write`."""
+    return result_analyses.write(results_root(root), corpus, content)
+
+
+def load_analyses(
+    frame: pd.DataFrame, *, root: str | os.PathLike[str] | None = None
+) -> pd.DataFrame:
+    """All analyses of the runs in `frame`, a row for each value and cohort of its run.
+
+    Parameters
+    ----------
+    frame
+        From `load`; says what each run is.
+
+    Returns
+    -------
+    DataFrame
+        ``run_id, tier, cohort, variant, updates_share, seed, commit, analysis, layer, block, pair,
+        value``; `commit` is that of the analysis. `result_analyses` says what each analysis is.
+
+    Raises
+    ------
+    InputError
+        When a file breaks the schema.
+    """
+    return result_analyses.load(results_root(root), frame)
+
+
+def write_sentence_losses(
+    losses: SentenceLosses, *, corpus: str, root: str | os.PathLike[str] | None = None
+) -> Path:
+    """Store what a run loses on single sentences; see `result_sentences.write`."""
+    return result_sentences.write(results_root(root), corpus, losses)
+
+
+def load_sentence_losses(
+    run_ids: Iterable[str], *, root: str | os.PathLike[str] | None = None
+) -> dict[str, SentenceLosses]:
+    """What runs lose on single sentences, by run id; those that lack such a file are left out."""
+    return result_sentences.load(results_root(root), run_ids)
+
+
 def load(
     *,
     root: str | os.PathLike[str] | None = None,
@@ -236,9 +283,11 @@ def _frame(
     from mnmt_repro.experiments import cohorts
     from mnmt_repro.experiments.variants import Place
 
+    runs, nowhere = list(runs), Place()
+    tiers = sorted({content["run"]["tier"] for content in runs})
     if membership is None:
-        membership = cohorts.membership()
-    places, nowhere = cohorts.places(), Place()
+        membership = {k: v for tier in tiers for k, v in cohorts.membership(tier).items()}
+    places = {k: v for tier in tiers for k, v in cohorts.places(tier).items()}
     run_columns = {
         (f"run_{name}" if part == "curve" and name in CURVE_FIELDS else name): name
         for name in RUN_FIELDS

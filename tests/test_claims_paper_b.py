@@ -31,7 +31,6 @@ from mnmt_repro.claims import (
     printed_values,
     to_json,
 )
-from mnmt_repro.claims.analyses import load_analyses
 from mnmt_repro.claims.evidence import NoRowsYet
 from mnmt_repro.claims.paired import Study, Variant, gain, largest, p_value
 from mnmt_repro.claims.published import comparisons, table, zoomed
@@ -39,6 +38,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES, directions
 from mnmt_repro.experiments.software25 import cohorts
 from mnmt_repro.figures.verdicts import cell_table, of_paper, rules
+from mnmt_repro.results import load_analyses
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL = directions(tuple(LANGUAGES))
@@ -869,7 +869,7 @@ def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
     run = frame["run_id"].iloc[0]
     row = {"analysis": "moved", "layer": "encoder.0", "block": "old", "pair": "", "value": 1.5}
     path = tmp_path / "software25" / "analyses" / f"{run}.json"
-    assert load_analyses(tmp_path, frame).empty
+    assert load_analyses(frame, root=tmp_path).empty
     path.parent.mkdir(parents=True)
 
     def write(**changes: Any) -> None:
@@ -877,13 +877,13 @@ def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
         path.write_text(json.dumps(content), encoding="utf-8")
 
     write()
-    (found,) = load_analyses(tmp_path, frame).to_dict("records")
+    (found,) = load_analyses(frame, root=tmp_path).to_dict("records")
     assert found == row | {
         "run_id": run, "tier": "mini", "cohort": MAIN, "variant": "Mt25-wide",
         "updates_share": 0.1, "seed": 1, "commit": "beef",
     }  # fmt: skip
     scope = ledger()["B2"].scopes[0]
-    evidence = Evidence(frame=frame, analyses=load_analyses(tmp_path, frame))
+    evidence = Evidence(frame=frame, analyses=load_analyses(frame, root=tmp_path))
     assert evidence.commits(scope) == {"c0ffee", "beef"}
     for changes, message in (
         ({"schema": 2}, "needs schema: 1"),
@@ -894,7 +894,7 @@ def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
     ):
         write(**changes)
         with pytest.raises(InputError, match=message):
-            load_analyses(tmp_path, frame)
+            load_analyses(frame, root=tmp_path)
     path.write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match="not whole JSON"):
-        load_analyses(tmp_path, frame)
+        load_analyses(frame, root=tmp_path)

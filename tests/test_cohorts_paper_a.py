@@ -112,7 +112,7 @@ def test_rows_of_more_seeds_are_read_with_their_cohort(monkeypatch: pytest.Monke
     content = {
         "run": dict.fromkeys(results.RUN_FIELDS, 0) | {
             "run_id": run.run_id, "config_hash": run.config_hash, "seed": run.seed,
-            "mixture": run.mixture.weights,
+            "mixture": run.mixture.weights, "tier": "mini",
         },
         "rows": [{"pair": pair, "p": p, "cross_entropy": 3.0} for pair, p in run.mixture.items],
         "curve": [],

@@ -400,7 +400,7 @@ def command(
         each.store(tmp_path / "store")
     both = (trained.spec, other.spec)
     cohort = types.SimpleNamespace(runs=lambda: iter(both), decoded=lambda: iter(both))
-    monkeypatch.setattr(cohorts, "find_cohort", lambda name: cohort)
+    monkeypatch.setattr(cohorts, "find_cohort", lambda name, tier: cohort)
     monkeypatch.setattr(sweep_module, "process_pool", lambda workers: InThisProcess())
 
     def run(*options: str, runs: Path = trained.runs) -> int:

@@ -208,3 +208,18 @@ def test_how_runs_were_decoded_is_told() -> None:
     assert "Cross-entropy is that of the whole test set." in text
     whole = quality.how_decoded(frame.assign(sentences=500), "chrf")
     assert "whole test set" not in whole
+
+
+def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:
+    loss = np.tile([2.0, 3.0, 4.0, 5.0], 2)
+    p = np.repeat([0.1, 1.0], 4)
+    score = 60 - 10 * loss + np.where(p < 1, 6.0, 0.0)
+    points = pd.DataFrame({"pair": "eng-deu", "p": p, "n": 1.0, "loss": loss, "score": score})
+    table = quality.linearity_by_weight(points).set_index("p")
+    assert table["slope"].tolist() == pytest.approx([-10, -10])
+    assert table["at"].to_dict() == pytest.approx({0.1: 31.0, 1.0: 25.0})  # at a loss of 3.5
+    told = quality.weights_in_words(points, "chrf")
+    # Between weights 3 points either way; along the lines a variance of 125.
+    assert f"explains {125 / 134:.1%}" in told and "a weight, 100.0%" in told
+    assert "3.50 nats, the line of p = 0.1 is at 31.0, that of p = 1 at 25.0" in told
+    assert quality.weights_in_words(points[points["p"] == 1], "chrf") == ""

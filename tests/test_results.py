@@ -233,9 +233,9 @@ def test_membership_is_declared_by_the_cohorts(
 ) -> None:
     from mnmt_repro.experiments import cohorts
 
-    monkeypatch.setattr(cohorts, "membership", lambda: {"cfg-a": ("mine",)})
+    monkeypatch.setattr(cohorts, "membership", lambda tier: {"cfg-a": (f"{tier} mine",)})
     write(tmp_path, content())
-    assert set(results.load(root=tmp_path)["cohort"]) == {"mine"}
+    assert set(results.load(root=tmp_path)["cohort"]) == {"mini mine"}
 
 
 def test_the_direction_of_a_single_pair_is_that_of_its_cohort(tmp_path: Path) -> None:

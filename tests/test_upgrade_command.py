@@ -8,6 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -17,11 +18,13 @@ from small_text import small_bitext
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.commands.training_text import hold_out, read_bitexts
 from mnmt_repro.commands.upgrade import upgrade_config
+from mnmt_repro.corpora.encoding import encode
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig
+from mnmt_repro.upgrading.learning_rate import OLD, diagonal_fisher
 from mnmt_repro.upgrading.start import load_upgraded
 
 CYRILLIC = str.maketrans("aeiounrst", "аеиоунрст")
@@ -251,6 +254,102 @@ def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) ->
     write_tsv(tmp_path / "talks.tsv", text.source, text.target, "eng-deu")
     fails([*on, "--data", "eng-deu=talks.tsv"], capsys, "the syllables of a conlang only")
     fails([*upgrade, "--vocab", "talks.tsv", "-o", "no"], capsys, "is not a SentencePiece model")
+
+
+# --- learning-rate scaling by Fisher information --------------------------------------------------
+
+
+def held_out_fisher(upgraded: Path, count: int) -> dict[str, torch.Tensor]:
+    """Of the first sentences that `train` held out, by the library and not the command."""
+    start = load_upgraded(upgraded / "start.safetensors")
+    vocabulary = Vocabulary.load(upgraded / "vocabulary.model")
+    _, valid = hold_out(read_bitexts(["eng-deu=talks.tsv"]))
+    text = encode(valid["eng-deu"], vocabulary, "both")
+    sides = [text.take(np.array([row])) for row in range(count)]
+    ids = [tuple(torch.from_numpy(side.flat).long() for side in pair) for pair in sides]
+    return diagonal_fisher(start.model, ids)
+
+
+def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> None:
+    assert main([*UPGRADE[:-1], "plain", "--wider", "2"]) == 0
+    plain = load_upgraded("plain/start.safetensors").groups
+    fisher = held_out_fisher(here / "plain", 3)
+    low, high = (torch.cat([f.flatten() for f in fisher.values()]).quantile(q) for q in (0.5, 0.9))
+    capsys.readouterr()
+    thresholds = f"{low:.9g}=0.25,{high:.9g}=0:0.1:6"
+    command = [
+        *UPGRADE, "--wider", "2", "--lr-scaling", "0.5,2", "--data", "eng-deu=talks.tsv",
+        "--fisher-sentences", "3", "--json",
+    ]  # fmt: skip
+    assert main([*command, "--fisher-threshold", thresholds]) == 0
+    start = load_upgraded("start/start.safetensors")
+    assert start.factors == (2.0, 0.5, 0.25, Ramp(start=0.0, end=0.1, steps=6))
+    counted = [0, 0]
+    for name, group in start.groups.items():
+        old = plain[name].expand(fisher[name].shape) == OLD
+        above = (fisher[name] > float(f"{low:.9g}")).int() + (fisher[name] > float(f"{high:.9g}"))
+        assert torch.equal(group.expand(old.shape).int(), torch.where(old, 1 + above, 0)), name
+        counted = [n + int((old & (above > k)).sum()) for k, n in enumerate(counted)]
+    facts = json.loads(capsys.readouterr().out)
+    shown = [value for name, value in facts.items() if name.startswith("above ")]
+    assert shown == counted and 0 < counted[1] < counted[0] < facts["old parameters"]
+    about = told("start")["upgrade"]["fisher"]
+    assert about["sentences"] == 3 and list(about["text"]) == ["eng-deu"]
+    assert told("start")["identity"] != told("plain")["identity"]
+    # Trained on, entries above a threshold whose factor is 0 stay as they were.
+    frozen = [*command[:-1], "--fisher-threshold", f"{low:.9g}=0"]
+    frozen[frozen.index("start")] = "frozen"
+    assert main(frozen) == 0
+    on = [option if option != "start" else "frozen" for option in TRAIN_ON]
+    assert main(on) == 0
+    begun = load_upgraded("frozen/start.safetensors")
+    ended = load_checkpoint("both/last.safetensors").weights
+    for name, weight in begun.model.state_dict().items():
+        still = begun.groups[name].expand(weight.shape) == 2
+        assert torch.equal(ended[name][still], weight[still])
+    assert any(not torch.equal(ended[name], w) for name, w in begun.model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--data", "eng-deu=talks.tsv"], ["--data goes with --fisher-threshold"]),
+        (["--fisher-threshold", "1e-6"], ["write F=FACTOR, such as 1e-6=0.25"]),
+        (["--fisher-threshold", "x=0.5"], ["'x' is not a number"]),
+        (["--fisher-threshold", "1e-6=0:1"], ["say --steps, over which the factor rises"]),
+        (["--fisher-threshold", "1e-6=0.5"], ["your own text (eng-deu)", "give it again with"]),
+        (
+            ["--fisher-threshold", "1e-6=0.5", "--data", "eng-xho=new.tsv"],
+            ["--data eng-xho: the model was trained on eng-deu"],
+        ),
+        (
+            ["--fisher-threshold", "1e-4=1,1e-6=1", "--data", "eng-deu=talks.tsv"],
+            ["must rise from above 0"],
+        ),
+        (
+            ["--fisher-threshold", "1e-6=-1", "--data", "eng-deu=talks.tsv"],
+            ["factor must be at least 0"],
+        ),
+        (["--fisher-threshold", "1e-6=1", "--fisher-sentences", "0"], ["give 1 or more"]),
+    ],
+    ids=" ".join,
+)
+def test_fisher_options_that_cannot_be(here: Path, capsys, options: list, parts: list) -> None:
+    fails([*UPGRADE, *options], capsys, *parts)
+
+
+def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
+    short = ["--steps", "2", "--d-model", "8", "--heads", "2", "--curve-points", "1"]
+    assert main(["train", *short, "--out", "conlang"]) == 0
+    command = ["upgrade", "--from", "conlang", "--fisher-threshold", "1e-5=0.5"]
+    assert main([*command, "--out", "no-text-needed"]) == 0
+    assert load_upgraded("no-text-needed/start.safetensors").factors == (1.0, 1.0, 0.5)
+    assert "above 1e-05" in capsys.readouterr().out
+    data = ["--data", "eng-deu=talks.tsv"]
+    fails([*command, *data, "-o", "no"], capsys, "trained on conlang, which has validation text")
+    # No vocabulary is new to it.
+    new = ["upgrade", "--from", "conlang", "--vocab", "both.model", "--out", "no"]
+    fails(new, capsys, "a row for those of each language of the family from the start")
 
 
 # --- refusals: one line, and nothing written ------------------------------------------------------

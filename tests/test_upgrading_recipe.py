@@ -14,13 +14,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.model import ModelConfig, Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
 from mnmt_repro.upgrading.depth import DepthConfig
-from mnmt_repro.upgrading.learning_rate import (
-    NEW,
-    OLD,
-    Ramp,
-    diagonal_fisher,
-    fisher_groups,
-)
+from mnmt_repro.upgrading.learning_rate import NEW, OLD, Ramp, diagonal_fisher
 from mnmt_repro.upgrading.recipe import (
     UpgradeConfig,
     load_upgraded,
@@ -28,6 +22,7 @@ from mnmt_repro.upgrading.recipe import (
     save_upgraded,
     upgrade,
 )
+from mnmt_repro.upgrading.start import slow_by_fisher
 from mnmt_repro.upgrading.vocabulary import Piece, PieceMap, match_meanings
 from mnmt_repro.upgrading.width import WidthConfig
 
@@ -281,10 +276,10 @@ def test_fisher_information_chooses_what_is_slowed_down(tmp_path: Path) -> None:
     pairs = [(SOURCE[0], TARGET[0]), (SOURCE[1, :3], TARGET[1])]
     fisher = diagonal_fisher(made.model, pairs)
     middle = fisher["encoder.0.feed_forward.up.weight"].median().item()
-    start = dataclasses.replace(made, groups=fisher_groups(fisher, made.groups, (middle,)))
+    start = slow_by_fisher(made, pairs, [(middle, 0.0)])
     before = {name: p.detach().clone() for name, p in start.model.named_parameters()}
     optimiser = optimiser_of("adamw", start.model)
-    start.prepare(start.model, optimiser, factors=(1.0, 1.0, 0.0))
+    start.prepare(start.model, optimiser)
     train_on(start.model, optimiser, 1)
     for name, parameter in start.model.named_parameters():
         slowed = (fisher[name] > middle) & (made.groups[name] == OLD)
@@ -292,6 +287,24 @@ def test_fisher_information_chooses_what_is_slowed_down(tmp_path: Path) -> None:
         informed = (fisher[name] > 0) & ~slowed
         assert (parameter[informed] != before[name][informed]).all()
     assert (fisher["encoder.0.feed_forward.up.weight"][12:] > middle).any()  # new, not slowed
+
+
+def test_factors_by_fisher_information_are_kept_in_the_file(tmp_path: Path) -> None:
+    config = UpgradeConfig(wider=2, optimiser="reset", gamma_old=0.5, gamma_new=2.0)
+    made = upgrade(trained(tmp_path), None, None, config)
+    ramp = Ramp(start=0.0, end=0.1, steps=9)
+    start = slow_by_fisher(made, [(SOURCE[0], TARGET[0])], [(1e-8, 0.25), (1e-4, ramp)])
+    save_upgraded(tmp_path / "start.safetensors", start)
+    found = load_upgraded(tmp_path / "start.safetensors")
+    assert found.factors == (2.0, 0.5, 0.25, ramp)
+    assert {int(group.max()) for group in found.groups.values()} <= {0, 1, 2, 3}
+    assert all(torch.equal(found.groups[name], group) for name, group in start.groups.items())
+    for thresholds, message in (
+        ([(1e-8, -0.5)], "factor must be at least 0, got -0.5"),
+        ([(1e-4, 0.5), (1e-8, 0.1)], "must rise from above 0"),
+    ):
+        with pytest.raises(InputError, match=message):
+            slow_by_fisher(made, [(SOURCE[0], TARGET[0])], thresholds)
 
 
 # --- vocabularies ---------------------------------------------------------------------------------

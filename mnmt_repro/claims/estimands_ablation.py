@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mnmt_repro.claims.estimands_upgrade import groups_of
+from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.claims.evidence import Evidence, Measure, Measures, Units
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.paired import (
@@ -156,7 +156,7 @@ class _Bench:
             self._variant(name, 1.0 if name == self._options.get("baseline") else None)
             for name in names
         ]
-        return self._study(group, self._pairs(group)).samples(*variants)
+        return self._study(group, directions_of(group)).samples(*variants)
 
     def _variant(self, name: str, share: float | None = None) -> Variant:
         share = self._options["share"] if share is None else share
@@ -171,13 +171,6 @@ class _Bench:
                 needs=self._options["needs"],
             )
         return self._studies[name]
-
-    def _pairs(self, group: str) -> tuple[str, ...]:
-        """Directions of a group: all, original or added, a resource level, or one direction."""
-        if "-" in group:
-            return (group,)
-        levels = [code for code, language in LANGUAGES.items() if language.level == group]
-        return directions(tuple(levels)) if levels else groups_of("Mt25")[group]
 
 
 def _signed(sign: int, treated: Sample, control: Sample) -> tuple[float, Array]:

@@ -23,7 +23,7 @@ from mnmt_repro.claims.paired import (
     lower_by,
     p_value,
 )
-from mnmt_repro.experiments.languages25 import GROUPINGS, directions
+from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES, directions
 
 MARGIN = 1.0
 """Per cent of a loss: the effect that `power` is about, and the least gap that has shares."""
@@ -37,6 +37,18 @@ def groups_of(grouping: str) -> dict[str, tuple[str, ...]]:
         "original": directions(found.original),
         "added": directions(found.added),
     }
+
+
+def directions_of(group: str) -> tuple[str, ...]:
+    """Directions of a group: all, original or added, a resource level, or one direction.
+
+    >>> directions_of("very low")
+    ('eng-bel', 'bel-eng', 'eng-npi', 'npi-eng')
+    """
+    if "-" in group:
+        return (group,)
+    level = tuple(code for code, language in LANGUAGES.items() if language.level == group)
+    return directions(level) if level else groups_of("Mt25")[group]
 
 
 def upgrade_against_scratch(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
@@ -64,20 +76,22 @@ def _upgrade(
                 "gain": gain(treated, control),
                 "p_value": p_value(treated, control),
                 "power": gain_power(treated, control, MARGIN),
-                **_share(treated, control, start),
+                **shares(treated, control, start),
             }
         else:
             found[f"gain_{group}"] = gain(treated, control)
-            found[f"closed_{group}"] = _share(treated, control, start)["closed"]
+            found[f"closed_{group}"] = shares(treated, control, start)["closed"]
     for metric in ("chrfpp", "spbleu"):
         found |= _quality(evidence, scope, options, metric, model, full, groups["all"])
     return found
 
 
-def _share(treated: Sample, control: Sample, start: Sample) -> Measures:
+def shares(treated: Sample, control: Sample, start: Sample) -> Measures:
     """Share of the gap between the early and the full baseline that is closed, and what remains.
 
-    Both are NaN where the gap is not above `MARGIN` per cent with its whole interval above zero.
+    Beside them the gap, in per cent of the early loss, and the baseline's perplexity over the
+    treated model's. Both shares are NaN where the gap is not above `MARGIN` per cent with its whole
+    interval above zero.
     """
     gap = functional(lower_by, start, control)
     perplexity = functional(lambda t, c: np.exp(c - t), treated, control)

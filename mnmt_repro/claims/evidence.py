@@ -43,10 +43,8 @@ class Evidence:
 
     Attributes
     ----------
-    frame, curves
-        `mnmt_repro.results.load` and `mnmt_repro.results.load_curves`.
-    analyses
-        `mnmt_repro.claims.analyses.load_analyses`.
+    frame, curves, analyses
+        `mnmt_repro.results.load`, `load_curves` and `load_analyses`.
     """
 
     frame: pd.DataFrame

@@ -83,7 +83,7 @@ def comparisons(number: int, controls: Sequence[str], prefix: str = "") -> tuple
     >>> cell.name, cell.difference, cell.marked
     ('old 0.5, new 5 | all', 0.3, True)
     """
-    rows = _rows(number)
+    rows = printed_rows(number)
     if missing := set(controls) - {row["variant"] for row in rows}:
         raise InputError(f"Table {number} of Paper B has no row {sorted(missing)[0]!r}")
     printed = {
@@ -151,8 +151,14 @@ def printed_values(item: Mapping[str, Any]) -> str:
     return ", ".join(f"{row['value']}{row['mark']}" for row in rows.to_dict("records"))
 
 
-def _rows(number: int) -> list[dict[str, str]]:
-    """Rows of a table of comparisons: `model`, `variant`, `group`, `value` and `mark` of each."""
+def printed_rows(number: int) -> list[dict[str, str]]:
+    """Cells of a table of comparisons: `model`, `variant`, `group`, `value` and `mark` of each.
+
+    Raises
+    ------
+    InputError
+        When the table is not 3, 4, 5, 6, 7 or 11 (right).
+    """
     rows = table(number)
     if number in (3, 4):
         variant = rows["model"] + ", " + rows["setting"]

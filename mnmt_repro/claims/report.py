@@ -10,7 +10,6 @@ from typing import Any
 
 from mnmt_repro import results
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.claims.analyses import load_analyses
 from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence, Measure
 from mnmt_repro.claims.history import History
@@ -56,7 +55,7 @@ def verify(
         evidence = Evidence(
             frame=frame,
             curves=results.load_curves(root=store),
-            analyses=load_analyses(store, frame),
+            analyses=results.load_analyses(frame, root=store),
         )
     history = History(root)
     return [evaluate(claim, evidence, history) for claim in claims]

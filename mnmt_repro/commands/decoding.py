@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from mnmt_repro.commands.checkpoints import tell_absent
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.spec import RunSpec
 
-SHOWN = 5  # runs named of a longer list
 SECONDS = 15.0  # that a run takes on one thread, on the average of the mini tier
 
 
@@ -34,11 +33,8 @@ def decode_runs(
         should be, or there is nothing that can be decoded.
     """
     from mnmt_repro import results
-    from mnmt_repro.experiments.decoding import (
-        DecodingConfig,
-        decode_in_worker,
-        without_checkpoint,
-    )
+    from mnmt_repro.experiments.decoding import DecodingConfig, decode_in_worker
+    from mnmt_repro.experiments.finished import without_checkpoint
     from mnmt_repro.experiments.sweep import Estimate, process_pool, sweep
 
     config = DecodingConfig(sentences=options.sentences)
@@ -60,16 +56,7 @@ def decode_runs(
         f"{len(specs)} runs: {len(finished)} trained, {len(finished) - len(todo)} decoded before, "
         f"{len(there)} to decode, {len(absent)} without a checkpoint in {options.runs}"
     )
-    if absent:
-        names = " ".join(options.names)
-        print(_list(absent), file=sys.stderr)
-        print(
-            f"no checkpoint in {options.runs} of the run(s) above; the store keeps scores, not "
-            "weights. Give --runs the folder that they were trained in, or train them again with "
-            f"`mnmt-repro sweep {names} --runs {options.runs} --results FOLDER`, FOLDER being an "
-            "empty one, and then decode",
-            file=sys.stderr,
-        )
+    tell_absent(absent, options, "decode")
     if options.dry_run:
         for spec in there:
             print(f"{spec.run_id}  {spec.label}")
@@ -102,10 +89,3 @@ def _check_settings(decodings: Sequence[Mapping[str, Any]], settings: Mapping[st
                 f"run {decoding['run_id']} has been decoded with {in_words(decoding['settings'])}, "
                 f"not with {in_words(settings)}; decode all runs of a cohort alike (--sentences)"
             )
-
-
-def _list(specs: Sequence[RunSpec]) -> str:
-    lines = [f"  {spec.run_id}  {spec.label}" for spec in specs[:SHOWN]]
-    if len(specs) > SHOWN:
-        lines.append(f"  and {len(specs) - SHOWN} more")
-    return "\n".join(lines)

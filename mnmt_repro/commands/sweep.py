@@ -1,15 +1,28 @@
-"""`sweep`: run what is missing of a declared grid, or decode what is finished of it."""
+"""`sweep`: run what is missing of a declared grid; decode or analyse what is finished of it."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.commands.options import add_command
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.spec import RunSpec
+from mnmt_repro.result_schema import TIERS
+
+if TYPE_CHECKING:
+    from mnmt_repro.experiments.cohorts import Cohort
+    from mnmt_repro.experiments.variants import VariantCohort
+
+NOT_RUN = {
+    "gpu": "for one large GPU, declared and not run",
+    "paper": "the published settings, declared and not run; the published text is not public, and "
+    "ours is less than a hundredth of it",
+}
+"""Tiers of which no rows are stored."""
 
 
 def add(commands: Any) -> None:
@@ -17,17 +30,25 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "sweep",
-        "run what is missing of one or more cohorts, or decode their finished runs; without a "
-        "name, list them",
+        "run what is missing of one or more cohorts, or decode or analyse their finished runs; "
+        "without a name, list them",
         examples=[
             "mnmt-repro sweep",
             "mnmt-repro sweep webtech-en-dezh --dry-run",
             "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
             "mnmt-repro sweep webtech-en-defr --decode",
+            "mnmt-repro sweep software25-table3 --analyse",
+            "mnmt-repro sweep conlang-sim0 --tier gpu --workers 12 --device cuda",
         ],
         act=act,
     )
     parser.add_argument("names", nargs="*", metavar="COHORT", help="cohorts, in this order")
+    parser.add_argument(
+        "--tier",
+        choices=TIERS[1:],  # smoke has no cohorts
+        default="mini",
+        help="sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()),
+    )
     parser.add_argument("--workers", type=int, default=2, help="processes, one thread each")
     parser.add_argument("--dry-run", action="store_true", help="list runs and estimated times")
     parser.add_argument("--only-seed", type=int, help="only the runs with this seed")
@@ -36,11 +57,18 @@ def add(commands: Any) -> None:
         "--results", type=Path, help="folder of the results store (default: data/results)"
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
-    parser.add_argument(
+    finished = parser.add_mutually_exclusive_group()
+    finished.add_argument(
         "--decode",
         action="store_true",
         help="translate the test sets with the checkpoints of all finished runs, and store BLEU, "
         "chrF, chrF++ and spBLEU",
+    )
+    finished.add_argument(
+        "--analyse",
+        action="store_true",
+        help="store what training on changed in the weights of all finished runs of Paper B, and "
+        "their losses on single sentences",
     )
     parser.add_argument(
         "--sentences", type=int, default=500, help="with --decode: of each test set, at most"
@@ -56,17 +84,23 @@ def add(commands: Any) -> None:
 def act(options: argparse.Namespace) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
-    from mnmt_repro.experiments.cohorts import COHORTS, find_cohort
+    from mnmt_repro.experiments.cohorts import declared, find_cohort
     from mnmt_repro.experiments.parents import plan
     from mnmt_repro.experiments.sweep import Estimate, process_pool, sweep
 
     if options.workers < 1:
         raise InputError(f"--workers {options.workers}: give a number of processes, 1 or more")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
     if not options.names:
-        for cohort in COHORTS:
-            print(f"{cohort.name:20} {len(list(cohort.runs())):4} runs  {cohort.about}")
+        for cohort in declared(options.tier):
+            count = len(list(cohort.runs()))
+            print(f"{cohort.tier:5}  {cohort.name:20} {count:4} runs  {cohort.about}")
+        if options.tier in NOT_RUN:
+            print(f"{options.tier}: {NOT_RUN[options.tier]}")
         return 0
-    specs = [spec for name in options.names for spec in find_cohort(name).runs()]
+    cohorts = [find_cohort(name, options.tier) for name in options.names]
+    specs = [spec for cohort in cohorts for spec in cohort.runs()]
     specs = list({spec.run_id: spec for spec in specs}.values())  # cohorts share runs
     if options.only_seed is not None:
         seeds = sorted({spec.seed for spec in specs})
@@ -79,17 +113,21 @@ def act(options: argparse.Namespace) -> int:
     if options.decode:
         from mnmt_repro.commands.decoding import decode_runs
 
-        wanted = {spec.run_id for name in options.names for spec in find_cohort(name).decoded()}
+        wanted = {spec.run_id for cohort in cohorts for spec in cohort.decoded()}
         return decode_runs(options, [s for s in specs if s.run_id in wanted], stored)
+    if options.analyse:
+        from mnmt_repro.commands.analysing import analyse_runs
+
+        return analyse_runs(options, specs, stored)
     # By the speed of the finished ones among these runs, else by that of all declared ones.
     known = [spec for spec in specs if spec.run_id in stored]
-    known = known or [s for c in COHORTS for s in c.runs() if s.run_id in stored]
+    known = known or [s for c in declared(options.tier) for s in c.runs() if s.run_id in stored]
     estimate = Estimate.from_runs((spec, stored[spec.run_id]["wall_seconds"]) for spec in known)
     if options.dry_run:
         missing = [spec for spec in specs if spec.run_id not in stored]
         tasks = plan(missing, frozenset(stored), options.runs)
         seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
-        names = {spec.run_id: name for spec, name in _names(options.names)}
+        names = {spec.run_id: name for spec, name in _names(cohorts)}
         for task in tasks:
             name = names.get(task.spec.run_id, "")
             why = "  (for its weights only)" if task.only_weights else ""
@@ -102,6 +140,8 @@ def act(options: argparse.Namespace) -> int:
             f"{len(missing)} of {len(specs)} runs are missing{parents}: "
             f"about {hours:.1f} hours on {options.workers} worker(s)"
         )
+        if options.tier in NOT_RUN and not known:
+            print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
         return 0
     with process_pool(options.workers) as executor:
         failures = sweep(
@@ -117,11 +157,10 @@ def act(options: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
-def _names(cohorts: Sequence[str]) -> Iterator[tuple[RunSpec, str]]:
+def _names(cohorts: Sequence[Cohort | VariantCohort]) -> Iterator[tuple[RunSpec, str]]:
     """What the first of the cohorts that names a run calls it."""
-    from mnmt_repro.experiments.cohorts import find_cohort
     from mnmt_repro.experiments.variants import VariantCohort
 
-    for cohort in map(find_cohort, reversed(cohorts)):
+    for cohort in reversed(cohorts):
         for variant in cohort.variants if isinstance(cohort, VariantCohort) else ():
             yield variant.spec, f"{variant.name} at {variant.updates_share:.0%}: "

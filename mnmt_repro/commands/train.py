@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import sys
 import typing
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.commands.options import Noted, add_command
+from mnmt_repro.commands.presets import PRESETS, with_preset
 from mnmt_repro.commands.training_text import FIRST_RUN, TrainingText
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
@@ -58,6 +60,8 @@ def add(commands: Any) -> None:
             "\n      --d-model 32 --layers 2 --target-tokens 6000000 --out runs/dezh",
             "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
             "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+            "torchrun --nproc-per-node 8 --no-python \\"
+            "\n      mnmt-repro train --preset paper-b --data eng-deu=talks.tsv --device cuda",
         ],
         act=act,
     )
@@ -69,6 +73,13 @@ def add(commands: Any) -> None:
         help="train on a model that `upgrade` wrote, with its learning-rate scaling, optimiser "
         "state and schedule; model options are settled then, and training settings that are not "
         "given, but for the budget, are the old run's",
+    )
+    parser.add_argument(
+        "--preset",
+        choices=PRESETS,
+        help="published settings for text of your own: Paper A's with the first of its eight "
+        "sizes, or Paper B's baseline; options given beside it win. They are for many GPUs (see "
+        "the last example) and have not been run here",
     )
     text = parser.add_argument_group("text")
     text.add_argument(
@@ -131,7 +142,11 @@ def add(commands: Any) -> None:
         "--out", type=Path, metavar="FOLDER", help="default: a folder below runs/ for this run"
     )
     run.add_argument("--seed", type=int, default=1, help="of weights, dropout and order of data")
-    run.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
+    run.add_argument(
+        "--device",
+        default="cpu",
+        help="cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own",
+    )
     run.add_argument(
         "--threads", type=int, default=1, help="of the processor; one is best for small models"
     )
@@ -199,7 +214,17 @@ def resolve_tags(choice: str, mixture: Mixture) -> str:
 
 
 def act(options: argparse.Namespace) -> int:
-    """Train, or go on; print where the model stands. 1 where the loss diverged."""
+    """Train, alone or as one of `torchrun`'s processes; 1 where the loss diverged."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        return _train(options)
+    from mnmt_repro.training.distributed import process_group
+
+    with process_group(options.device) as device:
+        return _train(argparse.Namespace(**{**vars(options), "device": device}))
+
+
+def _train(options: argparse.Namespace) -> int:
+    """Train, or go on; print where the model stands."""
     from mnmt_repro.commands.continuing import (
         check_optimiser,
         check_text,
@@ -213,6 +238,7 @@ def act(options: argparse.Namespace) -> int:
 
     if options.threads < 1:
         raise InputError(f"--threads {options.threads}: give a number of threads, 1 or more")
+    options = with_preset(options)
     upgraded = None if options.continue_from is None else read_upgraded(options.continue_from)
     if upgraded is not None:
         options = settle(options, upgraded)
@@ -234,6 +260,7 @@ def act(options: argparse.Namespace) -> int:
 
     import torch
 
+    from mnmt_repro.training.distributed import processes
     from mnmt_repro.training.loop import TrainingDiverged, train
 
     about = {
@@ -256,31 +283,34 @@ def act(options: argparse.Namespace) -> int:
     identity = digest([about, _text_identity(options, text), _model_identity(options)], 12)
     size = _size(options) if start is None else shape_name(start.model.config)
     folder = options.out or Path("runs") / f"{about['corpus']}-{size}-{identity[:6]}"
-    known = read_run(folder) if (folder / RUN).exists() else None
-    if known is not None and known["identity"] != identity:
-        raise InputError(
-            f"--out {folder}: holds another run (its text, model or settings differ); choose "
-            "another folder, or remove this one"
-        )
-    if known is None:
-        vocabulary = _make_vocabulary(options, text, folder, upgraded)
-    else:
-        vocabulary = read_vocabulary(folder, known)
-    model = model_config(options, len(vocabulary)) if start is None else start.model.config
-    about = {
-        "identity": identity,
-        **about,
-        "vocabulary": vocabulary.hash,
-        "model": dataclasses.asdict(model),
-    }
-    if known is None:
-        write_run(folder, about)
+    group = processes()
+    with group.first_in_turn():
+        known = read_run(folder) if (folder / RUN).exists() else None
+        if known is not None and known["identity"] != identity:
+            raise InputError(
+                f"--out {folder}: holds another run (its text, model or settings differ); choose "
+                "another folder, or remove this one"
+            )
+        if known is None:
+            vocabulary = _make_vocabulary(options, text, folder, upgraded)
+        else:
+            vocabulary = read_vocabulary(folder, known)
+        model = model_config(options, len(vocabulary)) if start is None else start.model.config
+        about = {
+            "identity": identity,
+            **about,
+            "vocabulary": vocabulary.hash,
+            "model": dataclasses.asdict(model),
+        }
+        if known is None:
+            write_run(folder, about)
+        encoded = _encode(text, vocabulary, mixture, tags, config, options.seed)
     torch.set_num_threads(options.threads)
     try:
         trained, progress = train(
             model if start is None else start.model,
             config,
-            _encode(text, vocabulary, mixture, tags, config, options.seed),
+            encoded,
             mixture,
             folder,
             seed=options.seed,
@@ -292,8 +322,11 @@ def act(options: argparse.Namespace) -> int:
             schedule_start=0 if start is None else start.schedule_start,
         )
     except TrainingDiverged as error:
-        print(f"mnmt-repro: {error}", file=sys.stderr)
+        if group.first:
+            print(f"mnmt-repro: {error}", file=sys.stderr)
         return 1
+    if not group.first:
+        return 0
     counts = parameter_counts(trained.config)
     print(
         f"{folder}: {progress.step:,} steps, {progress.target_tokens:,} target tokens, "

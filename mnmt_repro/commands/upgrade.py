@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.commands.options import add_command, add_json, comma_list, number, print_json
+from mnmt_repro.commands.options import add_command, add_json, comma_list, print_json
+from mnmt_repro.commands.scaling import FisherScaling, parse_factor, read_fisher
 from mnmt_repro.errors import InputError
-from mnmt_repro.upgrading.config import Factor, Ramp, UpgradeConfig, published
+from mnmt_repro.upgrading.config import UpgradeConfig, published
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary
@@ -39,6 +40,8 @@ def add(commands: Any) -> None:
             "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
             "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
             "\n      -o runs/deep-start",
+            "mnmt-repro upgrade --from runs/talks --vocab both.model --data eng-deu=talks.tsv \\"
+            "\n      --fisher-threshold 1e-6=0.25 -o runs/fisher-start",
         ],
         act=act,
     )
@@ -127,6 +130,27 @@ def add(commands: Any) -> None:
         "or START:END:STEPS for one that rises (STEPS left out: --steps) (default: 1,1)",
     )
     training.add_argument(
+        "--fisher-threshold",
+        metavar="F=FACTOR,...",
+        help="factor of old parameters whose Fisher information a target token is above F, as "
+        "published; several, rising, make a function of steps. Those below the first have "
+        "--lr-scaling's OLD",
+    )
+    training.add_argument(
+        "--fisher-sentences",
+        type=int,
+        default=20,
+        metavar="N",
+        help="validation sentences of each old pair that Fisher information is taken on",
+    )
+    training.add_argument(
+        "--data",
+        action="append",
+        metavar="PAIR=FILE",
+        help="with --fisher-threshold: the old model's training text, where it was your own; what "
+        "`train` held out of it is used",
+    )
+    training.add_argument(
         "--steps", type=int, metavar="N", help="steps over which a rising factor rises"
     )
     training.add_argument(
@@ -163,6 +187,7 @@ def act(options: argparse.Namespace) -> int:
     new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
     if new is not None:
         _check_vocabulary(options, about, new)
+    fisher = read_fisher(options, about)
     if options.normalisation is None and checkpoint.config.feed_forward == "gated-gelu":
         width = dataclasses.replace(config.width, normalisation="function")
         config = dataclasses.replace(config, width=width)
@@ -171,9 +196,12 @@ def act(options: argparse.Namespace) -> int:
     with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
         made = upgrade(checkpoint, new and old, new, config, progress=bar.update)
     made = dataclasses.replace(made, steps=made.steps + _steps_behind(about))
-    _write(options, about, made, new or old)
-
     facts = made.report.summary()
+    if fisher is not None:
+        made = fisher.slow(made, new or old)
+        facts |= fisher.counts(made)
+    _write(options, about, made, new or old, fisher)
+
     overlap = [] if made.report.overlap is None else made.report.overlap.rows()
     if options.json:
         print_json({"folder": str(options.out), **facts, "overlap": overlap})
@@ -226,7 +254,7 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
         parts = comma_list(options.lr_scaling)
         if not 1 <= len(parts) <= 2:
             raise InputError(f"--lr-scaling {options.lr_scaling}: write OLD or OLD,NEW")
-        factors = [_factor(part, options.steps) for part in parts]
+        factors = [parse_factor(part, options.steps, f"--lr-scaling {part}") for part in parts]
         given["gamma_old"] = factors[0]
         given["gamma_new"] = factors[1] if len(factors) > 1 else None
     return dataclasses.replace(
@@ -263,27 +291,6 @@ def _place(text: str, where: str) -> str:
     return text
 
 
-def _factor(text: str, steps: int | None) -> Factor:
-    """Read a learning-rate factor.
-
-    >>> _factor("0.5", None), _factor("0.05:0.5", 300)
-    (0.5, Ramp(start=0.05, end=0.5, steps=300))
-    """
-    where = f"--lr-scaling {text}"
-    start, *rest = text.split(":")
-    if not rest:
-        return number(start, where)
-    if len(rest) > 2:
-        raise InputError(f"{where}: write a rising factor as START:END:STEPS")
-    if len(rest) == 2:
-        if not rest[1].isdecimal():
-            raise InputError(f"{where}: {rest[1]!r} is no number of steps")
-        steps = int(rest[1])
-    if steps is None:
-        raise InputError(f"{where}: say --steps, over which the factor rises, or START:END:STEPS")
-    return Ramp(start=number(start, where), end=number(rest[0], where), steps=steps)
-
-
 def _check_free(out: Path) -> None:
     if not out.name:
         raise InputError(f"--out {out}: name a new folder")
@@ -316,8 +323,9 @@ def _check_vocabulary(options: argparse.Namespace, about: dict[str, Any], new: V
 
     if about["conlang"] is not None:
         raise InputError(
-            f"--vocab {options.vocabulary}: the model's pieces are the syllables of a conlang; "
-            "leave it out"
+            f"--vocab {options.vocabulary}: the model's pieces are the syllables of a conlang, and "
+            "its tables have a row for those of each language of the family from the start, so "
+            "that no vocabulary could add any; leave it out, and train on with more --pairs"
         )
     for pair in about["pairs"]:
         try:
@@ -335,7 +343,11 @@ def _steps_behind(about: dict[str, Any]) -> int:
 
 
 def _write(
-    options: argparse.Namespace, about: dict[str, Any], made: Upgraded, vocabulary: Vocabulary
+    options: argparse.Namespace,
+    about: dict[str, Any],
+    made: Upgraded,
+    vocabulary: Vocabulary,
+    fisher: FisherScaling | None,
 ) -> None:
     """Fill a folder beside the one wanted, then give it its name: whole or not at all."""
     from mnmt_repro.commands.trained import (
@@ -352,6 +364,7 @@ def _write(
         "checkpoint": options.checkpoint,
         "steps": made.steps,
         "config": dataclasses.asdict(made.config),
+        **({} if fisher is None else {"fisher": fisher.told}),
     }
     identity = digest([told, vocabulary.hash], 12)
     new = {

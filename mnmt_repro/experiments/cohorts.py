@@ -7,7 +7,7 @@ their weight on one pair are the same run in every cohort that holds them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from mnmt_repro.architecture import ModelConfig
@@ -16,7 +16,7 @@ from mnmt_repro.corpora.encoding import Tags, first_syllable
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import conlang_upgrade, software25
+from mnmt_repro.experiments import conlang_upgrade, software25, software25_runs
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.variants import Place, VariantCohort
 from mnmt_repro.training.config import TrainingConfig
@@ -32,6 +32,7 @@ class Size:
     d_model: int
     layers: int
     heads: int
+    steps: int | None = None  # in place of the budget that the corpus' other sizes have
 
 
 MINI_SIZES = (
@@ -101,6 +102,9 @@ class Cohort:
         """All runs of the grid, small models first."""
         for seed in self.seeds:
             for size in self.sizes:
+                training = self.corpus.training
+                if size.steps is not None:
+                    training = replace(training, steps=size.steps, target_tokens=None)
                 for mixture in self.mixtures:
                     yield RunSpec(
                         tier=self.tier,
@@ -112,7 +116,7 @@ class Cohort:
                             layers=size.layers,
                             heads=size.heads,
                         ),
-                        training=self.corpus.training,
+                        training=training,
                         tags=self.tags,
                         seed=seed,
                         vocabulary=self.corpus.vocabulary,
@@ -348,21 +352,42 @@ COHORTS: tuple[Cohort | VariantCohort, ...] = (
     *software25.COHORTS,
     *conlang_upgrade.COHORTS,
 )
-"""All that is declared."""
+"""All that is declared at the mini tier."""
 
 
-def find_cohort(name: str) -> Cohort | VariantCohort:
-    """The cohort of that name.
+@cache
+def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
+    """All cohorts of a tier; `smoke` has none.
+
+    Those beyond mini are built when asked for. They are declared, not run: none of their rows is
+    stored.
+    """
+    from mnmt_repro.experiments import tiers  # which builds on the grids above
+
+    match tier:
+        case "mini":
+            return COHORTS
+        case "gpu":
+            return (*tiers.GPU_GRIDS, *software25.cohorts(software25_runs.GPU))
+        case "paper":
+            return (*tiers.PAPER_GRIDS, *software25.cohorts(software25_runs.PAPER))
+    return ()
+
+
+def find_cohort(name: str, tier: str = "mini") -> Cohort | VariantCohort:
+    """The cohort of that name and tier.
 
     Raises
     ------
     InputError
         When there is none; the message lists those there are.
     """
-    for cohort in COHORTS:
+    for cohort in declared(tier):
         if cohort.name == name:
             return cohort
-    raise InputError(f"no cohort named {name!r}; there are {', '.join(c.name for c in COHORTS)}")
+    where = "" if tier == "mini" else f" at tier {tier}"
+    known = ", ".join(cohort.name for cohort in declared(tier))
+    raise InputError(f"no cohort named {name!r}{where}; there are {known}")
 
 
 def get_cohort(name: str) -> Cohort:
@@ -380,10 +405,10 @@ def get_cohort(name: str) -> Cohort:
 
 
 @cache
-def membership() -> dict[str, tuple[str, ...]]:
-    """Configuration hash to the names of the cohorts that hold the run."""
+def membership(tier: str = "mini") -> dict[str, tuple[str, ...]]:
+    """Configuration hash to the names of the cohorts of a tier that hold the run."""
     found: dict[str, tuple[str, ...]] = {}
-    for cohort in COHORTS:
+    for cohort in declared(tier):
         names = (cohort.repeats, cohort.name) if cohort.repeats else (cohort.name,)
         for run in cohort.runs():
             found[run.config_hash] = (*found.get(run.config_hash, ()), *names)
@@ -391,11 +416,11 @@ def membership() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def places() -> dict[tuple[str, str], Place]:
+def places(tier: str = "mini") -> dict[tuple[str, str], Place]:
     """Configuration hash and cohort to what the cohort calls the run; cells of grids left out."""
     return {
         (variant.spec.config_hash, cohort.name): variant.place
-        for cohort in COHORTS
+        for cohort in declared(tier)
         if isinstance(cohort, VariantCohort)
         for variant in cohort.variants
     }

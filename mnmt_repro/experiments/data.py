@@ -94,6 +94,22 @@ def corpus_vocabulary(
     return Vocabulary.load(path)
 
 
+def vocabulary_hash(spec: RunSpec) -> str:
+    """Of the pieces of a run, be they its vocabulary's or its generated languages' syllables."""
+    if spec.conlang is not None:
+        return digest(Conlang(spec.conlang).pieces)
+    return run_vocabulary(spec).hash
+
+
+def spread(size: int, most: int) -> np.ndarray:
+    """Which sentences stand for a test set of that size: `most` of them, spread evenly over it.
+
+    >>> spread(10, 4).tolist(), spread(3, 4).tolist()
+    ([0, 3, 6, 9], [0, 1, 2])
+    """
+    return np.linspace(0, size - 1, min(most, size)).round().astype(int)
+
+
 def keep(bitext: Bitext, kept: Mapping[str, int]) -> Bitext:
     """Of a language named in `kept`, that many pairs of `bitext`, else all.
 

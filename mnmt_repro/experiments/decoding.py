@@ -30,13 +30,13 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.metrics import scores
 from mnmt_repro.evaluation.search import SearchConfig, search_all
 from mnmt_repro.experiments.code_version import ROOMS
-from mnmt_repro.experiments.data import TestSet, load_test_sets, run_vocabulary
+from mnmt_repro.experiments.data import TestSet, load_test_sets, run_vocabulary, spread
 from mnmt_repro.experiments.execute import current_commit, hardware
+from mnmt_repro.experiments.finished import checkpoint_path, load_finished
 from mnmt_repro.experiments.spec import RunSpec, digest
 from mnmt_repro.experiments.sweep import run_lock
 from mnmt_repro.result_schema import SCHEMA
-from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
-from mnmt_repro.training.loop import BEST, LAST
+from mnmt_repro.training.checkpoint import Checkpoint
 
 Texts = dict[str, dict[str, list[str]]]
 """Pair to test set to translations, one a decoded sentence."""
@@ -68,27 +68,8 @@ class DecodingConfig:
         return {"sentences": self.sentences, **asdict(self.search)}
 
     def rows(self, size: int) -> np.ndarray:
-        """Which sentences of a test set of that size are decoded.
-
-        >>> DecodingConfig(sentences=4).rows(10).tolist()
-        [0, 3, 6, 9]
-        >>> DecodingConfig(sentences=4).rows(3).tolist()
-        [0, 1, 2]
-        """
-        return np.linspace(0, size - 1, min(self.sentences, size)).round().astype(int)
-
-
-def checkpoint_path(spec: RunSpec, folder: Path) -> Path:
-    """The file with the weights that `spec` ended with, where it was trained in `folder`."""
-    best = spec.training.keep == "best" and (folder / BEST).exists()
-    return folder / (BEST if best else LAST)
-
-
-def without_checkpoint(specs: Sequence[RunSpec], runs_folder: Path) -> list[RunSpec]:
-    """Those of `specs` whose checkpoint is not below `runs_folder`."""
-    return [
-        spec for spec in specs if not checkpoint_path(spec, runs_folder / spec.run_id).is_file()
-    ]
+        """Which sentences of a test set of that size are decoded."""
+        return spread(size, self.sentences)
 
 
 def decode(
@@ -127,16 +108,10 @@ def decode(
     """
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     began, commit = time.monotonic(), current_commit()
-    path = checkpoint_path(spec, folder)
-    checkpoint = _finished(path, spec, run)
+    checkpoint = load_finished(spec, folder, run)
     pieces = Pieces.of(spec)
-    if pieces.hash != run["vocabulary_hash"]:
-        raise InputError(
-            f"{spec.corpus}: its vocabulary has the hash {pieces.hash}, but run {spec.run_id} was "
-            f"trained with {run['vocabulary_hash']}; the text or the way pieces are made differ"
-        )
     tests = {pair: load_test_sets(spec, pair) for pair in spec.mixture.pairs}
-    weights = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    weights = hashlib.sha256(checkpoint_path(spec, folder).read_bytes()).hexdigest()[:16]
     kept = folder / f"translations-{digest([weights, config.settings, ROOMS['evaluation']])}.json"
     texts: Texts
     if kept.exists():
@@ -183,7 +158,6 @@ def decode_in_worker(
 class Pieces:
     """The pieces of a run: how ids become text, and which ids are no text."""
 
-    hash: str
     never: tuple[int, ...]  # ids that no translation may hold
     text: Callable[[Sequence[Sequence[int]]], list[str]]
     vocabulary: Vocabulary | None = None  # of real text
@@ -194,13 +168,10 @@ class Pieces:
         if spec.conlang is None:
             known = run_vocabulary(spec)
             tags = (known.tag(language) for language in known.languages)
-            return cls(
-                hash=known.hash, never=(PAD, UNK, BOS, *tags), text=known.decode, vocabulary=known
-            )
+            return cls(never=(PAD, UNK, BOS, *tags), text=known.decode, vocabulary=known)
         conlang, first = Conlang(spec.conlang), first_syllable(spec.conlang)
         used = range(first, first + len(conlang.pieces))  # related languages leave ids unused
         return cls(
-            hash=digest(conlang.pieces),
             never=tuple(i for i in range(spec.model.vocab_size) if i != EOS and i not in used),
             text=lambda ids: conlang.decode(Ragged.of([i - first for i in row] for row in ids)),
         )
@@ -281,22 +252,6 @@ def _parts(test: TestSet) -> dict[str, np.ndarray]:
     if test.domains is not None and test.shared:
         parts["shared"] = np.isin(np.array(test.domains), test.shared)
     return {**parts, **test.parts}
-
-
-def _finished(path: Path, spec: RunSpec, run: Mapping[str, Any]) -> Checkpoint:
-    if not path.is_file():
-        raise InputError(
-            f"{path}: no checkpoint of {spec.label}; the store keeps scores, not weights"
-        )
-    checkpoint = load_checkpoint(path)
-    if checkpoint.identity != spec.run_id:
-        raise InputError(f"{path}: belongs to run {checkpoint.identity}, not to {spec.run_id}")
-    if spec.training.keep == "last" and checkpoint.progress.step != run["steps"]:
-        raise InputError(
-            f"{path}: stands at step {checkpoint.progress.step}, but the stored run has "
-            f"{run['steps']} steps; train it to its end"
-        )
-    return checkpoint
 
 
 def _sacrebleu(vocabulary: Vocabulary | None) -> Callable[..., dict[str, float | str]]:

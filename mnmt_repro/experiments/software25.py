@@ -219,7 +219,9 @@ def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
     """All of Paper B's runs at one tier, in the order in which they matter."""
 
     def cohort(name: str, about: str, variants: tuple[Variant, ...]) -> VariantCohort:
-        return VariantCohort(name=f"{CORPUS}-{name}", about=about, variants=variants)
+        return VariantCohort(
+            name=f"{CORPUS}-{name}", about=about, variants=variants, tier=tier.name
+        )
 
     return (
         cohort(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from torch import Tensor
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import first_syllable
-from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import SPECIAL, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.data import RunData, run_vocabulary
 from mnmt_repro.experiments.parents import is_trained
@@ -24,7 +23,13 @@ from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.loop import LAST
 from mnmt_repro.upgrading.learning_rate import OLD, Groups, diagonal_fisher, fisher_groups
 from mnmt_repro.upgrading.recipe import Upgraded, upgrade
-from mnmt_repro.upgrading.vocabulary import ROLES, Piece, PieceMap, match_meanings
+from mnmt_repro.upgrading.vocabulary import (
+    ROLES,
+    Piece,
+    PieceMap,
+    match_meanings,
+    match_pieces,
+)
 
 FISHER_SENTENCES = 20
 """Validation sentences of each old pair that Fisher information is taken on; the paper has FLORES's
@@ -57,17 +62,15 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
         return Beginning(model=spec.model)
     upgraded = upgrade_of(spec, folder.parent)
     share = spec.upgrade.fisher_share
-    if share is None:
-        prepare: Callable[[Transformer, torch.optim.Optimizer], None] = upgraded.prepare
-    else:
-        fisher = diagonal_fisher(upgraded.model, _old_sentences(spec, data))
+    if share is not None:
+        fisher = old_fisher(spec, upgraded, data)
         groups = most_informative(fisher, upgraded.groups, share)
         config = spec.upgrade.config
-        prepare = partial(
-            replace(upgraded, groups=groups).prepare,
-            factors=(config.gamma_new, 1.0, config.gamma_old),
-        )
-    return Beginning(model=upgraded.model, prepare=prepare, schedule_start=upgraded.schedule_start)
+        factors = (config.gamma_new, 1.0, config.gamma_old)
+        upgraded = replace(upgraded, groups=groups, factors=factors)
+    return Beginning(
+        model=upgraded.model, prepare=upgraded.prepare, schedule_start=upgraded.schedule_start
+    )
 
 
 def upgrade_of(spec: RunSpec, runs_folder: Path) -> Upgraded:
@@ -88,12 +91,7 @@ def upgrade_of(spec: RunSpec, runs_folder: Path) -> Upgraded:
     if spec.conlang != parent.conlang:
         raise InputError(f"{spec.label}: a run on generated text keeps its parent's languages")
     checkpoint = load_checkpoint(runs_folder / parent.run_id / LAST)
-    if spec.conlang is None:
-        vocabularies = _vocabularies(spec, parent)
-        upgraded = upgrade(checkpoint, *vocabularies, spec.upgrade.config)
-    else:
-        pieces = untrained_pieces(spec.conlang, parent.mixture.pairs, parent.model.vocab_size)
-        upgraded = upgrade(checkpoint, None, None, spec.upgrade.config, pieces=pieces)
+    upgraded = upgrade(checkpoint, None, None, spec.upgrade.config, pieces=piece_map(spec))
     if upgraded.model.config != spec.model:
         raise InputError(
             f"{spec.label}: the upgrade makes a model of {upgraded.model.config}, "
@@ -102,10 +100,14 @@ def upgrade_of(spec: RunSpec, runs_folder: Path) -> Upgraded:
     return upgraded
 
 
-def _vocabularies(spec: RunSpec, parent: RunSpec) -> tuple[Vocabulary | None, Vocabulary | None]:
-    """Old and new one; none where the vocabulary stays."""
+def piece_map(spec: RunSpec) -> PieceMap | None:
+    """Which of an upgraded run's pieces is which of its parent's; None where they stay."""
+    assert spec.upgrade is not None
+    parent = spec.upgrade.parent
+    if spec.conlang is not None:
+        return untrained_pieces(spec.conlang, parent.mixture.pairs, parent.model.vocab_size)
     old, new = run_vocabulary(parent), run_vocabulary(spec)
-    return (None, None) if old.hash == new.hash else (old, new)
+    return None if old.hash == new.hash else match_pieces(old, new)
 
 
 def untrained_pieces(config: ConlangConfig, pairs: Sequence[str], size: int) -> PieceMap | None:
@@ -145,6 +147,11 @@ def untrained_pieces(config: ConlangConfig, pairs: Sequence[str], size: int) -> 
     return match_meanings(before, pieces)
 
 
+def old_fisher(spec: RunSpec, upgraded: Upgraded, data: RunData) -> dict[str, Tensor]:
+    """Fisher information of an upgraded model, before training, on the parent's pairs."""
+    return diagonal_fisher(upgraded.model, _old_sentences(spec, data))
+
+
 def _old_sentences(spec: RunSpec, data: RunData) -> Iterator[tuple[Tensor, Tensor]]:
     assert spec.upgrade is not None
     for pair in spec.upgrade.parent.mixture.pairs:
@@ -164,10 +171,14 @@ def most_informative(fisher: dict[str, Tensor], groups: Groups, share: float) ->
     >>> most_informative(fisher, groups, 1 / 3)["w"]
     tensor([1, 2, 1, 0], dtype=torch.uint8)
     """
+    return fisher_groups(fisher, groups, (fisher_threshold(fisher, groups, share),))
+
+
+def fisher_threshold(fisher: dict[str, Tensor], groups: Groups, share: float) -> float:
+    """The information that this share of all old entries exceeds."""
     old = torch.cat(
         [fisher[name][(group == OLD).expand(fisher[name].shape)] for name, group in groups.items()]
     )
     above = max(1, round(share * old.numel()))
     rank = max(old.numel() - above, 1)
-    threshold = max(float(old.kthvalue(rank).values), torch.finfo(old.dtype).tiny)
-    return fisher_groups(fisher, groups, (threshold,))
+    return max(float(old.kthvalue(rank).values), torch.finfo(old.dtype).tiny)

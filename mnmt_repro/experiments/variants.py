@@ -47,6 +47,7 @@ class VariantCohort:
     name: str
     about: str
     variants: tuple[Variant, ...]
+    tier: str = "mini"
     repeats: str = ""  # as of a grid
 
     def __post_init__(self) -> None:

@@ -127,6 +127,60 @@ def linearity_of_metrics(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.D
     return pd.concat(whole, ignore_index=True) if whole else parts[0]
 
 
+def linearity_by_weight(points: pd.DataFrame) -> pd.DataFrame:
+    """A straight line of score over cross-entropy for each weight by itself: whether one would do.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, cells, slope`` (points of the score a nat), ``at`` (the line's score at the
+        pair's mean loss over all weights) and ``R²``; weights with fewer than three cells are left
+        out.
+    """
+    table = []
+    for pair, group in points.groupby("pair"):
+        middle = group["loss"].mean()
+        for p, cells in group.groupby("p"):
+            if len(cells) < LEAST_CELLS:
+                continue
+            line = stats.linregress(cells["loss"], cells["score"])
+            table.append(
+                {
+                    "pair": pair_name(str(pair)),
+                    "p": p,
+                    "cells": len(cells),
+                    "slope": float(line.slope),
+                    "at": float(line.intercept + line.slope * middle),
+                    "R²": float(line.rvalue**2),
+                }
+            )
+    return pd.DataFrame(table, columns=["pair", "p", "cells", "slope", "at", "R²"])
+
+
+def weights_in_words(points: pd.DataFrame, metric: str) -> str:
+    """Whether the score depends on the weight beside the loss, as Markdown, a line a pair.
+
+    One straight line for all weights is compared with parallel ones, a line a weight.
+    """
+    told = []
+    for pair, group in points.groupby("pair"):
+        own = linearity_by_weight(group)
+        if len(own) < 2:
+            continue
+        about = group[["loss", "score"]] - group.groupby("p")[["loss", "score"]].transform("mean")
+        unexplained = (1 - about["loss"].corr(about["score"]) ** 2) * (about["score"] ** 2).sum()
+        whole = ((group["score"] - group["score"].mean()) ** 2).sum()
+        least, most = own.iloc[0], own.iloc[-1]
+        told.append(
+            f"- {pair_name(str(pair))}: one straight line for all weights explains "
+            f"{group['loss'].corr(group['score']) ** 2:.1%} of the variance of {METRICS[metric]}, "
+            f"parallel lines, one a weight, {1 - unexplained / whole:.1%}. At the pair's mean "
+            f"loss, {group['loss'].mean():.2f} nats, the line of p = {least['p']:g} is at "
+            f"{least['at']:.1f}, that of p = {most['p']:g} at {most['at']:.1f}."
+        )
+    return "\n".join(told)
+
+
 def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
     """Figures 8 and 19, left: score against cross-entropy, one point a run, a colour a weight.
 

@@ -1,4 +1,4 @@
-"""The training loop: resumable to the bit, loud when it diverges."""
+"""The training loop: resumable to the bit, loud when it diverges, in one process or several."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
 from mnmt_repro.architecture import ModelConfig
@@ -21,6 +22,7 @@ from mnmt_repro.model import PAD, Transformer
 from mnmt_repro.scoring import cross_entropy
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint, save_checkpoint
 from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.training.distributed import Processes, processes
 
 LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
 
@@ -79,7 +81,8 @@ def train(
     """Train a model, or go on where `folder` says that an earlier call stopped.
 
     On a CPU with a fixed number of threads, a run that was killed at any moment and called again
-    ends with the same weights, bit for bit, as one that was not.
+    ends with the same weights, bit for bit, as one that was not. Processes that have joined in a
+    group train the one model together; see `training.distributed`.
 
     Parameters
     ----------
@@ -103,7 +106,8 @@ def train(
 
     Returns
     -------
-    The trained model (best or last, as `keep` says) and where the run stood at its end.
+    The trained model (best or last, as `keep` says) and where the run stood at its end; its
+    learning curve in the first process only.
 
     Raises
     ------
@@ -112,6 +116,7 @@ def train(
     TrainingDiverged
         At the first loss that is not finite; the last good checkpoint stays.
     """
+    group = processes()
     torch.manual_seed(seed)
     network = Transformer(model, seed=seed) if isinstance(model, ModelConfig) else model
     network = network.to(device)
@@ -124,7 +129,9 @@ def train(
     last = folder / LAST
     if last.exists():
         progress = _resume(last, network, optimiser, identity)
-    _cut_log(folder / LOG, progress.step)
+    objective = group.objective(network)
+    if group.first:
+        _cut_log(folder / LOG, progress.step)
 
     stream = BatchStream(data.sentences, mixture, batch_tokens=config.batch_tokens, seed=seed)
     points = [t for t in config.curve_tokens() if t > progress.target_tokens]
@@ -136,7 +143,7 @@ def train(
         unit="tok",
         unit_scale=True,
         desc=label,
-        disable=None if progress_bar is None else not progress_bar,
+        disable=not group.first or (None if progress_bar is None else not progress_bar),
         leave=False,
     )
     with bar:
@@ -144,10 +151,15 @@ def train(
         while not _finished(progress, config):
             position, batch = next(batches)
             rate = _rate(config, schedule_start, progress.step + 1)
-            loss = _step(network, optimiser, config, batch, progress, position, device, last, rate)
+            group.seed_dropout(seed, progress.step)
+            loss = _step(
+                objective, optimiser, config, batch, progress, position, device, last, rate, group
+            )
             bar.update(min(progress.target_tokens, config.planned_tokens) - bar.n)
             bar.set_postfix_str(f"step {progress.step} loss {loss:.3f}", refresh=False)
             ended = _finished(progress, config)
+            if not group.first:
+                continue
             if ended or (points and progress.target_tokens >= points[0]):
                 points = [t for t in points if t > progress.target_tokens]
                 progress.seconds = time.monotonic() - began
@@ -157,6 +169,7 @@ def train(
                 progress.seconds = time.monotonic() - began
                 save_checkpoint(last, network, progress, identity=identity, optimiser=optimiser)
                 saved = time.monotonic()
+    group.wait()  # for the best weights to be written
     if config.keep == "best" and (folder / BEST).exists():
         network = load_checkpoint(folder / BEST).model().to(device)
     network.eval()
@@ -201,7 +214,7 @@ def _resume(
 
 
 def _step(
-    network: Transformer,
+    objective: Callable[..., Tensor],
     optimiser: torch.optim.Optimizer,
     config: TrainingConfig,
     batch: Batch,
@@ -210,22 +223,24 @@ def _step(
     device: str,
     last: Path,
     rate: float,
+    group: Processes,
 ) -> float:
     """Take one optimiser step; return the mean loss per target token before it."""
-    source = torch.from_numpy(batch.source).to(device)
-    target = torch.from_numpy(batch.target).to(device)
-    real = (target[:, 1:] != PAD).sum(1)
-    for group in optimiser.param_groups:
-        group["lr"] = rate
+    share = group.share(batch)
+    source = torch.from_numpy(share.source).to(device)
+    target = torch.from_numpy(share.target).to(device)
+    tokens = (batch.target[:, 1:] != PAD).sum(1)
+    for settings in optimiser.param_groups:
+        settings["lr"] = rate
     autocast = (
         torch.autocast(torch.device(device).type, dtype=torch.bfloat16)
         if config.precision == "bfloat16"
         else contextlib.nullcontext()
     )
     with autocast:
-        loss = network.loss(source, target[:, :-1], target[:, 1:], config.label_smoothing)
-    loss = loss / real.sum()
-    value = float(loss.detach())
+        loss = objective(source, target[:, :-1], target[:, 1:], config.label_smoothing)
+    loss = loss / (float(tokens.sum()) / group.count)  # of which the mean over processes is taken
+    value = group.mean(loss.detach())
     if not math.isfinite(value):
         where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
         raise TrainingDiverged(
@@ -235,11 +250,11 @@ def _step(
         )
     loss.backward()
     if config.clip_norm is not None:
-        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
+        parameters = [p for settings in optimiser.param_groups for p in settings["params"]]
+        torch.nn.utils.clip_grad_norm_(parameters, config.clip_norm)
     optimiser.step()
     optimiser.zero_grad(set_to_none=True)
 
-    tokens = real.cpu().numpy()
     progress.step += 1
     progress.target_tokens += int(tokens.sum())
     for k in range(len(progress.pair_tokens)):

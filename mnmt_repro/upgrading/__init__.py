@@ -14,7 +14,7 @@ Table 3, "random init all"         `config.UpgradeConfig(keep="nothing")`
 Table 4, "all emb random"          `config.UpgradeConfig(keep="body")`
 Section 5.2, Figures 3 and 6 left  `analyses`: the old model with the new one's embeddings
 Appendix C, Figure 5               `analyses`: how far layers and halves of matrices have moved
-Appendix D, Table 11 right         `learning_rate`: Fisher information and thresholds
+Appendix D, Table 11 right         `learning_rate`: Fisher information, thresholds; `start`
 Appendix D, Figure 6 right         `analyses`: Fisher information by layer, and its distribution
 Section 5.3, Figure 4              `compute`: what it takes to reach a share of a baseline
 =================================  ==============================================================

@@ -120,6 +120,11 @@ def check_factor(factor: Factor) -> None:
         raise InputError(f"a learning-rate factor must be at least 0, got {factor}")
 
 
+def to_factor(value: float | Mapping[str, Any]) -> Factor:
+    """A factor from what `dataclasses.asdict` and JSON make of it."""
+    return Ramp(**value) if isinstance(value, Mapping) else value
+
+
 def factor_at(factor: Factor, step: int) -> float:
     """Value of a constant or a ramp at `step` (1, 2, ...)."""
     return factor.at(step) if isinstance(factor, Ramp) else float(factor)
@@ -170,8 +175,7 @@ class UpgradeConfig:
         values["width"] = WidthConfig(**values["width"])
         values["deeper"] = DepthConfig(**values["deeper"])
         for name in ("gamma_old", "gamma_new"):
-            if isinstance(values[name], Mapping):
-                values[name] = Ramp(**values[name])
+            values[name] = to_factor(values[name])
         return cls(**values)
 
 

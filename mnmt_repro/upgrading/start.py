@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors import safe_open
@@ -16,8 +17,8 @@ from mnmt_repro.atomic import write_bytes
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint
-from mnmt_repro.upgrading.config import Factor, UpgradeConfig
-from mnmt_repro.upgrading.learning_rate import scale_updates
+from mnmt_repro.upgrading.config import Factor, Ramp, UpgradeConfig, check_factor, to_factor
+from mnmt_repro.upgrading.learning_rate import diagonal_fisher, fisher_groups, scale_updates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +28,13 @@ class Start:
     Attributes
     ----------
     groups
-        Group (`OLD` or `NEW`) of each entry of each parameter, for `scale_updates`.
+        Group (`OLD` or `NEW`, or of `fisher_groups`) of each entry of each parameter.
     optimiser
         Index of a parameter -> its state, as `Checkpoint.optimiser`; empty after a reset.
     steps
         Updates that the old model had.
+    factors
+        Learning-rate factor of each group; empty: the configuration's, of `NEW` and `OLD`.
     """
 
     model: Transformer
@@ -39,6 +42,7 @@ class Start:
     groups: dict[str, Tensor]
     optimiser: dict[int, dict[str, Tensor]]
     steps: int
+    factors: tuple[Factor, ...] = ()
 
     @property
     def schedule_start(self) -> int | None:
@@ -48,28 +52,15 @@ class Start:
         """
         return {"continued": self.steps, "reset": 0, "constant": None}[self.config.schedule]
 
-    def prepare(
-        self,
-        model: Transformer,
-        optimiser: torch.optim.Optimizer,
-        *,
-        factors: Sequence[Factor] | None = None,
-    ) -> None:
+    def prepare(self, model: Transformer, optimiser: torch.optim.Optimizer) -> None:
         """Give a fresh `optimiser` of `model` the carried state and the learning-rate scaling.
-
-        Parameters
-        ----------
-        factors
-            Factor of each group, where `groups` are those of `fisher_groups`; else the
-            configuration's, of `NEW` and `OLD`.
 
         Raises
         ------
         InputError
             When the state is another optimiser's.
         """
-        if factors is None:
-            factors = (self.config.gamma_new, self.config.gamma_old)
+        factors = self.factors or (self.config.gamma_new, self.config.gamma_old)
         if any(factor != 1.0 for factor in factors):
             scale_updates(optimiser, dict(model.named_parameters()), self.groups, factors)
         if not self.optimiser:
@@ -84,6 +75,37 @@ class Start:
         state = {i: {key: t.clone() for key, t in s.items()} for i, s in self.optimiser.items()}
         settings = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": state, "param_groups": settings})
+
+
+AnyStart = TypeVar("AnyStart", bound=Start)
+
+
+def slow_by_fisher(
+    start: AnyStart,
+    sentences: Iterable[tuple[Tensor, Tensor]],
+    thresholds: Sequence[tuple[float, Factor]],
+) -> AnyStart:
+    """Choose the learning rate of old parameters by Fisher information (Appendix D, Table 11).
+
+    Parameters
+    ----------
+    sentences
+        As of `diagonal_fisher`; of the old pairs, encoded for the new model.
+    thresholds
+        Rising Fisher information, and the factor of the old entries above it, which have more than
+        this threshold and not more than the next; those below the first keep gamma_old.
+
+    Raises
+    ------
+    InputError
+        When thresholds do not rise from above 0, a factor is negative, or there is no sentence.
+    """
+    values, factors = zip(*thresholds, strict=True)
+    for factor in factors:
+        check_factor(factor)
+    groups = fisher_groups(diagonal_fisher(start.model, sentences), start.groups, values)
+    both = (start.config.gamma_new, start.config.gamma_old)
+    return replace(start, groups=groups, factors=(*both, *factors))
 
 
 def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
@@ -102,7 +124,13 @@ def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
         "model": json.dumps(asdict(upgraded.model.config)),
         "progress": json.dumps(asdict(Progress())),
         "identity": identity,
-        "upgrade": json.dumps({"config": asdict(upgraded.config), "steps": upgraded.steps}),
+        "upgrade": json.dumps(
+            {
+                "config": asdict(upgraded.config),
+                "steps": upgraded.steps,
+                "factors": [asdict(f) if isinstance(f, Ramp) else f for f in upgraded.factors],
+            }
+        ),
     }
     write_bytes(path, save({k: t.contiguous() for k, t in tensors.items()}, metadata))
 
@@ -132,4 +160,5 @@ def load_upgraded(path: Path | str) -> Start:
         groups=groups,
         optimiser=checkpoint.optimiser,
         steps=told["steps"],
+        factors=tuple(map(to_factor, told.get("factors", ()))),
     )

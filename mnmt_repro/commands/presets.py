@@ -1,0 +1,62 @@
+"""The papers' settings as options of `train`, for text of one's own."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from mnmt_repro.errors import InputError
+
+PRESETS = ("paper-a", "paper-b")
+
+
+def preset(name: str) -> dict[str, Any]:
+    """Options and their published values: Paper A's first size, or Paper B's baseline.
+
+    >>> found = preset("paper-a")
+    >>> found["d_model"], found["pieces"], found["batch_tokens"], found["steps"]
+    (512, 128000, 500000, 500000)
+    """
+    from mnmt_repro.experiments import software25_runs, tiers
+
+    if name == "paper-a":
+        model, training, tags = tiers.PAPER_A[0].config, tiers.PAPER_TRAINING, "auto"
+    else:
+        published = software25_runs.PAPER
+        model, training, tags = published.model("same"), published.training, "both"
+    return {
+        "arch": "t5" if name == "paper-a" else "fairseq",
+        "d_model": model.d_model,
+        "layers": model.encoder_layers,
+        "heads": model.heads,
+        "attention_dropout": model.attention_dropout,
+        "pieces": model.vocab_size,
+        "tags": tags,
+        **asdict(training),
+    }
+
+
+def with_preset(options: argparse.Namespace) -> argparse.Namespace:
+    """Options of `train` with those not given taken from `--preset`, if there is one.
+
+    A budget that is given, in steps or in tokens, stands alone; the learning rate is taken only
+    with its optimiser.
+
+    Raises
+    ------
+    InputError
+        When the model is an upgraded one, which has its settings.
+    """
+    if options.preset is None:
+        return options
+    if options.continue_from is not None:
+        raise InputError("--preset: the upgraded model has its settings; leave one of the two out")
+    given: frozenset[str] = getattr(options, "given", frozenset())
+    found = preset(options.preset)
+    if given & {"steps", "target_tokens"}:
+        del found["steps"], found["target_tokens"]
+    if "optimiser" in given and options.optimiser != found["optimiser"]:
+        del found["learning_rate"]
+    kept = {name: value for name, value in vars(options).items() if name in given}
+    return argparse.Namespace(**{**vars(options), **found, **kept})

@@ -1,0 +1,163 @@
+"""How `upgrade` reads learning-rate factors, and chooses old parameters by Fisher information."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.commands.options import comma_list, number
+from mnmt_repro.errors import InputError
+from mnmt_repro.upgrading.config import Factor, Ramp
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mnmt_repro.corpora.bitext import Bitext
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.upgrading.recipe import Upgraded
+
+
+def parse_factor(text: str, steps: int | None, where: str) -> Factor:
+    """Read a learning-rate factor; `where` names the option in an error.
+
+    >>> parse_factor("0.5", None, ""), parse_factor("0.05:0.5", 300, "")
+    (0.5, Ramp(start=0.05, end=0.5, steps=300))
+    """
+    start, *rest = text.split(":")
+    if not rest:
+        return number(start, where)
+    if len(rest) > 2:
+        raise InputError(f"{where}: write a rising factor as START:END:STEPS")
+    if len(rest) == 2:
+        if not rest[1].isdecimal():
+            raise InputError(f"{where}: {rest[1]!r} is no number of steps")
+        steps = int(rest[1])
+    if steps is None:
+        raise InputError(f"{where}: say --steps, over which the factor rises, or START:END:STEPS")
+    return Ramp(start=number(start, where), end=number(rest[0], where), steps=steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FisherScaling:
+    """What ``--fisher-threshold`` asks for.
+
+    Attributes
+    ----------
+    thresholds
+        Fisher information, and the factor of the old parameters above it.
+    sentences
+        Of each old pair's validation text.
+    about
+        What `run.json` says about the old model.
+    text
+        Validation text of its pairs; none of a conlang's, which is generated.
+    """
+
+    thresholds: tuple[tuple[float, Factor], ...]
+    sentences: int
+    about: Mapping[str, Any]
+    text: Mapping[str, Bitext]
+
+    def slow(self, made: Upgraded, vocabulary: Vocabulary) -> Upgraded:
+        """Give the old parameters of an upgraded model the factors of their information."""
+        from mnmt_repro.upgrading.start import slow_by_fisher
+
+        return slow_by_fisher(made, self._encoded(vocabulary), self.thresholds)
+
+    def counts(self, made: Upgraded) -> dict[str, int]:
+        """Old parameters that have more information than each threshold, for the report."""
+        return {
+            f"above {threshold:g}": sum(
+                int((group > place).sum()) for group in made.groups.values()
+            )
+            for place, (threshold, _) in enumerate(self.thresholds, start=1)
+        }
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What `run.json` says of it, which is all that decides the groups."""
+        from mnmt_repro.corpora.bitext import content_hash
+
+        return {
+            "thresholds": [
+                [threshold, asdict(factor) if isinstance(factor, Ramp) else factor]
+                for threshold, factor in self.thresholds
+            ],
+            "sentences": self.sentences,
+            "text": {pair: content_hash(bitext) for pair, bitext in self.text.items()},
+        }
+
+    def _encoded(self, vocabulary: Vocabulary) -> Iterator[tuple[Tensor, Tensor]]:
+        import numpy as np
+        import torch
+
+        from mnmt_repro.commands.trained import SyllableVocabulary
+        from mnmt_repro.corpora.encoding import encode, encode_conlang
+
+        tags, longest = self.about["tags"], self.about["training"]["max_length"]
+        for pair in self.about["pairs"]:
+            if isinstance(vocabulary, SyllableVocabulary):
+                found = encode_conlang(vocabulary.conlang, pair, "valid", self.sentences, tags)
+            else:
+                found = encode(self.text[pair], vocabulary, tags)
+            found = found.shorter_than(longest)
+            for row in range(min(self.sentences, found.size)):
+                source, target = found.take(np.array([row]))
+                yield torch.from_numpy(source.flat).long(), torch.from_numpy(target.flat).long()
+
+
+def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> FisherScaling | None:
+    """Read ``--fisher-threshold`` and the text that it needs; None where it is not given.
+
+    Raises
+    ------
+    InputError
+        When the options cannot be read, or the text is not that of the old model's pairs.
+    """
+    if options.fisher_threshold is None:
+        if options.data:
+            raise InputError("--data goes with --fisher-threshold")
+        return None
+    where, thresholds = f"--fisher-threshold {options.fisher_threshold}", []
+    for part in comma_list(options.fisher_threshold):
+        threshold, equals, factor = part.partition("=")
+        if not equals:
+            raise InputError(f"{where}: write F=FACTOR, such as 1e-6=0.25")
+        thresholds.append((number(threshold, where), parse_factor(factor, options.steps, where)))
+    if not thresholds:
+        raise InputError("--fisher-threshold: write F=FACTOR, such as 1e-6=0.25")
+    if options.fisher_sentences < 1:
+        raise InputError(f"--fisher-sentences {options.fisher_sentences}: give 1 or more")
+    return FisherScaling(
+        thresholds=tuple(thresholds),
+        sentences=options.fisher_sentences,
+        about=about,
+        text=_validation_text(options, about),
+    )
+
+
+def _validation_text(options: argparse.Namespace, about: Mapping[str, Any]) -> Mapping[str, Bitext]:
+    """Validation text of a corpus; of the user's own text, what `train` holds out of it."""
+    from mnmt_repro.commands.training_text import hold_out, read_bitexts
+    from mnmt_repro.corpora.bitext import load_split
+
+    corpus, pairs = about["corpus"], about["pairs"]
+    if corpus != "own":
+        if options.data:
+            raise InputError(
+                f"--data: the model was trained on {corpus}, which has validation text"
+            )
+        real = pairs if about["conlang"] is None else ()
+        return {pair: load_split(corpus, pair, "valid") for pair in real}
+    known = ", ".join(pairs)
+    if not options.data:
+        raise InputError(
+            f"--fisher-threshold: the model was trained on your own text ({known}); give it again "
+            "with --data"
+        )
+    _, held_out = hold_out(read_bitexts(options.data))
+    if held_out.keys() != set(pairs):
+        raise InputError(f"--data {', '.join(held_out)}: the model was trained on {known}")
+    return held_out

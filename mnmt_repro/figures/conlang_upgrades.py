@@ -1,0 +1,161 @@
+"""What similarity to an old language buys an added one, and what the old ones forget.
+
+The central comparison of Paper B on generated languages (`experiments.conlang_upgrade`). All models
+share one table of pieces, so that the upgraded model's losses can be set beside the old model's.
+"""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.experiments.conlang_upgrade import (
+    BASELINE_SHARES,
+    COHORTS,
+    HUB,
+    ORIGINAL,
+    SIMILAR,
+    SIMILARITIES,
+    UNRELATED,
+    UPGRADE_SHARES,
+)
+from mnmt_repro.figures.contrasts import Bench
+from mnmt_repro.figures.house import CATEGORIES
+from mnmt_repro.figures.names import language
+
+NAMES = tuple(cohort.name for cohort in COHORTS)
+LIKE, UNLIKE = "added, like an old one", "added, like none"
+GROUPS = {
+    LIKE: (SIMILAR,),
+    UNLIKE: (UNRELATED,),
+    f"old, {language(ORIGINAL[0])}": ORIGINAL[:1],
+    "old, all others": ORIGINAL[1:],
+}
+"""Languages by what they are to one another: the first old one is what the added one is like."""
+
+_RUNS = (
+    ("M4", "old model", (1.0,)),
+    ("M6", "from scratch", BASELINE_SHARES),
+    ("Mt6", "upgraded", UPGRADE_SHARES),
+)
+_COMPARED = ["old model", "from scratch", "from scratch, as long", "upgraded"]
+
+
+def losses(rows: pd.DataFrame, tier: str = "mini") -> pd.DataFrame:
+    """Mean loss of each group of languages in each stored run.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`.
+
+    Returns
+    -------
+    DataFrame
+        ``similarity, group, model, updates, loss``.
+    """
+    found = []
+    for similarity, name in zip(SIMILARITIES, NAMES, strict=True):
+        bench = Bench(rows=rows, cohort=name, tier=tier)
+        for group, codes in GROUPS.items():
+            pairs = tuple(pair for code in codes for pair in (f"{HUB}-{code}", f"{code}-{HUB}"))
+            for run, model, shares in _RUNS:
+                for share in shares:
+                    loss = bench.mean(bench.variant(run, share), pairs)
+                    found.append((similarity, group, model, share, loss))
+    columns = ["similarity", "group", "model", "updates", "loss"]
+    return pd.DataFrame(found, columns=columns).dropna(ignore_index=True)
+
+
+def comparison(table: pd.DataFrame) -> pd.DataFrame:
+    """The upgraded model beside all that it can be compared with.
+
+    Parameters
+    ----------
+    table
+        From `losses`.
+
+    Returns
+    -------
+    DataFrame
+        ``similarity, group, updates``; losses of the ``old model`` (which has no added language),
+        ``from scratch`` after all updates and after as many, ``upgraded``; ``gain, %`` over the
+        model from scratch, ``forgotten, %``: by how much the old model was better.
+    """
+    keys = ["similarity", "group"]
+    last = table[table["updates"] == 1.0].pivot(index=keys, columns="model", values="loss")
+    rows = table[table["model"] == "upgraded"].rename(columns={"loss": "upgraded"})
+    early = table[table["model"] == "from scratch"].rename(
+        columns={"loss": "from scratch, as long"}
+    )
+    last = last.reindex(columns=["old model", "from scratch"]).reset_index()
+    rows = rows.drop(columns="model").merge(last, how="left", on=keys)
+    rows = rows.merge(early.drop(columns="model"), how="left", on=[*keys, "updates"])
+    rows["gain, %"] = 100 * (1 - rows["upgraded"] / rows["from scratch"])
+    rows["forgotten, %"] = 100 * (rows["upgraded"] / rows["old model"] - 1)
+    return rows[[*keys, "updates", *_COMPARED, "gain, %", "forgotten, %"]]
+
+
+def bought(table: pd.DataFrame) -> pd.DataFrame:
+    """By how many per cent the added language that is like an old one has the lower loss.
+
+    Returns
+    -------
+    DataFrame
+        ``similarity, model, updates``, the losses of both added languages, ``bought, %``.
+    """
+    added = table[table["group"].isin([LIKE, UNLIKE])]
+    wide = added.pivot(index=["model", "updates", "similarity"], columns="group", values="loss")
+    wide = wide.reindex(columns=[LIKE, UNLIKE])
+    return wide.assign(**{"bought, %": 100 * (1 - wide[LIKE] / wide[UNLIKE])}).reset_index()
+
+
+def chart(table: pd.DataFrame) -> alt.HConcatChart:
+    """Loss of both added languages against similarity, a panel a model.
+
+    Parameters
+    ----------
+    table
+        From `losses`, with some rows of added languages.
+    """
+    added = table[table["group"].isin([LIKE, UNLIKE])]
+    colours = alt.Scale(domain=[LIKE, UNLIKE], range=list(CATEGORIES[:2]))
+    colour = alt.Color("group:N", title=None, scale=colours)
+    panels = []
+    for model, updates in (("from scratch", 1.0), *(("upgraded", s) for s in UPGRADE_SHARES)):
+        shown = added[(added["model"] == model) & np.isclose(added["updates"], updates)]
+        panels.append(
+            alt.Chart(shown)
+            .mark_line(point=True)
+            .encode(
+                alt.X("similarity:Q", axis=alt.Axis(values=list(SIMILARITIES))),
+                alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)"),
+                colour,
+                tooltip=["similarity", "group", alt.Tooltip("loss", format=".3f")],
+            )
+            .properties(title=f"{model}, {updates:.0%} of the updates", width=200, height=220)
+        )
+    return alt.hconcat(*panels).resolve_scale(color="shared", y="shared")
+
+
+def in_words(table: pd.DataFrame) -> str:
+    """What `bought` and `comparison` come to, as Markdown, a line a similarity."""
+    gains, compared = bought(table), comparison(table)
+    lines = []
+    for similarity, group in compared.groupby("similarity"):
+        budget = group["updates"].max()
+        mine = gains[gains["similarity"] == similarity].set_index(["model", "updates"])["bought, %"]
+        told = [
+            f"{model} {mine[model, share]:+.1f} %"
+            for model, share in (("from scratch", 1.0), ("upgraded", budget))
+            if (model, share) in mine.index
+        ]
+        line = f"- Similarity {similarity:g}, upgraded for {budget:.0%} of the updates. "
+        line += f"Bought, the loss of E below that of F: {', '.join(told)}."
+        old = group.loc[group["updates"] == budget, "forgotten, %"].dropna()
+        if len(old):
+            line += " Forgotten, losses of old languages above the old model's: "
+            line += f"{old.min():+.1f} % to {old.max():+.1f} %."
+        lines.append(line)
+    return "\n".join(lines) or "No upgraded run of these languages is stored yet."

@@ -1,0 +1,334 @@
+"""What training on changes in old weights: Paper B's Figures 3, 5 and 6, and widening by itself.
+
+Frames are made of `results.load_analyses`; `result_analyses` says what each analysis measures.
+Where no analysis is stored they are empty. Values are means over seeds.
+"""
+
+from __future__ import annotations
+
+import math
+
+import altair as alt
+import pandas as pd
+from scipy import stats
+
+from mnmt_repro.experiments.analysed import GATED
+from mnmt_repro.experiments.languages25 import GROUPINGS, directions
+from mnmt_repro.experiments.software25 import FISHER_SHARES
+from mnmt_repro.figures import languages25
+from mnmt_repro.figures.house import CATEGORIES, GREY
+from mnmt_repro.figures.names import language
+
+MAIN, TABLE3, TABLE11 = "software25-main", "software25-table3", "software25-table11"
+SETTINGS = {"full recipe": "with scaling", "no learning-rate scaling": "without scaling"}
+"""Runs of Table 3 to what the figures call them."""
+WIDE = "Mt25-wide"
+BLOCKS = {"old": "M1 (old half) from M", "new": "M2 (new half) from M", "between": "M1 from M2"}
+STACKS = ("encoder", "decoder")
+SIZES = 4  # groups of original languages, by their training pairs
+SIDES = ("out of English", "into English")
+MODELS = {MAIN: "M20: ReLU, two matrices", GATED: "a model of Paper A: gated GELU, three"}
+"""Cohort to what is widened of it."""
+KEPT = 1e-3  # nats that a loss may change by where a function is said to be kept
+
+_COLOUR = alt.Scale(domain=list(SETTINGS.values()), range=[CATEGORIES[0], CATEGORIES[1]])
+_EDGE = math.sqrt(10)  # a bin of Fisher information is half a decade
+
+
+def languages() -> pd.DataFrame:
+    """The original languages by name, largest first in our corpus.
+
+    Returns
+    -------
+    DataFrame
+        ``code, language``; training ``pairs`` here; ``level, paper`` and ``level, here``, by the
+        paper's rule; ``size``, one of four groups of as many languages, as text.
+    """
+    table = languages25.table9()
+    table = table[table["group"] == "original"].sort_values("pairs, main condition")
+    table = table.reset_index(drop=True)
+    group = table.index * SIZES // len(table)
+    pairs = table["pairs, main condition"]
+    ends = pairs.groupby(group).agg(["min", "max"]) / 1000
+    size = [f"{low:.0f}k to {high:.0f}k" for low, high in ends.to_numpy()]
+    found = pd.DataFrame(
+        {
+            "code": table["language"],
+            "language": table["language"].map(language),
+            "pairs": pairs,
+            "level, paper": table["level, paper"],
+            "level, here": table["level, main condition"],
+            "size": [size[i] for i in group],
+        }
+    )
+    return found[::-1].reset_index(drop=True)
+
+
+def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
+    """Figure 3 (of Mt25-wide) and Figure 6 left (of Mt25): loss that M20 gains by new embeddings.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, direction, setting, rise`` (nats per token), ``seeds``, and the columns of
+        `languages`, largest languages first; a row a direction and setting.
+    """
+    parts = []
+    for name, setting in SETTINGS.items():
+        mine = _of(analyses, TABLE3, "substituted", f"{model}, {name}")
+        rise = mine.groupby("pair")["value"].agg(rise="mean", seeds="size")
+        parts.append(rise.reset_index().assign(setting=setting))
+    found = pd.concat(parts, ignore_index=True)
+    found["direction"] = [SIDES[not pair.startswith("eng-")] for pair in found["pair"]]
+    found["code"] = [pair.replace("eng", "").strip("-") for pair in found["pair"]]
+    return languages().merge(found, on="code").drop(columns="code")
+
+
+def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Mean rise over the directions of each group, with learning-rate scaling and without.
+
+    Parameters
+    ----------
+    points
+        From `forgotten`.
+    column
+        ``"size"`` or ``"level, paper"``.
+
+    Returns
+    -------
+    DataFrame
+        ``column, languages``, ``with scaling, without scaling`` in nats, and the ``difference``;
+        NaN where a setting is not analysed.
+    """
+    table = points.pivot_table(index=column, columns="setting", values="rise", sort=False)
+    table = table.reindex(columns=list(SETTINGS.values()))
+    table.insert(0, "languages", points.groupby(column)["language"].nunique())
+    table["difference"] = table["without scaling"] - table["with scaling"]
+    return table.reset_index().rename_axis(columns=None)
+
+
+def forgotten_chart(points: pd.DataFrame) -> alt.FacetChart:
+    """Figures 3 and 6 left: a row a language, largest on top, a dot a setting, joined by a line."""
+    order = list(dict.fromkeys(points["language"]))
+    x = alt.X("rise:Q", title="loss added (nats per token)")
+    y = alt.Y("language:N", sort=order, title=None)
+    base = alt.Chart()
+    joined = base.mark_line(color=GREY, strokeWidth=1).encode(x, y, detail="pair:N")
+    dots = base.mark_point(opacity=1).encode(
+        x,
+        y,
+        alt.Color("setting:N", title=None, scale=_COLOUR),
+        tooltip=["pair", "setting", alt.Tooltip("rise", format=".3f"), "pairs", "seeds"],
+    )
+    return (
+        alt.layer(joined, dots, data=points)
+        .properties(width=250, height=alt.Step(15))
+        .facet(
+            row=alt.Row("size:N", sort=list(dict.fromkeys(points["size"])), title="training pairs"),
+            column=alt.Column("direction:N", sort=SIDES, title=None),
+        )
+        .resolve_scale(y="independent")
+    )
+
+
+def moved(analyses: pd.DataFrame) -> pd.DataFrame:
+    """Figure 5: how far each half of Mt25-wide's feed-forward layers is from where it began.
+
+    Returns
+    -------
+    DataFrame
+        ``stack, layer, setting, block, distance, seeds``.
+    """
+    parts = []
+    for name, setting in SETTINGS.items():
+        mine = _of(analyses, TABLE3, "moved", f"{WIDE}, {name}")
+        grouped = mine.groupby(["layer", "block"])["value"].agg(distance="mean", seeds="size")
+        parts.append(grouped.reset_index().assign(setting=setting))
+    found = pd.concat(parts, ignore_index=True)
+    found["stack"] = [layer.partition(".")[0] for layer in found["layer"]]
+    found["layer"] = [int(layer.partition(".")[2]) for layer in found["layer"]]
+    found["block"] = found["block"].map(BLOCKS)
+    found = found.sort_values(["stack", "layer"], ascending=[False, True], ignore_index=True)
+    return found[["stack", "layer", "setting", "block", "distance", "seeds"]]
+
+
+def moved_chart(points: pd.DataFrame) -> alt.HConcatChart:
+    """Figure 5: distance by layer, a panel a stack, a colour a block, dashed without scaling."""
+    shown = points.assign(name="L" + points["layer"].astype(str))
+    y = alt.Y("distance:Q", title="Frobenius distance")
+    colour = alt.Color(
+        "block:N", title=None, sort=list(BLOCKS.values()), legend=alt.Legend(labelLimit=200)
+    )
+    dash = alt.StrokeDash(
+        "setting:N",
+        title=None,
+        scale=alt.Scale(domain=list(SETTINGS.values()), range=[[1, 0], [5, 4]]),
+        legend=alt.Legend(symbolType="stroke"),
+    )
+    tooltip = ["name", "block", "setting", alt.Tooltip("distance", format=".3f"), "seeds"]
+    panels = []
+    for stack in STACKS:
+        here = shown[shown["stack"] == stack]
+        order = list(dict.fromkeys(here["name"]))
+        x = alt.X("name:N", sort=order, axis=alt.Axis(labelAngle=0), title="layer")
+        line = alt.Chart(here).mark_line(point=True)
+        panel = line.encode(x, y, colour, dash, detail=["block:N", "setting:N"], tooltip=tooltip)
+        panels.append(panel.properties(title=stack, width=230, height=260))
+    return alt.hconcat(*panels).resolve_scale(y="shared")
+
+
+def fisher(analyses: pd.DataFrame) -> pd.DataFrame:
+    """Figure 6 right: how much Fisher information the old weights hold, in bins.
+
+    All runs of Table 11 that choose by it begin with the same model, so they have one histogram.
+
+    Returns
+    -------
+    DataFrame
+        ``low, high`` (nats squared per token; the last one has no end), ``share`` of the old
+        weights, ``share above`` the bin's lower edge.
+    """
+    mine = _of(analyses, TABLE11, "fisher")
+    share = mine.assign(low=mine["block"].astype(float)).groupby("low")["value"].mean()
+    found = share.rename("share").reset_index()
+    found.insert(1, "high", found["low"].shift(-1, fill_value=math.inf))
+    return found.assign(**{"share above": found["share"][::-1].cumsum()[::-1]})
+
+
+def thresholds(analyses: pd.DataFrame) -> pd.DataFrame:
+    """The information above which runs of Table 11 slow old weights down, printed and ours.
+
+    Returns
+    -------
+    DataFrame
+        ``paper, share, ours``.
+    """
+    mine = _of(analyses, TABLE11, "threshold")
+    ours = mine.assign(share=mine["block"].astype(float)).groupby("share")["value"].mean()
+    rows = [
+        {"paper": float(printed), "share": share, "ours": ours[share]}
+        for printed, share in FISHER_SHARES.items()
+        if share in ours
+    ]
+    return pd.DataFrame(rows, columns=["paper", "share", "ours"])
+
+
+def fisher_chart(bins: pd.DataFrame, marked: pd.DataFrame) -> alt.LayerChart:
+    """Figure 6 right, with a line at each of `thresholds`.
+
+    The ends of the axis hold whatever lies beyond: at its left weights of less information or none.
+    """
+    first, last = bins["high"].min(), bins["low"].max()
+    shown = bins.assign(
+        left=bins["low"].where(bins["low"] > 0, first / _EDGE),
+        right=bins["high"].where(bins["high"] < math.inf, last * _EDGE),
+    ).drop(columns=["low", "high"])  # infinity is no JSON
+    scale = alt.Scale(type="log", nice=False)
+    x = alt.X("left:Q", scale=scale, axis=alt.Axis(format=".0e"), title="Fisher information")
+    tooltip = [
+        alt.Tooltip("left", format=".1e"),
+        alt.Tooltip("right", format=".1e"),
+        alt.Tooltip("share", format=".2%"),
+        alt.Tooltip("share above", format=".2%"),
+    ]
+    bars = alt.Chart(shown).mark_bar(color=CATEGORIES[0], opacity=0.8).encode(
+        x,
+        alt.X2("right:Q"),
+        alt.Y("share:Q", axis=alt.Axis(format="%"), title="share of the old weights"),
+        alt.Y2(datum=0),
+        tooltip=tooltip,
+    )  # fmt: skip
+    lines = alt.Chart(marked.assign(label=[f"{share:.0%}" for share in marked["share"]]))
+    at = alt.X("ours:Q", scale=scale)
+    rule = lines.mark_rule(color=CATEGORIES[1], strokeDash=[6, 4]).encode(at)
+    text = lines.mark_text(baseline="bottom", color=CATEGORIES[1]).encode(
+        at, alt.Text("label:N"), y=alt.value(-3)
+    )
+    return (bars + rule + text).properties(width=540, height=260)
+
+
+def widened(analyses: pd.DataFrame) -> pd.DataFrame:
+    """What a model loses by being made twice as wide, before any training.
+
+    Returns
+    -------
+    DataFrame
+        ``model, normalisation, noise``; ``mean, least, most`` of the rise over directions and
+        seeds, in nats per token; ``keeps the function``, whether all are below `KEPT` in size;
+        ``directions``.
+    """
+    rows = []
+    for cohort, model in MODELS.items():
+        mine = _of(analyses, cohort, "widened")
+        for block, group in mine.groupby("block", sort=False):
+            normalisation, _, noise = str(block).partition(", noise ")
+            rises = group["value"]
+            rows.append(
+                {
+                    "model": model,
+                    "normalisation": normalisation,
+                    "noise": float(noise),
+                    "mean": rises.mean(),
+                    "least": rises.min(),
+                    "most": rises.max(),
+                    "keeps the function": bool(rises.abs().max() < KEPT),
+                    "directions": group["pair"].nunique(),
+                }
+            )
+    names = ["mean", "least", "most", "keeps the function", "directions"]
+    return pd.DataFrame(rows, columns=["model", "normalisation", "noise", *names])
+
+
+def used(
+    frame: pd.DataFrame,
+    analyses: pd.DataFrame,
+    name: str,
+    *cohorts: str,
+    model: str = "",
+) -> pd.DataFrame:
+    """Rows of the runs of which an analysis is drawn, for their provenance.
+
+    Parameters
+    ----------
+    frame
+        From `results.load`.
+    model
+        Only its runs with scaling and without; default all runs of the cohorts.
+    """
+    mine = analyses[(analyses["analysis"] == name) & analyses["cohort"].isin(cohorts)]
+    if model:
+        mine = mine[mine["variant"].isin([f"{model}, {setting}" for setting in SETTINGS])]
+    return frame.merge(mine[["run_id", "cohort"]].drop_duplicates(), on=["run_id", "cohort"])
+
+
+def not_analysed(points: pd.DataFrame, what: str, cohort: str) -> str:
+    """What a page says where there is nothing to draw, in one sentence; empty where there is."""
+    if len(points):
+        return ""
+    return (
+        f"No analysis of {what} is stored yet (`mnmt-repro sweep {cohort} --analyse` makes it of "
+        "finished runs, where their checkpoints are)."
+    )
+
+
+def forgotten_in_words(points: pd.DataFrame, model: str) -> str:
+    """What `forgotten` says of one model, as Markdown; empty while a setting is missing."""
+    both = points.pivot_table(index="pair", columns="setting", values="rise")
+    if set(SETTINGS.values()) - set(both):
+        return ""
+    both = both.dropna()
+    scaled, unscaled = both["with scaling"], both["without scaling"]
+    less, wanted = int((scaled < unscaled).sum()), directions(GROUPINGS["Mt25"].original)
+    pairs = points.groupby("pair")["pairs"].first().reindex(both.index)
+    rank = stats.spearmanr(both.mean(axis=1), pairs).statistic
+    return (
+        f"- **{model}**: over {len(both)} of {len(wanted)} directions the substituted embeddings "
+        f"add {scaled.mean():.3f} nats with scaling and {unscaled.mean():.3f} without; {less} "
+        f"directions lose less with it. Loss added and training pairs have a rank correlation of "
+        f"{rank:+.2f}: below zero, small languages lose more."
+    )
+
+
+def _of(analyses: pd.DataFrame, cohort: str, name: str, variant: str | None = None) -> pd.DataFrame:
+    mine = (analyses["cohort"] == cohort) & (analyses["analysis"] == name)
+    return analyses[mine & (variant is None or analyses["variant"] == variant)]

@@ -1,0 +1,100 @@
+"""Other divisions into old and added languages: Paper B's Tables 7 and 8.
+
+Table 7 is one of variants against a control, as those of `mnmt_repro.figures.ablations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from mnmt_repro.claims.estimands_upgrade import directions_of
+from mnmt_repro.claims.published import table, zoomed
+from mnmt_repro.figures.ablations import SHARE, Ablation
+from mnmt_repro.figures.contrasts import Bench
+from mnmt_repro.figures.languages25 import LEVELS
+from mnmt_repro.figures.verdicts import cell_table
+
+TABLE7 = Ablation(
+    where="Table 7",
+    cohort="software25-table7",
+    number=7,
+    controls=("Mt25",),
+    setup="the main grouping",
+    claims=("B10",),
+    groups=("all", *LEVELS),
+)
+
+
+def table8(bench: Bench, stored: Sequence[Mapping[str, Any]] = ()) -> pd.DataFrame:
+    """Table 8: chosen directions of wide upgraded models, against the wide model from scratch.
+
+    Ours is after 30 % of the updates, against all of the baseline's.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, grouping, up-sampled``; ``difference``, printed; our ``loss`` and that ``from
+        scratch``, the columns `contrasts.GAIN` and ``seeds``; the cell's ``verdict``.
+    """
+    printed = table(8)
+    places = zip(printed["grouping"], printed["pair"], strict=True)
+    upsampled = dict(zip(places, printed["upsampled"], strict=True))
+    verdicts = cell_table(stored, "B11").set_index(["variant", "group"])["verdict"]
+    rows = []
+    for cell in zoomed():
+        pairs = directions_of(cell.group)
+        mine, base = bench.variant(cell.treated, SHARE), bench.variant(cell.control, 1.0)
+        rows.append(
+            {
+                "pair": cell.group,
+                "grouping": cell.treated,
+                "up-sampled": upsampled[cell.treated, cell.group],
+                "difference": cell.difference,
+                "loss": bench.mean(mine, pairs),
+                "from scratch": bench.mean(base, pairs),
+                **bench.gain(mine, base, pairs),
+                "seeds": bench.seeds(pairs, mine, base),
+                "verdict": verdicts.get((cell.treated, cell.group)),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def by_side(cells: pd.DataFrame) -> pd.DataFrame:
+    """Table 8 out of English and into it.
+
+    Parameters
+    ----------
+    cells
+        From `table8`.
+
+    Returns
+    -------
+    DataFrame
+        ``direction, cells``; in the paper the ``mean difference`` and how many cells are ``zero or
+        above``; here ``with rows``, the ``mean gain, %`` and how many are zero or above.
+    """
+    rows = []
+    for side, out in (("out of English", True), ("into English", False)):
+        mine = cells[cells["pair"].str.startswith("eng-") == out]
+        ours = mine["gain, %"].dropna()
+        rows.append(
+            {
+                "direction": side,
+                "cells": len(mine),
+                "mean difference": mine["difference"].mean(),
+                "zero or above": int((mine["difference"] >= 0).sum()),
+                "with rows": len(ours),
+                "mean gain, %": ours.mean(),
+                "zero or above here": int((ours >= 0).sum()),
+            }
+        )
+    return pd.DataFrame(rows)

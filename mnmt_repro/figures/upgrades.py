@@ -1,0 +1,249 @@
+"""Upgraded models against those trained from scratch: Paper B's Tables 1 and 12, and Section 5.3.
+
+Each table has the printed numbers beside ours. Those are points of spBLEU, and chrF++ of 100; ours
+are cross-entropies, and scores of translations where a run was decoded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mnmt_repro.claims import Measure
+from mnmt_repro.claims.bootstrap import paired_bootstrap
+from mnmt_repro.claims.estimands_upgrade import directions_of, shares
+from mnmt_repro.claims.paired import lower_by
+from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
+from mnmt_repro.figures import audit
+from mnmt_repro.figures.audit.checks import rows_of
+from mnmt_repro.figures.audit.tables import GROUPS, METRIC_NAMES, UPGRADES
+from mnmt_repro.figures.contrasts import NO_GAIN, Bench
+from mnmt_repro.result_sentences import SentenceLosses
+
+BUDGETS = {"M20": 1.0} | {
+    model: share
+    for kind in KINDS
+    for model, share in ((f"M25{SUFFIX[kind]}", 1.0), (f"Mt25{SUFFIX[kind]}", SHARES[kind][-1]))
+}
+"""Models of Table 1, in its order, and the share of the baselines' updates that it has them at."""
+
+EARLY = 0.1
+STATED = {("M25-wide", EARLY): 78.0, ("Mt25-wide", EARLY): 97.0}
+"""Per cent of M25-wide's score after 10k updates (Section 5.3; the second is "over 97 %")."""
+
+
+def table1(bench: Bench) -> pd.DataFrame:
+    """Table 1: a row a model and group of languages.
+
+    M20 knows the original languages only, and counts tokens of its own vocabulary.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates, group``, printed scores and their difference from the baseline, our
+        ``loss, chrF++, spBLEU``, the gain over the baseline (`contrasts.GAIN`), ``seeds``.
+    """
+    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(audit.published(1))}
+    rows = []
+    for model, share in BUDGETS.items():
+        mine, old = bench.variant(model, share), UPGRADES.get(model)
+        baseline = bench.variant(old, 1.0) if old else mine
+        for group in GROUPS:
+            if (model, group, "spbleu") not in printed:
+                continue
+            pairs = directions_of("original" if model == "M20" else group)
+            theirs = printed[model, group, "spbleu"]
+            rows.append(
+                {
+                    "model": model,
+                    "updates": share,
+                    "group": group,
+                    "spBLEU, paper": theirs,
+                    "chrF++, paper": printed[model, group, "chrfpp"],
+                    "difference, paper": theirs - printed.get((old, group, "spbleu"), math.nan),
+                    "loss": bench.mean(mine, pairs),
+                    "chrF++": bench.mean(mine, pairs, "chrfpp"),
+                    "spBLEU": bench.mean(mine, pairs, "spbleu"),
+                    **(bench.gain(mine, baseline, pairs) if old else NO_GAIN),
+                    "seeds": bench.seeds(pairs, mine, baseline),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def over_sentences(bench: Bench, losses: Mapping[str, SentenceLosses]) -> pd.DataFrame:
+    """Table 1's differences with other test sentences: paired bootstrap, a row a seed.
+
+    Parameters
+    ----------
+    losses
+        Of single sentences, by run id (`results.load_sentence_losses`); pairs of runs that lack
+        them are left out.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates, group, seed``, ``difference`` of the losses in nats per token (upgraded
+        less from scratch) with its interval ``low, high`` and ``p``, and the ``sentences``.
+    """
+    keys = ["variant", "updates_share", "seed"]
+    runs = bench.own[bench.own["run_id"].isin(list(losses))].groupby(keys)["run_id"].first()
+    ids = dict(runs.items())
+    rows = []
+    for new, old in UPGRADES.items():
+        for seed in sorted(bench.own["seed"].unique()):
+            both = (new, BUDGETS[new], seed), (old, 1.0, seed)
+            if not set(both) <= ids.keys():
+                continue
+            treated, control = (losses[ids[key]] for key in both)
+            for group in GROUPS:
+                found = paired_bootstrap(treated, control, directions_of(group))
+                rows.append(
+                    {
+                        "model": new,
+                        "updates": BUDGETS[new],
+                        "group": group,
+                        "seed": seed,
+                        "difference": found.difference,
+                        "low": found.low,
+                        "high": found.high,
+                        "p": found.p_value,
+                        "sentences": found.sentences,
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def table12(bench: Bench) -> pd.DataFrame:
+    """Table 12: a row a direction and upgraded model, beside its baseline.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, group, level, upgraded``; of each side (from scratch, upgraded) the printed scores
+        and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU and ``gain, %``.
+    """
+    printed = audit.directions().set_index(["model", "pair"])
+    pairs = directions_of("all")
+    parts = []
+    for new, old in UPGRADES.items():
+        variants = {
+            "from scratch": bench.variant(old, 1.0),
+            "upgraded": bench.variant(new, BUDGETS[new]),
+        }
+        part = printed.loc[new, ["group", "level"]].reindex(pairs).assign(upgraded=new)
+        for side, variant in variants.items():
+            theirs = printed.loc[variant.name].reindex(pairs)
+            for metric, title in METRIC_NAMES.items():
+                part[f"{title}, {side}, paper"] = theirs[metric]
+            part[f"loss, {side}"] = bench.by_direction(variant, pairs)
+            for metric, title in METRIC_NAMES.items():
+                part[f"{title}, {side}"] = bench.by_direction(variant, pairs, metric)
+        part["difference, paper"] = (
+            part["spBLEU, upgraded, paper"] - part["spBLEU, from scratch, paper"]
+        )
+        found = bench.samples(pairs, *variants.values())
+        part["gain, %"] = (
+            lower_by(*(sample.by_direction for sample in found)) if found else math.nan
+        )
+        parts.append(part.rename_axis("pair").reset_index())
+    return pd.concat(parts, ignore_index=True)
+
+
+def by_direction(table: pd.DataFrame) -> pd.DataFrame:
+    """Of `table12` a row a direction: each upgraded model's printed difference and our gain."""
+    wide = table.pivot(index=["pair", "group", "level"], columns="upgraded")
+    columns = {
+        f"{model}, {whose}": wide[column, model]
+        for model in UPGRADES
+        for whose, column in (("paper", "difference, paper"), ("ours, %", "gain, %"))
+    }
+    return pd.DataFrame(columns).reset_index()
+
+
+def agreement(table: pd.DataFrame) -> pd.DataFrame:
+    """Whether the directions that gained in the paper gain here, too.
+
+    Returns
+    -------
+    DataFrame
+        ``upgraded, directions, same sign, rank correlation, p``: of `table12`'s directions with
+        rows and a printed difference that is not zero, those that agree in sign; Spearman's
+        correlation is over all with rows.
+    """
+    rows = []
+    for model, group in table.groupby("upgraded", sort=False):
+        both = group.dropna(subset=["gain, %"])
+        theirs, ours = both["difference, paper"].round(6), both["gain, %"]
+        correlation = stats.spearmanr(theirs, ours) if len(both) > 2 else (math.nan, math.nan)
+        rows.append(
+            {
+                "upgraded": model,
+                "directions": int((theirs != 0).sum()),
+                "same sign": int(((theirs != 0) & (np.sign(theirs) == np.sign(ours))).sum()),
+                "rank correlation": float(correlation[0]),
+                "p": float(correlation[1]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def printed_recovery() -> dict[tuple[str, float], float]:
+    """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
+    one = {
+        cell.model: cell.value
+        for cell in rows_of(audit.published(1))
+        if (cell.metric, cell.group) == ("spbleu", "all")
+    }
+    at_30k = {
+        cell.model: cell.value
+        for cell in rows_of(audit.published(3))
+        if (cell.setting, cell.group) == ("full recipe", "all")
+    }
+    found = dict(STATED)
+    for new, old in UPGRADES.items():
+        found[old, 1.0] = 100.0
+        found[new, 0.3] = 100 * at_30k[new] / one[old]
+        found[new, BUDGETS[new]] = 100 * one[new] / one[old]
+    return found
+
+
+def recovery(bench: Bench) -> pd.DataFrame:
+    """How much of its baseline a model has after each share of the updates, over all directions.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates``; ``spBLEU, paper``, per cent of the baseline's; our ``loss``;
+        ``quality``, per cent of the baseline's exp(-loss); ``closed``, per cent of the gap between
+        the baseline after a tenth of its updates and after all, with its interval
+        (`claims.estimands_upgrade.shares`); ``seeds``.
+    """
+    printed, pairs, unknown = printed_recovery(), directions_of("all"), Measure(value=math.nan)
+    rows = []
+    for kind in KINDS:
+        old, new = f"M25{SUFFIX[kind]}", f"Mt25{SUFFIX[kind]}"
+        ends = bench.variant(old, 1.0), bench.variant(old, EARLY)
+        for model, share in [(old, s) for s in BASELINE_SHARES] + [(new, s) for s in SHARES[kind]]:
+            mine = bench.variant(model, share)
+            found = bench.samples(pairs, mine, *ends)
+            measures = shares(*found) if found else {}
+            quality, closed = (measures.get(n, unknown) for n in ("perplexity_ratio", "closed"))
+            rows.append(
+                {
+                    "model": model,
+                    "updates": share,
+                    "spBLEU, paper": printed.get((model, share), math.nan),
+                    "loss": bench.mean(mine, pairs),
+                    "quality": 100 * quality.value,
+                    "closed": 100 * closed.value,
+                    "low": 100 * closed.low,
+                    "high": 100 * closed.high,
+                    "seeds": bench.seeds(pairs, mine, *ends),
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,135 @@
+"""Analyses of stored runs: what is measured on a model beside its scores.
+
+They are made after training, from checkpoints (`experiments.analysing`), and `mnmt_repro.results`
+is the way in. One file a run, ``<root>/<corpus>/analyses/<run_id>.json``, never replaced::
+
+    {"schema": 1, "run_id": "0123abcd", "commit": "...", "rows": [
+        {"analysis": "moved", "layer": "decoder.1", "block": "old", "pair": "", "value": 1.9}]}
+
+`commit` is that of the code which analysed. Of an upgraded run:
+
+``substituted``
+    For each `pair` of the old model: by how many nats per target token its loss rises when its
+    embeddings of the pieces that both vocabularies hold are replaced by the run's (Figures 3 and
+    6, left). `layer` and `block` are empty.
+``moved``
+    For each feed-forward `layer` of a widened model (``encoder.0``, ``decoder.2``; from the bottom)
+    the Frobenius norm over its projections together, with M the old matrix as the upgrade placed it
+    (after any normalisation), M1 the old block and M2 the new one after training (Figure 5):
+    `block` is ``old`` for M1 - M, ``new`` for M2 - M, ``between`` for M1 - M2. `pair` is empty.
+``fisher``
+    Of the old entries, the share whose Fisher information per target token lies in a bin, before
+    the run trained them (Figure 6, right): `block` is the bin's lower edge, ``0`` or ``1e-08``,
+    and it reaches to the next one. Where the run slows down only some of them; `layer` and `pair`
+    are empty.
+``threshold``
+    The information above which it slows them down; `block` is the share of them that is above.
+
+Of a run that others upgrade:
+
+``widened``
+    For some `pair`: by how many nats per target token its loss rises when the model is made twice
+    as wide and not trained. `block` is how: ``frobenius, noise 0.01``. `layer` is empty.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from mnmt_repro.atomic import write_new
+from mnmt_repro.errors import InputError
+from mnmt_repro.result_schema import SCHEMA, read_json
+
+FOLDER = "analyses"
+_KEYS = ("analysis", "layer", "block", "pair")
+_RUN = ["run_id", "tier", "cohort", "variant", "updates_share", "seed"]
+COLUMNS = [*_RUN, "commit", *_KEYS, "value"]
+
+
+def path_of(root: Path, corpus: str, run_id: str) -> Path:
+    """Where the analyses of a run lie."""
+    return root / corpus / FOLDER / f"{run_id}.json"
+
+
+def write(root: Path, corpus: str, content: Mapping[str, Any]) -> Path:
+    """Store the analyses of a run; the file appears whole or not at all.
+
+    Writing the same content again does nothing.
+
+    Parameters
+    ----------
+    content
+        ``{"schema", "run_id", "commit", "rows"}``, as `experiments.analysing.analyse` returns it.
+
+    Raises
+    ------
+    InputError
+        When it breaks the schema, or the run has been analysed already with another outcome.
+    """
+    path = path_of(root, corpus, str(content.get("run_id")))
+    _check(content, path)
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    if not write_new(path, text.encode()) and path.read_text(encoding="utf-8") != text:
+        raise InputError(
+            f"{path}: the run is analysed already; analyses are never replaced "
+            "(remove the file to make them again)"
+        )
+    return path
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read and check one file.
+
+    Raises
+    ------
+    InputError
+        Naming the file and the field, when the file is torn or breaks the schema.
+    """
+    content = read_json(path)
+    _check(content, path)
+    return content
+
+
+def load(root: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """All analyses of the runs in `frame`; see `results.load_analyses`."""
+    paths = sorted(root.glob(f"*/{FOLDER}/*.json"))
+    records = [
+        {"run_id": path.stem, "commit": content["commit"], **row}
+        for path in paths
+        if not path.name.startswith(".")  # still being written
+        for content in [read(path)]
+        for row in content["rows"]
+    ]
+    if not records or not set(_RUN) <= set(frame.columns):
+        return pd.DataFrame(columns=COLUMNS)
+    runs = frame[_RUN].drop_duplicates()
+    return pd.DataFrame(records).merge(runs, on="run_id")[COLUMNS]
+
+
+def _check(content: Any, path: Path) -> None:
+    fields = {"schema", "run_id", "commit", "rows"}
+    if not isinstance(content, Mapping) or set(content) != fields or content["schema"] != SCHEMA:
+        raise InputError(f"{path}: needs schema: {SCHEMA}, run_id, commit and rows")
+    if content["run_id"] != path.stem:
+        raise InputError(f"{path}: run_id is {content['run_id']!r}, not {path.stem!r}")
+    seen = set()
+    for i, row in enumerate(content["rows"]):
+        at = f"{path}: rows[{i}]"
+        if not isinstance(row, Mapping) or set(row) != {*_KEYS, "value"}:
+            raise InputError(f"{at} needs {', '.join(_KEYS)} and value")
+        key = tuple(row[name] for name in _KEYS)
+        if not all(isinstance(text, str) for text in key):
+            raise InputError(f"{at}: {', '.join(_KEYS)} must be text")
+        if key in seen:
+            raise InputError(f"{at} repeats {', '.join(text for text in key if text)}")
+        seen.add(key)
+        value = row["value"]
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not math.isfinite(value):
+            raise InputError(f"{at}.value must be a finite number, got {value!r}")

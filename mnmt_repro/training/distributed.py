@@ -1,0 +1,123 @@
+"""Data-parallel training: the processes that `torchrun` starts share out every batch.
+
+All of them read the same stream, and each takes its part of a batch, so that a step is on the same
+sentences however many there are, and steps and tokens of a run do not depend on their number. The
+loss of a part is taken over the tokens of the whole batch, and `DistributedDataParallel` adds the
+gradients up: they are those of one process but for rounding, and all that follows (clipping, the
+update and its scaling) every process does alike. Dropout is drawn by each process for itself, from
+a seed made of the run's, the step and the process, so that a resumed run draws it again.
+
+The first process alone writes checkpoints, log and progress. All must see the run's folder.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from mnmt_repro.corpora.batches import Batch
+from mnmt_repro.model import Transformer
+
+PATIENCE = timedelta(hours=2)
+"""How long processes wait for another, such as the first while it encodes or validates."""
+
+
+@contextmanager
+def process_group(device: str) -> Iterator[str]:
+    """Join the processes that `torchrun` has started, and leave them at the end.
+
+    Yields
+    ------
+    The device of this process: of ``"cuda"`` the one with its number on this machine.
+    """
+    cuda = torch.device(device).type == "cuda"
+    if cuda:
+        device = f"cuda:{os.environ['LOCAL_RANK']}"
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if cuda else "gloo", timeout=PATIENCE)
+    try:
+        yield device
+    finally:
+        dist.destroy_process_group()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Processes:
+    """The processes that train together, as one of them sees them; alone, nothing is done."""
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def first(self) -> bool:
+        return self.rank == 0
+
+    def share(self, batch: Batch) -> Batch:
+        """One process's part: every `count`-th sentence, which spreads lengths evenly.
+
+        Where none is left for it, a sentence with nothing to predict: the gradients are then zero,
+        but they are there, for the other processes wait for them.
+        """
+        rows = slice(self.rank, None, self.count)
+        if self.rank < len(batch.pair):
+            return Batch(
+                source=batch.source[rows], target=batch.target[rows], pair=batch.pair[rows]
+            )
+        return Batch(source=batch.source[:1], target=0 * batch.target[:1], pair=batch.pair[:1])
+
+    def objective(self, network: Transformer) -> Callable[..., Tensor]:
+        """`network.loss`; of several processes, after `backward` all hold their mean gradient."""
+        return network.loss if self.count == 1 else DistributedDataParallel(_Loss(network))
+
+    def mean(self, value: Tensor) -> float:
+        """Of a scalar, over the processes."""
+        if self.count > 1:
+            value = value.clone()
+            dist.all_reduce(value)
+        return float(value) / self.count
+
+    def seed_dropout(self, seed: int, step: int) -> None:
+        """Seed the dropout of a step."""
+        if self.count > 1:
+            torch.manual_seed(zlib.crc32(f"{seed} {step} {self.rank}".encode()))
+
+    def wait(self) -> None:
+        """Go on when all have come here."""
+        if self.count > 1:
+            dist.barrier()
+
+    @contextmanager
+    def first_in_turn(self) -> Iterator[None]:
+        """Let the first process through a block before the others, who find what it wrote."""
+        if not self.first:
+            self.wait()
+        yield
+        if self.first:
+            self.wait()
+
+
+def processes() -> Processes:
+    """The processes of the group that this one has joined, if it has."""
+    if not dist.is_initialized():
+        return Processes()
+    return Processes(rank=dist.get_rank(), count=dist.get_world_size())
+
+
+class _Loss(nn.Module):
+    """A network's loss as the forward pass that `DistributedDataParallel` wraps."""
+
+    def __init__(self, network: Transformer) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, *inputs: Tensor | float) -> Tensor:
+        return self.network.loss(*inputs)  # type: ignore[arg-type]

@@ -1,0 +1,414 @@
+"""Analyses of finished runs: what is made of which, by other ways to the same numbers, and kept."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import types
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_runs import PAIRS, VARIED, t5
+from test_sweep import InThisProcess, sweep_into
+from test_upgrade_sweep import PARENT, child_of, generated
+
+from mnmt_repro import result_analyses, result_sentences, results
+from mnmt_repro.cli import main
+from mnmt_repro.corpora.batches import EncodedPair
+from mnmt_repro.corpora.conlang import Conlang
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments import analysed as analysed_module
+from mnmt_repro.experiments import analysing, cohorts
+from mnmt_repro.experiments import data as data_module
+from mnmt_repro.experiments import sweep as sweep_module
+from mnmt_repro.experiments.analysed import analyses_of, scored_by_sentence
+from mnmt_repro.experiments.analysing import analyse, score_by_sentence
+from mnmt_repro.experiments.data import load_test_sets
+from mnmt_repro.experiments.spec import RunSpec, Upgrade
+from mnmt_repro.experiments.variants import VariantCohort
+from mnmt_repro.model import Transformer
+from mnmt_repro.result_sentences import SentenceLosses
+from mnmt_repro.training.checkpoint import load_checkpoint
+from mnmt_repro.training.loop import LAST
+from mnmt_repro.upgrading.config import UpgradeConfig, WidthConfig
+
+QUIET = UpgradeConfig(wider=2.0, width=WidthConfig(noise=0.0), gamma_old=0.5)
+SHARE = 0.25
+WIDE = child_of(PARENT, QUIET, upgrade=Upgrade(parent=PARENT, config=QUIET, fisher_share=SHARE))
+GATED = generated(model=t5(), mixture=Mixture.two(*PAIRS, 0.5))
+WIDENED = frozenset({PARENT.run_id, GATED.run_id})
+DECLARED = analysed_module.widened_runs, analysed_module.named_runs
+SENTENCES = 50
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick():
+    """One thread, few test sentences, and what is declared of the runs here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data_module, "CONLANG_TEST_SENTENCES", SENTENCES)
+        patch.setattr(analysed_module, "widened_runs", lambda tier: WIDENED)
+        patch.setattr(analysed_module, "named_runs", lambda tier: {PARENT.run_id, WIDE.run_id})
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        yield
+        torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def trained(quick, tmp_path_factory) -> Path:
+    """`store` and `runs` of a parent, its wide child, and a gated model."""
+    folder = tmp_path_factory.mktemp("trained")
+    assert sweep_into(folder / "store", folder / "runs", [WIDE, GATED], InThisProcess()) == []
+    return folder
+
+
+def stored(trained: Path, spec: RunSpec) -> dict[str, Any]:
+    return {c["run"]["run_id"]: c for c in results.load_runs(trained / "store")}[spec.run_id]
+
+
+def analysed(trained: Path, spec: RunSpec) -> dict[str, Any]:
+    return analyse(spec, trained / "runs" / spec.run_id, stored(trained, spec)["run"])
+
+
+@pytest.fixture(scope="module")
+def of_wide(trained: Path) -> dict[str, Any]:
+    return analysed(trained, WIDE)
+
+
+def values(content: dict[str, Any], analysis: str) -> dict[tuple[str, ...], float]:
+    rows = [row for row in content["rows"] if row["analysis"] == analysis]
+    keys = [name for name in ("layer", "block", "pair") if any(row[name] for row in rows)]
+    return {tuple(row[name] for name in keys): row["value"] for row in rows}
+
+
+def last(trained: Path, spec: RunSpec) -> Transformer:
+    return load_checkpoint(trained / "runs" / spec.run_id / LAST).model().eval()
+
+
+@torch.no_grad()
+def nats_of(model: Transformer, text: EncodedPair, row: int) -> tuple[float, int]:
+    """Of one sentence, by a softmax over all pieces; and its number of target tokens."""
+    source, target = (torch.from_numpy(s.flat).long() for s in text.take(np.array([row])))
+    scores = model(source[None], target[None, :-1]).log_softmax(-1)[0]
+    return -float(scores[torch.arange(len(target) - 1), target[1:]].sum()), len(target) - 1
+
+
+def loss_of(model: Transformer, spec: RunSpec, pair: str) -> float:
+    text = load_test_sets(spec, pair)[0].text
+    found = [nats_of(model, text, row) for row in range(text.size)]
+    return sum(nats for nats, _ in found) / sum(tokens for _, tokens in found)
+
+
+# --- which analyses -----------------------------------------------------------------------------
+
+
+def test_what_is_made_of_the_declared_runs() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(analysed_module, "widened_runs", DECLARED[0])
+        patch.setattr(analysed_module, "named_runs", DECLARED[1])
+        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        for cohort in cohorts.COHORTS:
+            if isinstance(cohort, VariantCohort):
+                assert all(scored_by_sentence(spec) for spec in cohort.runs())
+                found |= {(cohort.name, v.name): analyses_of(v.spec) for v in cohort.variants}
+        grid = cohorts.get_cohort("webtech-en-dezh")
+        assert not any(scored_by_sentence(spec) for spec in grid.runs())
+        (gated,) = [spec for spec in grid.runs() if analyses_of(spec)]
+        assert analyses_of(gated) == ("widened",)
+
+    def of(cohort: str, variant: str) -> tuple[str, ...]:
+        return found[f"software25-{cohort}", variant]
+
+    assert of("main", "M25") == of("main", "M25-wide") == ()
+    assert of("main", "M20") == ("widened",) == of("table7", "M12")
+    assert of("main", "Mt25") == of("main", "Mt25-deep") == ("substituted",)
+    assert of("main", "Mt25-wide") == ("substituted", "moved")
+    assert of("table3", "Mt25-wide, random init all") == ("substituted",)
+    assert of("table3", "Mt25-wide, random init new") == ("substituted", "moved")
+    assert of("table4", "Mt25-wide, linear interpolation") == ("substituted",)
+    assert of("table11", "f 1e-6, gamma 0.1") == ("substituted", "moved", "fisher")
+    assert of("table11", "full recipe") == ("substituted", "moved")
+    assert found["upgrade-sim05", "M4"] == ()  # nothing wide is made of it
+    assert gated.model.feed_forward == "gated-gelu"
+    assert gated.mixture.weights == {"eng-deu": 0.5, "eng-zho": 0.5}
+    assert gated.model.d_model == max(spec.model.d_model for spec in grid.runs())
+
+
+# --- by other ways ------------------------------------------------------------------------------
+
+
+def test_the_old_model_with_the_embeddings_of_the_new_one(
+    trained: Path, of_wide: dict[str, Any]
+) -> None:
+    """The child's rows of all pieces but those of bbb alone, which its parent never met."""
+    conlang, first = Conlang(VARIED), 4 + 3  # special ids and tags
+    spelled = {name: set(conlang.spellings[name].ravel().tolist()) for name in VARIED.languages}
+    met = {first + i for i in spelled["src"] | spelled["aaa"]}
+    added = {4 + 2} | {first + i for i in spelled["bbb"]} - met
+    old, probe, new = last(trained, PARENT), last(trained, PARENT), last(trained, WIDE)
+    with torch.no_grad():
+        for row in set(range(old.config.vocab_size)) - added:
+            probe.embedding.weight[row] = new.embedding.weight[row]
+    pair = PAIRS[0]
+    rise = loss_of(probe, PARENT, pair) - loss_of(old, PARENT, pair)
+    assert values(of_wide, "substituted") == {(pair,): pytest.approx(rise, abs=1e-5)}
+    assert abs(rise) > 1e-3
+
+
+def test_distances_of_the_halves_by_hand(trained: Path, of_wide: dict[str, Any]) -> None:
+    """Without noise the upgrade places the old matrices times 1 / sqrt(2), twice."""
+    old, new = (last(trained, spec).state_dict() for spec in (PARENT, WIDE))
+    expected = {}
+    for layer in ("encoder.0", "decoder.0"):
+        squares = dict.fromkeys(("old", "new", "between"), 0.0)
+        for name, axis in (("up", 0), ("out", 1)):
+            placed = old[f"{layer}.feed_forward.{name}.weight"] / math.sqrt(2)
+            one, two = new[f"{layer}.feed_forward.{name}.weight"].chunk(2, axis)
+            for block, gap in (
+                ("old", one - placed), ("new", two - placed), ("between", one - two)
+            ):  # fmt: skip
+                squares[block] += float(gap.square().sum())
+        for block, total in squares.items():
+            expected[layer, block] = pytest.approx(math.sqrt(total), rel=1e-4)
+    found = values(of_wide, "moved")
+    assert found == expected and min(found.values()) > 0.01
+
+
+def test_fisher_information_in_bins(of_wide: dict[str, Any]) -> None:
+    bins = {float(edge): share for (edge,), share in values(of_wide, "fisher").items()}
+    assert len(bins) == 26 and "1e-08" in {row["block"] for row in of_wide["rows"]}
+    assert sum(bins.values()) == pytest.approx(1)
+    assert sum(share > 0 for share in bins.values()) > 5
+    [(share, threshold)] = values(of_wide, "threshold").items()
+    assert share == ("0.25",)
+    above = sum(share for edge, share in bins.items() if edge > threshold)
+    around = max(edge for edge in bins if edge <= threshold)
+    assert above <= SHARE <= above + bins[around]
+
+
+def test_a_model_twice_as_wide_and_not_trained(trained: Path) -> None:
+    content = analysed(trained, PARENT)
+    found = values(content, "widened")
+    pair = PAIRS[0]
+    assert {block for block, _ in found} == {
+        f"{normalisation}, noise {noise}"
+        for normalisation in ("frobenius", "function", "function-shared", "none")
+        for noise in ("0", "0.01")
+    }
+    for kept in ("frobenius", "function", "function-shared"):
+        assert abs(found[f"{kept}, noise 0", pair]) < 1e-5 < abs(found[f"{kept}, noise 0.01", pair])
+    # Every unit twice, unscaled: what a layer adds, its bias apart, is doubled.
+    doubled = last(trained, PARENT)
+    with torch.no_grad():
+        for layer in (*doubled.encoder, *doubled.decoder):
+            layer.feed_forward.out.weight *= 2
+    rise = loss_of(doubled, PARENT, pair) - loss_of(last(trained, PARENT), PARENT, pair)
+    assert found["none, noise 0", pair] == pytest.approx(rise, abs=1e-5)
+    assert abs(rise) > 1e-4
+
+
+def test_the_published_normalisation_does_not_suit_a_gated_layer(trained: Path) -> None:
+    found = values(analysed(trained, GATED), "widened")
+    assert {block.partition(",")[0] for block, _ in found} == {"frobenius", "function", "none"}
+    for pair in PAIRS:
+        assert abs(found["function, noise 0", pair]) < 1e-5
+        assert abs(found["frobenius, noise 0", pair]) > 1e-4
+
+
+def test_the_pairs_of_largest_weight_are_widened(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysing, "WIDENED_PAIRS", 1)
+    uneven = replace(GATED, mixture=Mixture.two(*PAIRS, 0.3))
+    checkpoint = load_checkpoint(trained / "runs" / GATED.run_id / LAST)
+    rows = analysing.ANALYSES["widened"](uneven, trained / "runs", checkpoint, "cpu")
+    assert {row["pair"] for row in rows} == {PAIRS[1]}
+
+
+def test_losses_of_single_sentences_add_up_to_the_stored_loss(trained: Path) -> None:
+    done = stored(trained, WIDE)
+    folder = trained / "runs" / WIDE.run_id
+    losses = score_by_sentence(WIDE, folder, done["run"])
+    assert (losses.test_set, losses.most, list(losses.nats)) == ("indomain", 500, list(PAIRS))
+    for row in done["rows"]:
+        nats, tokens = losses.nats[row["pair"]], losses.tokens[row["pair"]]
+        assert len(nats) == row["sentences"] == SENTENCES
+        assert tokens.sum() == row["test_tokens"]
+        assert nats.sum() / tokens.sum() == pytest.approx(row["cross_entropy"], rel=1e-6)
+    few = score_by_sentence(WIDE, folder, done["run"], most=3)
+    text, model = load_test_sets(WIDE, PAIRS[1])[0].text, last(trained, WIDE)
+    for i, row in enumerate((0, 24, 49)):  # of fifty: 24.5, rounded to the even
+        nats, tokens = nats_of(model, text, row)
+        assert few.nats[PAIRS[1]][i] == pytest.approx(nats, rel=1e-5)
+        assert few.tokens[PAIRS[1]][i] == tokens
+
+
+# --- the store ----------------------------------------------------------------------------------
+
+
+def test_analyses_are_written_once_and_read_again(
+    trained: Path, of_wide: dict[str, Any], tmp_path: Path
+) -> None:
+    path = results.write_analyses(of_wide, corpus="conlang-test", root=tmp_path)
+    assert path == tmp_path / "conlang-test" / "analyses" / f"{WIDE.run_id}.json"
+    before = path.read_bytes()
+    results.write_analyses(of_wide, corpus="conlang-test", root=tmp_path)  # nothing happens
+    assert path.read_bytes() == before and result_analyses.read(path) == of_wide
+    frame = results.load(root=trained / "store", membership={})
+    found = results.load_analyses(frame, root=tmp_path)
+    assert len(found) == len(of_wide["rows"])
+    assert set(found["run_id"]) == {WIDE.run_id} and set(found["commit"]) == {of_wide["commit"]}
+    others = {**of_wide, "rows": of_wide["rows"][:-1]}
+    with pytest.raises(InputError, match="analysed already; analyses are never replaced"):
+        results.write_analyses(others, corpus="conlang-test", root=tmp_path)
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    twice = {**of_wide, "run_id": "another", "rows": [of_wide["rows"][0]] * 2}
+    with pytest.raises(InputError, match=r"another\.json: rows\[1\] repeats substituted, src-aaa"):
+        results.write_analyses(twice, corpus="conlang-test", root=tmp_path)
+    assert not result_analyses.path_of(tmp_path, "conlang-test", "another").exists()
+
+
+def losses(run_id: str = "run-a", **changes: Any) -> SentenceLosses:
+    fields: dict[str, Any] = {
+        "run_id": run_id,
+        "commit": "c0ffee",
+        "test_set": "indomain",
+        "most": 500,
+        "nats": {
+            "eng-xho": np.array([1.0, 2.5, 400.125], np.float32),
+            "xho-eng": np.array([0.1], np.float32),
+        },
+        "tokens": {"eng-xho": np.array([1, 2, 300]), "xho-eng": np.array([4])},
+    }
+    return SentenceLosses(**{**fields, **changes})
+
+
+def test_sentence_losses_are_written_once_and_read_again(tmp_path: Path) -> None:
+    path = results.write_sentence_losses(losses(), corpus="software25", root=tmp_path)
+    assert path == tmp_path / "software25" / "sentences" / "run-a.npz"
+    found = results.load_sentence_losses(["run-a", "run-c"], root=tmp_path)["run-a"]
+    assert (found.run_id, found.commit, found.test_set, found.most) == (
+        "run-a", "c0ffee", "indomain", 500,
+    )  # fmt: skip
+    assert list(found.nats) == list(found.tokens) == ["eng-xho", "xho-eng"]
+    assert found.nats["eng-xho"].tolist() == [1.0, 2.5, 400.125]  # multiples of 1 / 1024 are exact
+    assert found.nats["xho-eng"].tolist() == [102 / 1024]
+    assert found.nats["xho-eng"].dtype == np.float32
+    assert found.tokens["eng-xho"].dtype == np.int16
+    assert found.tokens["eng-xho"].tolist() == [1, 2, 300]
+    before = path.read_bytes()
+    results.write_sentence_losses(losses(), corpus="software25", root=tmp_path)
+    with pytest.raises(InputError, match="stored already; they are never replaced"):
+        results.write_sentence_losses(losses(most=499), corpus="software25", root=tmp_path)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_broken_sentence_losses_are_told(tmp_path: Path) -> None:
+    assert results.load_sentence_losses(["run-a"], root=tmp_path) == {}
+    path = results.write_sentence_losses(losses(), corpus="software25", root=tmp_path)
+    shutil.copy(path, path.with_name("run-b.npz"))
+    with pytest.raises(InputError, match=r"run-b\.npz: holds run run-a"):
+        results.load_sentence_losses(["run-b"], root=tmp_path)
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(InputError, match=r"run-a\.npz: cannot be read"):
+        results.load_sentence_losses(["run-a"], root=tmp_path)
+    np.savez(path, nats=np.zeros(3))
+    with pytest.raises(InputError, match="no file of sentence losses"):
+        results.load_sentence_losses(["run-a"], root=tmp_path)
+    with pytest.raises(InputError, match="eng-xho: a number for each sentence"):
+        losses(tokens={"eng-xho": np.array([1, 2]), "xho-eng": np.array([4])})
+    with pytest.raises(InputError, match="xho-eng: not finite, or no tokens"):
+        losses(tokens={"eng-xho": np.array([1, 2, 3]), "xho-eng": np.array([0])})
+    with pytest.raises(InputError, match="the same pairs"):
+        losses(tokens={"eng-xho": np.array([1, 2, 3])})
+
+
+# --- the command --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def command(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """`sweep mine --analyse` over parent, child and an unnamed run, in this process."""
+    shutil.copytree(trained / "store", tmp_path / "store")
+    unnamed = replace(GATED, seed=9)
+    specs = (PARENT, WIDE, unnamed)
+    cohort = types.SimpleNamespace(runs=lambda: iter(specs), decoded=lambda: iter(specs))
+    monkeypatch.setattr(cohorts, "find_cohort", lambda name, tier: cohort)
+    monkeypatch.setattr(sweep_module, "process_pool", lambda workers: InThisProcess())
+
+    def run(*options: str, runs: Path = trained / "runs") -> int:
+        folders = ["--runs", str(runs), "--results", str(tmp_path / "store")]
+        return main(["sweep", "mine", "--analyse", *folders, *options])
+
+    return run
+
+
+def made(store: Path) -> set[str]:
+    found = [*store.glob("*/analyses/*"), *store.glob("*/sentences/*")]
+    return {f"{path.parent.name}/{path.name}" for path in found}
+
+
+ALL_MADE = {
+    f"{folder}/{spec.run_id}.{suffix}"
+    for folder, suffix in (("analyses", "json"), ("sentences", "npz"))
+    for spec in (PARENT, WIDE)
+}
+
+
+def test_the_command_makes_what_is_missing(
+    command: Callable[..., int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = tmp_path / "store"
+    assert command("--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "2 runs: 2 trained, 0 analysed before, 2 to analyse, 0 for want" in out
+    assert ": substituted, moved, fisher, losses by sentence" in out and not made(store)
+    assert command() == 0
+    assert made(store) == ALL_MADE
+    # What was lost is made again, and nothing else.
+    gone = store / "conlang-test" / "sentences" / f"{WIDE.run_id}.npz"
+    gone.unlink()
+    monkeypatch.setattr(analysing, "ANALYSES", {})
+    assert command() == 0
+    assert made(store) == ALL_MADE and gone.exists()
+    assert command() == 0
+    assert "2 runs: 2 trained, 2 analysed before, 0 to analyse" in capsys.readouterr().out
+    assert result_sentences.read(gone).run_id == WIDE.run_id
+
+
+def test_the_command_tells_which_checkpoints_are_missing(
+    command: Callable[..., int],
+    trained: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command(runs=tmp_path / "none") == 2
+    assert "no run can be analysed" in capsys.readouterr().err.splitlines()[-1]
+    # The child's weights alone do not serve: its parent's are compared with.
+    some = tmp_path / "some"
+    shutil.copytree(trained / "runs" / WIDE.run_id, some / WIDE.run_id)
+    assert command(runs=some) == 2
+    captured = capsys.readouterr()
+    assert PARENT.run_id in captured.err and f"  {WIDE.run_id}" not in captured.err
+    assert "and then analyse" in captured.err
+    shutil.rmtree(some / WIDE.run_id)
+    shutil.copytree(trained / "runs" / PARENT.run_id, some / PARENT.run_id)
+    assert command(runs=some) == 1
+    assert "1 to analyse, 1 for want of a checkpoint not" in capsys.readouterr().out
+    assert made(tmp_path / "store") == {name for name in ALL_MADE if PARENT.run_id in name}
+
+
+def test_a_run_is_decoded_or_analysed(command: Callable[..., int], capsys) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        command("--decode")
+    assert "not allowed with argument" in capsys.readouterr().err

@@ -1,0 +1,293 @@
+"""Tables 1 and 12 and Figure 4 of Paper B, from a store whose losses are known."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from software25_store import write_store
+
+from mnmt_repro import results
+from mnmt_repro.claims.estimands_upgrade import directions_of
+from mnmt_repro.experiments.variants import Variant
+from mnmt_repro.figures import audit, upgrade_curves, upgrades
+from mnmt_repro.figures.contrasts import MAIN, Bench, source, star
+from mnmt_repro.figures.house import Provenance, show, show_table
+from mnmt_repro.figures.upgrade_curves import SCRATCH, UPGRADED
+from mnmt_repro.result_sentences import SentenceLosses
+
+ALL, ADDED = directions_of("all"), directions_of("added")
+
+# Loss over that of the baseline's end, 2 nats in every direction of its own: see `loss`.
+FACTORS = {
+    ("M25", 0.1): 1.5, ("M25", 0.3): 1.25, ("M25", 0.5): 1.1, ("M25", 1.0): 1.0,
+    ("Mt25", 0.1): 1.05, ("Mt25", 0.3): 0.98,
+    ("M25-wide", 0.1): 1.5, ("M25-wide", 0.3): 1.25, ("M25-wide", 0.5): 1.1,
+    ("M25-wide", 1.0): 1.0,
+    ("Mt25-wide", 0.1): 1.1, ("Mt25-wide", 0.3): 1.05, ("Mt25-wide", 0.5): 1.0,
+    ("M20", 1.0): 1.0,
+}  # fmt: skip
+
+
+def loss(variant: Variant, pair: str) -> float | None:
+    """2 nats times the factor; directions 0.1 apart by turns, that of Mt25 the other way round.
+
+    One seed of the models of 20 languages, of the same size and wider; nothing deeper is stored.
+    """
+    factor = FACTORS.get((variant.name, variant.updates_share))
+    if factor is None or variant.spec.seed > 1:
+        return None
+    sign = 1 if ALL.index(pair) % 2 else -1
+    return 2 * factor + 0.05 * sign * (-1 if variant.name == "Mt25" else 1)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def chrfpp(variant: Variant, pair: str) -> float:
+        return 30.0 if pair in ADDED else 40.0
+
+    return write_store(tmp_path_factory.mktemp("store"), MAIN, loss=loss, chrfpp=chrfpp)
+
+
+@pytest.fixture(scope="module")
+def bench(root: Path) -> Bench:
+    return Bench(rows=results.load(root=root), cohort=MAIN)
+
+
+@pytest.fixture(scope="module")
+def nothing() -> Bench:
+    return Bench(rows=results.load(root=Path("no such store")), cohort=MAIN)
+
+
+@pytest.fixture(scope="module")
+def points(bench: Bench, root: Path) -> pd.DataFrame:
+    return upgrade_curves.figure4(
+        upgrades.recovery(bench), results.load_curves(root=root, cohort=MAIN)
+    )
+
+
+# The bench
+
+
+def test_a_gain_is_that_of_the_textbook(bench: Bench) -> None:
+    """M25 1.95 and 2.05 by turns, Mt25 2.01 and 1.91: a mean gain of 2 %, +-0.1 nats apart."""
+    found = bench.gain(bench.variant("Mt25", 0.3), bench.variant("M25", 1.0), ALL)
+    assert found["gain, %"] == pytest.approx(2)
+    apart = np.array([-0.06, 0.14] * 25)
+    assert found["p"] == pytest.approx(stats.ttest_1samp(apart, 0).pvalue)
+    assert found["our mark"] == "*" and found["p"] < 0.05
+    low, high = (50 * end for end in stats.ttest_1samp(apart, 0).confidence_interval(0.95))
+    assert (found["low"], found["high"]) == (
+        pytest.approx(low, abs=0.2), pytest.approx(high, abs=0.2),
+    )  # fmt: skip
+
+
+def test_what_is_not_stored_is_missing(bench: Bench) -> None:
+    deep = bench.variant("M25-deep", 1.0)
+    assert math.isnan(bench.mean(deep, ALL)) and bench.seeds(ALL, deep) == 0
+    assert bench.samples(ALL, deep, deep) == []
+    found = bench.gain(bench.variant("Mt25-deep", 0.5), deep, ALL)
+    assert math.isnan(found["gain, %"]) and found["our mark"] == ""
+    assert bench.by_direction(deep, ALL).isna().all()
+
+
+def test_a_single_direction_has_no_interval_without_noise_of_the_seed(bench: Bench) -> None:
+    found = bench.gain(bench.variant("Mt25", 0.3), bench.variant("M25", 1.0), (ALL[0],))
+    assert found["gain, %"] == pytest.approx(100 * (1.95 - 2.01) / 1.95)
+    assert math.isnan(found["low"]) and math.isnan(found["p"]) and found["our mark"] == ""
+
+
+def test_what_is_stored_is_told(bench: Bench, nothing: Bench) -> None:
+    assert bench.stored().startswith(f"{len(FACTORS)} of 63 runs of the cohort {MAIN} are stored")
+    assert "know of directions only, and are too narrow" in bench.intervals()
+    assert isinstance(bench.source, Provenance)
+    assert "No run of the cohort" in nothing.stored() and nothing.intervals() == ""
+    assert "no run of ours" in nothing.source
+    assert source(bench.rows.iloc[:0]) == nothing.source
+    assert (star(True), star(False)) == ("*", "")
+
+
+def test_several_seeds_tell_their_noise(tmp_path: Path) -> None:
+    """Two models, two seeds, moved by 0.2 % the other way round: 0.4 % on one degree of freedom."""
+
+    def noisy(variant: Variant, pair: str) -> float | None:
+        if variant.name not in ("M25", "Mt25") or variant.spec.seed > 2:
+            return None
+        up = (variant.name == "M25") == (variant.spec.seed == 1)
+        return 2 * math.exp(0.002 if up else -0.002)
+
+    bench = Bench(rows=results.load(root=write_store(tmp_path, MAIN, loss=noisy)), cohort=MAIN)
+    assert bench.seeds(ALL, bench.variant("M25", 1.0), bench.variant("Mt25", 0.3)) == 2
+    assert "noise of the seed (0.40% of a mean loss, on 1 degree of freedom)" in bench.intervals()
+    one = bench.gain(bench.variant("Mt25", 0.3), bench.variant("M25", 1.0), (ALL[0],))
+    assert one["low"] < 0 < one["high"] and one["p"] > 0.05
+
+
+# Table 1
+
+
+def test_models_and_budgets_are_those_of_table_1() -> None:
+    printed = audit.published(1).drop_duplicates("model").set_index("model")["updates"]
+    assert (printed / 100_000).fillna(1.0).to_dict() == upgrades.BUDGETS
+    assert list(upgrades.BUDGETS) == list(printed.index)
+
+
+def test_table_1_has_both_sides(bench: Bench) -> None:
+    table = upgrades.table1(bench).set_index(["model", "group"])
+    assert len(table) == 7 * 3 - 1
+    row = table.loc[("Mt25", "added")]
+    # By eye from the paper: 25.2 against 24.6, chrF++ 69.
+    assert (row["spBLEU, paper"], row["chrF++, paper"]) == (25.2, 69)
+    assert row["difference, paper"] == pytest.approx(0.6)
+    assert row["loss"] == pytest.approx(1.96) and row["gain, %"] == pytest.approx(2)
+    assert row["chrF++"] == 30 and math.isnan(row["spBLEU"]) and row["seeds"] == 1
+    assert table.loc[("Mt25", "all"), "chrF++"] == pytest.approx(38)  # 40 of 50 at 40
+    wide = table.loc[("Mt25-wide", "all")]
+    assert wide["gain, %"] == pytest.approx(0) and wide["our mark"] == ""
+    assert table.loc[("M20", "all"), "loss"] == table.loc[("M20", "original"), "loss"]
+    deep = table.loc[("Mt25-deep", "all")]
+    assert deep["spBLEU, paper"] == 32.4 and deep[["loss", "gain, %", "p"]].isna().all()
+    assert table.loc["M25", "gain, %"].isna().all()
+
+
+def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Bench) -> None:
+    table = upgrades.table1(nothing)
+    shown = show_table(table, name="t", provenance=nothing.source).shown
+    row = shown[(shown["model"] == "Mt25-wide") & (shown["group"] == "original")].iloc[0]
+    assert row["spBLEU, paper"] == "34.25" and row["difference, paper"] == "-0.25"
+    assert row["loss"] == row["gain, %"] == row["chrF++"] == "–"
+    assert upgrades.recovery(nothing)["closed"].isna().all()
+    assert upgrades.agreement(upgrades.table12(nothing))["same sign"].tolist() == [0, 0, 0]
+
+
+# Table 12
+
+
+def test_table_12_has_every_direction(bench: Bench) -> None:
+    table = upgrades.table12(bench)
+    assert len(table) == 50 * 3
+    row = table.set_index(["upgraded", "pair"]).loc[("Mt25", "eng-npi")]
+    # By eye from the paper: 11.3 and 0.47 from scratch, 17.6 and 0.59 upgraded.
+    assert row["spBLEU, from scratch, paper"] == 11.3
+    assert row["chrF++, upgraded, paper"] == pytest.approx(59)
+    assert row["difference, paper"] == pytest.approx(6.3)
+    assert (row["group"], row["level"]) == ("added", "very low")
+    odd = ALL.index("eng-npi") % 2
+    ours = (2.05, 1.91) if odd else (1.95, 2.01)
+    assert (row["loss, from scratch"], row["loss, upgraded"]) == pytest.approx(ours)
+    assert row["gain, %"] == pytest.approx(100 * (1 - ours[1] / ours[0]))
+    wide = upgrades.by_direction(table)
+    assert len(wide) == 50 and wide["Mt25-deep, ours, %"].isna().all()
+    assert wide.set_index("pair").loc["eng-npi", "Mt25, ours, %"] == row["gain, %"]
+
+
+def test_agreement_of_directions_by_hand() -> None:
+    table = pd.DataFrame(
+        {
+            "upgraded": "Mt25",
+            "difference, paper": [1.0, 2.0, -1.0, 0.0, 5.0],
+            "gain, %": [0.5, -1.0, -2.0, 3.0, math.nan],
+        }
+    )
+    row = upgrades.agreement(table).iloc[0]
+    assert (row["directions"], row["same sign"]) == (3, 2)
+    ranks = stats.pearsonr([3, 4, 1, 2], [3, 2, 1, 4]).statistic
+    assert row["rank correlation"] == pytest.approx(ranks)
+
+
+# Figure 4
+
+
+def test_recovery_by_hand(bench: Bench) -> None:
+    """Early 3 nats, late 2: Mt25-wide at 2.2 has closed 80 %, and exp(-0.2) of the quality."""
+    table = upgrades.recovery(bench).set_index(["model", "updates"])
+    row = table.loc[("Mt25-wide", 0.1)]
+    # All directions are alike in this, so resampling them changes nothing.
+    assert row[["closed", "low", "high"]].tolist() == pytest.approx([80, 80, 80])
+    assert row["quality"] == pytest.approx(100 * math.exp(-0.2))
+    assert row["loss"] == pytest.approx(2.2)
+    assert table.loc[("M25", 0.1), "closed"] == pytest.approx(0)
+    assert table.loc[("M25", 1.0), "closed"] == pytest.approx(100)
+    assert table.loc[("Mt25-deep", 0.1)].drop("seeds").isna().all()
+    # Printed: 78 and 97 in Section 5.3; 32.6 of 32.8 in Table 3, 32.4 of 32.8 in Table 1.
+    assert table.loc[("M25-wide", 0.1), "spBLEU, paper"] == 78
+    assert row["spBLEU, paper"] == 97
+    assert table.loc[("Mt25-wide", 0.3), "spBLEU, paper"] == pytest.approx(100 * 32.6 / 32.8)
+    assert table.loc[("Mt25-deep", 0.5), "spBLEU, paper"] == pytest.approx(100 * 32.4 / 32.8)
+    assert table.loc[("Mt25", 0.3), "spBLEU, paper"] == pytest.approx(100 * 31.8 / 31.6)
+
+
+def test_curves_hold_each_point_once(points: pd.DataFrame) -> None:
+    wide = points[points["shape"] == "wider"]
+    passed = wide[(wide["model"] == UPGRADED) & (wide["points"] == "validation")]
+    # Runs of 10, 30 and 50 %, each with a point half-way: 5, 15 and 25 %.
+    assert sorted(passed["updates"]) == [0.05, 0.1, 0.15, 0.25, 0.3, 0.5]
+    at = passed.set_index("updates")
+    assert at.loc[0.05, "loss"] == pytest.approx(3.2)
+    assert at.loc[0.05, "quality"] == pytest.approx(math.exp(2 - 3.2))
+    test = wide[(wide["model"] == SCRATCH) & (wide["points"] == "test")].set_index("updates")
+    assert list(test.index) == [0.1, 0.3, 0.5, 1.0]
+    assert test.loc[0.1, "quality"] == pytest.approx(math.exp(2 - 3))
+    assert not (points["shape"] == "deeper").any()
+
+
+def test_compute_to_reach_by_hand(points: pd.DataFrame) -> None:
+    """Straight between validation points, e.g. closed: 0.8 at 10 %, -1.1 at 15 %, 0.9 at 30 %."""
+    table = upgrade_curves.compute_to_reach(points).set_index(["shape", "model"])
+    upgraded = table.loc[("wider", UPGRADED)]
+    # -0.2 at 5 % and 0.8 at 10 %: 0.773 on the way.
+    assert upgraded["77.3 % closed"] == pytest.approx(0.05 + 0.05 * (0.773 + 0.2) / 1.0)
+    # 0.9 at 30 %, 1 at 50 %; at 25 % there is a half-way point of the longest run, at 0.
+    assert upgraded["95 % closed"] == pytest.approx(0.3 + 0.2 * 0.5)
+    # exp(-0.1) = 0.905 at 30 %, 1 at 50 %
+    early = math.exp(-0.1)
+    assert upgraded["95 % of quality"] == pytest.approx(0.3 + 0.2 * (0.95 - early) / (1 - early))
+    assert table.loc[("same size", UPGRADED), "95 % of quality"] < 0.3
+    assert table.loc["deeper", "95 % closed"].isna().all()
+    assert table["seeds"].tolist() == [1, 1, 1, 1, 0, 0]
+    assert upgrade_curves.reached(math.inf) == "not reached"
+
+
+def test_the_chart_has_a_panel_a_shape(points: pd.DataFrame, bench: Bench) -> None:
+    figure = show(
+        upgrade_curves.chart(points), name="fig4", alt="x", data=points, provenance=bench.source
+    )
+    panels = figure.chart.to_dict()["hconcat"]
+    assert [panel["title"] for panel in panels] == ["same size", "wider"]
+    assert figure.svg.startswith("<svg")
+
+
+def test_without_rows_there_are_no_curves(nothing: Bench) -> None:
+    curves = results.load_curves(root=Path("no such store"))
+    points = upgrade_curves.figure4(upgrades.recovery(nothing), curves)
+    assert points.empty and list(points) == upgrade_curves._COLUMNS
+    table = upgrade_curves.compute_to_reach(points)
+    assert table[list(upgrade_curves.READINGS)].isna().all(axis=None)
+
+
+def test_other_sentences_are_drawn_for_runs_that_have_their_losses(bench: Bench) -> None:
+    runs = bench.own.drop_duplicates("run_id").set_index(["variant", "updates_share"])["run_id"]
+
+    def scored(model: str, share: float, nats: float) -> tuple[str, SentenceLosses]:
+        found = SentenceLosses(
+            run_id=runs[model, share],
+            commit="",
+            test_set="indomain",
+            most=3,
+            nats={pair: np.full(3, nats, np.float32) for pair in ALL},
+            tokens={pair: np.full(3, 4, np.int16) for pair in ALL},
+        )
+        return found.run_id, found
+
+    losses = dict([scored("M25", 1.0, 8.0), scored("Mt25", 0.3, 7.0), scored("M25-wide", 1.0, 8.0)])
+    table = upgrades.over_sentences(bench, losses)
+    assert table["model"].tolist() == ["Mt25"] * 3  # the upgraded wide model lacks its losses
+    assert table["group"].tolist() == ["all", "original", "added"]
+    assert table["sentences"].tolist() == [150, 120, 30]
+    quarter = pytest.approx(np.full((3, 3), -0.25))  # a nat less for 4 tokens
+    assert table[["difference", "low", "high"]].to_numpy() == quarter
+    assert upgrades.over_sentences(bench, {}).empty

@@ -1,0 +1,231 @@
+"""Frames and charts of what training changes in old weights, on analyses made up by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from mnmt_repro.experiments.languages25 import GROUPINGS, directions
+from mnmt_repro.figures import forgetting
+from mnmt_repro.result_analyses import COLUMNS
+
+OLD = directions(GROUPINGS["Mt25"].original)
+EMPTY = pd.DataFrame(columns=COLUMNS)
+SCALED, UNSCALED = "with scaling", "without scaling"
+
+
+def of_run(cohort: str, variant: str, items: list[dict[str, Any]], seed: int = 1) -> pd.DataFrame:
+    about = {
+        "run_id": f"{variant}-{seed}", "tier": "mini", "cohort": cohort, "variant": variant,
+        "updates_share": 0.3, "seed": seed, "commit": "c0ffee", "layer": "", "block": "",
+        "pair": "",
+    }  # fmt: skip
+    return pd.DataFrame([about | item for item in items], columns=COLUMNS)
+
+
+def substituted(model: str = "Mt25-wide") -> pd.DataFrame:
+    """Of scaled runs with two seeds 0.1 and 0.3 nats; 0.5 without, but for Kyrgyz, 1.5."""
+
+    def rises(value: float, small: float) -> list[dict[str, Any]]:
+        return [
+            {"analysis": "substituted", "pair": pair, "value": small if "kir" in pair else value}
+            for pair in OLD
+        ]
+
+    full, none = f"{model}, full recipe", f"{model}, no learning-rate scaling"
+    return pd.concat(
+        [
+            of_run("software25-table3", full, rises(0.1, 0.1), seed=1),
+            of_run("software25-table3", full, rises(0.3, 0.3), seed=2),
+            of_run("software25-table3", none, rises(0.5, 1.5)),
+            of_run("software25-main", full, rises(9.0, 9.0)),  # the same run elsewhere
+        ],
+        ignore_index=True,
+    )
+
+
+def test_original_languages_by_size() -> None:
+    """Training pairs as the corpus' card has them."""
+    table = forgetting.languages()
+    assert len(table) == 20 and not set(table["code"]) & set(GROUPINGS["Mt25"].added)
+    assert table["pairs"].is_monotonic_decreasing
+    assert table["language"].iloc[[0, 1, -1]].tolist() == ["French", "German", "Kyrgyz"]
+    assert table["size"].unique().tolist() == [
+        "46k to 53k", "31k to 40k", "16k to 27k", "9k to 14k",
+    ]  # fmt: skip
+    assert table.groupby("size").size().tolist() == [5] * 4
+    assert table.set_index("code")["level, paper"][["bel", "ces"]].tolist() == ["very low", "high"]
+
+
+def test_what_each_direction_loses() -> None:
+    points = forgetting.forgotten(substituted(), "Mt25-wide")
+    assert len(points) == 2 * 40
+    found = points.set_index(["pair", "setting"])
+    assert found.loc[("eng-fra", SCALED), "rise"] == pytest.approx(0.2)  # mean of two seeds
+    assert found.loc[("eng-fra", SCALED), "seeds"] == 2
+    assert found.loc[("kir-eng", UNSCALED), "rise"] == 1.5
+    assert found.loc[("kir-eng", UNSCALED), "direction"] == "into English"
+    assert found.loc[("eng-fra", SCALED), "direction"] == "out of English"
+    assert forgetting.forgotten(substituted(), "Mt25").empty
+
+    by_size = forgetting.forgotten_by(points, "size").set_index("size")
+    assert by_size["languages"].tolist() == [5] * 4
+    smallest = by_size.loc["9k to 14k"]
+    assert smallest[SCALED] == pytest.approx(0.2)
+    assert smallest[UNSCALED] == pytest.approx((4 * 0.5 + 1.5) / 5)
+    assert smallest["difference"] == pytest.approx(0.5)
+    levels = forgetting.forgotten_by(points, "level, paper").set_index("level, paper")
+    assert levels["languages"].to_dict() == {"high": 5, "mid": 8, "low": 6, "very low": 1}
+    assert levels.loc["low", UNSCALED] == pytest.approx((5 * 0.5 + 1.5) / 6)
+
+    words = forgetting.forgotten_in_words(points, "Mt25-wide")
+    assert "over 40 of 40 directions" in words
+    assert "0.200 nats with scaling and 0.550 without; 40 directions lose less" in words
+    alone = points[points["setting"] == SCALED]
+    assert forgetting.forgotten_in_words(alone, "Mt25-wide") == ""
+    assert forgetting.forgotten_by(alone, "size")["difference"].isna().all()
+
+
+def moved() -> pd.DataFrame:
+    def items(scale: float) -> list[dict[str, Any]]:
+        return [
+            {"analysis": "moved", "layer": f"{stack}.{k}", "block": block, "value": scale * value}
+            for stack in ("decoder", "encoder")
+            for k in (10, 2)
+            for block, value in (("old", 1.0), ("new", 2.0 + k), ("between", 3.0))
+        ]
+
+    return pd.concat(
+        [
+            of_run("software25-table3", "Mt25-wide, full recipe", items(1.0)),
+            of_run("software25-table3", "Mt25-wide, no learning-rate scaling", items(3.0)),
+            of_run("software25-table3", "Mt25-wide, no up-sampling", items(9.0)),
+        ],
+        ignore_index=True,
+    )
+
+
+def test_distances_by_layer() -> None:
+    points = forgetting.moved(moved())
+    assert len(points) == 2 * 12
+    assert points["stack"].drop_duplicates().tolist() == ["encoder", "decoder"]
+    assert points["layer"].drop_duplicates().tolist() == [2, 10]  # by number, not by name
+    found = points.set_index(["stack", "layer", "setting", "block"])["distance"]
+    assert found["decoder", 10, SCALED, forgetting.BLOCKS["new"]] == 12.0
+    assert found["encoder", 2, UNSCALED, forgetting.BLOCKS["between"]] == 9.0
+
+
+def fisher() -> pd.DataFrame:
+    def items(threshold: tuple[str, float]) -> list[dict[str, Any]]:
+        shares = {"0": 0.1, "1e-08": 0.2, "1e-09": 0.3, "3.16e-09": 0.4}
+        bins = [{"analysis": "fisher", "block": b, "value": v} for b, v in shares.items()]
+        block, value = threshold
+        return [*bins, {"analysis": "threshold", "block": block, "value": value}]
+
+    return pd.concat(
+        [
+            of_run("software25-table11", "f 1e-6, gamma 0.1", items(("0.5", 2e-9))),
+            of_run("software25-table11", "f 1e-6, gamma 0.25", items(("0.5", 2e-9))),
+            of_run("software25-table11", "f 1e-5, gamma 0.1", items(("0.1", 2e-8))),
+        ],
+        ignore_index=True,
+    )
+
+
+def test_fisher_information_and_its_thresholds() -> None:
+    bins = forgetting.fisher(fisher())
+    assert bins["low"].tolist() == [0, 1e-9, 3.16e-9, 1e-8]
+    assert bins["high"].tolist() == [1e-9, 3.16e-9, 1e-8, math.inf]
+    assert bins["share"].tolist() == pytest.approx([0.1, 0.3, 0.4, 0.2])
+    assert bins["share above"].tolist() == pytest.approx([1.0, 0.9, 0.6, 0.2])
+    assert forgetting.thresholds(fisher()).to_dict("records") == [
+        {"paper": 1e-6, "share": 0.5, "ours": 2e-9},
+        {"paper": 1e-5, "share": 0.1, "ours": 2e-8},
+    ]
+
+
+def test_where_widening_keeps_the_function() -> None:
+    def items(kept: float, lost: float) -> list[dict[str, Any]]:
+        return [
+            {"analysis": "widened", "block": block, "pair": pair, "value": value}
+            for block, values in {
+                "frobenius, noise 0": (kept, -kept), "none, noise 0.01": (lost, 2 * lost)
+            }.items()
+            for pair, value in zip(OLD[:2], values, strict=True)
+        ]  # fmt: skip
+
+    both = pd.concat(
+        [
+            of_run("software25-main", "M20", items(1e-7, 0.4)),
+            of_run("software25-main", "M20", items(3e-7, 0.2), seed=2),
+            of_run("software25-table7", "M20", items(9.0, 9.0)),  # the same run elsewhere
+            of_run("webtech-en-dezh", "", items(-0.1, 0.3)),
+        ],
+        ignore_index=True,
+    )
+    table = forgetting.widened(both).set_index(["model", "normalisation"])
+    relu, gated = forgetting.MODELS.values()
+    assert table["keeps the function"].tolist() == [True, False, False, False]
+    assert table.loc[(relu, "none"), ["noise", "mean", "least", "most", "directions"]].tolist() == [
+        0.01, pytest.approx(0.45), 0.2, 0.8, 2,
+    ]  # fmt: skip
+    assert table.loc[(relu, "frobenius"), "most"] == 3e-7
+    assert table.loc[(gated, "frobenius"), "least"] == -0.1  # a loss that falls is a change too
+
+
+def test_without_analyses_there_is_a_sentence() -> None:
+    for points in (
+        forgetting.forgotten(EMPTY, "Mt25"),
+        forgetting.moved(EMPTY),
+        forgetting.fisher(EMPTY),
+        forgetting.thresholds(EMPTY),
+        forgetting.widened(EMPTY),
+    ):
+        assert points.empty
+    assert forgetting.forgotten_in_words(forgetting.forgotten(EMPTY, "Mt25"), "Mt25") == ""
+    said = forgetting.not_analysed(EMPTY, "Figure 5", "software25-table3")
+    assert "No analysis of Figure 5 is stored yet (`mnmt-repro sweep software25-table3" in said
+    assert forgetting.not_analysed(moved(), "Figure 5", "software25-table3") == ""
+
+
+def test_provenance_is_of_the_runs_that_are_drawn() -> None:
+    analyses = pd.concat([moved(), substituted("Mt25"), fisher()], ignore_index=True)
+    runs = analyses[["run_id", "cohort"]].drop_duplicates()
+    frame = pd.concat([runs, runs.assign(run_id="not analysed")])
+
+    def drawn(name: str, *cohorts: str, model: str = "") -> list[str]:
+        return forgetting.used(frame, analyses, name, *cohorts, model=model)["run_id"].tolist()
+
+    wide = ["Mt25-wide, full recipe-1", "Mt25-wide, no learning-rate scaling-1"]
+    assert drawn("moved", "software25-table3", model="Mt25-wide") == wide
+    assert drawn("moved", "software25-table3") == [*wide, "Mt25-wide, no up-sampling-1"]
+    assert drawn("substituted", "software25-main") == ["Mt25, full recipe-1"]
+    assert len(drawn("fisher", "software25-table11")) == 3
+
+
+def marks(spec: dict[str, Any]) -> set[str]:
+    """All marks of a chart, however deep."""
+    inside = [each for key in ("layer", "hconcat") for each in spec.get(key, [])]
+    inside += [spec["spec"]] if "spec" in spec else []
+    mark = spec.get("mark")
+    here = {mark["type"] if isinstance(mark, dict) else mark} if mark else set()
+    return here.union(*map(marks, inside))
+
+
+def test_charts_are_what_they_should_be() -> None:
+    chart = forgetting.forgotten_chart(forgetting.forgotten(substituted(), "Mt25-wide")).to_dict()
+    assert marks(chart) == {"line", "point"}
+    rows, columns = chart["facet"]["row"], chart["facet"]["column"]
+    assert (rows["sort"][0], columns["sort"]) == ("46k to 53k", list(forgetting.SIDES))
+    chart = forgetting.moved_chart(forgetting.moved(moved())).to_dict()
+    assert [panel["title"] for panel in chart["hconcat"]] == ["encoder", "decoder"]
+    assert chart["hconcat"][0]["encoding"]["x"]["sort"] == ["L2", "L10"]
+    bins, lines = forgetting.fisher(fisher()), forgetting.thresholds(fisher())
+    chart = forgetting.fisher_chart(bins, lines).to_dict()
+    assert marks(chart) == {"bar", "rule", "text"}
+    drawn = [row for rows in chart["datasets"].values() for row in rows if "left" in row]
+    assert drawn[0]["left"] == pytest.approx(1e-9 / math.sqrt(10))
+    assert drawn[-1]["right"] == pytest.approx(1e-8 * math.sqrt(10))
