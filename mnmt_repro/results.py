@@ -198,7 +198,7 @@ def load(
     Parameters
     ----------
     membership : mapping of config_hash to cohorts, optional
-        By default `mnmt_repro.experiments.cohorts.membership`.
+        By default `mnmt_repro.experiments.catalogue.membership`.
     **filters
         Column and wanted value, or a list, tuple or set of them: ``cohort="webtech-en-dezh"``,
         ``p=[0.5, 1]``.
@@ -280,14 +280,14 @@ def _frame(
     membership: Mapping[str, Collection[str]] | None,
     filters: Mapping[str, Any],
 ) -> pd.DataFrame:
-    from mnmt_repro.experiments import cohorts
+    from mnmt_repro.experiments import catalogue
     from mnmt_repro.experiments.variants import Place
 
     runs, nowhere = list(runs), Place()
     tiers = sorted({content["run"]["tier"] for content in runs})
     if membership is None:
-        membership = {k: v for tier in tiers for k, v in cohorts.membership(tier).items()}
-    places = {k: v for tier in tiers for k, v in cohorts.places(tier).items()}
+        membership = {k: v for tier in tiers for k, v in catalogue.membership(tier).items()}
+    places = {k: v for tier in tiers for k, v in catalogue.places(tier).items()}
     run_columns = {
         (f"run_{name}" if part == "curve" and name in CURVE_FIELDS else name): name
         for name in RUN_FIELDS

@@ -10,7 +10,7 @@ from typing import Any
 from test_results import content
 
 from mnmt_repro import results
-from mnmt_repro.experiments.cohorts import find_cohort
+from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.variants import Variant, VariantCohort
 from mnmt_repro.result_schema import SCHEMA

@@ -24,7 +24,7 @@ from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments import analysed as analysed_module
-from mnmt_repro.experiments import analysing, cohorts
+from mnmt_repro.experiments import analysing, catalogue
 from mnmt_repro.experiments import data as data_module
 from mnmt_repro.experiments import sweep as sweep_module
 from mnmt_repro.experiments.analysed import analyses_of, scored_by_sentence
@@ -113,11 +113,11 @@ def test_what_is_made_of_the_declared_runs() -> None:
         patch.setattr(analysed_module, "widened_runs", DECLARED[0])
         patch.setattr(analysed_module, "named_runs", DECLARED[1])
         found: dict[tuple[str, str], tuple[str, ...]] = {}
-        for cohort in cohorts.COHORTS:
+        for cohort in catalogue.COHORTS:
             if isinstance(cohort, VariantCohort):
                 assert all(scored_by_sentence(spec) for spec in cohort.runs())
                 found |= {(cohort.name, v.name): analyses_of(v.spec) for v in cohort.variants}
-        grid = cohorts.get_cohort("webtech-en-dezh")
+        grid = catalogue.get_cohort("webtech-en-dezh")
         assert not any(scored_by_sentence(spec) for spec in grid.runs())
         (gated,) = [spec for spec in grid.runs() if analyses_of(spec)]
         assert analyses_of(gated) == ("widened",)
@@ -340,7 +340,7 @@ def command(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
     unnamed = replace(GATED, seed=9)
     specs = (PARENT, WIDE, unnamed)
     cohort = types.SimpleNamespace(runs=lambda: iter(specs), decoded=lambda: iter(specs))
-    monkeypatch.setattr(cohorts, "find_cohort", lambda name, tier: cohort)
+    monkeypatch.setattr(catalogue, "find_cohort", lambda name, tier: cohort)
     monkeypatch.setattr(sweep_module, "process_pool", lambda workers: InThisProcess())
 
     def run(*options: str, runs: Path = trained / "runs") -> int:

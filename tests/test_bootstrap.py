@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mnmt_repro.claims.bootstrap import paired_bootstrap
+from mnmt_repro.claims.bootstrap import bootstrap_losses
 from mnmt_repro.errors import InputError
 from mnmt_repro.result_sentences import SentenceLosses
 
@@ -45,7 +45,7 @@ def test_against_every_possible_draw() -> None:
             every.append(sum(gaps) / 2)
     # As a whole: (15 - 17) / 6 and (6.5 - 8) / 5, their mean.
     whole = (-2 / 6 - 1.5 / 5) / 2
-    found = paired_bootstrap(run("a", **one), run("b", **two), draws=40_000)
+    found = bootstrap_losses(run("a", **one), run("b", **two), draws=40_000)
     assert found.difference == pytest.approx(whole)
     assert (found.directions, found.sentences) == (2, 5)
     low, high = np.quantile(every, [0.025, 0.975], method="inverted_cdf")
@@ -62,7 +62,7 @@ def test_many_sentences_of_one_token_are_a_paired_z_test() -> None:
     noise = 0.4 * random.standard_normal(count)
     gap = 0.03 + noise - noise.mean()
     ones = [1] * count
-    found = paired_bootstrap(
+    found = bootstrap_losses(
         run("a", eng_xho=((before + gap).tolist(), ones)),
         run("b", eng_xho=(before.tolist(), ones)),
         draws=4_000,
@@ -81,27 +81,27 @@ def test_both_runs_are_drawn_alike() -> None:
     long, longer = (
         run(n, eng_xho=((nats + d).tolist(), [1] * 50)) for n, d in (("a", 1), ("b", 0))
     )
-    found = paired_bootstrap(long, longer)
+    found = bootstrap_losses(long, longer)
     assert found.low == pytest.approx(1, abs=1e-5) and found.high == pytest.approx(1, abs=1e-5)
     assert found.p_value == pytest.approx(1 / 1001)
-    swapped = paired_bootstrap(longer, long)
+    swapped = bootstrap_losses(longer, long)
     assert (swapped.difference, swapped.low) == (-found.difference, -found.high)
 
 
 def test_directions_can_be_chosen_and_must_be_there() -> None:
     one = run("a", eng_xho=([1.0, 2.0], [1, 1]), xho_eng=([1.0], [1]))
     two = run("b", eng_xho=([3.0, 4.0], [1, 1]))
-    assert paired_bootstrap(one, two, ("eng-xho",)).difference == pytest.approx(-2)
+    assert bootstrap_losses(one, two, ("eng-xho",)).difference == pytest.approx(-2)
     with pytest.raises(InputError, match="run b: no losses of xho-eng"):
-        paired_bootstrap(one, two)
+        bootstrap_losses(one, two)
     with pytest.raises(InputError, match="run a: no losses of eng-zul"):
-        paired_bootstrap(one, two, ("eng-zul",))
+        bootstrap_losses(one, two, ("eng-zul",))
 
 
 def test_losses_in_other_pieces_are_not_compared() -> None:
     one, two = run("a", eng_xho=([1.0], [1])), run("b", eng_xho=([1.0], [2]))
     with pytest.raises(InputError, match="runs of one vocabulary"):
-        paired_bootstrap(one, two)
+        bootstrap_losses(one, two)
     fewer = run("c", eng_xho=([1.0, 2.0], [1, 1]))
     with pytest.raises(InputError, match="other sentences"):
-        paired_bootstrap(one, fewer)
+        bootstrap_losses(one, fewer)

@@ -34,7 +34,7 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation import learned_metrics
 from mnmt_repro.evaluation.search import Hypothesis, translate
-from mnmt_repro.experiments import cohorts, decoding
+from mnmt_repro.experiments import catalogue, decoding
 from mnmt_repro.experiments import sweep as sweep_module
 from mnmt_repro.experiments.data import CONLANG_TEST_SENTENCES, TestSet
 from mnmt_repro.experiments.decoding import DecodingConfig, decode
@@ -400,7 +400,7 @@ def command(
         each.store(tmp_path / "store")
     both = (trained.spec, other.spec)
     cohort = types.SimpleNamespace(runs=lambda: iter(both), decoded=lambda: iter(both))
-    monkeypatch.setattr(cohorts, "find_cohort", lambda name, tier: cohort)
+    monkeypatch.setattr(catalogue, "find_cohort", lambda name, tier: cohort)
     monkeypatch.setattr(sweep_module, "process_pool", lambda workers: InThisProcess())
 
     def run(*options: str, runs: Path = trained.runs) -> int:

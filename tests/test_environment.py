@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 CONDA_NAMES = {"torch": "pytorch"}
 TRAIN_ONLY = ("torch", "sentencepiece", "sacrebleu", "safetensors")
 BASE_MODULES = (
-    "architecture", "claims", "corpora.registry", "experiments.cohorts", "experiments.sweep",
+    "architecture", "claims", "corpora.registry", "experiments.catalogue", "experiments.sweep",
     "figures", "laws", "publishing", "results", "training.config", "upgrading.compute",
     "upgrading.config",
 )  # fmt: skip

@@ -18,7 +18,8 @@ from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments import spec as spec_module
-from mnmt_repro.experiments.cohorts import COHORTS, WEIGHTS, get_cohort, membership
+from mnmt_repro.experiments.catalogue import COHORTS, get_cohort, membership
+from mnmt_repro.experiments.cohorts import WEIGHTS
 from mnmt_repro.experiments.data import TestSet
 from mnmt_repro.experiments.execute import execute, score
 from mnmt_repro.experiments.spec import RunSpec, digest

@@ -19,7 +19,7 @@ from mnmt_repro.cli import main
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.cohorts import COHORTS, find_cohort, get_cohort, membership, places
+from mnmt_repro.experiments.catalogue import COHORTS, find_cohort, get_cohort, membership, places
 from mnmt_repro.experiments.data import keep
 from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES
 from mnmt_repro.experiments.software25 import cohorts
@@ -551,7 +551,7 @@ def test_a_dry_run_lists_every_run_with_its_time(tmp_path, capsys) -> None:
 
 
 def test_declaring_needs_no_torch() -> None:
-    code = "import sys, mnmt_repro.experiments.cohorts, mnmt_repro.experiments.sweep as s; " \
+    code = "import sys, mnmt_repro.experiments.catalogue, mnmt_repro.experiments.sweep as s; " \
         "assert not {'torch', 'sentencepiece', 'sacrebleu'} & set(sys.modules)"  # fmt: skip
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -14,14 +14,8 @@ from mnmt_repro.commands.presets import with_preset
 from mnmt_repro.commands.train import model_config, training_config
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments import tiers
-from mnmt_repro.experiments.cohorts import (
-    COHORTS,
-    GRIDS,
-    Cohort,
-    declared,
-    find_cohort,
-    membership,
-)
+from mnmt_repro.experiments.catalogue import COHORTS, declared, find_cohort, membership
+from mnmt_repro.experiments.cohorts import GRIDS, Cohort
 from mnmt_repro.experiments.software25_runs import GPU, MINI, PAPER
 from mnmt_repro.repository import ROOT
 from mnmt_repro.training.config import TrainingConfig

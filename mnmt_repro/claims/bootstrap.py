@@ -1,7 +1,8 @@
 """Paired bootstrap over sentences, beside the paired t-test over directions of `claims.paired`.
 
 It asks what another choice of test sentences would have said of the same two models. It knows
-nothing of the seed, nor of other languages.
+nothing of the seed, nor of other languages. Scores of translations are compared by
+`evaluation.significance`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mnmt_repro.result_sentences import SentenceLosses
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairedBootstrap:
+class LossBootstrap:
     """Difference of two losses in nats per target token, with its 95 % interval and p-value."""
 
     difference: float
@@ -27,14 +28,14 @@ class PairedBootstrap:
     sentences: int  # of all directions
 
 
-def paired_bootstrap(
+def bootstrap_losses(
     treated: SentenceLosses,
     control: SentenceLosses,
     pairs: tuple[str, ...] = (),
     *,
     draws: int = 1000,
     seed: int = 0,
-) -> PairedBootstrap:
+) -> LossBootstrap:
     """Resample the sentences within each direction, the same for both runs (Koehn, 2004).
 
     The loss of a run is the mean over directions of its cross-entropy of the test set, summed nats
@@ -61,7 +62,7 @@ def paired_bootstrap(
     ...         nats={"eng-xho": np.array(nats, np.float32)},
     ...         tokens={"eng-xho": np.full(len(nats), 2, np.int16)},
     ...     )
-    >>> found = paired_bootstrap(run(3.0, 5.0, 7.0), run(4.0, 6.0, 8.0))
+    >>> found = bootstrap_losses(run(3.0, 5.0, 7.0), run(4.0, 6.0, 8.0))
     >>> found.difference, found.low, found.high  # a nat less for every two tokens
     (-0.5, -0.5, -0.5)
     """
@@ -89,7 +90,7 @@ def paired_bootstrap(
     difference = float(seen.mean())
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     as_far = np.abs(drawn - difference) >= abs(difference)
-    return PairedBootstrap(
+    return LossBootstrap(
         difference=difference,
         low=float(low),
         high=float(high),

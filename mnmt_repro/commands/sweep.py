@@ -84,7 +84,7 @@ def add(commands: Any) -> None:
 def act(options: argparse.Namespace) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
-    from mnmt_repro.experiments.cohorts import declared, find_cohort
+    from mnmt_repro.experiments.catalogue import declared, find_cohort
     from mnmt_repro.experiments.parents import plan
     from mnmt_repro.experiments.sweep import Estimate, process_pool, sweep
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnmt_repro.experiments.cohorts import declared
+from mnmt_repro.experiments.catalogue import declared
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.variants import VariantCohort
 

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import Tags, first_syllable
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
-from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import conlang_upgrade, software25, software25_runs
 from mnmt_repro.experiments.spec import RunSpec
-from mnmt_repro.experiments.variants import Place, VariantCohort
 from mnmt_repro.training.config import TrainingConfig
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
@@ -346,81 +342,3 @@ GRIDS: tuple[Cohort, ...] = (
     ),
 )
 """Paper A's cohorts, those that matter most first."""
-
-COHORTS: tuple[Cohort | VariantCohort, ...] = (
-    *GRIDS,
-    *software25.COHORTS,
-    *conlang_upgrade.COHORTS,
-)
-"""All that is declared at the mini tier."""
-
-
-@cache
-def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
-    """All cohorts of a tier; `smoke` has none.
-
-    Those beyond mini are built when asked for. They are declared, not run: none of their rows is
-    stored.
-    """
-    from mnmt_repro.experiments import tiers  # which builds on the grids above
-
-    match tier:
-        case "mini":
-            return COHORTS
-        case "gpu":
-            return (*tiers.GPU_GRIDS, *software25.cohorts(software25_runs.GPU))
-        case "paper":
-            return (*tiers.PAPER_GRIDS, *software25.cohorts(software25_runs.PAPER))
-    return ()
-
-
-def find_cohort(name: str, tier: str = "mini") -> Cohort | VariantCohort:
-    """The cohort of that name and tier.
-
-    Raises
-    ------
-    InputError
-        When there is none; the message lists those there are.
-    """
-    for cohort in declared(tier):
-        if cohort.name == name:
-            return cohort
-    where = "" if tier == "mini" else f" at tier {tier}"
-    known = ", ".join(cohort.name for cohort in declared(tier))
-    raise InputError(f"no cohort named {name!r}{where}; there are {known}")
-
-
-def get_cohort(name: str) -> Cohort:
-    """The grid of that name.
-
-    Raises
-    ------
-    InputError
-        As `find_cohort`, and when it is a list of named runs.
-    """
-    cohort = find_cohort(name)
-    if not isinstance(cohort, Cohort):
-        raise InputError(f"cohort {name!r} is a list of named runs, not a grid of mixtures")
-    return cohort
-
-
-@cache
-def membership(tier: str = "mini") -> dict[str, tuple[str, ...]]:
-    """Configuration hash to the names of the cohorts of a tier that hold the run."""
-    found: dict[str, tuple[str, ...]] = {}
-    for cohort in declared(tier):
-        names = (cohort.repeats, cohort.name) if cohort.repeats else (cohort.name,)
-        for run in cohort.runs():
-            found[run.config_hash] = (*found.get(run.config_hash, ()), *names)
-    return found
-
-
-@cache
-def places(tier: str = "mini") -> dict[tuple[str, str], Place]:
-    """Configuration hash and cohort to what the cohort calls the run; cells of grids left out."""
-    return {
-        (variant.spec.config_hash, cohort.name): variant.place
-        for cohort in declared(tier)
-        if isinstance(cohort, VariantCohort)
-        for variant in cohort.variants
-    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from mnmt_repro.experiments.cohorts import COHORTS
+from mnmt_repro.experiments.catalogue import COHORTS
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.training.checkpoint import copy_checkpoint
 from mnmt_repro.training.loop import LAST, LOG

@@ -16,7 +16,7 @@ import pandas as pd
 
 from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.claims.published import comparisons, printed_rows
-from mnmt_repro.experiments.cohorts import find_cohort
+from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.variants import VariantCohort
 from mnmt_repro.figures.audit.tables import GROUPS
 from mnmt_repro.figures.contrasts import NO_GAIN, Bench, star

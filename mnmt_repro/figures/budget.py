@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.cohorts import get_cohort
+from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.house import weight_color
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.laws import effective_fraction_direct, fit_per_weight_laws, fraction_slope

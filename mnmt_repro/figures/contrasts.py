@@ -17,7 +17,7 @@ from mnmt_repro.claims import Evidence, Measure, Scope
 from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.claims.evidence import NoRowsYet
 from mnmt_repro.claims.paired import Sample, Study, Variant, gain, p_value
-from mnmt_repro.experiments.cohorts import find_cohort
+from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.figures.house import Provenance
 
 MAIN = "software25-main"

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from mnmt_repro.corpora.conlang import irreducible_entropy
-from mnmt_repro.experiments.cohorts import get_cohort
+from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.house import GREY
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import PairFits

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.experiments.cohorts import GRIDS, get_cohort
+from mnmt_repro.experiments.catalogue import get_cohort
+from mnmt_repro.experiments.cohorts import GRIDS
 from mnmt_repro.figures.capacity import direct_fractions, fractions
 from mnmt_repro.figures.grids import Grid, read_grids
 from mnmt_repro.figures.house import GREY

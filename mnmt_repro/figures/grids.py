@@ -13,7 +13,7 @@ from functools import cached_property
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.cohorts import get_cohort
+from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.house import Provenance
 from mnmt_repro.figures.names import cohort_name
 from mnmt_repro.figures.scaling import PairFits, fit_pairs, observed

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from mnmt_repro.claims import Measure
-from mnmt_repro.claims.bootstrap import paired_bootstrap
+from mnmt_repro.claims.bootstrap import bootstrap_losses
 from mnmt_repro.claims.estimands_upgrade import directions_of, shares
 from mnmt_repro.claims.paired import lower_by
 from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
@@ -101,7 +101,7 @@ def over_sentences(bench: Bench, losses: Mapping[str, SentenceLosses]) -> pd.Dat
                 continue
             treated, control = (losses[ids[key]] for key in both)
             for group in GROUPS:
-                found = paired_bootstrap(treated, control, directions_of(group))
+                found = bootstrap_losses(treated, control, directions_of(group))
                 rows.append(
                     {
                         "model": new,
