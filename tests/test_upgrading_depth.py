@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.upgrading.depth import DepthConfig, closest_layer, new_layer, place_layers
+from mnmt_repro.upgrading.config import DepthConfig
+from mnmt_repro.upgrading.depth import new_layer
+from mnmt_repro.upgrading.places import closest_layer, place_layers
 
 
 @pytest.mark.parametrize(

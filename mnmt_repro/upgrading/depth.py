@@ -1,4 +1,4 @@
-"""Insert layers into a stack.
+"""Make the layers that are inserted into a stack (`places` says where).
 
 Paper B, Figure 1 (right), Section 4.2 and Table 4: new layers at the bottom of the encoder and the
 top of the decoder, made at random, from the closest old layer, or as the average of all old ones.
@@ -11,43 +11,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from mnmt_repro.upgrading.config import DepthConfig, DepthInit, Place
-
-__all__ = ["DepthConfig", "DepthInit", "Place", "closest_layer", "new_layer", "place_layers"]
-
-
-def place_layers(old: int, added: int, at: Place) -> tuple[int | None, ...]:
-    """Old layer at each place of the deeper stack, bottom first; None for a new layer.
-
-    `spread` puts new layers evenly among the old ones; `middle` puts all behind the lower half.
-
-    >>> place_layers(2, 1, "bottom"), place_layers(2, 2, "top")
-    ((None, 0, 1), (0, 1, None, None))
-    >>> place_layers(4, 2, "spread")
-    (0, None, 1, 2, None, 3)
-    """
-    before = {  # old layers below each new one
-        "bottom": [0] * added,
-        "middle": [(old + 1) // 2] * added,
-        "top": [old] * added,
-        "spread": [(2 * i + 1) * old // (2 * added) for i in range(added)],
-    }[at]
-    result: list[int | None] = []
-    for layer in range(old + 1):
-        result += [None] * before.count(layer)
-        if layer < old:
-            result.append(layer)
-    return tuple(result)
-
-
-def closest_layer(plan: Sequence[int | None], place: int) -> int:
-    """Old layer nearest to `place`; of two as near, the lower one.
-
-    >>> closest_layer((None, None, 0, 1), 0), closest_layer((0, None, 1), 1)
-    (0, 0)
-    """
-    here = [(abs(i - place), layer) for i, layer in enumerate(plan) if layer is not None]
-    return min(here)[1]
+from mnmt_repro.upgrading.config import DepthInit
+from mnmt_repro.upgrading.places import closest_layer
 
 
 def new_layer(

@@ -1,0 +1,255 @@
+"""What an upgrade does to a model, drawn of its settings: Paper B's Figures 1 and 2. No runs."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.software25 import KINDS
+from mnmt_repro.experiments.software25_runs import GPU, MINI, PAPER, Tier, recipe
+from mnmt_repro.figures.house import CATEGORIES
+from mnmt_repro.upgrading.config import Kind, factor_at
+from mnmt_repro.upgrading.places import place_layers
+
+TIERS = {tier.name: tier for tier in (MINI, GPU, PAPER)}
+TITLES: dict[Kind, str] = {"same": "M20", "wide": "wider", "deep": "deeper"}
+"""A panel a shape; that of the old model is also that of Mt25."""
+OLD, NEW = "from the old model", "new"
+PIXELS = 42  # of the width of the model, in Figure 2
+
+_COLOUR = alt.Color(
+    "part:N", title=None, scale=alt.Scale(domain=[OLD, NEW], range=list(CATEGORIES[:2]))
+)
+
+
+def find_tier(name: str) -> Tier:
+    """The settings of a tier.
+
+    Raises
+    ------
+    InputError
+        When Paper B's runs are not declared at it.
+    """
+    if name not in TIERS:
+        raise InputError(f"tier {name!r}: Paper B's runs are declared at {', '.join(TIERS)}")
+    return TIERS[name]
+
+
+def layers(tier: Tier) -> pd.DataFrame:
+    """Figure 1: every layer of each shape, with the old and the new hidden units of its block.
+
+    Returns
+    -------
+    DataFrame
+        ``model, stack, place`` (from the bottom, 1 first), ``part, units, left, right`` (hidden
+        units, as a share of the widest block, about the middle) and ``old layer`` (from 1; NaN for
+        a new one).
+    """
+    rows = []
+    for kind in KINDS:
+        config, d_ff = recipe(tier, kind), tier.model(kind).d_ff
+        added = {"encoder": config.deeper.encoder, "decoder": config.deeper.decoder}
+        at = {"encoder": config.deeper.encoder_at, "decoder": config.deeper.decoder_at}
+        for stack, count in added.items():
+            for place, old in enumerate(place_layers(tier.layers, count, at[stack]), start=1):
+                units = {OLD: tier.d_ff, NEW: d_ff - tier.d_ff} if old is not None else {NEW: d_ff}
+                start = -d_ff / 2
+                for part, number in units.items():
+                    if not number:
+                        continue
+                    rows.append(
+                        {
+                            "model": TITLES[kind],
+                            "stack": stack,
+                            "place": place,
+                            "part": part,
+                            "units": number,
+                            "left": start / (tier.wider * tier.d_ff),
+                            "right": (start + number) / (tier.wider * tier.d_ff),
+                            "old layer": None if old is None else old + 1,
+                        }
+                    )
+                    start += number
+    return pd.DataFrame(rows)
+
+
+def layers_chart(table: pd.DataFrame) -> alt.HConcatChart:
+    """Figure 1: encoder and decoder of each shape as stacks of feed-forward blocks.
+
+    Parameters
+    ----------
+    table
+        From `layers`.
+    """
+    tallest = int(table["place"].max())
+    panels = []
+    for model, whole in table.groupby("model", sort=False):
+        for stack, group in whole.groupby("stack", sort=False):
+            boxes = group.assign(low=group["place"] - 0.9, high=group["place"] - 0.1)
+            panel = (
+                alt.Chart(boxes)
+                .mark_rect(stroke="white")
+                .encode(
+                    alt.X("left:Q", scale=alt.Scale(domain=[-0.5, 0.5]), axis=None),
+                    alt.X2("right:Q"),
+                    alt.Y("low:Q", scale=alt.Scale(domain=[0, tallest]), axis=None),
+                    alt.Y2("high:Q"),
+                    _COLOUR,
+                    tooltip=["model", "stack", "place", "part", "units", "old layer"],
+                )
+                .properties(title=f"{model}, {stack}", width=95, height=16 * tallest)
+            )
+            panels.append(panel)
+    return alt.hconcat(*panels, spacing=8).resolve_scale(color="shared")
+
+
+def blocks(tier: Tier) -> pd.DataFrame:
+    """Figure 2: the blocks of the two matrices of a widened feed-forward layer.
+
+    Returns
+    -------
+    DataFrame
+        ``matrix, block, part, rows, columns``; ``left, right, low, high`` (in units of the width
+        of the model); ``begins as`` and ``rate``, the factor of its learning rate.
+    """
+    config, d, half = recipe(tier, "wide"), tier.d_model, tier.d_ff
+    extra = tier.model("wide").d_ff - half
+    rows = []
+    for matrix, along in (("up", "rows"), ("out", "columns")):
+        start = 0
+        for block, part, units in (("M1", OLD, half), ("M2", NEW, extra)):
+            size = {"rows": d, "columns": d} | {along: units}
+            low, left = (start, 0) if along == "rows" else (0, start)
+            rows.append(
+                {
+                    "matrix": matrix,
+                    "block": block,
+                    "part": part,
+                    **size,
+                    "left": left / d,
+                    "right": (left + size["columns"]) / d,
+                    "low": low / d,
+                    "high": (low + size["rows"]) / d,
+                    "begins as": "M" if part == OLD else f"M + noise ({config.width.noise:g})",
+                    "rate": factor_at(config.gamma_old if part == OLD else config.gamma_new, 1),
+                }
+            )
+            start += units
+    return pd.DataFrame(rows)
+
+
+def blocks_chart(table: pd.DataFrame) -> alt.HConcatChart:
+    """Figure 2: both matrices to scale, a block a colour, with its factor of the learning rate.
+
+    Parameters
+    ----------
+    table
+        From `blocks`.
+    """
+    panels = []
+    for matrix, group in table.groupby("matrix", sort=False):
+        right, high = float(group["right"].max()), float(group["high"].max())
+        shown = group.assign(
+            label=[f"{row.block}\n× {row.rate:g}" for row in group.itertuples()],
+            x=(group["left"] + group["right"]) / 2,
+            y=(group["low"] + group["high"]) / 2,
+        )
+        across, up = alt.Scale(domain=[0, right]), alt.Scale(domain=[0, high])
+        base = alt.Chart(shown)
+        boxes = base.mark_rect(stroke="white").encode(
+            alt.X("left:Q", scale=across, axis=None),
+            alt.X2("right:Q"),
+            alt.Y("low:Q", scale=up, axis=None),
+            alt.Y2("high:Q"),
+            _COLOUR,
+            tooltip=["matrix", "block", "rows", "columns", "begins as", "rate"],
+        )
+        text = base.mark_text(color="white", lineBreak="\n").encode(
+            alt.X("x:Q", scale=across, axis=None), alt.Y("y:Q", scale=up, axis=None), text="label:N"
+        )
+        size = {"width": right * PIXELS, "height": high * PIXELS}
+        panels.append((boxes + text).properties(title=str(matrix), **size))
+    return alt.hconcat(*panels, spacing=40).resolve_scale(color="shared")
+
+
+def rates(tier: Tier, points: int = 300) -> pd.DataFrame:
+    """Learning rate of old and of new weights, step by step, before the upgrade and after.
+
+    Returns
+    -------
+    DataFrame
+        ``model, part, updates`` (those after the upgrade follow the old model's) and ``rate``.
+    """
+    behind, half = tier.steps(1.0), tier.steps(0.5)
+    rows = []
+    for step in _spread(behind, points):
+        rows += [
+            {"model": TITLES[kind], "part": OLD, "updates": step, "rate": tier.training.rate(step)}
+            for kind in KINDS
+        ]
+    for kind in KINDS:
+        config = recipe(tier, kind)
+        start = behind if config.schedule == "continued" else 0
+        for step in _spread(half, points):
+            for part, gamma in ((OLD, config.gamma_old), (NEW, config.gamma_new)):
+                rate = tier.training.rate(start + step) * factor_at(gamma, step)
+                found = {"model": TITLES[kind], "part": part, "updates": behind + step}
+                rows.append({**found, "rate": rate})
+    return pd.DataFrame(rows)
+
+
+def _spread(steps: int, points: int) -> list[int]:
+    return sorted({1, *(round(steps * (i + 1) / points) for i in range(points))} - {0})
+
+
+def rates_chart(table: pd.DataFrame) -> alt.HConcatChart:
+    """Learning rates against updates, a panel an upgrade: old weights drop where it begins.
+
+    Parameters
+    ----------
+    table
+        From `rates`.
+    """
+    y = alt.Y("rate:Q", title="learning rate")
+    panels = [
+        alt.Chart(group)
+        .mark_line()
+        .encode(
+            alt.X("updates:Q", axis=alt.Axis(format="~s", tickCount=4), title="updates"),
+            y,
+            _COLOUR,
+            tooltip=["part", "updates", alt.Tooltip("rate", format=".2e")],
+        )
+        .properties(
+            title="same size" if model == TITLES["same"] else str(model), width=200, height=200
+        )
+        for model, group in table.groupby("model", sort=False)
+    ]
+    return alt.hconcat(*panels).resolve_scale(color="shared", y="shared")
+
+
+def shapes(tier: Tier) -> pd.DataFrame:
+    """How much of each model is new, but for its vocabulary.
+
+    Returns
+    -------
+    DataFrame
+        ``model, layers, feed-forward, parameters`` (without embeddings), ``new, %`` of them.
+    """
+    old = parameter_counts(tier.model("same"))["non_embedding"]
+    rows = []
+    for kind in KINDS:
+        config = tier.model(kind)
+        count = parameter_counts(config)["non_embedding"]
+        rows.append(
+            {
+                "model": TITLES[kind],
+                "layers": f"{config.encoder_layers} + {config.decoder_layers}",
+                "feed-forward": config.d_ff,
+                "parameters": count,
+                "new, %": 100 * (count - old) / count,
+            }
+        )
+    return pd.DataFrame(rows)

@@ -1,0 +1,81 @@
+"""Figures 1 and 2 of Paper B, drawn of the settings that it prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.software25_runs import PAPER
+from mnmt_repro.figures import upgrade_pictures as pictures
+from mnmt_repro.figures.upgrade_pictures import NEW, OLD
+
+
+def test_six_layers_go_below_the_encoder_and_above_the_decoder() -> None:
+    table = pictures.layers(PAPER)
+    deep = table[table["model"] == "deeper"].set_index(["stack", "place"])["part"]
+    assert (deep["encoder"][range(1, 7)] == NEW).all() and (deep["encoder"].iloc[6:] == OLD).all()
+    assert (deep["decoder"][range(13, 19)] == NEW).all() and (
+        deep["decoder"].iloc[:12] == OLD
+    ).all()
+    assert len(deep["encoder"]) == len(deep["decoder"]) == 18
+
+
+def test_every_layer_of_the_wider_model_has_as_many_new_units_as_old_ones() -> None:
+    table = pictures.layers(PAPER)
+    wide = table[table["model"] == "wider"]
+    assert wide.groupby("part")["units"].agg(["size", "sum"]).to_dict("index") == {
+        OLD: {"size": 24, "sum": 24 * 4096},
+        NEW: {"size": 24, "sum": 24 * 4096},
+    }
+    assert (wide["right"].max(), wide["left"].min()) == (0.5, -0.5)
+    assert set(table.loc[table["model"] == "M20", "part"]) == {OLD}
+
+
+def test_the_blocks_of_figure_2_fill_both_matrices() -> None:
+    table = pictures.blocks(PAPER)
+    entries = (table["rows"] * table["columns"]).groupby(table["matrix"]).sum()
+    assert entries.to_dict() == {"up": 8192 * 1024, "out": 1024 * 8192}
+    assert dict(zip(table["block"], table["rate"], strict=True)) == {"M1": 0.5, "M2": 1.0}
+
+
+def test_old_weights_learn_half_as_fast_or_from_a_twentieth_on() -> None:
+    table = pictures.rates(PAPER, points=50)
+    # 0.003 at 8,000 updates, then with 1 / sqrt: at 100,001 the schedule has gone on.
+    whole = 0.003 * (8_000 / 100_001) ** 0.5
+    first = table[table["updates"] == 100_001].set_index(["model", "part"])["rate"]
+    assert first["wider", OLD] == pytest.approx(0.5 * whole)
+    assert first["M20", OLD] == pytest.approx(0.5 * whole)
+    assert first["deeper", OLD] == pytest.approx(0.05 * whole)
+    assert first["deeper", NEW] == pytest.approx(whole)
+    last = table[table["updates"] == 150_000].set_index(["model", "part"])["rate"]
+    assert last["deeper", OLD] == pytest.approx(0.5 * last["deeper", NEW])
+
+
+def test_shares_of_new_parameters_follow_from_the_shapes() -> None:
+    new = pictures.shapes(PAPER).set_index("model")["new, %"]
+    # A feed-forward block has 2 d f + f + d, attention 4 d^2 + 4 d, a norm 2 d; f = 4 d, d = 1024.
+    d, f = 1024, 4096
+    attention, norm = 4 * d * d + 4 * d, 2 * d
+    block = 2 * d * f + f + d
+    whole = 12 * (attention + block + 2 * norm) + 12 * (2 * attention + block + 3 * norm) + 2 * norm
+    more = 24 * (2 * d * f + f)
+    assert new["wider"] == pytest.approx(100 * more / (whole + more))
+    assert new["M20"] == 0
+
+
+@pytest.mark.parametrize("name", ["mini", "gpu", "paper"])
+def test_charts_are_valid_at_every_tier(name: str) -> None:
+    tier = pictures.find_tier(name)
+    for chart in (
+        pictures.layers_chart(pictures.layers(tier)),
+        pictures.blocks_chart(pictures.blocks(tier)),
+        pictures.rates_chart(pictures.rates(tier, points=20)),
+    ):
+        assert chart.to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite")
+
+
+def test_a_tier_without_these_runs_is_told() -> None:
+    with pytest.raises(
+        InputError, match="'smoke': Paper B's runs are declared at mini, gpu, paper"
+    ):
+        pictures.find_tier("smoke")
