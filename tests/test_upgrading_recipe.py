@@ -13,7 +13,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vo
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import ModelConfig, Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
-from mnmt_repro.upgrading.depth import DepthConfig
+from mnmt_repro.upgrading.config import DepthConfig
 from mnmt_repro.upgrading.learning_rate import NEW, OLD, Ramp, diagonal_fisher
 from mnmt_repro.upgrading.recipe import (
     UpgradeConfig,
