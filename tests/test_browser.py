@@ -171,3 +171,5 @@ def test_a_table_is_sorted_by_its_heads(browser: webdriver.Chrome, first_page: P
 @pytest.mark.parametrize("page", OWN_PAGES, ids=lambda page: page.relative_to(OWN_BOOK).as_posix())
 def test_a_page_of_the_book_is_drawn_offline(browser: webdriver.Chrome, page: Path) -> None:
     open_and_check(browser, page)
+    # What a page displays where it has nothing to say: the name of an object, for empty Markdown.
+    assert "IPython.core.display" not in browser.find_element("tag name", "article").text
