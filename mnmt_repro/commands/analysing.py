@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mnmt_repro.commands.checkpoints import tell_absent
+from mnmt_repro.commands.checkpoints import tell_absent, work_through
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.parents import with_parents
 from mnmt_repro.experiments.spec import RunSpec
@@ -36,7 +36,6 @@ def analyse_runs(
     from mnmt_repro.experiments.analysed import analyses_of, scored_by_sentence
     from mnmt_repro.experiments.analysing import analyse_in_worker
     from mnmt_repro.experiments.finished import without_checkpoint
-    from mnmt_repro.experiments.sweep import Estimate, process_pool, sweep
 
     root = results.results_root(options.results)
     specs = [spec for spec in specs if analyses_of(spec) or scored_by_sentence(spec)]
@@ -74,17 +73,12 @@ def analyse_runs(
         if "analyses" in done:
             results.write_analyses(done["analyses"], corpus=corpus, root=root)
 
-    keep = ("steps", "vocabulary_hash")
-    about = {spec.run_id: {name: stored[spec.run_id][name] for name in keep} for spec in there}
-    with process_pool(options.workers) as executor:
-        failures = sweep(
-            there,
-            is_done=lambda spec: False,
-            store=store,
-            runs_folder=options.runs,
-            executor=executor,
-            device=options.device,
-            estimate=Estimate.from_runs((spec, SECONDS) for spec in there),
-            work=partial(analyse_in_worker, runs=about, analysed=analysed, scored=scored),
-        )
+    failures = work_through(
+        there,
+        options,
+        stored,
+        work=partial(analyse_in_worker, analysed=analysed, scored=scored),
+        store=store,
+        seconds=SECONDS,
+    )
     return 1 if failures or absent or len(finished) < len(specs) else 0

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from mnmt_repro.commands.checkpoints import tell_absent
+from mnmt_repro.commands.checkpoints import tell_absent, work_through
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.spec import RunSpec
 
@@ -35,7 +35,6 @@ def decode_runs(
     from mnmt_repro import results
     from mnmt_repro.experiments.decoding import DecodingConfig, decode_in_worker
     from mnmt_repro.experiments.finished import without_checkpoint
-    from mnmt_repro.experiments.sweep import Estimate, process_pool, sweep
 
     config = DecodingConfig(sentences=options.sentences)
     scorer = "sacrebleu" if options.bleurt is None else "bleurt"
@@ -63,19 +62,14 @@ def decode_runs(
         return 0
     if todo and not there:
         raise InputError(f"--runs {options.runs}: none of the runs to decode has a checkpoint here")
-    keep = ("steps", "vocabulary_hash")
-    about = {spec.run_id: {name: stored[spec.run_id][name] for name in keep} for spec in there}
-    with process_pool(options.workers) as executor:
-        failures = sweep(
-            there,
-            is_done=lambda spec: False,
-            store=lambda content: results.write_decoding(content, root=options.results),
-            runs_folder=options.runs,
-            executor=executor,
-            device=options.device,
-            estimate=Estimate.from_runs((spec, SECONDS) for spec in there),
-            work=partial(decode_in_worker, runs=about, config=config, bleurt=options.bleurt),
-        )
+    failures = work_through(
+        there,
+        options,
+        stored,
+        work=partial(decode_in_worker, config=config, bleurt=options.bleurt),
+        store=lambda content: results.write_decoding(content, root=options.results),
+        seconds=SECONDS,
+    )
     return 1 if failures or absent or len(finished) < len(specs) else 0
 
 
