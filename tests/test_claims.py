@@ -105,6 +105,36 @@ def test_a_rule_takes_the_first_step_that_holds() -> None:
     assert verdict(-0.5, 0.0, 0.5, 0.79) == "inconclusive"
 
 
+def test_the_reason_says_what_was_asked_for_and_what_was_found() -> None:
+    enough = Condition(measure="power", op=">=", value=0.8)
+    rule = (
+        Step(verdict="reproduced", when=(enough, Condition(measure="x", op="<=", value=0.1))),
+        Step(verdict="direction only", when=(enough, Condition(measure="x", op="<=", value=0.4))),
+        Step(verdict="not reproduced", when=(Condition(measure="x", of="low", op=">", value=0.4),)),
+        Step(verdict="inconclusive"),
+    )
+
+    def reason(x: float, power: float) -> tuple[str, str]:
+        measures = {"x": Measure(value=x, low=x - 0.1, high=x), "power": Measure(value=power)}
+        return decide(rule, measures)
+
+    assert reason(0.05, 0.9) == ("reproduced", "")
+    assert reason(0.25, 0.9) == (
+        "direction only",
+        "reproduced asks for x <= 0.1 (found 0.25); "
+        "power >= 0.8 (found 0.9) and x <= 0.4 (found 0.25)",
+    )
+    assert reason(0.75, 0.9) == (
+        "not reproduced",
+        "reproduced asks for x <= 0.1 (found 0.75); direction only asks for x <= 0.4 (found 0.75); "
+        "low end of x > 0.4 (found 0.65)",
+    )
+    assert reason(0.05, 0.25) == (
+        "inconclusive",
+        "reproduced or direction only asks for power >= 0.8 (found 0.25)",
+    )
+
+
 def test_a_number_that_cannot_be_computed_is_no_negative() -> None:
     rule = (
         Step(verdict="reproduced", when=(Condition(measure="x", op=">", value=0),)),

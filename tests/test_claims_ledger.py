@@ -99,6 +99,14 @@ def test_all_of_paper_a_is_in_the_ledger() -> None:
             assert claim.alternative.measure == claim.headline
 
 
+def test_each_claim_leads_to_a_page_of_the_book_that_shows_its_verdict() -> None:
+    for claim in load_claims(PAPER_A.parent):
+        page = ROOT / "book" / f"{claim.page}.ipynb"
+        assert page.is_file(), claim.id
+        if claim.page != "paper-b/ablations":  # which takes its claims from a list
+            assert f'"{claim.id}\\"' in page.read_text(encoding="utf-8"), claim.id
+
+
 def test_the_ledger_holds_published_numbers_and_no_measured_ones() -> None:
     for item in yaml.safe_load(PAPER_A.read_text(encoding="utf-8"))["claims"]:
         assert not {"measured", "verdict", "interval", "result"} & set(item)
@@ -136,6 +144,12 @@ def test_the_ledger_holds_published_numbers_and_no_measured_ones() -> None:
         (
             lambda e: e.update(alternative={"measure": "x", "effect": "big", "meaning": "m"}),
             "claim Z1: alternative.effect must be a number",
+        ),
+        (lambda e: e.update(page=["x"]), "claim Z1: page must be text"),
+        (lambda e: e.update(explained={"failed": "x"}), "Z1: explained: failed is not a field"),
+        (
+            lambda e: e.update(explained={"inconclusive": 3}),
+            "claim Z1: explained.inconclusive must be text, got 3",
         ),
     ],
 )

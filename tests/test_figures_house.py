@@ -104,6 +104,14 @@ def test_a_table_shows_numbers_as_asked() -> None:
         show_table(frame, name="t", provenance="By hand.", formats={"los": ".2f"})
 
 
+def test_a_cell_may_be_a_badge() -> None:
+    frame = pd.DataFrame({"claim": ["A1"], "verdict": [Badge(verdict="reproduced", href="a.html")]})
+    table = show_table(frame, name="t", provenance="By hand.", data=frame[["claim"]])
+    assert '<td><a class="mnmt-badge" data-verdict="reproduced"' in table.to_html()
+    assert "✓ reproduced" in table._repr_mimebundle_()["text/markdown"]
+    assert "✓ reproduced" in table._repr_mimebundle_()["text/plain"]
+
+
 def test_badges_can_be_read() -> None:
     signs = set()
     for verdict in house._VERDICT_STYLE:

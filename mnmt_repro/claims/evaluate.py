@@ -66,6 +66,7 @@ ESTIMANDS: dict[str, Estimand] = {
 
 # A claim is about all its pairs, so the first of these that a pair has is the scope's verdict.
 _WORST_FIRST = ("not reproduced", "inconclusive", "direction only", "reproduced")
+_GOOD = _WORST_FIRST[2:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,23 +164,32 @@ def evaluate(claim: Claim, evidence: Evidence, history: History) -> Verdict:
 def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
     """Apply a rule: the verdict of the first step whose conditions all hold, and a reason.
 
-    A measure that is NaN where a step asks for it makes the claim inconclusive: no comparison with
-    it may pass for a negative.
+    The reason names what a better verdict asks for and was not found, or what was. A measure that
+    is NaN where a step asks for it makes the claim inconclusive: no comparison with it may pass for
+    a negative.
 
     Raises
     ------
     KeyError
         When the rule names a measure that is not there.
     """
+    asked: dict[str, list[str]] = {}
     for step in rule:
+        told = []
         for condition in step.when:
             found = getattr(measures[condition.measure], condition.of)
             if math.isnan(found):
                 return "inconclusive", f"{condition.measure} ({condition.of}) cannot be computed"
+            told.append(f"{condition} (found {found:.3g})")
             if not OPERATORS[condition.op](found, condition.value):
+                if step.verdict in _GOOD:
+                    asked.setdefault(told[-1], []).append(step.verdict)
                 break
         else:
-            return step.verdict, "" if step.verdict == "reproduced" else str(step)
+            if step.verdict == "reproduced":
+                return step.verdict, ""
+            unmet = [f"{' or '.join(names)} asks for {what}" for what, names in asked.items()]
+            return step.verdict, "; ".join(unmet + [" and ".join(told)] * bool(told))
     raise AssertionError("the last step of a rule has no conditions")
 
 

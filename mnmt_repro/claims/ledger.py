@@ -11,7 +11,7 @@ import hashlib
 import json
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,9 @@ class Options(dict[str, Any]):
 class Claim:
     """One entry of the ledger. See the head of ``data/claims/paper_a.yml`` for its fields.
 
-    `cells` is the rule of the sub-claims, one a published cell, of a claim about a table.
+    `cells` is the rule of the sub-claims, one a published cell, of a claim about a table. `page` is
+    the page of the book that examines the claim, `explained` what it found out about why, for each
+    verdict of the first scope that it speaks of.
     """
 
     id: str
@@ -119,6 +121,8 @@ class Claim:
     alternative: Alternative | None = None
     cells: tuple[Step, ...] = ()
     out_of_reach: str = ""
+    page: str = ""
+    explained: Mapping[str, str] = field(default_factory=dict)
 
     def fingerprint(self, scope: Scope) -> str:
         """SHA-256 of everything that can turn the verdict in `scope`; prose is left out."""
@@ -190,9 +194,14 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
     where = f"{where}: claim {name}"
     texts = ("id", "title", "where", "statement", "tier", "gap_of_scale")
     required = (*texts, "published", "estimand", "scopes", "rule")
-    _fields(entry, required, ("alternative", "cells", "out_of_reach"), where)
-    for key in (*texts, *(("out_of_reach",) if "out_of_reach" in entry else ())):
+    optional = ("out_of_reach", "page")
+    _fields(entry, required, ("alternative", "cells", "explained", *optional), where)
+    for key in (*texts, *(key for key in optional if key in entry)):
         _kind(entry[key], str, f"{where}: {key}", "text")
+    explained = entry.get("explained", {})
+    _fields(explained, (), VERDICTS, f"{where}: explained")
+    for verdict, text in explained.items():
+        _kind(text, str, f"{where}: explained.{verdict}", "text")
     estimand = entry["estimand"]
     keys = ("function", "headline", "options", "description")
     _fields(estimand, keys, (), f"{where}: estimand")
@@ -223,7 +232,8 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
         rule=_rule(entry["rule"], f"{where}: rule"),
         alternative=alternative,
         cells=_rule(entry["cells"], f"{where}: cells") if "cells" in entry else (),
-        out_of_reach=entry.get("out_of_reach", ""),
+        explained=explained,
+        **{key: entry.get(key, "") for key in optional},
     )
 
 

@@ -161,6 +161,9 @@ class Badge:
             f'style="background-color:{colour}"{link}{title}>{html.escape(self.label)}{spoken}</{tag}>'
         )
 
+    def __str__(self) -> str:
+        return self.label
+
     def _repr_html_(self) -> str:
         return self.to_html()
 
@@ -366,7 +369,7 @@ class Figure(_Display):
 class Table(_Display):
     """A table with all that a page needs; see `show_table`."""
 
-    shown: pd.DataFrame  # the cells as text
+    shown: pd.DataFrame  # the cells as text, or badges
     numeric: tuple[bool, ...]  # per column
 
     def _body(self) -> str:
@@ -378,7 +381,7 @@ class Table(_Display):
         rows = "\n".join(
             "<tr>"
             + "".join(
-                f"<td{_number(numeric) or _prose(cell)}>{html.escape(cell)}</td>"
+                f"<td{_number(numeric) or _prose(str(cell))}>{_escaped(cell)}</td>"
                 for cell, numeric in zip(row, self.numeric, strict=True)
             )
             + "</tr>"
@@ -463,7 +466,7 @@ def show_table(
     Parameters
     ----------
     frame
-        The table as shown; its index is left out.
+        The table as shown; its index is left out. A cell may be a `Badge`.
     name, provenance, caption, badge
         As for `show`.
     formats
@@ -499,7 +502,9 @@ def show_table(
     )
 
 
-def _cell(value: Any, form: str | Callable[[Any], str] | None) -> str:
+def _cell(value: Any, form: str | Callable[[Any], str] | None) -> str | Badge:
+    if isinstance(value, Badge):
+        return value
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return "–"
     if callable(form):
@@ -530,6 +535,10 @@ def _number(numeric: bool) -> str:
 def _prose(cell: str) -> str:
     """Give a cell that holds a sentence room for it."""
     return ' class="mnmt-prose"' if len(cell) > _PROSE else ""
+
+
+def _escaped(cell: str | Badge) -> str:
+    return cell.to_html() if isinstance(cell, Badge) else html.escape(cell)
 
 
 def _base64(content: bytes) -> str:

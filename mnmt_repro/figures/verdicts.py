@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from mnmt_repro.claims import Claim, Step, load_claims
+from mnmt_repro.claims import NO_ROWS, OUT_OF_REACH, VERDICTS, Claim, Step, load_claims
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import Badge
+from mnmt_repro.figures.house import Badge, Table, show_table
 from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"
+SOURCE = "data/claims/verdicts.json, written from the stored runs by `mnmt-repro verify --write`."
 
 
 def number(value: float | None) -> str:
@@ -94,42 +95,101 @@ def of_paper(stored: Sequence[Mapping[str, Any]], paper: str) -> list[Mapping[st
     return [verdict for verdict in stored if verdict["paper"] == paper]
 
 
-def claim_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row a claim, judged in its own setting.
+def count(stored: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims have which verdict in their own setting, in words.
 
-    Returns
-    -------
-    DataFrame
-        ``claim, title, verdict, measure, measured, rule first, why``.
+    >>> count([{"verdict": "no rows yet"}, {"verdict": "inconclusive"}, {"verdict": "no rows yet"}])
+    'Of 3 claims: 1 inconclusive, 2 no rows yet.'
     """
-    own = [{**verdict, "scopes": verdict["scopes"][:1]} for verdict in stored]
-    return scope_table(own).drop(columns="setting")
+    names = [verdict["verdict"] for verdict in stored]
+    told = [
+        f"{names.count(name)} {name}"
+        for name in (*VERDICTS, OUT_OF_REACH, NO_ROWS)
+        if name in names
+    ]
+    return f"Of {len(names)} claims: {', '.join(told)}."
 
 
 def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row a claim and setting, for the verdict page.
+    """One row a claim and setting; a claim's first row is its own setting, where it is judged.
 
     Returns
     -------
     DataFrame
-        ``claim, title, setting, verdict, measure, measured, rule first, why``.
+        ``claim, title, setting, verdict, measure, measured, decided by, rule first, why, page``:
+        `why` is what the rule asks for and was not found, then what we found out about it.
     """
-    return pd.DataFrame(
-        [
-            {
-                "claim": verdict["id"],
-                "title": verdict["title"],
-                "setting": scope["scope"],
-                "verdict": scope["verdict"],
-                "measure": verdict["measure"],
-                "measured": measured(scope),
-                "rule first": {True: "no: post hoc", False: "yes", None: "–"}[scope["post_hoc"]],
-                "why": scope["reason"],
-            }
-            for verdict in stored
-            for scope in verdict["scopes"]
-        ]
+    ledger = {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
+    rows = []
+    for verdict in stored:
+        claim = ledger.get(verdict["id"])
+        for number_, scope in enumerate(verdict["scopes"]):
+            found_out = claim.explained.get(scope["verdict"], "") if claim and not number_ else ""
+            why = [text.rstrip(".") for text in (scope["reason"], found_out) if text]
+            rows.append(
+                {
+                    "claim": verdict["id"],
+                    "title": verdict["title"],
+                    "setting": scope["scope"],
+                    "verdict": scope["verdict"],
+                    "measure": verdict["measure"],
+                    "measured": measured(scope),
+                    "decided by": scope["decided_by"],
+                    "rule first": {True: "no: post hoc", False: "yes", None: "–"}[
+                        scope["post_hoc"]
+                    ],
+                    "why": ". ".join(text[0].upper() + text[1:] for text in why),
+                    "page": claim.page if claim else "",
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def show_claims(
+    stored: Sequence[Mapping[str, Any]],
+    *claims: str,
+    name: str,
+    caption: str,
+    only_own: bool = False,
+    to_book: str = "../",
+) -> Table:
+    """Display verdicts with what was measured and why; the CSV has every setting and column.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`; not empty.
+    claims
+        Claim ids, such as ``"A2"``; all without any.
+    only_own
+        One row a claim, in its own setting. Otherwise other settings that have runs follow it.
+    to_book
+        From the page to the book's top; a verdict leads to the page that examines its claim.
+    """
+    table = scope_table([v for v in stored if not claims or v["id"] in claims])
+    own = ~table["claim"].duplicated()
+    rows = table[own if only_own else own | (table["verdict"] != NO_ROWS)]
+    shown = pd.DataFrame(
+        {
+            "claim": rows["claim"],
+            "title": rows["title"],
+            **({} if only_own else {"setting": rows["setting"]}),
+            "verdict": [
+                Badge(
+                    verdict=row["verdict"],
+                    text=row["verdict"] + "; post hoc" * row["rule first"].startswith("no"),
+                    href=f"{to_book}{row['page']}.html" if row["page"] else "",
+                )
+                for row in rows.to_dict("records")
+            ],
+            "measured": [
+                "–" if row["measured"] == "–" else f"{row['measure']} {row['measured']}"
+                for row in rows.to_dict("records")
+            ],
+            "why": rows["why"],
+        }
     )
+    return show_table(shown, name=name, provenance=SOURCE, data=table, caption=caption)
 
 
 def cell_table(stored: Sequence[Mapping[str, Any]], *claims: str) -> pd.DataFrame:
