@@ -13,7 +13,7 @@ from mnmt_repro import results
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.variants import Variant, VariantCohort
-from mnmt_repro.result_schema import SCHEMA
+from mnmt_repro.results.schema import SCHEMA
 
 Loss = Callable[[Variant, str], float | None]
 """Of a declared run in one direction; None for a run that is not to be stored."""

@@ -17,7 +17,7 @@ from small_runs import PAIRS, VARIED, t5
 from test_sweep import InThisProcess, sweep_into
 from test_upgrade_sweep import PARENT, child_of, generated
 
-from mnmt_repro import result_analyses, result_sentences, results
+from mnmt_repro import results
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang
@@ -33,7 +33,8 @@ from mnmt_repro.experiments.data import load_test_sets
 from mnmt_repro.experiments.spec import RunSpec, Upgrade
 from mnmt_repro.experiments.variants import VariantCohort
 from mnmt_repro.model import Transformer
-from mnmt_repro.result_sentences import SentenceLosses
+from mnmt_repro.results import analyses, sentences
+from mnmt_repro.results.sentences import SentenceLosses
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.loop import LAST
 from mnmt_repro.upgrading.config import UpgradeConfig, WidthConfig
@@ -259,7 +260,7 @@ def test_analyses_are_written_once_and_read_again(
     assert path == tmp_path / "conlang-test" / "analyses" / f"{WIDE.run_id}.json"
     before = path.read_bytes()
     results.write_analyses(of_wide, corpus="conlang-test", root=tmp_path)  # nothing happens
-    assert path.read_bytes() == before and result_analyses.read(path) == of_wide
+    assert path.read_bytes() == before and analyses.read(path) == of_wide
     frame = results.load(root=trained / "store", membership={})
     found = results.load_analyses(frame, root=tmp_path)
     assert len(found) == len(of_wide["rows"])
@@ -271,7 +272,7 @@ def test_analyses_are_written_once_and_read_again(
     twice = {**of_wide, "run_id": "another", "rows": [of_wide["rows"][0]] * 2}
     with pytest.raises(InputError, match=r"another\.json: rows\[1\] repeats substituted, src-aaa"):
         results.write_analyses(twice, corpus="conlang-test", root=tmp_path)
-    assert not result_analyses.path_of(tmp_path, "conlang-test", "another").exists()
+    assert not analyses.path_of(tmp_path, "conlang-test", "another").exists()
 
 
 def losses(run_id: str = "run-a", **changes: Any) -> SentenceLosses:
@@ -383,7 +384,7 @@ def test_the_command_makes_what_is_missing(
     assert made(store) == ALL_MADE and gone.exists()
     assert command() == 0
     assert "2 runs: 2 trained, 2 analysed before, 0 to analyse" in capsys.readouterr().out
-    assert result_sentences.read(gone).run_id == WIDE.run_id
+    assert sentences.read(gone).run_id == WIDE.run_id
 
 
 def test_the_command_tells_which_checkpoints_are_missing(

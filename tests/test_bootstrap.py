@@ -10,7 +10,7 @@ from scipy import stats
 
 from mnmt_repro.claims.bootstrap import bootstrap_losses
 from mnmt_repro.errors import InputError
-from mnmt_repro.result_sentences import SentenceLosses
+from mnmt_repro.results.sentences import SentenceLosses
 
 
 def run(name: str, **directions: tuple[list[float], list[int]]) -> SentenceLosses:

@@ -25,7 +25,7 @@ from small_runs import EASY, PAIRS, VARIED, adamw, sentences, t5
 from test_experiments import tiny_spec
 from test_sweep import InThisProcess
 
-from mnmt_repro import result_decodings, results
+from mnmt_repro import results
 from mnmt_repro.cli import main
 from mnmt_repro.commands.trained import SyllableVocabulary
 from mnmt_repro.corpora.conlang import Conlang
@@ -40,6 +40,7 @@ from mnmt_repro.experiments.data import CONLANG_TEST_SENTENCES, TestSet
 from mnmt_repro.experiments.decoding import DecodingConfig, decode
 from mnmt_repro.experiments.execute import execute
 from mnmt_repro.experiments.spec import RunSpec
+from mnmt_repro.results import decodings
 from mnmt_repro.training.checkpoint import load_checkpoint
 
 SENTENCES = 30
@@ -218,7 +219,7 @@ def test_what_is_decoded_is_joined_to_its_rows(
         for metric in ("bleu", "chrf", "chrfpp"):
             assert mine.loc[row["pair"], metric] == row[metric]
     assert set(mine["decoded_sentences"]) == {SENTENCES}
-    assert set(mine["decoding"]) == {result_decodings.in_words(FEW.settings)}
+    assert set(mine["decoding"]) == {decodings.in_words(FEW.settings)}
     assert mine["chrf_signature"].str.startswith("nrefs:1|case:mixed").all()
     assert mine["bleurt"].isna().all()
     rest = frame[frame["run_id"] != trained.spec.run_id]

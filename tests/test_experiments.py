@@ -12,7 +12,6 @@ import pytest
 import torch
 from small_runs import PAIRS, VARIED, adamw, sentences, t5
 
-from mnmt_repro import result_schema
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
@@ -24,6 +23,7 @@ from mnmt_repro.experiments.data import TestSet
 from mnmt_repro.experiments.execute import execute, score
 from mnmt_repro.experiments.spec import RunSpec, digest
 from mnmt_repro.model import Transformer
+from mnmt_repro.results import schema
 from mnmt_repro.scoring import sentence_losses
 
 # The first run of webtech-en-dezh: d8x1, all weight on eng-zho. Rows of the store are found by
@@ -158,7 +158,7 @@ def test_a_declared_run_from_end_to_end(tmp_path: Path) -> None:
     spec = tiny_spec()
     torch.set_num_threads(1)
     done = execute(spec, tmp_path, progress_bar=False)
-    result_schema.check({"schema": result_schema.SCHEMA, **done}, "a run")
+    schema.check({"schema": schema.SCHEMA, **done}, "a run")
     assert json.loads(json.dumps(done)) == done  # as the store will read it
     run, rows = done["run"], done["rows"]
     assert run["run_id"] == spec.run_id

@@ -9,7 +9,7 @@ from synthetic import SIZES, WEIGHTS, loss_of, rows
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import quality
-from mnmt_repro.result_schema import METRICS as STORED_METRICS
+from mnmt_repro.results.schema import METRICS as STORED_METRICS
 
 ALPHA, BETA, LIMIT = 0.2, 150.0, 60.0
 HOW = "beam 4, up to 500 sentences a test set"

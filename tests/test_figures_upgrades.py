@@ -18,7 +18,7 @@ from mnmt_repro.figures import audit, upgrade_curves, upgrades
 from mnmt_repro.figures.contrasts import MAIN, Bench, source, star
 from mnmt_repro.figures.house import Provenance, show, show_table
 from mnmt_repro.figures.upgrade_curves import SCRATCH, UPGRADED
-from mnmt_repro.result_sentences import SentenceLosses
+from mnmt_repro.results.sentences import SentenceLosses
 
 ALL, ADDED = directions_of("all"), directions_of("added")
 

@@ -10,7 +10,7 @@ import pytest
 
 from mnmt_repro.experiments.languages25 import GROUPINGS, directions
 from mnmt_repro.figures import forgetting
-from mnmt_repro.result_analyses import COLUMNS
+from mnmt_repro.results.analyses import COLUMNS
 
 OLD = directions(GROUPINGS["Mt25"].original)
 EMPTY = pd.DataFrame(columns=COLUMNS)

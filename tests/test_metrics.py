@@ -143,7 +143,7 @@ def test_what_cannot_be_scored() -> None:
 
 
 def test_metrics_are_those_of_the_results_store() -> None:
-    from mnmt_repro.result_schema import DECODED_FIELDS
+    from mnmt_repro.results.schema import DECODED_FIELDS
 
     for name in metrics.METRICS:
         assert {name, f"{name}_signature"} <= set(DECODED_FIELDS)

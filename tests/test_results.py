@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 import multiprocessing
@@ -10,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
+from mnmt_repro.results import store
 
 MEMBERSHIP = {"cfg-a": ("webtech-en-dezh", "webtech-en-defr"), "cfg-b": ("webtech-en-dezh",)}
 
@@ -274,38 +273,8 @@ def test_the_root_is_argument_then_environment_then_checkout(
     assert results.results_root(tmp_path) == tmp_path
     assert results.results_root() == tmp_path / "named"
     monkeypatch.delenv("MNMT_REPRO_RESULTS")
-    monkeypatch.setattr(results, "_CHECKOUT", tmp_path)  # as if installed as a wheel
+    monkeypatch.setattr(store, "ROOT", tmp_path)  # as if installed as a wheel
     with pytest.raises(InputError, match="MNMT_REPRO_RESULTS"):
         results.results_root()
     (tmp_path / "pyproject.toml").touch()
     assert results.results_root() == tmp_path / "data" / "results"
-
-
-def test_provenance_is_one_line_with_everything(tmp_path: Path) -> None:
-    for k, seed in enumerate((1, 1, 2, 1, 3)):
-        write(tmp_path, content(f"run-{k}", seed=seed, wall_seconds=1_800.0))
-    frame = results.load(root=tmp_path, membership=MEMBERSHIP)
-    line = results.provenance(frame)
-    assert "\n" not in line
-    for part in (
-        "5 runs: run-0 … run-4",
-        "config cfg-a",
-        "seeds 1, 2, 3",
-        "tier mini",
-        "commit 0123456789 ",
-        "data data-1",
-        "wall time 2.5 h",  # five runs of half an hour, each counted once
-    ):
-        assert part in line
-    assert "1 run: run-2 " in results.provenance(frame[frame["run_id"] == "run-2"])
-    other = copy.deepcopy(frame)
-    other.loc[0, "config_hash"] = "cfg-z"
-    assert "config cfg-a" not in results.provenance(other)
-    assert results.provenance(frame.iloc[:0]) == "no runs"
-
-
-def test_csv_keeps_numbers_in_full(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"p": [1 / 3], "pair": ["eng-deu"]})
-    path = results.to_csv(frame, tmp_path / "figures" / "figure-2.csv")
-    again = pd.read_csv(path)
-    assert again["p"].item() == 1 / 3 and list(again) == ["p", "pair"]

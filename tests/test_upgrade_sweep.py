@@ -15,7 +15,7 @@ import torch
 from small_runs import PAIRS, VARIED, adamw, fairseq
 from test_sweep import InThisProcess, stored, sweep_into
 
-from mnmt_repro import result_schema, results
+from mnmt_repro import results
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
@@ -33,6 +33,7 @@ from mnmt_repro.experiments.upgraded import (
     untrained_pieces,
     upgrade_of,
 )
+from mnmt_repro.results import schema
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.loop import LAST
@@ -185,7 +186,7 @@ def test_a_killed_upgraded_run_resumes_to_the_bit(family: Path, runs: Path, monk
     for name, tensor in whole.weights.items():
         assert torch.equal(ours.weights[name], tensor), name
     assert resumed["rows"] == child_alone(family / "store")["rows"]
-    result_schema.check({"schema": result_schema.SCHEMA, **resumed}, "a run")
+    schema.check({"schema": schema.SCHEMA, **resumed}, "a run")
 
 
 def test_weights_of_another_run_or_of_half_a_run_are_no_parents(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mnmt_repro.claims.noise import LEVEL
 from mnmt_repro.errors import InputError
-from mnmt_repro.result_sentences import SentenceLosses
+from mnmt_repro.results.sentences import SentenceLosses
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Estimands of what training changes in old weights: claims B12, B14 and B21 of Paper B.
 
-They read analyses of stored runs (`mnmt_repro.result_analyses`). Each function is pure: evidence,
+They read analyses of stored runs (`mnmt_repro.results.analyses`). Each function is pure: evidence,
 claim and scope in; measures out. What they read is told in ``data/claims/paper_b.yml``.
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.claims.ledger import Scope
-from mnmt_repro.result_schema import METRICS
+from mnmt_repro.results.schema import METRICS
 
 Cells = pd.DataFrame
 """A row a cell: `pair`, `p`, `n_non_embedding`, `n_total`, `cross_entropy` and the metrics."""

@@ -32,10 +32,11 @@ def analyse_runs(
     InputError
         When there is nothing that can be analysed.
     """
-    from mnmt_repro import result_analyses, result_sentences, results
+    from mnmt_repro import results
     from mnmt_repro.experiments.analysed import analyses_of, scored_by_sentence
     from mnmt_repro.experiments.analysing import analyse_in_worker
     from mnmt_repro.experiments.finished import without_checkpoint
+    from mnmt_repro.results import analyses, sentences
 
     root = results.results_root(options.results)
     specs = [spec for spec in specs if analyses_of(spec) or scored_by_sentence(spec)]
@@ -45,8 +46,8 @@ def analyse_runs(
         paths = {spec.run_id: file.path_of(root, spec.corpus, spec.run_id) for spec in finished}
         return frozenset(run_id for run_id, path in paths.items() if not path.exists())
 
-    analysed = lacking(result_analyses) & {s.run_id for s in finished if analyses_of(s)}
-    scored = lacking(result_sentences) & {s.run_id for s in finished if scored_by_sentence(s)}
+    analysed = lacking(analyses) & {s.run_id for s in finished if analyses_of(s)}
+    scored = lacking(sentences) & {s.run_id for s in finished if scored_by_sentence(s)}
     todo = [spec for spec in finished if spec.run_id in analysed | scored]
     there = [s for s in todo if not without_checkpoint(list(with_parents([s])), options.runs)]
     absent = without_checkpoint(

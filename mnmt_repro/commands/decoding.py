@@ -75,7 +75,7 @@ def decode_runs(
 
 def _check_settings(decodings: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
     """Refuse to mix: one cohort is decoded in one way."""
-    from mnmt_repro.result_decodings import in_words
+    from mnmt_repro.results.decodings import in_words
 
     for decoding in decodings:
         if decoding["settings"] != settings:

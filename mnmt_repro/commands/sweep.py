@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mnmt_repro.commands.options import add_command
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.spec import RunSpec
-from mnmt_repro.result_schema import TIERS
+from mnmt_repro.results.schema import TIERS
 
 if TYPE_CHECKING:
     from mnmt_repro.experiments.cohorts import Cohort

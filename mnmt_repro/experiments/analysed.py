@@ -1,6 +1,6 @@
 """Which analyses are made of which run. No torch is needed here.
 
-`result_analyses` says what each of them is, `analysing` makes them.
+`results.analyses` says what each of them is, `analysing` makes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Analyse a finished run from its checkpoint: what training on did to old weights.
 
-`result_analyses` says what each analysis is, `analysed` of which runs it is made. Losses of single
-sentences (`result_sentences`) are made here, too. Both are stored beside the run's own file, for
+`results.analyses` says what each analysis is, `analysed` of which runs it is made. Losses of single
+sentences (`results.sentences`) are made here, too. Both are stored beside the run's own file, for
 the runs of which somebody still has the checkpoint.
 """
 
@@ -22,8 +22,8 @@ from mnmt_repro.experiments.execute import current_commit
 from mnmt_repro.experiments.finished import load_finished
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.upgraded import fisher_threshold, old_fisher, piece_map, upgrade_of
-from mnmt_repro.result_schema import SCHEMA
-from mnmt_repro.result_sentences import SentenceLosses
+from mnmt_repro.results.schema import SCHEMA
+from mnmt_repro.results.sentences import SentenceLosses
 from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
 from mnmt_repro.training.loop import LAST

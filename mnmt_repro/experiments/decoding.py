@@ -1,7 +1,7 @@
 """Translate the test sets with the checkpoint of a finished run, and score the translations.
 
 Training stores losses only. Scores of translations are made later, for the runs of which somebody
-still has the checkpoint, and stored beside the run's own file (`result_decodings`).
+still has the checkpoint, and stored beside the run's own file (`results.decodings`).
 
 The translations themselves stay in the run's folder, so that another scorer can read them; they are
 third-party test sets in other words, and no part of the results.
@@ -35,7 +35,7 @@ from mnmt_repro.experiments.execute import current_commit, hardware
 from mnmt_repro.experiments.finished import checkpoint_path, load_finished
 from mnmt_repro.experiments.spec import RunSpec, digest
 from mnmt_repro.experiments.sweep import run_lock
-from mnmt_repro.result_schema import SCHEMA
+from mnmt_repro.results.schema import SCHEMA
 from mnmt_repro.training.checkpoint import Checkpoint
 
 Texts = dict[str, dict[str, list[str]]]

@@ -1,6 +1,6 @@
 """What training on changes in old weights: Paper B's Figures 3, 5 and 6, and widening by itself.
 
-Frames are made of `results.load_analyses`; `result_analyses` says what each analysis measures.
+Frames are made of `results.load_analyses`; `results.analyses` says what each analysis measures.
 Where no analysis is stored they are empty. Values are means over seeds.
 """
 

@@ -22,7 +22,7 @@ from mnmt_repro.figures import audit
 from mnmt_repro.figures.audit.checks import rows_of
 from mnmt_repro.figures.audit.tables import GROUPS, METRIC_NAMES, UPGRADES
 from mnmt_repro.figures.contrasts import NO_GAIN, Bench
-from mnmt_repro.result_sentences import SentenceLosses
+from mnmt_repro.results.sentences import SentenceLosses
 
 BUDGETS = {"M20": 1.0} | {
     model: share

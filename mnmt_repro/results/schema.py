@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from mnmt_repro.errors import InputError
@@ -108,24 +106,6 @@ CURVE_FIELDS: dict[str, type] = {
 _FRACTIONS = ("p", "token_share")
 _POSITIVE = ("n_non_embedding", "n_total", "learning_rate")
 _IDENTITY = ("pair", "test_set", "domain")
-
-
-def read_json(path: Path) -> Any:
-    """What a file of the store holds, not checked yet.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read, or is torn.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}: not whole JSON (line {error.lineno}: {error.msg}); restore the file"
-        ) from error
 
 
 def check(content: Any, where: str) -> None:

@@ -34,7 +34,6 @@ Of a run that others upgrade:
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,9 +41,9 @@ from typing import Any
 
 import pandas as pd
 
-from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
-from mnmt_repro.result_schema import SCHEMA, read_json
+from mnmt_repro.results.files import read_json, write_once
+from mnmt_repro.results.schema import SCHEMA
 
 FOLDER = "analyses"
 _KEYS = ("analysis", "layer", "block", "pair")
@@ -74,13 +73,12 @@ def write(root: Path, corpus: str, content: Mapping[str, Any]) -> Path:
     """
     path = path_of(root, corpus, str(content.get("run_id")))
     _check(content, path)
-    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    if not write_new(path, text.encode()) and path.read_text(encoding="utf-8") != text:
-        raise InputError(
-            f"{path}: the run is analysed already; analyses are never replaced "
-            "(remove the file to make them again)"
-        )
-    return path
+    return write_once(
+        path,
+        content,
+        refusal="the run is analysed already; analyses are never replaced (remove the file to make "
+        "them again)",
+    )
 
 
 def read(path: Path) -> dict[str, Any]:

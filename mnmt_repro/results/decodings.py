@@ -12,14 +12,13 @@ Neither file is ever replaced.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
-from mnmt_repro.result_schema import METRICS, SCORERS, check_decoding, read_json
+from mnmt_repro.results.files import read_json, write_once
+from mnmt_repro.results.schema import METRICS, SCORERS, check_decoding
 
 FOLDER = "decoded"
 
@@ -61,13 +60,12 @@ def write(root: Path, content: Mapping[str, Any]) -> Path:
                 f"{in_words(about['settings'])}; decode with the same settings"
             )
     path = folder / file_name(about["run_id"], about["scorer"])
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    if not write_new(path, text.encode()) and path.read_text(encoding="utf-8") != text:
-        raise InputError(
-            f"{path}: run {about['run_id']} is decoded already; scores are never replaced "
-            "(remove the file to make them again)"
-        )
-    return path
+    return write_once(
+        path,
+        content,
+        refusal=f"run {about['run_id']} is decoded already; scores are never replaced (remove the "
+        "file to make them again)",
+    )
 
 
 def read(path: Path) -> dict[str, Any]:

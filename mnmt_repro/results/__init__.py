@@ -1,0 +1,42 @@
+"""The store of results: one JSON file a run, written once and whole, read as data frames.
+
+A run lies in ``<root>/<corpus>/<run_id>.json`` as ``{"schema": 1, "run", "rows", "curve"}``: what
+the run was, its scores for each pair, test set and domain, and its learning curve. Scores of
+translations, made later from the run's checkpoint, lie apart in ``<root>/<corpus>/decoded`` (see
+`results.decodings`), and so do analyses of its weights and losses of single sentences
+(`results.analyses`, `results.sentences`). A file is never replaced; many processes may write at
+once. The root is ``data/results`` of a checkout, or the folder named by ``MNMT_REPRO_RESULTS``, or
+the argument `root`.
+
+>>> from mnmt_repro import results
+>>> frame = results.load(tier="mini", test_set="indomain")      # doctest: +SKIP
+"""
+
+from mnmt_repro.results.frames import load, load_curves
+from mnmt_repro.results.store import (
+    load_analyses,
+    load_decodings,
+    load_runs,
+    load_sentence_losses,
+    read_run,
+    results_root,
+    write_analyses,
+    write_decoding,
+    write_run,
+    write_sentence_losses,
+)
+
+__all__ = [
+    "load",
+    "load_analyses",
+    "load_curves",
+    "load_decodings",
+    "load_runs",
+    "load_sentence_losses",
+    "read_run",
+    "results_root",
+    "write_analyses",
+    "write_decoding",
+    "write_run",
+    "write_sentence_losses",
+]

@@ -1,0 +1,152 @@
+"""Stored runs as data frames, with the cohorts that they belong to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.results import decodings
+from mnmt_repro.results.schema import (
+    CURVE_FIELDS,
+    DECODED_FIELDS,
+    DECODING_COLUMNS,
+    ROW_FIELDS,
+    RUN_FIELDS,
+)
+from mnmt_repro.results.store import load_decodings, load_runs
+
+
+def load(
+    *,
+    root: str | os.PathLike[str] | None = None,
+    membership: Mapping[str, Collection[str]] | None = None,
+    **filters: Any,
+) -> pd.DataFrame:
+    """All scores as one frame: a row for each run, pair, test set, domain and cohort.
+
+    A run that several cohorts share is repeated once for each; one that no declared cohort holds
+    has the cohort ``""``.
+
+    Parameters
+    ----------
+    membership : mapping of config_hash to cohorts, optional
+        By default `mnmt_repro.experiments.catalogue.membership`.
+    **filters
+        Column and wanted value, or a list, tuple or set of them: ``cohort="webtech-en-dezh"``,
+        ``p=[0.5, 1]``.
+
+    Returns
+    -------
+    DataFrame
+        The columns of ``run`` (without `config`; `mixture` as text), of ``rows``, the metrics and
+        their signatures (missing where not decoded), `decoded_sentences` and `decoding` (how, in
+        words), `cohort`, `variant` and `updates_share` (what a cohort of named runs calls the run,
+        and its updates as a fraction of the baselines'; empty and NaN in a grid) and `direction`
+        (``"en-xx"`` for one source and many targets, ``"xx-en"`` for the reverse; each pair's own
+        in a cohort of both).
+
+    Raises
+    ------
+    InputError
+        When a file breaks the schema, or a filter names no column.
+    """
+    runs = load_runs(root)
+    decodings.join(runs, load_decodings(root))
+    columns = {**ROW_FIELDS, **DECODED_FIELDS, **DECODING_COLUMNS}
+    return _frame("rows", columns, runs, membership, filters)
+
+
+def load_curves(
+    *,
+    root: str | os.PathLike[str] | None = None,
+    membership: Mapping[str, Collection[str]] | None = None,
+    **filters: Any,
+) -> pd.DataFrame:
+    """All learning curves as one frame: a row for each run, pair, validation step and cohort.
+
+    Columns, filters and errors are those of `load`. The curve's `target_tokens` and `learning_rate`
+    (at that step) keep their names; those of the whole run are `run_target_tokens` and
+    `run_learning_rate`. `p` is the pair's weight.
+    """
+    return _frame("curve", {**CURVE_FIELDS, "p": float}, load_runs(root), membership, filters)
+
+
+def _frame(
+    part: str,
+    columns: Mapping[str, type],
+    runs: Iterable[Mapping[str, Any]],
+    membership: Mapping[str, Collection[str]] | None,
+    filters: Mapping[str, Any],
+) -> pd.DataFrame:
+    from mnmt_repro.experiments import catalogue
+    from mnmt_repro.experiments.variants import Place
+
+    runs, nowhere = list(runs), Place()
+    tiers = sorted({content["run"]["tier"] for content in runs})
+    if membership is None:
+        membership = {k: v for tier in tiers for k, v in catalogue.membership(tier).items()}
+    places = {k: v for tier in tiers for k, v in catalogue.places(tier).items()}
+    run_columns = {
+        (f"run_{name}" if part == "curve" and name in CURVE_FIELDS else name): name
+        for name in RUN_FIELDS
+        if name != "config"
+    }
+    known = {*run_columns, *columns, "cohort", "variant", "updates_share", "direction"}
+    if unknown := sorted(set(filters) - known):
+        raise InputError(
+            f"no such column to filter by: {', '.join(unknown)}; "
+            f"there are {', '.join(sorted(known))}"
+        )
+    records = []
+    for content in runs:
+        run = content["run"]
+        shared = {column: run[name] for column, name in run_columns.items()}
+        mixture = run["mixture"]
+        shared["mixture"] = ",".join(f"{pair}:{p:g}" for pair, p in sorted(mixture.items()))
+        for cohort in sorted(membership.get(run["config_hash"], ())) or [""]:
+            place = places.get((run["config_hash"], cohort), nowhere)
+            for row in content[part]:
+                record = {**shared, **row, "cohort": cohort, **vars(place)}
+                record.setdefault("p", mixture.get(row["pair"], 0.0))
+                records.append(record)
+    named = ["cohort", "variant", "updates_share"]
+    frame = pd.DataFrame(records, columns=[*run_columns, *columns, *named])
+    frame["direction"] = _directions(frame)
+    for column, wanted in filters.items():
+        several = isinstance(wanted, Collection) and not isinstance(wanted, str)
+        values = list(wanted) if several else [wanted]
+        frame = frame[frame[column].isin(values)]
+    return frame.reset_index(drop=True)
+
+
+def _directions(frame: pd.DataFrame) -> pd.Series:
+    """Direction of each row, read off all pairs of its cohort (of its run, outside any cohort).
+
+    Where all pairs share one language and it is now source, now target, it is each pair's own.
+    """
+    key = frame["cohort"].where(frame["cohort"] != "", frame["run_id"])
+
+    def pairs_of(mixtures: pd.Series) -> set[str]:
+        return {item.partition(":")[0] for text in mixtures.unique() for item in text.split(",")}
+
+    found: dict[tuple[str, str], str] = {}
+    for name, group in frame.groupby(key):
+        pairs = pairs_of(group["mixture"])
+        sources = {pair.partition("-")[0] for pair in pairs}
+        targets = {pair.partition("-")[2] for pair in pairs}
+        hubs = set.intersection(*(set(pair.split("-")) for pair in pairs))
+        hubs = hubs & {"eng"} or hubs
+        if len(sources) == len(targets) == 1:
+            direction = "xx-en" if targets == {"eng"} else "en-xx"
+        else:
+            direction = "en-xx" if len(sources) <= len(targets) else "xx-en"
+        both = len(hubs) == 1 and hubs <= sources and hubs <= targets
+        for pair in pairs | set(group["pair"]):
+            own = "en-xx" if pair.partition("-")[0] in hubs else "xx-en"
+            found[str(name), pair] = own if both else direction
+    directions = [found[each] for each in zip(key, frame["pair"], strict=True)]
+    return pd.Series(directions, index=frame.index, dtype=object)
