@@ -36,7 +36,7 @@ def test_why_is_the_reason_and_what_was_found_out_about_this_verdict() -> None:
     failed = scope("own", "not reproduced")
     other = scope("other", "not reproduced")
     why = scope_table(stored(failed, other))["why"].tolist()
-    asked = "Reproduced asks for r2_min >= 0.99 (found 0.95)"
+    asked = "reproduced asks for r2_min >= 0.99 (found 0.95)"
     assert why == [f"{asked}. {explained}", asked]  # other settings were not looked into
     doubtful = scope_table(stored(scope("own", "inconclusive")))["why"].tolist()
     assert doubtful == [asked]  # nobody has explained this verdict

@@ -138,7 +138,7 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
                     "rule first": {True: "no: post hoc", False: "yes", None: "–"}[
                         scope["post_hoc"]
                     ],
-                    "why": ". ".join(text[0].upper() + text[1:] for text in why),
+                    "why": ". ".join(why),
                     "page": claim.page if claim else "",
                 }
             )
@@ -186,7 +186,7 @@ def show_claims(
                 "–" if row["measured"] == "–" else f"{row['measure']} {row['measured']}"
                 for row in rows.to_dict("records")
             ],
-            "why": rows["why"],
+            "why": rows["why"].str.replace(">=", "≥").str.replace("<=", "≤"),
         }
     )
     return show_table(shown, name=name, provenance=SOURCE, data=table, caption=caption)
