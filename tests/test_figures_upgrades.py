@@ -154,6 +154,28 @@ def test_table_1_has_both_sides(bench: Bench) -> None:
     assert table.loc["M25", "gain, %"].isna().all()
 
 
+def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
+    factors = {("Mt25", 0.3): 0.98, ("M25", 1.3): 0.96, ("Mt25-wide", 0.5): 0.9}
+
+    def loss(variant: Variant, pair: str) -> float | None:
+        factor = factors.get((variant.name, variant.updates_share))
+        at, turn = ALL.index(pair), 0.001 if variant.name == "Mt25" else 0
+        return None if factor is None else 2 * factor + 0.01 * at + turn * (-1) ** at
+
+    root = write_store(tmp_path, "software25-total", loss=loss)
+    bench = Bench(rows=results.load(root=root), cohort="software25-total")
+    table = upgrades.old_training_counted(bench).set_index(["upgraded", "group"])
+    assert len(table) == 3 * 3
+    row = table.loc[("Mt25, 30%", "all")]
+    mean = 0.01 * sum(range(50)) / 50
+    assert row["from scratch"] == "M25, 130%"
+    assert row["loss, upgraded"] == pytest.approx(1.96 + mean)
+    assert row["loss, from scratch"] == pytest.approx(1.92 + mean)
+    assert row["gain, %"] == pytest.approx(-100 * 0.04 / (1.92 + mean))  # the upgrade is worse
+    wide = table.loc[("Mt25-wide, 50%", "all")]
+    assert wide["from scratch"] == "M25-wide, 150%" and math.isnan(wide["gain, %"])
+
+
 def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Bench) -> None:
     table = upgrades.table1(nothing)
     shown = show_table(table, name="t", provenance=nothing.source).shown

@@ -353,6 +353,18 @@ def test_rows_of_the_other_cohorts_vary_what_they_name() -> None:
     assert shares["f 1e-6"] > shares["f 1e-5"] > shares["f 1e-4"]
 
 
+def test_the_longer_baselines_have_the_updates_of_old_model_and_upgrade() -> None:
+    steps = {name: v.spec.training.steps for name, v in variants("total").items()}
+    old = variants("main")["M20"].spec.training.steps
+    for suffix in ("", "-wide", "-deep"):
+        new, longer = variants("total")[f"Mt25{suffix}"], variants("total")[f"M25{suffix}"]
+        assert new.spec == variants("main")[f"Mt25{suffix}"].spec
+        assert steps[f"M25{suffix}"] == old + steps[f"Mt25{suffix}"]
+        # Otherwise they are the baselines of Table 1, which they continue.
+        training = replace(longer.spec.training, steps=old)
+        assert replace(longer.spec, training=training) == variants("main")[f"M25{suffix}"].spec
+
+
 def test_runs_are_shared_between_cohorts() -> None:
     def run(name: str, variant: str) -> str:
         return variants(name)[variant].spec.run_id
@@ -379,7 +391,7 @@ def test_runs_are_shared_between_cohorts() -> None:
         ]
         assert len(set(runs)) == len(runs)
     everything = {run.run_id for name in NAMES for run in find_cohort(name).runs()}
-    assert len(everything) == 139
+    assert len(everything) == 142
 
 
 # --- models, settings, identities -------------------------------------------------------------

@@ -58,6 +58,20 @@ def _central(tier: Tier, seeds: tuple[int, ...], *, full: bool) -> tuple[Variant
     return tuple(variants)
 
 
+def _total(tier: Tier) -> tuple[Variant, ...]:
+    """Upgraded models, and baselines after as many updates as M20 and the upgrade together."""
+    variants = []
+    for kind in KINDS:
+        share = SHARES[kind][-1]
+        new = upgraded(tier, kind, share=share)
+        old = from_scratch(tier, kind, share=1 + share)
+        variants += [
+            Variant(name=f"Mt25{SUFFIX[kind]}", updates_share=share, spec=new),
+            Variant(name=f"M25{SUFFIX[kind]}", updates_share=1 + share, spec=old),
+        ]
+    return tuple(variants)
+
+
 def _at_30(rows: dict[str, RunSpec]) -> tuple[Variant, ...]:
     return tuple(Variant(name=name, updates_share=0.3, spec=run) for name, run in rows.items())
 
@@ -228,6 +242,11 @@ def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
             "main",
             "from scratch and upgraded, added languages cut to Table 9's share: Table 1, Figure 4",
             _central(tier, (1, 2, 3), full=False),
+        ),
+        cohort(
+            "total",
+            "baselines trained for as long as the old model and its upgrade together (ours)",
+            _total(tier),
         ),
         cohort("table3", "the recipe without one of its parts: Table 3", _table3(tier)),
         cohort("table4", "ways to initialise what is new: Table 4", _table4(tier)),

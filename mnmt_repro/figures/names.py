@@ -88,6 +88,7 @@ def cohort_name(cohort: str) -> str:
         "conlang-five": "conlang, five unrelated targets",
         "software25-main": "software25, main condition",
         "software25-full": "software25, full corpus",
+        "software25-total": "software25, old training counted",
         "upgrade-sim0": "conlang upgrade, similarity 0",
         "upgrade-sim05": "conlang upgrade, similarity 0.5",
         "upgrade-sim1": "conlang upgrade, similarity 1",

@@ -75,6 +75,39 @@ def table1(bench: Bench) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def old_training_counted(bench: Bench) -> pd.DataFrame:
+    """Table 1's upgrades against baselines of as many updates as M20 and upgrade together (ours).
+
+    Parameters
+    ----------
+    bench
+        Of the cohort ``software25-total``.
+
+    Returns
+    -------
+    DataFrame
+        ``upgraded, from scratch`` (names, with updates of their own), ``group``, the loss of each,
+        and the gain of the upgraded one (`contrasts.GAIN`).
+    """
+    rows = []
+    for new, old in UPGRADES.items():
+        treated = bench.variant(new, BUDGETS[new])
+        control = bench.variant(old, 1 + BUDGETS[new])
+        for group in GROUPS:
+            pairs = directions_of(group)
+            rows.append(
+                {
+                    "upgraded": f"{new}, {treated.share:.0%}",
+                    "from scratch": f"{old}, {control.share:.0%}",
+                    "group": group,
+                    "loss, upgraded": bench.mean(treated, pairs),
+                    "loss, from scratch": bench.mean(control, pairs),
+                    **bench.gain(treated, control, pairs),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
 def over_sentences(bench: Bench, losses: Mapping[str, SentenceLosses]) -> pd.DataFrame:
     """Table 1's differences with other test sentences: paired bootstrap, a row a seed.
 
