@@ -25,6 +25,7 @@ from mnmt_repro.claims import (
     evaluate,
     load_claims,
     read_stored,
+    to_detail,
     to_json,
     to_text,
     verify,
@@ -256,6 +257,20 @@ def test_json_and_text_tell_verdict_number_interval_and_rule(checkout: Path) -> 
     assert "Z1" in text and "1 reproduced" in text and "ancestry not checked" in text
     with pytest.raises(InputError, match="Z7: no such claim"):
         verify(checkout, only="Z7")
+
+
+def test_one_claim_is_told_with_its_rule_its_measures_and_why(checkout: Path) -> None:
+    explained = {"reproduced": "Weights share what they share."}
+    write_ledger(checkout, entry(page="paper-z/page", explained=explained))
+    (verdict,) = verify(checkout, evidence=evidence())
+    told = to_detail(verdict)
+    assert told.startswith("Z1 reproduced: beta rises\nthe paper (Figure 4): beta is larger")
+    assert "rule 1. reproduced: low end of log_ratio > 0\nrule 2. not reproduced" in told
+    found = verdict.scopes[0].units["eng-deu"]["log_ratio"]
+    assert f"log_ratio {found.value:.4g} [{found.low:.4g}, {found.high:.4g}]" in told
+    assert "why, we think: Weights share what they share. (book/paper-z/page.ipynb)" in told
+    (failed,) = verify(checkout, evidence=Evidence(frame=evidence().frame.iloc[:3]))
+    assert "why, we think" not in to_detail(failed)  # which explains another verdict
 
 
 def test_verify_reads_the_store_of_the_checkout(checkout: Path) -> None:

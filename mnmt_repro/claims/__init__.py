@@ -20,6 +20,7 @@ from mnmt_repro.claims.published import printed_values
 from mnmt_repro.claims.report import (
     differences,
     read_stored,
+    to_detail,
     to_json,
     to_text,
     verify,
@@ -46,6 +47,7 @@ __all__ = [
     "load_claims",
     "printed_values",
     "read_stored",
+    "to_detail",
     "to_json",
     "to_text",
     "verify",

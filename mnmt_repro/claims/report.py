@@ -87,6 +87,29 @@ def to_text(verdicts: list[Verdict]) -> str:
     return "\n".join(lines)
 
 
+def to_detail(verdict: Verdict) -> str:
+    """One claim for the terminal: what the paper says, the rule, and all that each setting gave."""
+    claim = verdict.claim
+    lines = [
+        f"{claim.id} {verdict.verdict}: {claim.title}",
+        f"the paper ({claim.where}): {claim.statement}",
+        f"measured: {' '.join(claim.description.split())}",
+        *(f"rule {i}. {step}" for i, step in enumerate(claim.rule, start=1)),
+    ]
+    for scope in verdict.scopes:
+        lines += ["", f"{scope.scope}: {scope.verdict}"]
+        if scope.reason:
+            lines.append(f"  {scope.reason}")
+        if scope.units:
+            lines.append(f"  {scope.runs} runs; {scope.ancestry.note}")
+        for unit, measures in scope.units.items():
+            lines.append(f"  {unit}: {scope.verdicts[unit]}")
+            lines += [f"    {name} {_in_words(found)}" for name, found in measures.items()]
+    if found_out := claim.explained.get(verdict.verdict):
+        lines += ["", f"why, we think: {found_out.strip()} (book/{claim.page}.ipynb)"]
+    return "\n".join(lines)
+
+
 def write_stored(verdicts: list[Verdict], root: str | os.PathLike[str]) -> Path:
     """Store the verdicts in ``data/claims/verdicts.json``, whole or not at all."""
     path = Path(root) / STORED
@@ -192,6 +215,11 @@ def _scope_as_dict(scope: ScopeVerdict, headline: str) -> dict[str, Any]:
     }
 
 
+def _in_words(found: Measure) -> str:
+    whole = f"{found.value:.4g}"
+    return whole if _interval(found) is None else f"{whole} [{found.low:.4g}, {found.high:.4g}]"
+
+
 def _interval(found: Measure) -> list[float | None] | None:
     if math.isnan(found.low) and math.isnan(found.high):
         return None
@@ -206,10 +234,8 @@ def _line(label: str, title: str, scope: ScopeVerdict, verdict: Verdict) -> str:
     found = _scope_as_dict(scope, verdict.claim.headline)
     number = scope.reason if scope.verdict in (NO_ROWS, OUT_OF_REACH) else ""
     if found["measured"] is not None:
-        number = f"{verdict.claim.headline} {found['measured']:.4g}"
-        if found["interval"] is not None and None not in found["interval"]:
-            low, high = found["interval"]
-            number += f" [{low:.4g}, {high:.4g}]"
+        deciding = scope.units[scope.unit][verdict.claim.headline]
+        number = f"{verdict.claim.headline} {_in_words(deciding)}"
     hoc = {True: "post hoc", None: "ancestry not checked", False: ""}[scope.ancestry.post_hoc]
     parts = (f"{label:<4}{scope.verdict:<18}", title, number, hoc)
     return "  ".join(part for part in parts if part)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.commands.options import add_command, add_json
-
-CHECKOUT = Path(__file__).resolve().parents[2]
+from mnmt_repro.repository import ROOT
 
 
 def add(commands: Any) -> None:
@@ -19,16 +18,20 @@ def add(commands: Any) -> None:
         "verify",
         "evaluate every claim of data/claims from the stored rows, and compare with the stored "
         "verdicts",
-        examples=["mnmt-repro verify", "mnmt-repro verify --only A3 --json"],
+        examples=["mnmt-repro verify", "mnmt-repro verify --only A3"],
         act=act,
     )
     add_json(parser)
-    parser.add_argument("--only", metavar="ID", help="evaluate this claim alone, such as A3")
+    parser.add_argument(
+        "--only",
+        metavar="ID",
+        help="evaluate this claim alone, such as A3, and tell its rule and every measure",
+    )
     parser.add_argument(
         "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
     )
     parser.add_argument(
-        "--root", type=Path, default=CHECKOUT, help="top folder of the checkout to verify"
+        "--root", type=Path, default=ROOT, help="top folder of the checkout to verify"
     )
 
 
@@ -40,7 +43,12 @@ def act(options: argparse.Namespace) -> int:
     if options.write and options.only:
         raise InputError("--write stores all verdicts: leave out --only")
     verdicts = claims.verify(options.root, only=options.only)
-    print(claims.to_json(verdicts) if options.json else claims.to_text(verdicts))
+    if options.json:
+        print(claims.to_json(verdicts))
+    elif options.only:
+        print(claims.to_detail(verdicts[0]))
+    else:
+        print(claims.to_text(verdicts))
     if options.write:
         print(f"written: {claims.write_stored(verdicts, options.root)}", file=sys.stderr)
         return 0
