@@ -13,7 +13,6 @@ from mnmt_repro import results
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.variants import Variant, VariantCohort
-from mnmt_repro.results.schema import SCHEMA
 
 Loss = Callable[[Variant, str], float | None]
 """Of a declared run in one direction; None for a run that is not to be stored."""
@@ -87,4 +86,4 @@ def _decoding(spec: RunSpec, scores: dict[str, float]) -> dict[str, Any]:
         {"pair": p, "test_set": "indomain", "domain": "all", "sentences": 100, "chrfpp": score}
         for p, score in scores.items()
     ]
-    return {"schema": SCHEMA, "decoding": about, "rows": rows}
+    return {"decoding": about, "rows": rows}

@@ -209,7 +209,7 @@ def test_what_is_decoded_is_joined_to_its_rows(
     assert before["chrf"].isna().all() and before["decoding"].isna().all()
     path = results.write_decoding(content, root=tmp_path)
     assert path == tmp_path / "conlang-test" / "decoded" / f"{trained.spec.run_id}.json"
-    assert results.load_decodings(tmp_path) == [content]
+    assert results.load_decodings(tmp_path) == [{"schema": 1, **content}]
     frame = results.load(root=tmp_path, membership={})
     assert len(frame) == len(before) == 3
     for column in ("cross_entropy", "run_id", "p"):
@@ -293,7 +293,7 @@ def test_a_broken_field_is_named_on_reading_and_writing(
     damage(broken)
     with pytest.raises(InputError, match=message):
         results.write_decoding(broken, root=tmp_path / "elsewhere")
-    path.write_text(json.dumps(broken))
+    path.write_text(json.dumps({"schema": 1, **broken}))
     with pytest.raises(InputError, match=f"{path.name}.*{message}"):
         results.load(root=tmp_path, membership={})
 

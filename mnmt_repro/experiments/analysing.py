@@ -22,8 +22,6 @@ from mnmt_repro.experiments.execute import current_commit
 from mnmt_repro.experiments.finished import load_finished
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.upgraded import fisher_threshold, old_fisher, piece_map, upgrade_of
-from mnmt_repro.results.schema import SCHEMA
-from mnmt_repro.results.sentences import SentenceLosses
 from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
 from mnmt_repro.training.loop import LAST
@@ -76,7 +74,7 @@ def analyse(
         for name in analyses_of(spec)
         for row in ANALYSES[name](spec, folder.parent, checkpoint, device)
     ]
-    return {"schema": SCHEMA, "run_id": spec.run_id, "commit": commit, "rows": rows}
+    return {"run_id": spec.run_id, "commit": commit, "rows": rows}
 
 
 def score_by_sentence(
@@ -86,13 +84,18 @@ def score_by_sentence(
     *,
     device: str = "cpu",
     most: int = SENTENCES,
-) -> SentenceLosses:
+) -> dict[str, Any]:
     """Losses of single sentences of the in-domain test sets; parameters as of `analyse`.
 
     Parameters
     ----------
     most
         Sentences of a test set, spread evenly over it.
+
+    Returns
+    -------
+    dict
+        The fields of `results.SentenceLosses`.
 
     Raises
     ------
@@ -106,14 +109,14 @@ def score_by_sentence(
         chosen = EncodedPair(*text.take(spread(text.size, most)))
         summed, counts = sentence_losses(model, chosen)
         nats[pair], tokens[pair] = summed.astype(np.float32), counts.astype(np.int16)
-    return SentenceLosses(
-        run_id=spec.run_id,
-        commit=commit,
-        test_set="indomain",
-        most=most,
-        nats=nats,
-        tokens=tokens,
-    )
+    return {
+        "run_id": spec.run_id,
+        "commit": commit,
+        "test_set": "indomain",
+        "most": most,
+        "nats": nats,
+        "tokens": tokens,
+    }
 
 
 def analyse_in_worker(

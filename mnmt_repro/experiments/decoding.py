@@ -35,7 +35,6 @@ from mnmt_repro.experiments.execute import current_commit, hardware
 from mnmt_repro.experiments.finished import checkpoint_path, load_finished
 from mnmt_repro.experiments.spec import RunSpec, digest
 from mnmt_repro.experiments.sweep import run_lock
-from mnmt_repro.results.schema import SCHEMA
 from mnmt_repro.training.checkpoint import Checkpoint
 
 Texts = dict[str, dict[str, list[str]]]
@@ -136,7 +135,7 @@ def decode(
         "seconds": round(time.monotonic() - began, 1),
         "started": started,
     }
-    return {"schema": SCHEMA, "decoding": decoding, "rows": rows}
+    return {"decoding": decoding, "rows": rows}
 
 
 def decode_in_worker(

@@ -13,6 +13,7 @@ the argument `root`.
 """
 
 from mnmt_repro.results.frames import load, load_curves
+from mnmt_repro.results.sentences import SentenceLosses
 from mnmt_repro.results.store import (
     load_analyses,
     load_decodings,
@@ -27,6 +28,7 @@ from mnmt_repro.results.store import (
 )
 
 __all__ = [
+    "SentenceLosses",
     "load",
     "load_analyses",
     "load_curves",

@@ -64,13 +64,14 @@ def write(root: Path, corpus: str, content: Mapping[str, Any]) -> Path:
     Parameters
     ----------
     content
-        ``{"schema", "run_id", "commit", "rows"}``, as `experiments.analysing.analyse` returns it.
+        ``{"run_id", "commit", "rows"}``, as `experiments.analysing.analyse` returns it.
 
     Raises
     ------
     InputError
         When it breaks the schema, or the run has been analysed already with another outcome.
     """
+    content = {"schema": SCHEMA, **content}
     path = path_of(root, corpus, str(content.get("run_id")))
     _check(content, path)
     return write_once(

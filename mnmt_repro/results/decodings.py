@@ -18,7 +18,7 @@ from typing import Any
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import read_json, write_once
-from mnmt_repro.results.schema import METRICS, SCORERS, check_decoding
+from mnmt_repro.results.schema import METRICS, SCHEMA, SCORERS, check_decoding
 
 FOLDER = "decoded"
 
@@ -40,7 +40,7 @@ def write(root: Path, content: Mapping[str, Any]) -> Path:
     Parameters
     ----------
     content
-        ``{"schema", "decoding", "rows"}``, as `experiments.decoding.decode` returns it.
+        ``{"decoding", "rows"}``, as `experiments.decoding.decode` returns it.
 
     Raises
     ------
@@ -49,8 +49,9 @@ def write(root: Path, content: Mapping[str, Any]) -> Path:
         scored already with another outcome, or another scorer read translations that were made
         otherwise.
     """
+    content = {"schema": SCHEMA, **content}
     about = content.get("decoding", {})
-    check_decoding(dict(content), f"decoding of run {about.get('run_id')!r}")
+    check_decoding(content, f"decoding of run {about.get('run_id')!r}")
     folder = root / about["corpus"] / FOLDER
     for scorer in set(SCORERS) - {about["scorer"]}:
         other = folder / file_name(about["run_id"], scorer)
