@@ -58,6 +58,7 @@ def rows(
                 "p": p,
                 "n_non_embedding": n,
                 "n_total": n + 100_000,
+                "pair_target_tokens": 4e6 * p,
                 "cross_entropy": loss(p, n) * (1 + noise * rng.standard_normal()),
                 **columns,
             }

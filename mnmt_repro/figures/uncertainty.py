@@ -16,8 +16,10 @@ from mnmt_repro.figures import scaling
 from mnmt_repro.figures.grids import Grid
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.laws import (
+    AdditiveLawFit,
     compare_per_weight_joint,
     error_summary,
+    fit_additive_law,
     fit_fraction,
     fit_joint_law,
     fit_per_weight_laws,
@@ -35,6 +37,7 @@ METHODS: dict[str, Method] = {
     "standard error": "t",
     "seeds": "seeds",
 }
+ADDITIVE = "size and text"
 COEFFICIENTS = {"alpha": "α", "l_inf": "L∞"}
 
 
@@ -145,24 +148,31 @@ def _deviations(law: LawFit | None, method: Method, draws: int, seed: int) -> di
 
 
 def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
-    """Which law describes and predicts best: separate ones, the joint one, and Eq. 11 in two forms.
+    """Which law describes and predicts best: Paper A's, or one of size and text that has no weight.
+
+    Beside separate laws, the joint one and Eq. 11 in two forms stands the additive law
+    E + A N^-α + B D^-β, D being the target tokens of the pair that a run has seen (ours): of the
+    weight it knows only how much of the pair it shows.
 
     Returns
     -------
     DataFrame
         ``cohort, pair, law, parameters, R², ΔAICc, error on a size, error on a weight``. AICc is
-        pooled over all rows of a pair and given less the least of the four laws; errors are root
+        pooled over all rows of a pair and given less the least of these laws; errors are root
         mean squares in nats per token over sizes, or weights, left out of the fit one at a time.
         Eq. 6 and 7 cannot predict a weight that they were not fitted to.
     """
     parts = []
     for grid in grids.values():
-        for pair, rows in grid.points.groupby("pair"):
+        cell = ["pair", "p", grid.n]
+        seen = grid.rows.groupby(cell)["pair_target_tokens"].mean().rename_axis(["pair", "p", "n"])
+        for pair, rows in grid.points.join(seen, on=["pair", "p", "n"]).groupby("pair"):
             table = compare_per_weight_joint(rows, n="n", loss="loss")
             table = table.rename(index={"per_weight": "Eq. 6", "joint": "Eq. 7"})
             table["rmse_weight_out"] = np.nan
             for form, name in (("eq12", "Eq. 11 with Eq. 12"), ("eq13", "Eq. 11 with Eq. 13")):
                 table.loc[name] = _fraction_law(rows, form)
+            table.loc[ADDITIVE] = _law_of_text(rows)
             table["ΔAICc"] = table["aicc"] - table["aicc"].min()
             table = table.reset_index(names="law")
             table.insert(0, "pair", pair_name(str(pair)))
@@ -172,6 +182,26 @@ def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
     frame = pd.concat(parts, ignore_index=True).rename(columns=names)
     frame["parameters"] = frame["parameters"].astype(int)
     return frame[["cohort", "pair", "law", "parameters", "R²", "ΔAICc", *list(names.values())[1:]]]
+
+
+def text_in_words(table: pd.DataFrame) -> str:
+    """How often the law of size and text does better than Paper A's laws, in a sentence.
+
+    Parameters
+    ----------
+    table
+        From `law_comparison`.
+    """
+    pairs = table.set_index(["cohort", "pair", "law"])
+    text = pairs.xs(ADDITIVE, level="law")
+    joint, fraction = (pairs.xs(law, level="law") for law in ("Eq. 7", "Eq. 11 with Eq. 12"))
+    fits = (text["ΔAICc"] < joint["ΔAICc"]).sum()
+    foretells = (text["error on a weight"] < fraction["error on a weight"]).sum()
+    return (
+        f"With five parameters and no weight among them, the law of size and text has a lower AICc "
+        f"than the joint law in {fits} of {len(text)} cases, and foretells an unseen weight better "
+        f"than Eq. 12 in {foretells}."
+    )
 
 
 def _fraction_law(rows: pd.DataFrame, form: Any) -> dict[str, float]:
@@ -186,6 +216,30 @@ def _fraction_law(rows: pd.DataFrame, form: Any) -> dict[str, float]:
         "aicc": aicc(fit.rss, len(rows), count + 1),
         "rmse_size_out": error_summary(sizes)["rmse"],
         "rmse_weight_out": error_summary(weights)["rmse"],
+    }
+
+
+def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
+    def fit(some: pd.DataFrame) -> AdditiveLawFit:
+        return fit_additive_law(some["n"], some["pair_target_tokens"], some["loss"])
+
+    def error(column: str) -> float:
+        """Root mean square over values of the column left out in turn; NaN where a fit fails."""
+        errors = []
+        for _, out in rows.groupby(column):
+            law = fit(rows.drop(out.index))
+            errors.append(law.predict(out["n"], out["pair_target_tokens"]) - out["loss"])
+        return float(np.sqrt((np.concatenate(errors) ** 2).mean()))
+
+    law = fit(rows)
+    count = len(law.names)
+    return {
+        "parameters": count,
+        "rss": law.rss,
+        "r2": law.r2,
+        "aicc": aicc(law.rss, len(rows), count + 1),
+        "rmse_size_out": error("n"),
+        "rmse_weight_out": error("p"),
     }
 
 
