@@ -362,6 +362,25 @@ def test_fit_a_joint_law_to_each_pair(capsys) -> None:
     fails(["fit", "l.csv", "--law", "power"], capsys, "eng-deu has 7 weights p")
 
 
+def test_fit_a_law_of_size_and_data(capsys) -> None:
+    rows = [
+        {"n": n, "tokens": d, "loss": 1.5 + 60 * n**-0.3 + 90 * d**-0.25, "p": d / 4e6}
+        for n in SIZES
+        for d in (2e5, 4e5, 2e6, 4e6)
+    ]
+    pd.DataFrame(rows).to_csv("l.csv", index=False)
+    command = ["fit", "l.csv", "--law", "additive"]
+    assert main([*command, "--data-column", "tokens", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["law"] == "additive" and found["identified"]
+    true = {"E": 1.5, "A": 60.0, "B": 90.0, "alpha": 0.3, "beta": 0.25}
+    assert found["params"] == pytest.approx(true, rel=1e-4)
+    assert main([*command, "--data-column", "tokens"]) == 0
+    assert "loss = E + A * n**-alpha + B * d**-beta" in capsys.readouterr().out
+    fails(command, capsys, "no column 'd'", "tokens")
+    fails([*command, "--data-column", "tokens", "--direction", "max"], capsys, "not a quality")
+
+
 def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
     law_table("l.csv")
     fails(["fit", "l.csv", "--loss-column", "bleu"], capsys, "no column 'bleu'", "pair, p, n, loss")

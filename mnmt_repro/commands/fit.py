@@ -11,11 +11,14 @@ import pandas as pd
 from mnmt_repro.commands.options import add_command, add_json, print_json, read_table
 
 if TYPE_CHECKING:
-    from mnmt_repro.laws import JointLawFit, PowerLawFit
+    from mnmt_repro.laws import AdditiveLawFit, JointLawFit, PowerLawFit
+
+    Fit = PowerLawFit | JointLawFit | AdditiveLawFit
 
 FORMULA = {
     "power": "loss = beta * n**-alpha + l_inf",
     "joint": "loss = beta[p] * n**-alpha + l_inf",
+    "additive": "loss = E + A * n**-alpha + B * d**-beta",
 }
 
 
@@ -25,20 +28,28 @@ def add(commands: Any) -> None:
         commands,
         "fit",
         "fit the power law (Eq. 3), or where a column p has several weights the joint law "
-        "(Eq. 7), to a table of losses, each pair apart",
+        "(Eq. 7), or one of size and data, to a table of losses, each pair apart",
         examples=[
             "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
             "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
             "mnmt-repro fit chrf.csv --loss-column chrf --direction max --json",
+            "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
         ],
         act=act,
     )
     add_table(parser)
     parser.add_argument(
         "--law",
-        choices=("auto", "power", "joint"),
+        choices=("auto", "power", "joint", "additive"),
         default="auto",
-        help="auto: joint where there are several weights p, else power",
+        help="auto: joint where there are several weights p, else power; additive: of size and of "
+        "the data of the pair, which is what tells runs apart that are far from done",
+    )
+    parser.add_argument(
+        "--data-column",
+        default="d",
+        metavar="NAME",
+        help="with --law additive: column of the data seen, such as target tokens of the pair",
     )
     add_json(parser)
 
@@ -64,19 +75,22 @@ def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def fit_table(
-    frame: pd.DataFrame, *, n: str, loss: str, law: str, direction: str
-) -> dict[str, PowerLawFit | JointLawFit]:
-    """Fit each pair of a table.
+    frame: pd.DataFrame, *, n: str, loss: str, law: str, direction: str, data: str = "d"
+) -> dict[str, tuple[str, Fit]]:
+    """Fit each pair of a table: name of the law and its fit.
 
     Raises
     ------
     InputError
-        When a value is not a number above zero, or several weights are given to the power law.
+        When a value is not a number above zero, several weights are given to the power law, or a
+        quality to the additive law.
     """
     from mnmt_repro.errors import InputError
-    from mnmt_repro.laws import fit_joint_law, fit_power_law
+    from mnmt_repro.laws import fit_additive_law, fit_joint_law, fit_power_law
 
-    fits: dict[str, PowerLawFit | JointLawFit] = {}
+    if law == "additive" and direction == "max":
+        raise InputError("--law additive: fits losses, not a quality; leave out --direction max")
+    fits: dict[str, tuple[str, Fit]] = {}
     for pair, rows in by_pair(frame).items():
         weights = rows["p"].nunique() if "p" in rows.columns else 1
         if law == "joint" and "p" not in rows.columns:
@@ -85,32 +99,35 @@ def fit_table(
             raise InputError(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
-        if law == "joint" or weights > 1:
-            fits[pair] = fit_joint_law(rows, n=n, loss=loss, direction=direction, label=pair)  # type: ignore[arg-type]
+        if law == "additive":
+            fits[pair] = law, fit_additive_law(rows[n], rows[data], rows[loss])
+        elif law == "joint" or weights > 1:
+            joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, label=pair)  # type: ignore[arg-type]
+            fits[pair] = "joint", joint
         else:
-            fits[pair] = fit_power_law(rows[n], rows[loss], direction=direction, label=pair)  # type: ignore[arg-type]
+            power = fit_power_law(rows[n], rows[loss], direction=direction, label=pair)  # type: ignore[arg-type]
+            fits[pair] = "power", power
     return fits
 
 
 def act(options: argparse.Namespace) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
-    from mnmt_repro.laws import JointLawFit
-
-    frame = read_table(options.file, (options.n_column, options.loss_column))
+    data = (options.data_column,) if options.law == "additive" else ()
+    frame = read_table(options.file, (options.n_column, options.loss_column, *data))
     fits = fit_table(
         frame,
         n=options.n_column,
         loss=options.loss_column,
         law=options.law,
         direction=options.direction,
+        data=options.data_column,
     )
-    kinds = {pair: "joint" if isinstance(f, JointLawFit) else "power" for pair, f in fits.items()}
     if options.json:
         print_json(
             [
                 {
                     "pair": pair,
-                    "law": kinds[pair],
+                    "law": law,
                     "params": fit.params,
                     "stderr": fit.stderr,
                     "interval": {name: list(ends) for name, ends in fit.interval().items()},
@@ -120,12 +137,12 @@ def act(options: argparse.Namespace) -> int:
                     "reason": fit.reason,
                     "active_bounds": list(fit.active_bounds),
                 }
-                for pair, fit in fits.items()
+                for pair, (law, fit) in fits.items()
             ]
         )
     else:
-        for pair, fit in fits.items():
-            formula = FORMULA[kinds[pair]]
+        for pair, (law, fit) in fits.items():
+            formula = FORMULA[law]
             if options.direction == "max":
                 formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
             print(f"{pair}: {formula}   ({fit.observations} rows, R² {fit.r2:.5f})")
@@ -136,4 +153,4 @@ def act(options: argparse.Namespace) -> int:
             if fit.active_bounds:
                 print(f"bounds active: {', '.join(fit.active_bounds)}")
             print()
-    return 0 if all(fit.identified for fit in fits.values()) else 1
+    return 0 if all(fit.identified for _, fit in fits.values()) else 1
