@@ -129,10 +129,13 @@ def test_the_reason_says_what_was_asked_for_and_what_was_found() -> None:
         "reproduced asks for x <= 0.1 (found 0.75); direction only asks for x <= 0.4 (found 0.75); "
         "low end of x > 0.4 (found 0.65)",
     )
-    assert reason(0.05, 0.25) == (
+    assert reason(0.15, 0.25) == (
         "inconclusive",
-        "reproduced or direction only asks for power >= 0.8 (found 0.25)",
+        "reproduced asks for power >= 0.8 (found 0.25) and x <= 0.1 (found 0.15); "
+        "direction only asks for power >= 0.8 (found 0.25)",
     )
+    # With three digits the first would read 0.1, which is met.
+    assert "x <= 0.1 (found 0.1001)" in reason(0.1001, 0.9)[1]
 
 
 def test_a_number_that_cannot_be_computed_is_no_negative() -> None:

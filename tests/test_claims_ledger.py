@@ -149,9 +149,10 @@ def test_the_ledger_holds_published_numbers_and_no_measured_ones() -> None:
         (lambda e: e.update(page=["x"]), "claim Z1: page must be text"),
         (lambda e: e.update(explained={"failed": "x"}), "Z1: explained: failed is not a field"),
         (
-            lambda e: e.update(explained={"inconclusive": 3}),
+            lambda e: e.update(page="a/b", explained={"inconclusive": 3}),
             "claim Z1: explained.inconclusive must be text, got 3",
         ),
+        (lambda e: e.update(explained={"inconclusive": "x"}), "Z1: explained needs a page"),
     ],
 )
 def test_a_broken_entry_names_file_claim_and_field(

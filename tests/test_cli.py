@@ -379,6 +379,10 @@ def test_fit_a_law_of_size_and_data(capsys) -> None:
     assert "loss = E + A * n**-alpha + B * d**-beta" in capsys.readouterr().out
     fails(command, capsys, "no column 'd'", "tokens")
     fails([*command, "--data-column", "tokens", "--direction", "max"], capsys, "not a quality")
+    fails(["fit", "l.csv", "--data-column", "tokens"], capsys, "belongs to --law additive")
+    pd.DataFrame([*rows, {**rows[0], "tokens": 0}]).to_csv("l.csv", index=False)
+    unseen = [*command, "--data-column", "tokens"]
+    fails(unseen, capsys, "column 'tokens' of all rows must be above 0", "saw nothing of the pair")
 
 
 def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:

@@ -17,11 +17,16 @@ def alone(tokens: float, n: int) -> float:
     return 8.0 - math.log10(tokens) - 0.1 * math.log10(n)
 
 
-def frames(sharing: float = 0.25) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Two sizes; the mixtures' last loss is the single pair's at equal text, and `sharing` more."""
+def left(p: float, n: int) -> float:
+    """What the mixture is behind at equal text: less in the larger model, and at larger weights."""
+    return (0.5 if n == 100 else -0.2) + (0.1 if p < 0.1 else 0.0)
+
+
+def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two sizes; the mixtures' last loss is the single pair's at equal text, and `left` more."""
     curves, rows = [], []
     for n in (100, 1_000):
-        for p in (0.0, 0.005, 0.2, 0.5, 1.0):
+        for p in (0.0, 0.005, 0.05, 0.5, 1.0):
             run = f"{n}-{p}"
             mine = 100_000 * p * 0.9 if p < 1 else 100_000  # shorter sentences than the other's
             rows.append({"run_id": run, "pair": PAIR, "pair_target_tokens": mine})
@@ -29,7 +34,7 @@ def frames(sharing: float = 0.25) -> tuple[pd.DataFrame, pd.DataFrame]:
                 point = {"run_id": run, "pair": PAIR, "p": p, "n_non_embedding": n, "step": step}
                 loss = alone(tokens, n) if p == 1 else 9.0
                 if 0 < p < 1 and step == 3:
-                    loss = alone(mine, n) + sharing
+                    loss = alone(mine, n) + left(p, n)
                 curves.append(point | {"target_tokens": tokens, "cross_entropy": loss})
     return pd.DataFrame(curves), pd.DataFrame(rows)
 
@@ -37,11 +42,11 @@ def frames(sharing: float = 0.25) -> tuple[pd.DataFrame, pd.DataFrame]:
 def test_both_parts_are_those_built_in() -> None:
     parts = equal_text.split(*frames()).set_index(["p", "n"])
     # Neither zero-shot nor the single pair; at 0.005 fewer tokens than the first point's 1,000.
-    assert sorted(parts.index) == [(0.2, 100), (0.2, 1_000), (0.5, 100), (0.5, 1_000)]
-    for (p, _), row in parts.iterrows():
-        assert row["sharing"] == pytest.approx(0.25)
+    assert sorted(parts.index) == [(0.05, 100), (0.05, 1_000), (0.5, 100), (0.5, 1_000)]
+    for (p, n), row in parts.iterrows():
+        assert row["equal"] == pytest.approx(left(p, n))
         assert row["text"] == pytest.approx(-math.log10(0.9 * p))
-        assert row["gap"] == pytest.approx(row["sharing"] + row["text"])
+        assert row["gap"] == pytest.approx(row["equal"] + row["text"])
         assert row["tokens"] == pytest.approx(90_000 * p)
 
 
@@ -60,7 +65,42 @@ def test_the_chart_has_a_panel_a_pair_and_part() -> None:
     assert set(drawn["pair"]) == {"English→German"} and len(drawn) == 2 * 4
 
 
-def test_words_give_the_least_and_the_greatest_size() -> None:
-    told = equal_text.in_words(equal_text.split(*frames(sharing=-0.5)), most=0.2)
-    # 0.745 nats of text (log10 of 0.18), half a nat of help.
-    assert "- English→German: -0.50 of 0.24 nats at N = 100 and -0.50 of 0.24 nats at" in told
+def test_words_give_the_least_and_the_greatest_size_of_each_range_of_weights() -> None:
+    told = equal_text.in_words(equal_text.split(*frames()))
+    # Text: -log10(0.045) = 1.347 nats at 0.05, -log10(0.45) = 0.347 at 0.5.
+    assert told.splitlines()[2:] == [
+        "- English→German, weights up to 0.1: +0.60 of 1.95 nats at N = 100 "
+        "and -0.10 of 1.25 nats at N = 1,000.",
+        "- English→German, weights 0.3 to 0.7: +0.50 of 0.85 nats at N = 100 "
+        "and -0.20 of 0.15 nats at N = 1,000.",
+    ]
+
+
+def test_what_text_alone_foretells_of_a_longer_budget() -> None:
+    def rows(budget: float, weight_too: bool) -> pd.DataFrame:
+        return pd.DataFrame(
+            [
+                {
+                    "pair": PAIR,
+                    "p": p,
+                    "n_non_embedding": n,
+                    "pair_target_tokens": budget * p,
+                    "cross_entropy": 1
+                    + 20 * n**-0.3
+                    + (30 * p**-0.25 if weight_too else 60 * (budget * p) ** -0.25),
+                }
+                for p in (0.1, 0.3, 0.5, 1.0)
+                for n in (1_000, 4_000, 16_000, 64_000)
+            ]
+        )
+
+    # Where text is all there is to a weight, twice the budget is worth what the law says.
+    table = equal_text.foretold_by_text(rows(1e6, False), rows(2e6, False))
+    assert len(table) == 16
+    assert table["foretold"].to_numpy() == pytest.approx(table["observed"].to_numpy(), rel=1e-3)
+    # Where a weight acts by itself, the longer run gains nothing of what is foretold.
+    table = equal_text.foretold_by_text(rows(1e6, True), rows(2e6, True))
+    assert (table["observed"].abs() < 1e-9).all() and (table["foretold"] > 1).all()
+    mean = table["foretold"].mean()
+    told = equal_text.foretold_in_words(table)
+    assert told == f"- English→German: {mean:.2f} nats foretold, 0.00 seen."

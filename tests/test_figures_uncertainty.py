@@ -119,8 +119,9 @@ def test_a_law_of_size_and_text_is_found_where_it_is_true():
     assert text["error on a size"] < 2 * noise and text["error on a weight"] < 2 * noise
     assert table.loc["Eq. 11 with Eq. 12", "error on a weight"] > 2 * noise
     told = uncertainty.text_in_words(table.reset_index())
-    assert "lower AICc than the joint law in 1 of 1 cases" in told
-    assert told.endswith("better than Eq. 12 in 1.")
+    assert told.startswith("Of 1 cases, the law of size and text has a lower AICc than the joint")
+    assert told.endswith("law in 1 and than separate laws in 1, and foretells an unseen weight "
+                         "better than both forms of Eq. 11 in 1.")  # fmt: skip
 
 
 def test_a_small_grid_has_a_comparison_too():

@@ -52,6 +52,10 @@ def test_a_verdict_leads_to_its_page_and_says_when_its_rule_came_late() -> None:
     assert table.shown["measured"].tolist() == ["r2_min 0.95 (0.9 to 0.98)"]
 
 
+def test_without_verdicts_the_table_is_empty() -> None:
+    assert show_claims([], name="t", caption="c").shown.empty
+
+
 def test_settings_without_runs_are_in_the_csv_alone() -> None:
     empty = {"measured": None, "interval": None, "decided_by": "", "post_hoc": None}
     own = scope("own", "no rows yet", **empty)

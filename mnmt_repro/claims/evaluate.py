@@ -28,6 +28,7 @@ from mnmt_repro.claims.ledger import (
     OUT_OF_REACH,
     VERDICTS,
     Claim,
+    Condition,
     Scope,
     Step,
 )
@@ -82,7 +83,7 @@ class ScopeVerdict:
         What was measured for each pair, model or published cell; `verdicts` what the rule says of
         each.
     reason : str
-        Why there is no verdict by the rule, or none that is conclusive.
+        What the rule asks for and was not found (see `decide`), or why it could not be applied.
     runs : int
         How many runs were read.
     ancestry : Ancestry
@@ -164,33 +165,44 @@ def evaluate(claim: Claim, evidence: Evidence, history: History) -> Verdict:
 def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
     """Apply a rule: the verdict of the first step whose conditions all hold, and a reason.
 
-    The reason names what a better verdict asks for and was not found, or what was. A measure that
-    is NaN where a step asks for it makes the claim inconclusive: no comparison with it may pass for
-    a negative.
+    The reason names the conditions of a better verdict that were not met, each with what was found,
+    and those that decided. A measure that is NaN where a step asks for it makes the claim
+    inconclusive: no comparison with it may pass for a negative.
 
     Raises
     ------
     KeyError
         When the rule names a measure that is not there.
     """
-    asked: dict[str, list[str]] = {}
+    asked = []
     for step in rule:
-        told = []
+        unmet = []
         for condition in step.when:
             found = getattr(measures[condition.measure], condition.of)
             if math.isnan(found):
-                return "inconclusive", f"{condition.measure} ({condition.of}) cannot be computed"
-            told.append(f"{condition} (found {found:.3g})")
-            if not OPERATORS[condition.op](found, condition.value):
-                if step.verdict in _GOOD:
-                    asked.setdefault(told[-1], []).append(step.verdict)
-                break
-        else:
-            if step.verdict == "reproduced":
-                return step.verdict, ""
-            unmet = [f"{' or '.join(names)} asks for {what}" for what, names in asked.items()]
-            return step.verdict, "; ".join(unmet + [" and ".join(told)] * bool(told))
+                if not unmet:
+                    what = f"{condition.measure} ({condition.of})"
+                    return "inconclusive", f"{what} cannot be computed"
+            elif not OPERATORS[condition.op](found, condition.value):
+                unmet.append(_told(condition, found))
+        if unmet and step.verdict in _GOOD:
+            asked.append(f"{step.verdict} asks for {' and '.join(unmet)}")
+        if not unmet:
+            found_here = [
+                _told(condition, getattr(measures[condition.measure], condition.of))
+                for condition in step.when
+            ]
+            decided = [" and ".join(found_here)] if found_here else []
+            return step.verdict, "" if step.verdict == "reproduced" else "; ".join(asked + decided)
     raise AssertionError("the last step of a rule has no conditions")
+
+
+def _told(condition: Condition, found: float) -> str:
+    """A condition and what was found, with as many digits as it takes to see which way it went."""
+    met = OPERATORS[condition.op](found, condition.value)
+    texts = [f"{found:.{digits}g}" for digits in (3, 4, 5, 6, 17)]
+    shown = next(t for t in texts if OPERATORS[condition.op](float(t), condition.value) == met)
+    return f"{condition} (found {shown})"
 
 
 def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) -> ScopeVerdict:

@@ -200,6 +200,8 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
         _kind(entry[key], str, f"{where}: {key}", "text")
     explained = entry.get("explained", {})
     _fields(explained, (), VERDICTS, f"{where}: explained")
+    if explained and not entry.get("page"):
+        raise InputError(f"{where}: explained needs a page, where the explanation is borne out")
     for verdict, text in explained.items():
         _kind(text, str, f"{where}: explained.{verdict}", "text")
     estimand = entry["estimand"]

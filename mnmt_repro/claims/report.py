@@ -95,9 +95,11 @@ def to_detail(verdict: Verdict) -> str:
         f"the paper ({claim.where}): {claim.statement}",
         f"measured: {' '.join(claim.description.split())}",
         *(f"rule {i}. {step}" for i, step in enumerate(claim.rule, start=1)),
+        *(f"rule of a cell {i}. {step}" for i, step in enumerate(claim.cells, start=1)),
     ]
     for scope in verdict.scopes:
-        lines += ["", f"{scope.scope}: {scope.verdict}"]
+        by = f" (decided by {scope.unit})" if scope.unit not in ("", "all") else ""
+        lines += ["", f"{scope.scope}: {scope.verdict}{by}"]
         if scope.reason:
             lines.append(f"  {scope.reason}")
         if scope.units:
@@ -216,8 +218,8 @@ def _scope_as_dict(scope: ScopeVerdict, headline: str) -> dict[str, Any]:
 
 
 def _in_words(found: Measure) -> str:
-    whole = f"{found.value:.4g}"
-    return whole if _interval(found) is None else f"{whole} [{found.low:.4g}, {found.high:.4g}]"
+    known = math.isfinite(found.low) and math.isfinite(found.high)
+    return f"{found.value:.4g}" + f" [{found.low:.4g}, {found.high:.4g}]" * known
 
 
 def _interval(found: Measure) -> list[float | None] | None:

@@ -47,9 +47,9 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--data-column",
-        default="d",
         metavar="NAME",
-        help="with --law additive: column of the data seen, such as target tokens of the pair",
+        help="with --law additive: column of the data seen, such as target tokens of the pair "
+        "(default: d)",
     )
     add_json(parser)
 
@@ -100,6 +100,11 @@ def fit_table(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
         if law == "additive":
+            if pd.api.types.is_numeric_dtype(rows[data]) and not (rows[data] > 0).all():
+                raise InputError(
+                    f"--law additive: column {data!r} of {pair} must be above 0: leave out runs "
+                    "that saw nothing of the pair"
+                )
             fits[pair] = law, fit_additive_law(rows[n], rows[data], rows[loss])
         elif law == "joint" or weights > 1:
             joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, label=pair)  # type: ignore[arg-type]
@@ -112,15 +117,21 @@ def fit_table(
 
 def act(options: argparse.Namespace) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
-    data = (options.data_column,) if options.law == "additive" else ()
-    frame = read_table(options.file, (options.n_column, options.loss_column, *data))
+    from mnmt_repro.errors import InputError
+
+    additive = options.law == "additive"
+    if options.data_column and not additive:
+        raise InputError("--data-column belongs to --law additive; add it, or leave this out")
+    data = options.data_column or "d"
+    needed = (options.n_column, options.loss_column, *((data,) if additive else ()))
+    frame = read_table(options.file, needed)
     fits = fit_table(
         frame,
         n=options.n_column,
         loss=options.loss_column,
         law=options.law,
         direction=options.direction,
-        data=options.data_column,
+        data=data,
     )
     if options.json:
         print_json(

@@ -1,12 +1,15 @@
-"""What a small weight costs: being shown less of a pair, and sharing the model with another.
+"""How far a pair in a mixture is behind the single pair, before and after as much text of it.
 
 A mixture shows a pair only part of the budget. So its loss above that of the single-pair model of
 the same size is taken apart at the point where that model had read as much of the pair:
 
     L(p, N) - L(1, N)  =  [L(p, N) - L(1, N; the same text)]  +  [L(1, N; the same text) - L(1, N)]
-                               sharing                               text
+                               at equal text                          text
 
-Losses are those of validation, since a single-pair model's is known at points of its training.
+The parts bound the causes and are not the causes: at equal text the mixture has taken 1/p times the
+updates. So the first is the least that sharing the model can cost, and the second the most that can
+be due to text not shown. Losses are those of validation, since a single-pair model's is known at
+points of its training.
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ import pandas as pd
 
 from mnmt_repro.figures.house import GREY, weight_color
 from mnmt_repro.figures.names import pair_name
+from mnmt_repro.laws import fit_additive_law
 
-PARTS = {"text": "being shown less", "sharing": "sharing the model"}
+PARTS = {"text": "the text it was not shown", "equal": "at equal text"}
+WEIGHTS = {"up to 0.1": (0.0, 0.1), "0.3 to 0.7": (0.3, 0.7)}
 
 
 def split(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -38,7 +43,7 @@ def split(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         ``pair, p, n, tokens`` (of the pair), ``loss``; ``gap`` (nats above the single-pair model)
-        and its parts ``sharing`` and ``text``.
+        and its parts ``equal`` and ``text``.
     """
     seen = rows.drop_duplicates(["run_id", "pair"]).set_index(["run_id", "pair"])
     last = curves.sort_values("step").groupby(["run_id", "pair"], as_index=False).last()
@@ -61,11 +66,11 @@ def split(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
                 "tokens": tokens,
                 "loss": cell["cross_entropy"],
                 "gap": cell["cross_entropy"] - alone.iloc[-1],
-                "sharing": cell["cross_entropy"] - same_text,
+                "equal": cell["cross_entropy"] - same_text,
                 "text": same_text - alone.iloc[-1],
             }
         )
-    columns = ["pair", "p", "n", "tokens", "loss", "gap", "sharing", "text"]
+    columns = ["pair", "p", "n", "tokens", "loss", "gap", "equal", "text"]
     parts = pd.DataFrame(found, columns=columns)
     return parts.groupby(["pair", "p", "n"], as_index=False).mean()
 
@@ -98,22 +103,63 @@ def chart(parts: pd.DataFrame) -> alt.FacetChart:
     )
 
 
-def in_words(parts: pd.DataFrame, most: float = 0.1) -> str:
-    """A Markdown line a pair: how much of the gap is sharing at small weights, by size.
+def in_words(parts: pd.DataFrame) -> str:
+    """A Markdown line a pair and range of weights: the gap and what is left of it at equal text."""
+    lines = []
+    for pair, group in parts.groupby("pair", sort=False):
+        for words, (least, most) in WEIGHTS.items():
+            here = group[group["p"].between(least, most)]
+            if here.empty:
+                continue
+            by_size = here.groupby("n")[["equal", "gap"]].mean().iloc[[0, -1]]
+            told = [
+                f"{row.equal:+.2f} of {row.gap:.2f} nats at N = {row.Index:,}"
+                for row in by_size.itertuples()
+            ]
+            lines.append(f"- {pair_name(str(pair))}, weights {words}: {' and '.join(told)}.")
+    return "Left at equal text:\n\n" + "\n".join(lines) if lines else ""
+
+
+def foretold_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> pd.DataFrame:
+    """What a law of size and text, fitted to one budget, foretells of another one.
+
+    If the weight acted by the text that it shows and by nothing else, then twice the budget at the
+    same weight would be worth as much as twice the weight at the same budget.
 
     Parameters
     ----------
-    most
-        The largest weight that counts as small.
+    short, longer
+        From `results.load`: all runs of a grid at one budget, and runs of the same cells at a
+        larger one.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n``, ``observed`` and ``foretold``: by how many nats the longer run is lower.
     """
-    lines = []
-    for pair, group in parts[parts["p"] <= most].groupby("pair", sort=False):
-        by_size = group.groupby("n")[["sharing", "gap"]].mean().iloc[[0, -1]]
-        told = [
-            f"{row.sharing:+.2f} of {row.gap:.2f} nats at N = {row.Index:,}"
-            for row in by_size.itertuples()
-        ]
-        lines.append(f"- {pair_name(str(pair))}: {' and '.join(told)}.")
-    if not lines:
-        return ""
-    return f"Sharing, at weights up to {most:g}:\n\n" + "\n".join(lines)
+    cell = ["pair", "p", "n_non_embedding"]
+    parts = []
+    for pair, rows in short[short["p"] > 0].groupby("pair"):
+        law = fit_additive_law(
+            rows["n_non_embedding"], rows["pair_target_tokens"], rows["cross_entropy"]
+        )
+        both = rows.merge(longer[longer["pair"] == pair], on=cell, suffixes=("", "_longer"))
+        size = both["n_non_embedding"]
+        foretold = law.predict(size, both["pair_target_tokens"]) - law.predict(
+            size, both["pair_target_tokens_longer"]
+        )
+        parts.append(
+            both[cell].assign(
+                observed=both["cross_entropy"] - both["cross_entropy_longer"], foretold=foretold
+            )
+        )
+    return pd.concat(parts, ignore_index=True).rename(columns={"n_non_embedding": "n"})
+
+
+def foretold_in_words(table: pd.DataFrame) -> str:
+    """A Markdown line a pair from `foretold_by_text`: means over its cells."""
+    means = table.groupby("pair")[["observed", "foretold"]].mean()
+    return "\n".join(
+        f"- {pair_name(str(row.Index))}: {row.foretold:.2f} nats foretold, {row.observed:.2f} seen."
+        for row in means.itertuples()
+    )

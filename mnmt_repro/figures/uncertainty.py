@@ -148,11 +148,11 @@ def _deviations(law: LawFit | None, method: Method, draws: int, seed: int) -> di
 
 
 def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
-    """Which law describes and predicts best: Paper A's, or one of size and text that has no weight.
+    """Which law describes and predicts best: Paper A's, or one to which the weight adds a term.
 
     Beside separate laws, the joint one and Eq. 11 in two forms stands the additive law
-    E + A N^-α + B D^-β, D being the target tokens of the pair that a run has seen (ours): of the
-    weight it knows only how much of the pair it shows.
+    E + A N^-α + B D^-β, D being the target tokens of the pair that a run has seen (ours). At one
+    budget D is the weight by another name; what differs from Paper A is that it does not scale N.
 
     Returns
     -------
@@ -185,22 +185,22 @@ def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
 
 
 def text_in_words(table: pd.DataFrame) -> str:
-    """How often the law of size and text does better than Paper A's laws, in a sentence.
+    """How the law of size and text does beside each of Paper A's laws, in a sentence.
 
     Parameters
     ----------
     table
         From `law_comparison`.
     """
-    pairs = table.set_index(["cohort", "pair", "law"])
-    text = pairs.xs(ADDITIVE, level="law")
-    joint, fraction = (pairs.xs(law, level="law") for law in ("Eq. 7", "Eq. 11 with Eq. 12"))
-    fits = (text["ΔAICc"] < joint["ΔAICc"]).sum()
-    foretells = (text["error on a weight"] < fraction["error on a weight"]).sum()
+    of = {law: rows.set_index(["cohort", "pair"]) for law, rows in table.groupby("law")}
+    text, fractions = of[ADDITIVE], [of["Eq. 11 with Eq. 12"], of["Eq. 11 with Eq. 13"]]
+    better = {law: (text["ΔAICc"] < of[law]["ΔAICc"]).sum() for law in ("Eq. 6", "Eq. 7")}
+    rival = np.minimum(*(law["error on a weight"] for law in fractions))
+    foretells = (text["error on a weight"] < rival).sum()
     return (
-        f"With five parameters and no weight among them, the law of size and text has a lower AICc "
-        f"than the joint law in {fits} of {len(text)} cases, and foretells an unseen weight better "
-        f"than Eq. 12 in {foretells}."
+        f"Of {len(text)} cases, the law of size and text has a lower AICc than the joint law in "
+        f"{better['Eq. 7']} and than separate laws in {better['Eq. 6']}, and foretells an unseen "
+        f"weight better than both forms of Eq. 11 in {foretells}."
     )
 
 
@@ -223,13 +223,14 @@ def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
     def fit(some: pd.DataFrame) -> AdditiveLawFit:
         return fit_additive_law(some["n"], some["pair_target_tokens"], some["loss"])
 
-    def error(column: str) -> float:
-        """Root mean square over values of the column left out in turn; NaN where a fit fails."""
-        errors = []
+    def rmse_without(column: str) -> float:
+        """Root mean square error over values of the column, each left out in turn."""
+        held_out = rows.assign(predicted=np.nan, extrapolated=False)
         for _, out in rows.groupby(column):
             law = fit(rows.drop(out.index))
-            errors.append(law.predict(out["n"], out["pair_target_tokens"]) - out["loss"])
-        return float(np.sqrt((np.concatenate(errors) ** 2).mean()))
+            held_out.loc[out.index, "predicted"] = law.predict(out["n"], out["pair_target_tokens"])
+        errors = held_out.assign(error=held_out["predicted"] - held_out["loss"])
+        return error_summary(errors)["rmse"]
 
     law = fit(rows)
     count = len(law.names)
@@ -238,8 +239,8 @@ def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
         "rss": law.rss,
         "r2": law.r2,
         "aicc": aicc(law.rss, len(rows), count + 1),
-        "rmse_size_out": error("n"),
-        "rmse_weight_out": error("p"),
+        "rmse_size_out": rmse_without("n"),
+        "rmse_weight_out": rmse_without("p"),
     }
 
 
@@ -272,7 +273,8 @@ def stored_measures(stored: Sequence[Mapping[str, Any]], claim: str) -> pd.DataF
     -------
     DataFrame
         ``setting, pair``, a column a measure, ``low`` and ``high`` of the measure that decides,
-        ``verdict`` and ``why``; settings without rows are left out.
+        ``verdict`` and ``why``, which is told of the pair that decided; settings without rows are
+        left out.
 
     Raises
     ------
@@ -287,16 +289,16 @@ def stored_measures(stored: Sequence[Mapping[str, Any]], claim: str) -> pd.DataF
         if scope["verdict"] == "no rows yet":
             continue
         row: dict[str, Any] = {"setting": scope["scope"]}
-        why = {"verdict": scope["verdict"], "why": scope["reason"]}
         if not scope["units"]:
-            rows.append(row | why)
+            rows.append(row | {"verdict": scope["verdict"], "why": scope["reason"]})
         for pair, unit in scope["units"].items():
             values = {name: m["value"] for name, m in unit["measures"].items()}
             decisive = unit["measures"].get(found[0]["measure"], {})
             low, high = decisive.get("interval") or (None, None)
             name = pair_name(pair) if "-" in pair and " " not in pair else pair
             row = {"setting": scope["scope"], "pair": name, **values, "low": low, "high": high}
-            rows.append(row | {"verdict": unit["verdict"], "why": why["why"]})
+            why = scope["reason"] if pair == scope.get("decided_by") else ""
+            rows.append(row | {"verdict": unit["verdict"], "why": why})
     frame = pd.DataFrame(rows)
     first = [name for name in ("setting", "pair") if name in frame]
     last = [name for name in ("low", "high", "verdict", "why") if name in frame]

@@ -142,7 +142,8 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
                     "page": claim.page if claim else "",
                 }
             )
-    return pd.DataFrame(rows)
+    columns = ["claim", "title", "setting", "verdict", "measure", "measured", "decided by"]
+    return pd.DataFrame(rows, columns=[*columns, "rule first", "why", "page"])
 
 
 def show_claims(
@@ -158,7 +159,7 @@ def show_claims(
     Parameters
     ----------
     stored
-        From `claims.read_stored`; not empty.
+        From `claims.read_stored`.
     claims
         Claim ids, such as ``"A2"``; all without any.
     only_own
