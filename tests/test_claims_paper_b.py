@@ -254,7 +254,7 @@ def test_what_is_missing_is_named() -> None:
     gone = (frame["variant"] == "Mt25") & (frame["updates_share"] == 0.3)
     assert reason(~gone) == f"{MAIN}: Mt25 at 0.3 of the updates: no rows of indomain, tier mini"
     assert "no row of eng-xho (1 missing)" in reason(~gone | (frame["pair"] != "eng-xho"))
-    assert "Mt25, M25, M25 have 2 of 3 seeds" in reason(~gone | (frame["seed"] < 3))
+    assert "Mt25, M25 have 2 of 3 seeds" in reason(~gone | (frame["seed"] < 3))
     once = frame["seed"] == 1
     assert "the noise of the seed" not in reason(once)  # seeds are missed first
     alone = judge("B16", frame[once], ablated("software25-noise", "noise 0.01", {"no noise": 0}))

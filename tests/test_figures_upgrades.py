@@ -172,8 +172,11 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
     assert row["loss, upgraded"] == pytest.approx(1.96 + mean)
     assert row["loss, from scratch"] == pytest.approx(1.92 + mean)
     assert row["gain, %"] == pytest.approx(-100 * 0.04 / (1.92 + mean))  # the upgrade is worse
+    shown = bench.own[bench.own["variant"] == "Mt25"]["pair_target_tokens"]
+    assert row["tokens, upgraded"] == shown.sum() and len(shown) == 50
     wide = table.loc[("Mt25-wide, 50%", "all")]
     assert wide["from scratch"] == "M25-wide, 150%" and math.isnan(wide["gain, %"])
+    assert math.isnan(wide["tokens, from scratch"]) and wide["tokens, upgraded"] > 0
 
 
 def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Bench) -> None:

@@ -174,9 +174,9 @@ def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
     KeyError
         When the rule names a measure that is not there.
     """
-    asked = []
+    asked: list[str] = []
     for step in rule:
-        unmet = []
+        unmet: list[str] = []
         for condition in step.when:
             found = getattr(measures[condition.measure], condition.of)
             if math.isnan(found):

@@ -124,7 +124,7 @@ class Study:
         wanted = self.needs.get("seeds", {})
         for variant in variants:
             if len(seeds) < (count := wanted.get(variant.cohort, 1)):
-                names = ", ".join(variant.name for variant in variants)
+                names = ", ".join(dict.fromkeys(each.name for each in variants))
                 raise NoRowsYet(f"{variant.cohort}: {names} have {len(seeds)} of {count} seeds")
         return [
             self._sample(variant, table.loc[seeds].to_numpy())

@@ -193,10 +193,11 @@ def text_in_words(table: pd.DataFrame) -> str:
         From `law_comparison`.
     """
     of = {law: rows.set_index(["cohort", "pair"]) for law, rows in table.groupby("law")}
-    text, fractions = of[ADDITIVE], [of["Eq. 11 with Eq. 12"], of["Eq. 11 with Eq. 13"]]
+    text = of[ADDITIVE]
     better = {law: (text["ΔAICc"] < of[law]["ΔAICc"]).sum() for law in ("Eq. 6", "Eq. 7")}
-    rival = np.minimum(*(law["error on a weight"] for law in fractions))
-    foretells = (text["error on a weight"] < rival).sum()
+    missed = {law: of[law]["error on a weight"] for law in of}
+    rivals = pd.concat([missed["Eq. 11 with Eq. 12"], missed["Eq. 11 with Eq. 13"]], axis=1)
+    foretells = (missed[ADDITIVE] < rivals.min(axis=1)).sum()
     return (
         f"Of {len(text)} cases, the law of size and text has a lower AICc than the joint law in "
         f"{better['Eq. 7']} and than separate laws in {better['Eq. 6']}, and foretells an unseen "

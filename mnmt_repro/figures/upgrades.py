@@ -16,7 +16,7 @@ from scipy import stats
 from mnmt_repro.claims import Measure
 from mnmt_repro.claims.bootstrap import bootstrap_losses
 from mnmt_repro.claims.estimands_upgrade import directions_of, shares
-from mnmt_repro.claims.paired import lower_by
+from mnmt_repro.claims.paired import Variant, lower_by
 from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
 from mnmt_repro.figures import audit
 from mnmt_repro.figures.audit.checks import rows_of
@@ -87,7 +87,8 @@ def old_training_counted(bench: Bench) -> pd.DataFrame:
     -------
     DataFrame
         ``upgraded, from scratch`` (names, with updates of their own), ``group``, the loss of each,
-        and the gain of the upgraded one (`contrasts.GAIN`).
+        the gain of the upgraded one (`contrasts.GAIN`), and how many target tokens of the group
+        each was shown.
     """
     rows = []
     for new, old in UPGRADES.items():
@@ -103,9 +104,21 @@ def old_training_counted(bench: Bench) -> pd.DataFrame:
                     "loss, upgraded": bench.mean(treated, pairs),
                     "loss, from scratch": bench.mean(control, pairs),
                     **bench.gain(treated, control, pairs),
+                    "tokens, upgraded": _shown(bench, treated, pairs),
+                    "tokens, from scratch": _shown(bench, control, pairs),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _shown(bench: Bench, variant: Variant, pairs: tuple[str, ...]) -> float:
+    """Target tokens of some directions that a run has been shown, the mean over seeds."""
+    mine = bench.own[
+        (bench.own["variant"] == variant.name)
+        & np.isclose(bench.own["updates_share"], variant.share)
+        & bench.own["pair"].isin(pairs)
+    ]
+    return float(mine.groupby("run_id")["pair_target_tokens"].sum().mean())
 
 
 def over_sentences(bench: Bench, losses: Mapping[str, SentenceLosses]) -> pd.DataFrame:
