@@ -210,6 +210,22 @@ def test_table_12_has_every_direction(bench: Bench) -> None:
     assert wide.set_index("pair").loc["eng-npi", "Mt25, ours, %"] == row["gain, %"]
 
 
+def test_gains_are_told_apart_by_kind_of_direction(bench: Bench) -> None:
+    table = upgrades.table12(bench)
+    means = upgrades.by_kind(table).set_index(["languages", "direction"])
+    assert means["directions"].to_dict() == {
+        ("added", "into English"): 5, ("added", "out of English"): 5,
+        ("related, up-sampled", "into English"): 3, ("related, up-sampled", "out of English"): 3,
+        ("other original", "into English"): 17, ("other original", "out of English"): 17,
+    }  # fmt: skip
+    gains = table[table["upgraded"] == "Mt25"].set_index("pair")
+    related = [f"eng-{code}" for code in ("zul", "msa", "kir")]
+    row = means.loc[("related, up-sampled", "out of English")]
+    assert row["Mt25, ours, %"] == pytest.approx(gains.loc[related, "gain, %"].mean())
+    assert row["Mt25, paper"] == pytest.approx(gains.loc[related, "difference, paper"].mean())
+    assert math.isnan(row["Mt25-deep, ours, %"])  # of which nothing is stored
+
+
 def test_agreement_of_directions_by_hand() -> None:
     table = pd.DataFrame(
         {

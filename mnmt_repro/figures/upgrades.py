@@ -17,6 +17,7 @@ from mnmt_repro.claims import Measure
 from mnmt_repro.claims.bootstrap import bootstrap_losses
 from mnmt_repro.claims.estimands_upgrade import directions_of, shares
 from mnmt_repro.claims.paired import Variant, lower_by
+from mnmt_repro.experiments.languages25 import GROUPINGS
 from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
 from mnmt_repro.figures import audit
 from mnmt_repro.figures.audit.checks import rows_of
@@ -209,6 +210,32 @@ def by_direction(table: pd.DataFrame) -> pd.DataFrame:
         for whose, column in (("paper", "difference, paper"), ("ours, %", "gain, %"))
     }
     return pd.DataFrame(columns).reset_index()
+
+
+def by_kind(table: pd.DataFrame) -> pd.DataFrame:
+    """Where the gains of `table12` come from: means over kinds of directions.
+
+    Returns
+    -------
+    DataFrame
+        ``languages`` (added; related to them, and up-sampled too; other original ones),
+        ``direction, directions`` (how many), and for each upgraded model the mean printed
+        difference and our mean gain.
+    """
+    grouping = GROUPINGS["Mt25"]
+    kinds = {code: "added" for code in grouping.added} | dict.fromkeys(
+        grouping.related, "related, up-sampled"
+    )
+    wide = by_direction(table)
+    foreign = wide["pair"].str.replace("eng", "").str.strip("-")
+    out = wide["pair"].str.startswith("eng-")
+    wide.insert(0, "languages", foreign.map(kinds).fillna("other original"))
+    wide.insert(1, "direction", np.where(out, "out of English", "into English"))
+    groups = wide.groupby(["languages", "direction"])
+    means = groups[[column for column in wide.columns if ", " in column]].mean()
+    means.insert(0, "directions", groups.size())
+    order = ["added", "related, up-sampled", "other original"]
+    return means.reindex(order, level="languages").reset_index()
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:
