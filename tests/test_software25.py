@@ -356,6 +356,8 @@ def test_rows_of_the_other_cohorts_vary_what_they_name() -> None:
 def test_the_longer_baselines_have_the_updates_of_old_model_and_upgrade() -> None:
     steps = {name: v.spec.training.steps for name, v in variants("total").items()}
     old = variants("main")["M20"].spec.training.steps
+    plain = variants("total")["Mt25, no up-sampling"]
+    assert plain.spec == variants("table3")["Mt25, no up-sampling"].spec
     for suffix in ("", "-wide", "-deep"):
         new, longer = variants("total")[f"Mt25{suffix}"], variants("total")[f"M25{suffix}"]
         assert new.spec == variants("main")[f"Mt25{suffix}"].spec

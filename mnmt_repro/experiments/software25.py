@@ -59,8 +59,12 @@ def _central(tier: Tier, seeds: tuple[int, ...], *, full: bool) -> tuple[Variant
 
 
 def _total(tier: Tier) -> tuple[Variant, ...]:
-    """Upgraded models, and baselines after as many updates as M20 and the upgrade together."""
-    variants = []
+    """Upgraded models, and baselines after as many updates as M20 and the upgrade together.
+
+    No baseline is up-sampled, so one upgrade without up-sampling is set against its own, too.
+    """
+    plain = upgraded(tier, "same", alpha=1.0)
+    variants = [Variant(name="Mt25, no up-sampling", updates_share=0.3, spec=plain)]
     for kind in KINDS:
         share = SHARES[kind][-1]
         new = upgraded(tier, kind, share=share)

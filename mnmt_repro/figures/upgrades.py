@@ -92,14 +92,15 @@ def old_training_counted(bench: Bench) -> pd.DataFrame:
         each was shown.
     """
     rows = []
-    for new, old in UPGRADES.items():
-        treated = bench.variant(new, BUDGETS[new])
+    plain = ("Mt25, no up-sampling", "Mt25", "M25")
+    for name, new, old in [plain, *((new, new, old) for new, old in UPGRADES.items())]:
+        treated = bench.variant(name, BUDGETS[new])
         control = bench.variant(old, 1 + BUDGETS[new])
         for group in GROUPS:
             pairs = directions_of(group)
             rows.append(
                 {
-                    "upgraded": f"{new}, {treated.share:.0%}",
+                    "upgraded": f"{name}, {treated.share:.0%}",
                     "from scratch": f"{old}, {control.share:.0%}",
                     "group": group,
                     "loss, upgraded": bench.mean(treated, pairs),
