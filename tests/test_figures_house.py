@@ -104,6 +104,13 @@ def test_a_table_shows_numbers_as_asked() -> None:
         show_table(frame, name="t", provenance="By hand.", formats={"los": ".2f"})
 
 
+def test_a_name_stays_on_one_line_and_a_sentence_has_room() -> None:
+    frame = pd.DataFrame({"pair": ["eng-zul"], "why": ["word " * 13], "group": ["original"]})
+    page = show_table(frame, name="t", provenance="By hand.").to_html()
+    assert '<td class="mnmt-name">eng-zul</td>' in page and "<td>original</td>" in page
+    assert '<td class="mnmt-prose">word' in page
+
+
 def test_a_cell_may_be_a_badge() -> None:
     frame = pd.DataFrame({"claim": ["A1"], "verdict": [Badge(verdict="reproduced", href="a.html")]})
     table = show_table(frame, name="t", provenance="By hand.", data=frame[["claim"]])

@@ -58,6 +58,7 @@ _VERDICT_STYLE: dict[str, tuple[str, str]] = {
 }
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _PROSE = 60  # characters from which a cell of a table is read as a sentence
+_NAME_LENGTH = 9  # up to which one with a hyphen is read as a name
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
 MANY_PASSES = 4.0  # over a text, from which on a figure says so
 
@@ -381,7 +382,7 @@ class Table(_Display):
         rows = "\n".join(
             "<tr>"
             + "".join(
-                f"<td{_number(numeric) or _prose(str(cell))}>{_escaped(cell)}</td>"
+                f"<td{_number(numeric) or _room(str(cell))}>{_escaped(cell)}</td>"
                 for cell, numeric in zip(row, self.numeric, strict=True)
             )
             + "</tr>"
@@ -532,9 +533,11 @@ def _number(numeric: bool) -> str:
     return ' class="mnmt-number"' if numeric else ""
 
 
-def _prose(cell: str) -> str:
-    """Give a cell that holds a sentence room for it."""
-    return ' class="mnmt-prose"' if len(cell) > _PROSE else ""
+def _room(cell: str) -> str:
+    """Give a cell that holds a sentence room for it, and keep a name such as eng-zul on one line."""
+    if len(cell) > _PROSE:
+        return ' class="mnmt-prose"'
+    return ' class="mnmt-name"' if len(cell) <= _NAME_LENGTH and "-" in cell else ""
 
 
 def _escaped(cell: str | Badge) -> str:
