@@ -534,7 +534,7 @@ def _number(numeric: bool) -> str:
 
 
 def _room(cell: str) -> str:
-    """Give a cell that holds a sentence room for it, and keep a name such as eng-zul on one line."""
+    """Give a cell that holds a sentence room, and keep a name such as eng-zul on one line."""
     if len(cell) > _PROSE:
         return ' class="mnmt-prose"'
     return ' class="mnmt-name"' if len(cell) <= _NAME_LENGTH and "-" in cell else ""
