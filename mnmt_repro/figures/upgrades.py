@@ -46,7 +46,8 @@ def table1(bench: Bench) -> pd.DataFrame:
     -------
     DataFrame
         ``model, updates, group``, printed scores and their difference from the baseline, our
-        ``loss, chrF++, spBLEU``, the gain over the baseline (`contrasts.GAIN`), ``seeds``.
+        ``loss, chrF++, spBLEU, piece BLEU`` (over the run's own pieces, so that only models of one
+        vocabulary compare), the gain over the baseline (`contrasts.GAIN`), ``seeds``.
     """
     printed = {(c.model, c.group, c.metric): c.value for c in rows_of(audit.published(1))}
     rows = []
@@ -69,6 +70,7 @@ def table1(bench: Bench) -> pd.DataFrame:
                     "loss": bench.mean(mine, pairs),
                     "chrF++": bench.mean(mine, pairs, "chrfpp"),
                     "spBLEU": bench.mean(mine, pairs, "spbleu"),
+                    "piece BLEU": bench.mean(mine, pairs, "piece_bleu"),
                     **(bench.gain(mine, baseline, pairs) if old else NO_GAIN),
                     "seeds": bench.seeds(pairs, mine, baseline),
                 }
