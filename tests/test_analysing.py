@@ -260,7 +260,7 @@ def test_analyses_are_written_once_and_read_again(
     assert path == tmp_path / "conlang-test" / "analyses" / f"{WIDE.run_id}.json"
     before = path.read_bytes()
     results.write_analyses(of_wide, corpus="conlang-test", root=tmp_path)  # nothing happens
-    assert path.read_bytes() == before and analyses.read(path) == of_wide
+    assert path.read_bytes() == before and analyses.read(path) == {"schema": 1, **of_wide}
     frame = results.load(root=trained / "store", membership={})
     found = results.load_analyses(frame, root=tmp_path)
     assert len(found) == len(of_wide["rows"])

@@ -17,6 +17,8 @@ from mnmt_repro.experiments.cohorts import GRIDS, Cohort
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.repository import ROOT
+from mnmt_repro.results import frames
+from mnmt_repro.results.schema import RUN_FIELDS
 
 NAMES = [c.name for c in COHORTS if c.name.startswith(("webtech-", "conlang-", "shared-"))]
 MAINS = ("webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en")
@@ -111,14 +113,14 @@ def test_more_seeds_repeat_cells_of_their_cohort(name: str) -> None:
 def test_rows_of_more_seeds_are_read_with_their_cohort(monkeypatch: pytest.MonkeyPatch) -> None:
     run = next(get_cohort("webtech-en-dezh-seeds").runs())
     content = {
-        "run": dict.fromkeys(results.RUN_FIELDS, 0) | {
+        "run": dict.fromkeys(RUN_FIELDS, 0) | {
             "run_id": run.run_id, "config_hash": run.config_hash, "seed": run.seed,
             "mixture": run.mixture.weights, "tier": "mini",
         },
         "rows": [{"pair": pair, "p": p, "cross_entropy": 3.0} for pair, p in run.mixture.items],
         "curve": [],
     }  # fmt: skip
-    monkeypatch.setattr(results, "load_runs", lambda root=None: [content])
+    monkeypatch.setattr(frames, "load_runs", lambda root=None: [content])
     read = results.load(cohort="webtech-en-dezh")
     assert list(read["seed"]) == [2, 2]
     assert len(results.load(cohort="webtech-en-dezh-seeds")) == 2
