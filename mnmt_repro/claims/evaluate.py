@@ -176,24 +176,21 @@ def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
     """
     asked: list[str] = []
     for step in rule:
+        found = [(test, getattr(measures[test.measure], test.of)) for test in step.when]
         unmet: list[str] = []
-        for condition in step.when:
-            found = getattr(measures[condition.measure], condition.of)
-            if math.isnan(found):
+        for condition, value in found:
+            if math.isnan(value):
                 if not unmet:
                     what = f"{condition.measure} ({condition.of})"
                     return "inconclusive", f"{what} cannot be computed"
-            elif not OPERATORS[condition.op](found, condition.value):
-                unmet.append(_told(condition, found))
-        if unmet and step.verdict in _GOOD:
-            asked.append(f"{step.verdict} asks for {' and '.join(unmet)}")
+            elif not OPERATORS[condition.op](value, condition.value):
+                unmet.append(_told(condition, value))
         if not unmet:
-            found_here = [
-                _told(condition, getattr(measures[condition.measure], condition.of))
-                for condition in step.when
-            ]
-            decided = [" and ".join(found_here)] if found_here else []
-            return step.verdict, "" if step.verdict == "reproduced" else "; ".join(asked + decided)
+            decided = " and ".join(_told(condition, value) for condition, value in found)
+            reason = "; ".join(filter(None, [*asked, decided]))
+            return step.verdict, "" if step.verdict == "reproduced" else reason
+        if step.verdict in _GOOD:
+            asked.append(f"{step.verdict} asks for {' and '.join(unmet)}")
     raise AssertionError("the last step of a rule has no conditions")
 
 
