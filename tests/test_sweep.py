@@ -111,6 +111,24 @@ def test_each_run_is_stored_once_and_a_done_one_is_skipped(tmp_path: Path) -> No
         done.update(calls)
 
 
+def test_without_a_terminal_each_run_is_a_line_of_the_log(tmp_path: Path, capsys) -> None:
+    specs = grid()
+
+    def work(spec: RunSpec, folder: Path, device: str) -> dict:
+        if spec == specs[1]:
+            raise InputError("no text")
+        return {}
+
+    sweep(
+        specs, is_done=lambda spec: False, store=lambda content: None, runs_folder=tmp_path,
+        executor=InThisProcess(), at_once=1, work=work,
+    )  # fmt: skip
+    first, second, third = capsys.readouterr().err.splitlines()
+    assert first.startswith("1/3 runs, about ") and first.endswith(f"left; done: {specs[0].label}")
+    assert "no text" in second
+    assert third == f"3/3 runs, about 00:00 left; done: {specs[2].label}"
+
+
 def test_a_store_that_refuses_a_run_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     specs = grid()[:2]
     kept: list[str] = []

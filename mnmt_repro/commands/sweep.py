@@ -123,25 +123,27 @@ def act(options: argparse.Namespace) -> int:
     known = [spec for spec in specs if spec.run_id in stored]
     known = known or [s for c in declared(options.tier) for s in c.runs() if s.run_id in stored]
     estimate = Estimate.from_runs((spec, stored[spec.run_id]["wall_seconds"]) for spec in known)
+    missing = [spec for spec in specs if spec.run_id not in stored]
+    tasks = plan(missing, frozenset(stored), options.runs)
+    seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
     if options.dry_run:
-        missing = [spec for spec in specs if spec.run_id not in stored]
-        tasks = plan(missing, frozenset(stored), options.runs)
-        seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
         names = {spec.run_id: name for spec, name in _names(cohorts)}
         for task in tasks:
             name = names.get(task.spec.run_id, "")
             why = "  (for its weights only)" if task.only_weights else ""
             minutes = seconds[task.spec.run_id] / 60
             print(f"{task.spec.run_id}  {minutes:5.1f} min  {name}{task.spec.label}{why}")
-        hours = sum(seconds.values()) / options.workers / 3600
-        added = len(tasks) - len(missing)
-        parents = f" and {added} that they begin with" if added else ""
-        print(
-            f"{len(missing)} of {len(specs)} runs are missing{parents}: "
-            f"about {hours:.1f} hours on {options.workers} worker(s)"
-        )
-        if options.tier in NOT_RUN and not known:
-            print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
+    hours = sum(seconds.values()) / options.workers / 3600
+    added = len(tasks) - len(missing)
+    parents = f" and {added} that they begin with" if added else ""
+    print(
+        f"{len(missing)} of {len(specs)} runs are missing{parents}: "
+        f"about {hours:.1f} hours on {options.workers} worker(s)",
+        flush=True,
+    )
+    if options.tier in NOT_RUN and not known:
+        print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
+    if options.dry_run:
         return 0
     with process_pool(options.workers) as executor:
         failures = sweep(

@@ -7,6 +7,7 @@ import fcntl
 import multiprocessing
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -140,6 +141,8 @@ def sweep(
         None: all of them. As many as there are workers keeps the declared order best.
     estimate
         Weighs the progress bar and its time left.
+    progress_bar
+        None: on a terminal; elsewhere a line a run in its place, for a log.
     work
         What is done for each run, from its declaration, its folder and the device; picklable. Where
         it is not training, no run waits for another.
@@ -160,6 +163,7 @@ def sweep(
     waiting = {task.spec.run_id: task for task in tasks}
     running: dict[Future[dict[str, Any]], Task] = {}
     failures: dict[str, str] = {}
+    begun = time.monotonic()
     bar = tqdm(
         total=round(sum(seconds.values())),
         unit="s",
@@ -173,9 +177,17 @@ def sweep(
         if failure is not None:
             failures[spec.run_id] = f"{spec.label} ({spec.run_id}): {failure}"
             print(failures[spec.run_id], file=sys.stderr)
-        bar.set_description(f"{len(tasks) - len(waiting) - len(running)}/{len(tasks)} runs")
+        left = [*waiting, *(task.spec.run_id for task in running.values())]
+        count = f"{len(tasks) - len(left)}/{len(tasks)} runs"
+        bar.set_description(count)
         bar.set_postfix_str(spec.label)
         bar.update(round(seconds[spec.run_id]))
+        if bar.disable and progress_bar is None and failure is None:
+            # No terminal: a line a run, so that a log tells how far the sweep is.
+            ahead = sum(seconds[run_id] for run_id in left)
+            pace = (time.monotonic() - begun) / max(sum(seconds.values()) - ahead, 1.0)
+            rest = tqdm.format_interval(pace * ahead)
+            print(f"{count}, about {rest} left; done: {spec.label}", file=sys.stderr, flush=True)
 
     with bar:
         while waiting or running:
