@@ -309,6 +309,29 @@ def test_a9_related_partner_reads_the_common_pair() -> None:
     assert judge("A9", *blurred).verdict == "inconclusive"
 
 
+def test_noise_of_shared_runs_cancels() -> None:
+    """A8 and A9 compare what is partly the same runs: their luck is no difference."""
+
+    def width(verdict: Verdict) -> float:
+        low, high = verdict.interval
+        return high - low
+
+    one = rows(OUT, ("eng-deu",), noise=0.02, seed=3)
+    mixed = rows(OTHER, ("eng-deu",), noise=0.02, seed=4, weights=WEIGHTS[:-1])
+    alone = one[one["p"] == 1].assign(cohort=OTHER)
+    apart = alone.assign(run_id="other-" + alone["run_id"])
+    same = width(judge("A9", one, mixed, alone))
+    assert same < 0.8 * width(judge("A9", one, mixed, apart))
+
+    def news(noise: float, seed: int) -> pd.DataFrame:
+        loss = partial(loss_of, beta=30.0, alpha=0.25, l_inf=2.0)
+        return rows(OUT, loss=loss, test_set="newstest21", noise=noise, seed=seed)
+
+    # Residuals of the same seed are alike, so that hardly any noise is left; of another they are not.
+    together = judge("A8", rows(OUT, noise=0.01, seed=3), news(0.01, 3))
+    assert width(together) < 0.5 * width(judge("A8", rows(OUT, noise=0.01, seed=3), news(0.01, 5)))
+
+
 def test_a10_direction() -> None:
     into = rows(INTO, ENGLISH, loss=with_fraction(lambda p: p**0.6), seed=1)
     found = judge("A10", rows(OUT), into)
@@ -460,6 +483,20 @@ def test_the_drift_fit_is_the_least_squares_optimum(coefficient: Coefficient) ->
     )
     np.testing.assert_allclose(values, oracle.x, rtol=1e-4, atol=1e-6)
     assert sd == pytest.approx(math.sqrt(2 * oracle.cost / (64 - 11)), rel=1e-6)
+
+
+@pytest.mark.parametrize("coefficient", ["alpha", "l_inf"])
+def test_a_drift_of_curves_that_do_not_flatten_is_found(coefficient: Coefficient) -> None:
+    """Without an irreducible loss, and straighter still than a power law, the fit must settle."""
+
+    def straight(p: float, n: float) -> float:
+        return drifting(p, n, alpha=-0.4) - 1.5 - 0.04 * math.log(n / SIZES[0])
+
+    fit = fit_joint_law(rows(OUT, ("eng-deu",), loss=straight, noise=0.01))
+    assert fit.l_inf == 0
+    found = drift_measures(fit, coefficient, 0.2, 2.0, draws=200)["shift"]
+    assert found.low < found.value < found.high
+    assert found.high < 0 if coefficient == "alpha" else found.low > 0
 
 
 def test_the_drift_interval_covers_its_truth() -> None:

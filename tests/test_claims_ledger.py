@@ -402,6 +402,14 @@ def test_the_rule_of_cells_counts_too(repository: Repository) -> None:
     assert post_hoc() is True
 
 
+def test_a_revision_makes_a_rule_post_hoc(repository: Repository) -> None:
+    """The code of a measure is not in the ledger, so the note that it was changed counts."""
+    first = repository.commit(entry())
+    assert repository.verdict(first).post_hoc is False
+    repository.commit(entry(revised=["its noise is drawn for each run"]))
+    assert repository.verdict(first).post_hoc is True
+
+
 def test_a_claim_without_cells_keeps_its_fingerprint() -> None:
     """Worked out from the entry alone, so that rules committed long ago stay what they were."""
     claim = load_claims(PAPER_A.parent)[0]

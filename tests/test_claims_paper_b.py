@@ -442,6 +442,9 @@ def test_the_central_comparison_is_inconclusive_under_much_noise() -> None:
     for claim in ("B1", "B2", "B13"):
         changes = {"Mt25_30": better(0.5), "Mt25_wide_10": better(-6)}
         assert judge(claim, main(noise=0.02, **changes)).verdict == "inconclusive", claim
+    deep = judge("B3", main(noise=0.02, Mt25_deep_50=better(1)))
+    assert measures(deep)["closed"].value > 0.98  # whatever the interval
+    assert deep.verdict == "inconclusive"
 
 
 def test_closed_and_remaining_by_hand() -> None:
@@ -531,7 +534,8 @@ CONTROLS = {
     ("claim", "cohort", "gains", "verdict"),
     [
         ("B8", "table5", upsampled((-0.5, 9), (-2, 9), 0), "reproduced"),
-        ("B8", "table5", upsampled((-0.5, 5), (-2, 9), 0), "direction only"),
+        ("B8", "table5", upsampled((-0.5, 5), (-2, 5.8), 0), "direction only"),
+        ("B8", "table5", upsampled((-0.5, 5), (-2, 9), 0), "not reproduced"),
         ("B8", "table5", upsampled(-3, -3, 0), "not reproduced"),
         ("B8", "table5", upsampled((0, 5), (2, 5), 0), "not reproduced"),
         ("B8", "table5", upsampled(0, -1, 0), "inconclusive"),
@@ -611,7 +615,8 @@ def test_b6_b7_width_and_depth() -> None:
         return judge("B6", main(), frame).verdict
 
     assert width(-3, -0.5) == "reproduced"
-    assert width(-3, 2) == "direction only"
+    assert width(-3, 0.5) == "direction only"
+    assert width(-3, 3) == "not reproduced"  # interpolation is clearly better
     assert width(2, -1) == "not reproduced"
 
     def depth(random: float, closest: float) -> str:

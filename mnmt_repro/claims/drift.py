@@ -2,7 +2,8 @@
 
 Eq. 7 says that alpha and L_inf do not depend on p. Here one of them may, along
 ``u = (1 - p) / 0.95``, which is 0 at p = 1 and 1 at p = 0.05: a single further parameter, hence a
-test of far more power than comparing eight separate fits.
+test of far more power than comparing eight separate fits. At both ends the coefficient keeps to the
+bounds of the joint law; without them curves that have not begun to flatten determine no fit.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from mnmt_repro.claims.evidence import NotIdentified
 from mnmt_repro.laws import JointLawFit
+from mnmt_repro.laws.grouped_law import ALPHA_BOUNDS
 from mnmt_repro.laws.newton import Index, minimise
 
 Array = NDArray[np.float64]
@@ -28,10 +30,10 @@ def along(p: Array) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class DriftModel:
-    """``beta[p] x**-(alpha + gamma u) + l_inf`` or ``beta[p] x**-alpha + l_inf + delta u``.
+    """``beta[p] x**-alpha + l_inf``, alpha or l_inf a straight line of u between its two ends.
 
-    Parameters are alpha, l_inf, the drift (gamma or delta), then the multipliers in the order of
-    the joint law, at the geometric mean of the sizes.
+    Parameters are alpha and l_inf at p = 1, the drifting one of them at p = 0.05, then the
+    multipliers in the order of the joint law, at the geometric mean of the sizes.
 
     Attributes
     ----------
@@ -53,11 +55,21 @@ class DriftModel:
         u = along(np.array(fit.p))[group]
         return cls(coefficient=coefficient, log_x=log_n - log_n.mean(), u=u, group=group)
 
-    def start(self, fit: JointLawFit) -> Array:
-        """Parameters that make this model the joint law."""
+    @property
+    def _at_one(self) -> int:
+        """Position of the drifting coefficient at p = 1."""
+        return 0 if self.coefficient == "alpha" else 1
+
+    def start(self, fit: JointLawFit, shift: float = 0.0) -> Array:
+        """Parameters of the joint law, its coefficient moved by `shift` from p = 1 to p = 0.05."""
         centre = np.log(np.array(fit.n)).mean()
         beta = np.array(list(fit.beta.values())) * np.exp(-fit.alpha * centre)
-        return np.concatenate([[fit.alpha, fit.l_inf, 0.0], beta])
+        ends = [fit.alpha, fit.l_inf]
+        return np.concatenate([ends, [ends[self._at_one] + shift], beta])
+
+    def shift(self, values: Array) -> Array:
+        """By how much the coefficient moves from p = 1 to p = 0.05, (B,), at parameters (B, P)."""
+        return values[:, 2] - values[:, self._at_one]
 
     def losses(self, values: Array) -> Array:
         """Losses (B, m) at parameters (B, P)."""
@@ -68,31 +80,37 @@ class DriftModel:
 
         One that does not converge is NaN.
         """
+        lower, upper = np.zeros(len(start)), np.full(len(start), np.inf)
+        lower[0], upper[0] = ALPHA_BOUNDS
+        if self.coefficient == "alpha":
+            lower[2], upper[2] = ALPHA_BOUNDS
         found = minimise(
             _Residuals(model=self, observed=losses),
             np.tile(start, (len(losses), 1)),
             np.ones((1, losses.shape[1])),
+            lower=lower,
+            upper=upper,
             tolerance=1e-10,
         )
         return np.where(found.converged[:, None], found.theta, np.nan)
 
     def _parts(self, values: Array) -> tuple[Array, Array]:
-        alpha, l_inf, drift = values[:, :1], values[:, 1:2], values[:, 2:3]
-        exponent = alpha + drift * self.u if self.coefficient == "alpha" else alpha
+        rise = self.shift(values)[:, None] * self.u
+        alpha, l_inf = values[:, :1], values[:, 1:2]
+        exponent, constant = (
+            (alpha + rise, l_inf) if self.coefficient == "alpha" else (alpha, l_inf + rise)
+        )
         with np.errstate(over="ignore", invalid="ignore"):
             power = np.exp(-exponent * self.log_x)
             reducible = values[:, 3 + self.group] * power
-            losses = reducible + l_inf
-            jacobian = np.zeros((*losses.shape, values.shape[1]))
+            jacobian = np.zeros((*reducible.shape, values.shape[1]))
             jacobian[:, :, 0] = -reducible * self.log_x
             jacobian[:, :, 1] = 1.0
-            if self.coefficient == "alpha":
-                jacobian[:, :, 2] = -reducible * self.log_x * self.u
-            else:
-                losses = losses + drift * self.u
-                jacobian[:, :, 2] = self.u
+            at_one = jacobian[:, :, self._at_one].copy()
+            jacobian[:, :, self._at_one] = at_one * (1 - self.u)
+            jacobian[:, :, 2] = at_one * self.u
             jacobian[:, np.arange(len(self.group)), 3 + self.group] = power
-        return losses, jacobian
+        return reducible + constant, jacobian
 
 
 @dataclass(frozen=True, kw_only=True)

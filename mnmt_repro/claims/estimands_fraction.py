@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mnmt_repro.claims.estimands_law import joint_law
 from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NoRowsYet, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import curve, measure, power, refits
+from mnmt_repro.claims.noise import DRAWS, curve, measure, power, residual_sd
 from mnmt_repro.laws import JointLawFit
 
 Array = NDArray[np.float64]
@@ -29,12 +29,20 @@ class Fractions:
     ----------
     fit : the joint law
     weights : where f is asked for
-    seed : of the noise
+    noise : (B, m)
+        Standard normal, for each row of the law.
     """
 
     fit: JointLawFit
     weights: tuple[float, ...]
-    seed: int
+    noise: Array
+
+    @classmethod
+    def of_cells(cls, cells: Cells, n: str, pair: str, weights: tuple[float, ...]) -> Fractions:
+        """From the joint law of a pair's cells, with noise of its own."""
+        fit = joint_law(cells, n, pair)
+        noise = np.random.default_rng(0).standard_normal((DRAWS, fit.observations))
+        return cls(fit, weights, noise)
 
     def of(self, values: Array) -> Array:
         """Log f(p) (B, W) = (log beta(1) - log beta(p)) / alpha, Eq. 10, at parameters (B, P)."""
@@ -51,20 +59,27 @@ class Fractions:
     @cached_property
     def draws(self) -> Array:
         """Refitted under noise, (B, W)."""
-        return self.of(refits(self.fit, self.seed))
+        return self._refitted(self.fit.fitted())
 
     def draws_with(self, log_f: Array) -> Array:
         """Refitted to draws from the same law with other fractions `log_f` (W,)."""
         values = np.array(self.fit.values)
         one = 2 + int(self.fit.index(1.0)[0])
         values[2 + self.fit.index(self.weights)] = values[one] * np.exp(-values[0] * log_f)
-        group, n = np.array(self.fit.group), np.array(self.fit.n)
-        around = curve(values[None], group, n)[0]
-        return self.of(refits(self.fit, self.seed + 1, around=around))
+        return self._refitted(
+            curve(values[None], np.array(self.fit.group), np.array(self.fit.n))[0]
+        )
+
+    def _refitted(self, mean: Array) -> Array:
+        return self.of(self.fit.refit(mean + residual_sd(self.fit) * self.noise)[0])
 
 
 def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
-    """A8, A9, A10: log ratio of the fractions of two test sets, partners or directions."""
+    """A8, A9, A10: log ratio of the fractions of two test sets, partners or directions.
+
+    Where both sides read the same runs their noise is one: the same for one test set, as far as
+    the residuals go together for two.
+    """
     assert claim.alternative is not None
     options = claim.options
     weights = tuple(options["weights"])
@@ -72,19 +87,22 @@ def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     def grid(cohort: str, test_set: str) -> dict[str, Cells]:
         return evidence.grid(scope, cohort, options["needs"], test_set, weights=(*weights, 1))
 
-    if options["between"] == "test_set":
+    same_test = options["between"] != "test_set"
+    if same_test:
+        first, second = (grid(cohort, scope.test_set) for cohort in scope.cohorts)
+        matched = _match(first, second, options["pairs"])
+    else:
         first = grid(scope.cohorts[0], scope.test_set)
         second = grid(scope.cohorts[0], scope.other_test_set)
         matched = [(pair, pair) for pair in sorted(set(first) & set(second))]
-    else:
-        first, second = (grid(cohort, scope.test_set) for cohort in scope.cohorts)
-        matched = _match(first, second, options["pairs"])
     if not matched:
         raise NoRowsYet("no pair is in both of what is compared")
     units: Units = {}
     for a, b in matched:
-        one = Fractions(joint_law(first[a], scope.n, a), weights, 0)
-        two = Fractions(joint_law(second[b], scope.n, b), weights, 10)
+        one = Fractions.of_cells(first[a], scope.n, a, weights)
+        fit = joint_law(second[b], scope.n, b)
+        shared = _same_runs(first[a], one.fit, second[b], fit, scope.n)
+        two = Fractions(fit, weights, _noise_beside(one, fit, shared, same_test))
         signs = (1, -1) if claim.alternative.sides == 2 else (1,)
         units[a if a == b else f"{b} against {a}"] = _contrast(
             two.log_f - one.log_f,
@@ -97,6 +115,36 @@ def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     return units
 
 
+def _same_runs(
+    cells: Cells, fit: JointLawFit, others: Cells, other: JointLawFit, n: str
+) -> NDArray[np.intp]:
+    """Rows (s, 2) of two laws whose cells come from the same runs."""
+
+    def runs(cells: Cells, fit: JointLawFit) -> list[str]:
+        of = {(p, size): ids for p, size, ids in cells[["p", n, "runs"]].itertuples(index=False)}
+        return [of[fit.p[group], size] for group, size in zip(fit.group, fit.n, strict=True)]
+
+    place = {ids: row for row, ids in enumerate(runs(cells, fit))}
+    found = [(place[ids], row) for row, ids in enumerate(runs(others, other)) if ids in place]
+    return np.array(found, dtype=np.intp).reshape(-1, 2)
+
+
+def _noise_beside(
+    one: Fractions, fit: JointLawFit, shared: NDArray[np.intp], same_test: bool
+) -> Array:
+    """Noise (B, m) of a law beside another: common in runs that both read."""
+    noise = np.random.default_rng(10).standard_normal((DRAWS, fit.observations))
+    if len(shared):
+        mine, theirs = shared.T
+        together = 1.0
+        if not same_test:
+            left = [law.observed() - law.fitted() for law in (one.fit, fit)]
+            together = float(np.corrcoef(left[0][mine], left[1][theirs])[0, 1])
+        apart = np.sqrt(1 - together**2)
+        noise[:, theirs] = together * one.noise[:, mine] + apart * noise[:, theirs]
+    return noise
+
+
 def neutral_fraction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A13: log of f(p) over p."""
     assert claim.alternative is not None
@@ -106,7 +154,7 @@ def neutral_fraction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     units: Units = {}
     needs = claim.options["needs"]
     for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(*weights, 1)).items():
-        f = Fractions(joint_law(cells, scope.n, pair), weights, 0)
+        f = Fractions.of_cells(cells, scope.n, pair, weights)
         alternatives = [(sign, f.draws_with(log_p + sign * effect) - log_p) for sign in (1, -1)]
         units[pair] = _contrast(f.log_f - log_p, f.draws - log_p, alternatives)
     return units
@@ -118,7 +166,7 @@ def relative_capacity(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     units: Units = {}
     grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], weights=(p, 1))
     for pair in named_pairs(sorted(grid), wanted):
-        f = Fractions(joint_law(grid[pair], scope.n, pair), (p,), 0)
+        f = Fractions.of_cells(grid[pair], scope.n, pair, (p,))
         log = measure(f.log_f[0] - np.log(p), f.draws[:, 0] - f.log_f[0])
         units[pair] = {
             "capacity": Measure(

@@ -268,16 +268,14 @@ def drift_measures(
     model, values, sd = fit_drift(fit, name)
 
     def shift(parameters: Array) -> Array:
-        return parameters[:, 2] / (parameters[:, 0] if name == "alpha" else loss_scale)
+        return model.shift(parameters) / (parameters[:, 0] if name == "alpha" else loss_scale)
 
     value = shift(values[None])[0]
     drawn = model.fit(noisy(model.losses(values[None])[0], sd, 0, draws), values)
     deviations = _finite(shift(drawn) - value)
-    start = model.start(fit)
     powers = []
     for sign in (1, -1):
-        moved = start.copy()
-        moved[2] = sign * effect * (fit.alpha if name == "alpha" else loss_scale)
+        moved = model.start(fit, sign * effect * (fit.alpha if name == "alpha" else loss_scale))
         around = model.losses(moved[None])[0]
         under = model.fit(noisy(around, residual_sd(fit), 1, draws), moved)
         powers.append(power(_finite(shift(under)), deviations, sign))
@@ -322,7 +320,7 @@ def _squared(values: Array, group: NDArray[np.intp], n: Array, losses: Array) ->
 
 def _delta_aicc(joint: JointLawFit, alone: list[PowerLawFit]) -> float:
     """AICc of the joint law less that of the per-weight laws, one variance for all rows."""
-    separate = sum(fit.rss for fit in alone), sum(len(fit.names) for fit in alone)
     rows = joint.observations
-    together = aicc(joint.rss, rows, len(joint.names) + 1)
-    return together - aicc(separate[0], rows, separate[1] + 1)
+    free = sum(fit.observations - fit.degrees_of_freedom for fit in alone)
+    separate = aicc(sum(fit.rss for fit in alone), rows, free + 1)
+    return aicc(joint.rss, rows, rows - joint.degrees_of_freedom + 1) - separate

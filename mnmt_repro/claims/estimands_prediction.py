@@ -27,6 +27,7 @@ from mnmt_repro.claims.evidence import (
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.noise import DRAWS, curve, measure, noisy, quantiles, refits, residual_sd
 from mnmt_repro.laws import FractionFit, extrapolate_curve, fit_fraction, mixture_errors
+from mnmt_repro.results.schema import CEILINGS
 
 Array = NDArray[np.float64]
 Form = Literal["eq12", "eq13"]
@@ -220,7 +221,8 @@ def _law(
     column: str = "cross_entropy",
     direction: Literal["min", "max"] = "min",
 ) -> FractionFit:
-    fit = fit_fraction(cells, form=form, n=n, loss=column, direction=direction)
+    ceiling = CEILINGS.get(column)
+    fit = fit_fraction(cells, form=form, n=n, loss=column, direction=direction, ceiling=ceiling)
     if not fit.identified:
         raise NotIdentified(f"{form} for {pair}: {fit.reason}")
     return fit

@@ -12,7 +12,8 @@ from mnmt_repro.claims.ledger import Scope
 from mnmt_repro.results.schema import METRICS
 
 Cells = pd.DataFrame
-"""A row a cell: `pair`, `p`, `n_non_embedding`, `n_total`, `cross_entropy` and the metrics."""
+"""A row a cell: `pair`, `p`, `n_non_embedding`, `n_total`, `cross_entropy`, the metrics and `runs`,
+the ids of its runs."""
 
 
 class NoRowsYet(Exception):
@@ -88,7 +89,10 @@ class Evidence:
         rows = rows.assign(p=rows["p"].round(9))
         values = ["n_total", "cross_entropy", *(m for m in METRICS if m in rows)]
         keys = ["pair", "p", "n_non_embedding"]
-        return rows.groupby(keys, as_index=False)[values].mean()
+        cells = rows.groupby(keys, as_index=False)
+        return cells.agg({name: "mean" for name in values} | {"run_id": _joined}).rename(
+            columns={"run_id": "runs"}
+        )
 
     def grid(
         self,
@@ -117,6 +121,10 @@ class Evidence:
             str(pair): check_grid(rows.reset_index(drop=True), f"{cohort}, {pair}", needs, weights)
             for pair, rows in cells.groupby("pair")
         }
+
+
+def _joined(ids: pd.Series) -> str:
+    return " ".join(sorted(ids))
 
 
 def check_grid(

@@ -101,7 +101,8 @@ class Claim:
 
     `cells` is the rule of the sub-claims, one a published cell, of a claim about a table. `page` is
     the page of the book that examines the claim, `explained` what it found out about why, for each
-    verdict of the first scope that it speaks of.
+    verdict of the first scope that it speaks of. `revised` says what was changed in the rule, or in
+    how its measures are computed, after it was first committed, and why.
     """
 
     id: str
@@ -123,9 +124,13 @@ class Claim:
     out_of_reach: str = ""
     page: str = ""
     explained: Mapping[str, str] = field(default_factory=dict)
+    revised: tuple[str, ...] = ()
 
     def fingerprint(self, scope: Scope) -> str:
-        """SHA-256 of everything that can turn the verdict in `scope`; prose is left out."""
+        """SHA-256 of everything that can turn the verdict in `scope`; prose is left out.
+
+        The code behind a measure is not in the ledger; each of its revisions counts.
+        """
         judged = {
             "function": self.function,
             "options": self.options,
@@ -136,6 +141,8 @@ class Claim:
         }
         if self.cells:
             judged["cells"] = _as_data(self.cells)
+        if self.revised:
+            judged["revisions"] = len(self.revised)
         text = json.dumps(judged, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -195,7 +202,7 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
     texts = ("id", "title", "where", "statement", "tier", "gap_of_scale")
     required = (*texts, "published", "estimand", "scopes", "rule")
     optional = ("out_of_reach", "page")
-    _fields(entry, required, ("alternative", "cells", "explained", *optional), where)
+    _fields(entry, required, ("alternative", "cells", "explained", "revised", *optional), where)
     for key in (*texts, *(key for key in optional if key in entry)):
         _kind(entry[key], str, f"{where}: {key}", "text")
     explained = entry.get("explained", {})
@@ -204,6 +211,9 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
         raise InputError(f"{where}: explained needs a page, where the explanation is borne out")
     for verdict, text in explained.items():
         _kind(text, str, f"{where}: explained.{verdict}", "text")
+    revised = _list(entry["revised"], f"{where}: revised") if "revised" in entry else []
+    for text in revised:
+        _kind(text, str, f"{where}: revised", "a list of texts")
     estimand = entry["estimand"]
     keys = ("function", "headline", "options", "description")
     _fields(estimand, keys, (), f"{where}: estimand")
@@ -235,6 +245,7 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
         alternative=alternative,
         cells=_rule(entry["cells"], f"{where}: cells") if "cells" in entry else (),
         explained=explained,
+        revised=tuple(revised),
         **{key: entry.get(key, "") for key in optional},
     )
 

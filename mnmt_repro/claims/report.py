@@ -96,6 +96,7 @@ def to_detail(verdict: Verdict) -> str:
         f"measured: {' '.join(claim.description.split())}",
         *(f"rule {i}. {step}" for i, step in enumerate(claim.rule, start=1)),
         *(f"rule of a cell {i}. {step}" for i, step in enumerate(claim.cells, start=1)),
+        *(f"revised: {' '.join(text.split())}" for text in claim.revised),
     ]
     for scope in verdict.scopes:
         by = f" (decided by {scope.unit})" if scope.unit not in ("", "all") else ""
