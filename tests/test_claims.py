@@ -327,7 +327,7 @@ def test_noise_of_shared_runs_cancels() -> None:
         loss = partial(loss_of, beta=30.0, alpha=0.25, l_inf=2.0)
         return rows(OUT, loss=loss, test_set="newstest21", noise=noise, seed=seed)
 
-    # Residuals of the same seed are alike, so that hardly any noise is left; of another they are not.
+    # Residuals of one seed go together, so that little noise is left; those of two seeds do not.
     together = judge("A8", rows(OUT, noise=0.01, seed=3), news(0.01, 3))
     assert width(together) < 0.5 * width(judge("A8", rows(OUT, noise=0.01, seed=3), news(0.01, 5)))
 

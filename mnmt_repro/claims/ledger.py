@@ -131,7 +131,7 @@ class Claim:
 
         The code behind a measure is not in the ledger; each of its revisions counts.
         """
-        judged = {
+        judged: dict[str, Any] = {
             "function": self.function,
             "options": self.options,
             "scope": {key: value for key, value in vars(scope).items() if key != "name"},
