@@ -114,6 +114,44 @@ def test_floor_is_met_exactly_and_costs_no_more_than_needed(two, three) -> None:
         recommend_weights(two, 1e5, Floor(pair="eng-deu", target=1.0))
 
 
+@pytest.fixture(scope="module")
+def synergy() -> FractionFit:
+    """A law of f(p) up to 1.22: the pair is best served by a share of about 0.83."""
+    return law(c=(1.0, 0.3, 0.5))
+
+
+def test_a_floor_reached_only_at_a_middle_share(synergy) -> None:
+    laws = {"a": synergy, "b": law(90.0)}
+    shares = np.linspace(0.01, 0.99, 98_001)
+    losses = loss_of(shares, 1e5, c=(1.0, 0.3, 0.5))
+    best, at_most = losses.min(), losses[-1]
+    assert best < at_most - 0.01 and 0.8 < shares[losses.argmin()] < 0.86
+    target = 0.9 * best + 0.1 * at_most
+    found = recommend_weights(laws, 1e5, Floor(pair="a", target=target))
+    assert found.loss["a"] <= target + 1e-9
+    assert found.weights["a"] == pytest.approx(shares[losses <= target].min(), abs=1e-4)
+    barely = recommend_weights(laws, 1e5, Floor(pair="a", target=best + 1e-7))
+    assert barely.weights["a"] == pytest.approx(shares[losses.argmin()], abs=1e-3)
+    with pytest.raises(InputError, match=f"no nearer to .* than {best:.4g}"):
+        recommend_weights(laws, 1e5, Floor(pair="a", target=best - 1e-4))
+
+
+def test_a_floor_leaves_the_others_their_best_share(synergy) -> None:
+    """The other pair gains from sharing: it is best off when the floored pair has 0.17."""
+    shares = np.linspace(0.01, 0.99, 98_001)
+    found = recommend_weights(
+        {"a": law(90.0), "b": synergy}, 1e5, Floor(pair="a", target=float(loss_of(0.05, 1e5, 90.0)))
+    )
+    best = shares[loss_of(1 - shares, 1e5, c=(1.0, 0.3, 0.5)).argmin()]
+    assert found.weights["a"] == pytest.approx(best, abs=1e-3)
+    laws = {"a": law(90.0), "b": synergy, "c": synergy}
+    found = recommend_weights(laws, 1e5, Floor(pair="a", target=50.0))
+    points = lattice(3, 200)
+    points = points[(points >= MIN_WEIGHT).all(axis=1)]
+    others = sum(loss_of(points[:, i], 1e5, c=(1.0, 0.3, 0.5)) for i in (1, 2))
+    assert found.loss["b"] + found.loss["c"] <= others.min() + 1e-9
+
+
 def test_an_easy_floor_leaves_the_pair_its_least_share(two) -> None:
     found = recommend_weights(two, 1e5, Floor(pair="eng-deu", target=50.0))
     assert found.weights["eng-deu"] == pytest.approx(MIN_WEIGHT)
@@ -128,7 +166,51 @@ def test_equal_regret_is_equal(three, relative: bool) -> None:
         regret = regret / np.array([beta * 1e5**-0.3 for beta in (60.0, 90.0, 45.0)])
     assert regret == pytest.approx(np.full(3, regret.mean()), rel=1e-3)
     assert sum(found.weights.values()) == pytest.approx(1)
-    assert list(found.summary().columns) == ["pair", "p", "loss", "regret"]
+    names = ["pair", "p", "loss", "low", "high", "regret", "relative_regret"]
+    assert list(found.summary().columns) == names
+
+
+def test_relative_regret_is_a_share_of_what_the_size_can_reduce(three) -> None:
+    found = recommend_weights(three, 1e5, EqualRegret(relative=True))
+    reducible = {"eng-deu": 60.0, "eng-zho": 90.0, "eng-fra": 45.0}
+    for pair, share in found.relative_regret.items():
+        assert share == pytest.approx(found.regret[pair] / (reducible[pair] * 1e5**-0.3), rel=1e-4)
+    values = list(found.relative_regret.values())
+    assert values == pytest.approx([values[0]] * 3, rel=1e-3)
+
+
+def test_losses_come_with_the_interval_of_the_law() -> None:
+    laws = {"a": law(noise=0.004, seed=1), "b": law(90.0, noise=0.004, seed=2)}
+    found = recommend_weights(laws, 1e5, Importance(weights={"a": 1, "b": 1}), draws=200, seed=3)
+    for i, (pair, p) in enumerate(found.weights.items()):
+        band = laws[pair].band(p, 1e5, draws=200, seed=3 + i)
+        assert (found.low[pair], found.high[pair]) == (band["low"][0], band["high"][0])
+        assert found.low[pair] < found.loss[pair] < found.high[pair]
+
+
+def test_notes_on_sizes_and_on_poor_laws(two) -> None:
+    importance = Importance(weights={"eng-deu": 1, "eng-zho": 1})
+    assert recommend_weights(two, 1e5, importance).notes == ()
+    (note,) = recommend_weights(two, 1e6, importance).notes
+    assert "n = 1,000,000 is outside the sizes" in note and "4,000 to 120,000" in note
+    poor = {"eng-deu": two["eng-deu"], "eng-zho": law(90.0, noise=0.15)}
+    assert poor["eng-zho"].r2 < 0.95
+    (note,) = recommend_weights(poor, 1e5, importance).notes
+    assert note.startswith("eng-zho: a law of low quality (R² 0.")
+    bound = {"eng-deu": two["eng-deu"], "eng-zho": law(90.0, l_inf=-0.3)}
+    (note,) = recommend_weights(bound, 1e5, importance).notes
+    assert "held at a bound: l_inf >= 0" in note
+
+
+def test_a_law_without_rows_to_spare_has_no_interval(two) -> None:
+    rows = [
+        (p, n, 60 * ((0.8 * p + 0.2) * n) ** -0.3 + 1.1) for p in (0.5, 1.0) for n in (4e3, 1e5)
+    ]
+    frame = pd.DataFrame(rows, columns=["p", "n_non_embedding", "cross_entropy"])
+    exact = fit_fraction(frame, form="eq13")
+    assert exact.identified and exact.degrees_of_freedom == 0
+    found = recommend_weights({"a": two["eng-deu"], "b": exact}, 1e4, EqualRegret())
+    assert np.isnan([found.low["b"], found.high["b"]]).all() and found.low["a"] <= found.loss["a"]
 
 
 def test_quality_is_raised_not_lowered() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import curve_fit
+from scipy.optimize import curve_fit, least_squares
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
@@ -18,9 +19,12 @@ from mnmt_repro.laws import (
     fit_fraction,
     fit_joint_law,
     fit_per_weight_laws,
+    invariance,
     leave_one_size_out,
     leave_one_weight_out,
 )
+from mnmt_repro.laws.newton import minimise
+from mnmt_repro.laws.selection import pooled_aicc
 
 SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
 WEIGHTS = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
@@ -103,6 +107,23 @@ def test_criterion_prefers_the_law_that_made_the_data() -> None:
     assert same.aicc["joint"] == pytest.approx(by_hand)
 
 
+def test_criterion_does_not_count_parameters_held_at_a_bound() -> None:
+    """Losses of a power law less a constant: L_inf is held at 0 in every fit."""
+    frame = grid(noise=0.01).assign(cross_entropy=lambda f: f.cross_entropy - 1.6)
+    joint, alone = fit_joint_law(frame), fit_per_weight_laws(frame)
+    assert joint.held == ("l_inf",) and joint.free_parameters == 9
+    assert all(fit.held == ("l_inf",) for fit in alone.values())
+    table = compare_per_weight_joint(frame)
+    assert list(table.parameters) == [24, 10]
+    for law, k in (("per_weight", 8 * 2 + 1), ("joint", 9 + 1)):
+        by_hand = 64 * math.log(table.rss[law] / 64) + 2 * k + 2 * k * (k + 1) / (64 - k - 1)
+        assert table.aicc[law] == pytest.approx(by_hand)
+    assert pooled_aicc([joint]) == table.aicc["joint"]
+    assert pooled_aicc(alone.values()) == table.aicc["per_weight"]
+    flat = fit_joint_law(frame.assign(cross_entropy=2.0))
+    assert math.isnan(pooled_aicc([flat]))
+
+
 def test_coefficients_of_figure_4() -> None:
     fits = fit_per_weight_laws(grid(noise=0.005))
     table = coefficients(fits, draws=500)
@@ -140,6 +161,85 @@ def test_three_verdicts() -> None:
     assert unchanged.alternative == pytest.approx(0.06, rel=0.1)
     noisy = check_unchanged(grid(noise=0.1, seed=1), simulations=200)
     assert noisy.verdict == "inconclusive" and noisy.power < 0.8
+
+
+@pytest.mark.parametrize("other_free", [False, True])
+@pytest.mark.parametrize("parameter", ["alpha", "l_inf"])
+def test_trend_within_the_joint_laws_bounds_agrees_with_scipy(parameter, other_free) -> None:
+    """Data that want L_inf below 0, where the joint law's bound holds; SciPy from five starts."""
+    frame = grid(noise=0.01, alpha_change=-0.05).assign(cross_entropy=lambda f: f.cross_entropy - 2)
+    assert fit_joint_law(frame).active_bounds == ("l_inf >= 0",)
+    test = check_unchanged(frame, parameter, other_free=other_free, simulations=1)
+    group = pd.Categorical(frame.p).codes
+    u = np.log(frame.p.to_numpy()) / math.log(0.05)
+    x = frame.n_non_embedding.to_numpy() / 2e4
+    y = frame.cross_entropy.to_numpy()
+
+    def residual(t):  # alpha and l_inf, each at p = 1 and at p = 0.05, then the multipliers
+        one = t.copy()
+        if not other_free:
+            other = 2 if parameter == "alpha" else 0
+            one[other + 1] = one[other]
+        alpha, l_inf = (one[i] * (1 - u) + one[i + 1] * u for i in (0, 2))
+        return one[4:][group] * x**-alpha + l_inf - y
+
+    bounds = [0.001] * 2 + [0.0] * 10, [10.0] * 2 + [np.inf] * 10
+    fits = [
+        least_squares(residual, [a, a, 0.1, 0.1, *np.full(8, 2.0)], bounds=bounds, xtol=1e-14)
+        for a in (0.1, 0.2, 0.3, 0.5, 1.0)
+    ]
+    best = min(fits, key=lambda fit: fit.cost)
+    first = 0 if parameter == "alpha" else 2
+    at_one, least = best.x[first : first + 2]
+    assert test.at_one == pytest.approx(at_one, abs=2e-3)
+    assert test.change == pytest.approx(least - at_one, abs=4e-3)
+
+
+def test_no_optimum_gives_no_verdict(monkeypatch) -> None:
+    def stopped(*args, **options):
+        found = minimise(*args, **options)
+        return replace(found, converged=np.zeros_like(found.converged))
+
+    monkeypatch.setattr(invariance, "minimise", stopped)
+    test = check_unchanged(grid(noise=0.005, alpha_change=0.05), simulations=20)
+    assert test.verdict == "inconclusive" and "no optimum" in test.reason
+    assert all(map(math.isnan, (test.low, test.high, test.p_value, test.power)))
+
+
+def test_simulations_without_an_optimum_are_no_rejections(monkeypatch) -> None:
+    """The observed fit converges, every simulated one does not: power and false alarms are 0."""
+
+    def stopped(model, start, *args, **options):
+        found = minimise(model, start, *args, **options)
+        return replace(found, converged=found.converged & (len(start) == 1))
+
+    monkeypatch.setattr(invariance, "minimise", stopped)
+    test = check_unchanged(grid(noise=0.005, seed=2), simulations=20)
+    assert test.verdict == "inconclusive" and "power" in test.reason
+    assert test.power == 0 and test.false_alarms == 0
+
+
+def test_power_is_the_smaller_of_both_directions(monkeypatch) -> None:
+    """Were a rise seen in nine of ten data sets and a fall in half of them."""
+    seen = []
+
+    def rejections(model, truth, *rest):
+        seen.append(float(truth[1] - truth[0]))
+        return {-1.0: 0.5, 0.0: 0.05, 1.0: 0.9}[np.sign(seen[-1])]
+
+    monkeypatch.setattr(invariance, "_rejections", rejections)
+    frame = grid(noise=0.005, seed=2)
+    test = check_unchanged(frame, relative_alternative=0.1)
+    alternative = 0.1 * fit_joint_law(frame).alpha
+    assert sorted(seen) == pytest.approx([-alternative, 0.0, alternative])
+    assert test.power == 0.5 and test.false_alarms == 0.05 and test.verdict == "inconclusive"
+
+
+def test_a_coefficient_at_its_bound_leaves_nothing_to_test() -> None:
+    frame = grid(noise=0.001).assign(cross_entropy=lambda f: f.cross_entropy - 1.9)
+    test = check_unchanged(frame, "l_inf", simulations=20)
+    assert test.verdict == "inconclusive" and "at its bound at every weight" in test.reason
+    assert test.at_one == 0 and test.change == 0 and math.isnan(test.p_value)
 
 
 def test_power_and_false_alarms_are_what_they_say() -> None:
@@ -190,3 +290,5 @@ def test_unusable_input_is_an_error() -> None:
         check_unchanged(grid(0.01)[lambda f: f.p == 1])
     with pytest.raises(InputError, match="not identified"):
         check_unchanged(grid().assign(cross_entropy=2.0))
+    with pytest.raises(InputError, match="relative_alternative"):
+        check_unchanged(grid(0.01), relative_alternative=1.5)

@@ -33,7 +33,7 @@ from mnmt_repro.laws import (
     fit_joint_law,
     fit_per_weight_laws,
 )
-from mnmt_repro.laws.selection import aicc
+from mnmt_repro.laws.selection import pooled_aicc
 
 Array = NDArray[np.float64]
 
@@ -137,7 +137,7 @@ def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             ),
             "joint_error": Measure(value=float(joint[0])),
             "r2_joint": Measure(value=fit.r2),
-            "delta_aicc": Measure(value=_delta_aicc(fit, list(laws.values()))),
+            "delta_aicc": Measure(value=pooled_aicc([fit]) - pooled_aicc(list(laws.values()))),
         }
     return units
 
@@ -316,11 +316,3 @@ def _leave_size_out(cells: Cells, n: str, losses: Array) -> tuple[Array, Array]:
 
 def _squared(values: Array, group: NDArray[np.intp], n: Array, losses: Array) -> Array:
     return ((curve(values, group, n) / losses - 1) ** 2).sum(1)
-
-
-def _delta_aicc(joint: JointLawFit, alone: list[PowerLawFit]) -> float:
-    """AICc of the joint law less that of the per-weight laws, one variance for all rows."""
-    rows = joint.observations
-    free = sum(fit.observations - fit.degrees_of_freedom for fit in alone)
-    separate = aicc(sum(fit.rss for fit in alone), rows, free + 1)
-    return aicc(joint.rss, rows, rows - joint.degrees_of_freedom + 1) - separate

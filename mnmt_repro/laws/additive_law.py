@@ -60,7 +60,7 @@ class AdditiveLawFit(LawFit):
 
     def row_weights(self) -> Array:
         """Weights of the squared residuals of the loss, (m,): relative errors for a log fit."""
-        return self.observed() ** -2 if self.log_loss else np.ones(len(self.loss))
+        return _row_weights(self.observed(), self.log_loss)
 
     def design(self) -> Array:
         """Parameters and data of each row, (m, 2)."""
@@ -225,13 +225,14 @@ def fit_additive_law(
         )  # fmt: skip
     values = model.unscaled(found.theta)[0]
     predicted = values[0] + values[1] * size ** -values[3] + values[2] * data ** -values[4]
-    rss = float(((predicted - y) ** 2).sum())
+    weights = _row_weights(y, log_loss)
+    rss = float(weights @ (predicted - y) ** 2)
     covariance = _covariance(model, found)
     fit = AdditiveLawFit(
         values=as_tuple(values),
         covariance=as_rows(covariance),
         rss=rss,
-        r2=r_squared(y, rss, np.ones(len(y))),
+        r2=r_squared(y, rss, weights),
         objective=float(found.objective[0]) * (1.0 if huber_delta else 2.0),
         identified=True,
         active_bounds=("E >= 0",) if found.held[0, 0] else (),
@@ -277,6 +278,10 @@ def _minimise(
     return minimise(
         model, start, weights, lower=lower, upper=upper, delta=delta, tolerance=tolerance
     )
+
+
+def _row_weights(loss: Array, log_loss: bool) -> Array:
+    return loss**-2 if log_loss else np.ones(len(loss))
 
 
 def _sizes(n: ArrayLike, d: ArrayLike) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, same_length, vector
@@ -19,6 +20,7 @@ from mnmt_repro.laws.fit_result import (
     r_squared,
     rank_deficient,
 )
+from mnmt_repro.laws.grouped_law import TREND_LEVEL
 from mnmt_repro.laws.newton import Index, Minimum, minimise
 
 NAMES = ("beta", "alpha_e", "alpha_d", "l_inf")
@@ -132,8 +134,9 @@ def fit_bivariate_law(
     Returns
     -------
     BivariateLawFit
-        With ``identified=False`` when the sides grow in proportion: then only the sum of both
-        exponents can be seen, and Eq. 3 (`fit_power_law`) is the law to fit.
+        With ``identified=False`` when the loss does not change with the sizes beyond its noise, or
+        when the sides grow in proportion: then only the sum of both exponents can be seen, and
+        Eq. 3 (`fit_power_law`) is the law to fit.
 
     Raises
     ------
@@ -162,6 +165,8 @@ def fit_bivariate_law(
             reason = "an exponent ran to an end of its range: no power law in these sizes"
         elif rank_deficient(jacobian, held):
             reason = "several parameter sets fit equally well: the sizes do not separate them"
+        elif len(y) > len(NAMES) and _trend_p_value(model, theta) >= TREND_LEVEL:
+            reason = "the loss does not change with size beyond its noise"
     if reason:
         nothing = as_tuple(np.full(4, np.nan))
         return BivariateLawFit(
@@ -198,6 +203,15 @@ def _cannot(log: Array, loss: Array) -> str:
     if ((loss - loss.mean()) @ centred >= 0).all():
         return "the loss rises with size"
     return ""
+
+
+def _trend_p_value(model: _Bivariate, theta: Array) -> float:
+    """P-value of the correlation between the loss and the fitted curve, which has two slopes."""
+    loss = model.loss[0]
+    curve = model.residual(theta, np.zeros(1, dtype=int))[0][0] + loss
+    r2 = float(np.corrcoef(curve, loss)[0, 1]) ** 2
+    dof = len(loss) - 3
+    return float(stats.f.sf(r2 / 2 * dof / max(1.0 - r2, 1e-300), 2, dof))
 
 
 def _starts(model: _Bivariate, loss: Array) -> Array:

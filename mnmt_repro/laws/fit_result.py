@@ -63,9 +63,14 @@ class LawFit:
         return tuple(bound.split(" ")[0] for bound in self.active_bounds)
 
     @property
+    def free_parameters(self) -> int:
+        """Parameters that no bound holds."""
+        return len(self.names) - len(self.held)
+
+    @property
     def degrees_of_freedom(self) -> int:
         """Rows less free parameters."""
-        return self.observations - len(self.names) + len(self.held)
+        return self.observations - self.free_parameters
 
     @property
     def stderr(self) -> dict[str, float]:

@@ -179,6 +179,13 @@ def fit_grouped(
     }
 
 
+def least_constant(direction: Direction, ceiling: float | None) -> float:
+    """Least constant of a fit to losses, or to negated qualities: 0, or less the ceiling."""
+    if direction == "min":
+        return 0.0
+    return -np.inf if ceiling is None else -ceiling
+
+
 def _solve(
     n: Array,
     losses: Array,
@@ -189,10 +196,8 @@ def _solve(
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_], Array]:
     """Values (B, P) in the units of `n`, at_bound (B,), held (B, P), rss (B,)."""
     centre = np.log(n).mean()
-    if direction == "min":
-        sign, lower = 1.0, 0.0
-    else:
-        sign, lower = -1.0, -np.inf if ceiling is None else -ceiling
+    sign = 1.0 if direction == "min" else -1.0
+    lower = least_constant(direction, ceiling)
     found = project(np.log(n) - centre, sign * losses, group, weights, lower)
     beta = found.beta * np.exp(found.alpha * centre)[:, None]
     values = np.column_stack([found.alpha, sign * found.l_inf, beta])

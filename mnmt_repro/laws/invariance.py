@@ -17,10 +17,13 @@ from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, Direction, vector
+from mnmt_repro.laws.grouped_law import least_constant
 from mnmt_repro.laws.joint_law import fit_joint_law, pair_rows
 from mnmt_repro.laws.newton import Index, minimise
+from mnmt_repro.laws.projection import ALPHA_BOUNDS
 
 Parameter = Literal["alpha", "l_inf"]
+Verdict = Literal["changed", "unchanged", "inconclusive"]
 ENOUGH_POWER = 0.8
 
 
@@ -35,10 +38,13 @@ class InvarianceTest:
     change : its value at the least weight less that at the greatest, under a trend in log p
     low, high : interval of `change`
     p_value : of no change
-    alternative : the change whose detection `power` is about
-    power : share of simulated data with that change in which the test rejects
+    alternative : the change, up or down, whose detection `power` is about
+    power : share of simulated data with that change in which the test rejects; the smaller of
+        the shares for a change up and one down
     false_alarms : the same share without any change; should be near 1 - level
     verdict : ``"changed"``, ``"unchanged"`` or ``"inconclusive"``
+    reason : why the verdict is inconclusive, otherwise empty. Where no answer was found, interval,
+        p-value and power are NaN.
     """
 
     parameter: Parameter
@@ -51,7 +57,8 @@ class InvarianceTest:
     alternative: float
     power: float
     false_alarms: float
-    verdict: Literal["changed", "unchanged", "inconclusive"]
+    verdict: Verdict
+    reason: str = ""
 
 
 def check_unchanged(
@@ -63,6 +70,7 @@ def check_unchanged(
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
     direction: Direction = "min",
+    ceiling: float | None = None,
     level: float = 0.95,
     simulations: int = 1000,
     seed: int = 0,
@@ -70,18 +78,21 @@ def check_unchanged(
     """Test whether alpha (or l_inf) changes with the weight, against a stated alternative.
 
     The joint law is widened by a trend, ``alpha(p) = alpha + change * log(p) / log(p_min)``, and
-    likewise for l_inf, with a free multiplier at every weight; the change is tested by its t
-    value. Power is the share of data sets simulated from the joint law, with the alternative put
-    in and noise of the fit's standard deviation, in which the test rejects.
+    likewise for l_inf, with a free multiplier at every weight. The bounds of the joint law hold at
+    every weight. The change is tested by its t value. Power is the share of data sets simulated
+    from the joint law, with the alternative put in and noise of the fit's standard deviation, in
+    which the test rejects; a data set without an optimum counts as no rejection.
 
     Parameters
     ----------
     frame : rows of one pair, as for `fit_joint_law`
     parameter : which coefficient
-    relative_alternative : change to be noticed, as a fraction of the joint law's coefficient
+    relative_alternative : change to be noticed, up or down, as a fraction of the joint law's
+        coefficient
     other_free : bool
         Let the other coefficient have a trend of its own. Without, a trend in l_inf can pass for
         one in alpha; with it, power is less.
+    n, loss, direction, ceiling : as in `fit_joint_law`
     level : one less the size of the test
     simulations, seed : of the power
 
@@ -89,7 +100,7 @@ def check_unchanged(
     -------
     InvarianceTest
         *changed* when the test rejects; *unchanged* when it does not and power is at least 80 %;
-        else *inconclusive*.
+        else *inconclusive*, with the reason.
 
     Raises
     ------
@@ -98,8 +109,10 @@ def check_unchanged(
     """
     if parameter not in ("alpha", "l_inf"):
         raise InputError(f'parameter: {parameter!r}; use "alpha" or "l_inf"')
+    if not 0 < relative_alternative < 1:
+        raise InputError(f"relative_alternative: {relative_alternative}; give a number in (0, 1)")
     rows, p = pair_rows(frame, n, loss)
-    joint = fit_joint_law(rows, n=n, loss=loss, direction=direction)
+    joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, ceiling=ceiling)
     if not joint.identified:
         raise InputError(f"the joint law is not identified: {joint.reason}")
     sign = 1.0 if direction == "min" else -1.0
@@ -107,129 +120,186 @@ def check_unchanged(
     if len(weights) < 2:
         raise InputError("a trend over weights needs at least two of them")
     log_n = np.log(vector(n, rows[n], positive=True))
+    trend = np.log(p / weights[-1]) / np.log(weights[0] / weights[-1])
+    ends, one = np.column_stack([1 - trend, trend]), np.ones((len(p), 1))
     model = _Trend(
+        parameter=parameter,
         log_x=log_n - log_n.mean(),
-        trend=(np.log(p / weights[-1]) / np.log(weights[0] / weights[-1])),
+        alpha=ends if other_free or parameter == "alpha" else one,
+        l_inf=ends if other_free or parameter == "l_inf" else one,
         group=group,
         loss=(sign * vector(loss, rows[loss]))[None],
-        frozen=() if other_free else ((1,) if parameter == "alpha" else (0,)),
+        least=least_constant(direction, ceiling),
     )
-    if model.spare < 1:
-        raise InputError(f"{len(p)} rows leave nothing to judge noise by; train more sizes")
-    which = 0 if parameter == "alpha" else 1
     start = model.start(joint.alpha, sign * joint.l_inf, np.array(joint.values[2:]), log_n.mean())
-    theta, error = _fit(model, start[None])
-    change, stderr = theta[0, which], error[0, which]
-    critical = stats.t.ppf((1 + level) / 2, model.spare)
+    if len(p) <= len(start):
+        raise InputError(f"{len(p)} rows leave nothing to judge noise by; train more sizes")
+    fit = _fit(model, start[None])
+    change, stderr, spare = fit.change[0], fit.stderr[0], fit.spare[0]
     size = joint.alpha if parameter == "alpha" else abs(joint.l_inf)
-    alternative = relative_alternative * size
-    noise = np.sqrt(2 * float(_objective(model, theta)[0]) / model.spare)
-    shares = []
-    for put_in in (alternative, 0.0):
-        truth = start.copy()
-        truth[which] = put_in
-        shares.append(_rejections(model, truth, which, noise, critical, simulations, seed))
-    p_value = float(2 * stats.t.sf(abs(change / stderr), model.spare))
-    verdict: Literal["changed", "unchanged", "inconclusive"] = "inconclusive"
+    alternative = float(relative_alternative * size)
+    with np.errstate(divide="ignore", invalid="ignore"):  # data without any noise
+        p_value = float(2 * stats.t.sf(np.abs(change / stderr), spare))
+    reason, power, false_alarms = fit.reason, np.nan, np.nan
+    if not reason:
+        truth = {put_in: start.copy() for put_in in (0.0, alternative, -alternative)}
+        for put_in, values in truth.items():
+            values[model.least_weight] += put_in
+        share = {
+            put_in: _rejections(model, values, fit.noise, level, simulations, seed)
+            for put_in, values in truth.items()
+        }
+        false_alarms = share[0.0]
+        if alternative > 0:
+            power = min(share[alternative], share[-alternative])
+    verdict: Verdict = "inconclusive"
     if p_value < 1 - level:
         verdict = "changed"
-    elif shares[0] >= ENOUGH_POWER:
+    elif power >= ENOUGH_POWER:
         verdict = "unchanged"
+    elif not reason and alternative == 0:
+        reason = f"the joint law's {parameter} is 0, and no fraction of it is a change to notice"
+    elif not reason:
+        reason = f"its power, {power:.2f}, is less than {ENOUGH_POWER:g}"
     flip = sign if parameter == "l_inf" else 1.0
-    ends = sorted((flip * (change - critical * stderr), flip * (change + critical * stderr)))
+    half = stats.t.ppf((1 + level) / 2, spare) * stderr
     return InvarianceTest(
         parameter=parameter,
-        at_one=float(theta[0, 2] if parameter == "alpha" else sign * theta[0, 3]),
+        at_one=float(flip * fit.theta[0, model.least_weight - 1]),
         change=float(flip * change),
-        low=float(ends[0]),
-        high=float(ends[1]),
+        low=float(flip * change - half),
+        high=float(flip * change + half),
         level=level,
         p_value=p_value,
-        alternative=float(alternative),
-        power=shares[0],
-        false_alarms=shares[1],
+        alternative=alternative,
+        power=power,
+        false_alarms=false_alarms,
         verdict=verdict,
+        reason=reason,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Trend:
-    """Residuals in theta = (changes of alpha and l_inf, alpha, l_inf, log beta' by weight)."""
+    """Residuals in theta = (alpha, l_inf, beta' by weight), sizes divided by their mean.
 
-    log_x: Array
-    trend: Array  # 0 at the greatest weight, 1 at the least
+    A coefficient with a trend has two entries, at the greatest and at the least weight: then its
+    bounds at all weights are a box.
+    """
+
+    parameter: Parameter
+    log_x: Array  # (m,)
+    alpha: Array  # (m, 1 or 2), share of each entry in a row's exponent
+    l_inf: Array  # (m, 1 or 2)
     group: NDArray[np.intp]
     loss: Array  # (B, m)
-    frozen: tuple[int, ...]
+    least: float  # of l_inf
 
     @property
-    def free(self) -> NDArray[np.bool_]:
-        """Which parameters move."""
-        return ~np.isin(np.arange(5 + int(self.group.max())), self.frozen)
-
-    @property
-    def spare(self) -> int:
-        """Degrees of freedom."""
-        return len(self.log_x) - int(self.free.sum())
+    def least_weight(self) -> int:
+        """Position in theta of the tested coefficient at the least weight."""
+        return 1 if self.parameter == "alpha" else self.alpha.shape[1] + 1
 
     def start(self, alpha: float, l_inf: float, beta: Array, centre: float) -> Array:
-        scaled = np.log(np.maximum(beta, 1e-12 * beta.max())) - alpha * centre
-        return np.concatenate([[0.0, 0.0, alpha, l_inf], scaled])
+        """Parameters (k,) that make this the joint law."""
+        ends = [[alpha] * self.alpha.shape[1], [l_inf] * self.l_inf.shape[1]]
+        return np.concatenate([*ends, beta * np.exp(-alpha * centre)])
 
-    def predict(self, theta: Array) -> tuple[Array, Array]:
-        alpha = theta[:, 2:3] + theta[:, :1] * self.trend
-        exponent = theta[:, 4:][:, self.group] - alpha * self.log_x
+    def bounds(self) -> tuple[Array, Array]:
+        """Least and greatest value of each parameter, as in the joint law."""
+        a, b, g = self.alpha.shape[1], self.l_inf.shape[1], int(self.group.max()) + 1
+        lower = np.repeat([ALPHA_BOUNDS[0], self.least, 0.0], [a, b, g])
+        return lower, np.repeat([ALPHA_BOUNDS[1], np.inf, np.inf], [a, b, g])
+
+    def _parts(self, theta: Array) -> tuple[Array, Array, Array]:
+        a, b = self.alpha.shape[1], self.l_inf.shape[1]
+        exponent = -(theta[:, :a] @ self.alpha.T) * self.log_x
         power = np.exp(np.minimum(exponent, 300.0))
-        return power, power + theta[:, 3:4] + theta[:, 1:2] * self.trend
+        reducible = theta[:, a + b + self.group] * power
+        return power, reducible, reducible + theta[:, a : a + b] @ self.l_inf.T
+
+    def predict(self, theta: Array) -> Array:
+        """Losses (B, m)."""
+        return self._parts(theta)[2]
 
     def residual(self, theta: Array, index: Index) -> tuple[Array, Array]:
-        power, value = self.predict(theta)
+        a, b = self.alpha.shape[1], self.l_inf.shape[1]
+        power, reducible, value = self._parts(theta)
         jacobian = np.zeros((*power.shape, theta.shape[1]))
-        jacobian[:, :, 0] = -power * self.log_x * self.trend
-        jacobian[:, :, 1] = self.trend
-        jacobian[:, :, 2] = -power * self.log_x
-        jacobian[:, :, 3] = 1.0
-        jacobian[:, np.arange(len(self.group)), 4 + self.group] = power
+        jacobian[:, :, :a] = (-reducible * self.log_x)[:, :, None] * self.alpha
+        jacobian[:, :, a : a + b] = self.l_inf
+        jacobian[:, np.arange(len(self.group)), a + b + self.group] = power
         return value - self.loss[index], jacobian
 
     def curvature(self, theta: Array, index: Index, score: Array) -> float:
         return 0.0
 
 
-def _fit(model: _Trend, start: Array) -> tuple[Array, Array]:
-    """Optimum and standard errors of each problem, (B, k) each; errors of frozen ones are 0."""
-    bound = np.where(model.free, np.inf, 0.0)
+@dataclass(frozen=True, kw_only=True)
+class _TrendFit:
+    """Optimum of each problem of a batch, and the change that is tested.
+
+    Attributes
+    ----------
+    theta : (B, k)
+    change, stderr, spare : (B,)
+        `stderr` is NaN where there is no answer.
+    noise : standard deviation of the residuals of the first problem
+    reason : why the first problem has no answer, or empty
+    """
+
+    theta: Array
+    change: Array
+    stderr: Array
+    spare: Array
+    noise: float
+    reason: str
+
+
+def _fit(model: _Trend, start: Array) -> _TrendFit:
+    """Fit each problem from its start (B, k)."""
+    lower, upper = model.bounds()
     ones = np.ones((1, len(model.log_x)))
-    found = minimise(model, start, ones, lower=-bound, upper=bound, iterations=100, tolerance=1e-10)
-    jacobian = model.residual(found.theta, np.arange(len(start)))[1][:, :, model.free]
+    found = minimise(model, start, ones, lower=lower, upper=upper)
+    jacobian = model.residual(found.theta, np.arange(len(start)))[1] * ~found.held[:, None]
     norm = np.linalg.norm(jacobian, axis=1, keepdims=True)
-    scaled = jacobian / norm
+    scaled = jacobian / np.where(norm > 0, norm, 1.0)
+    contrast = np.zeros((len(start), start.shape[1], 1))
+    contrast[:, model.least_weight, 0], contrast[:, model.least_weight - 1, 0] = 1.0, -1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        contrast = np.where(found.held[:, :, None], 0.0, contrast / norm.transpose(0, 2, 1))
     inverse = np.linalg.pinv(scaled.transpose(0, 2, 1) @ scaled, hermitian=True)
-    variance = 2 * found.objective / model.spare
-    error = np.zeros_like(found.theta)
-    diagonal = np.einsum("bkk->bk", inverse) / norm[:, 0] ** 2
-    error[:, model.free] = np.sqrt(variance[:, None] * diagonal)
-    return found.theta, error
-
-
-def _objective(model: _Trend, theta: Array) -> Array:
-    residual = model.residual(theta, np.arange(len(theta)))[0]
-    return 0.5 * (residual**2).sum(1)
+    spare = len(model.log_x) - start.shape[1] + found.held.sum(1)
+    variance = 2 * found.objective / spare
+    stderr = np.sqrt(variance * (contrast.transpose(0, 2, 1) @ inverse @ contrast)[:, 0, 0])
+    singular = np.linalg.svd(scaled, compute_uv=False)
+    free = start.shape[1] - found.held.sum(1)
+    faults = {
+        "the optimiser found no optimum": ~found.converged,
+        "the exponent ran to an end of its range": found.held[:, : model.alpha.shape[1]].any(1),
+        f"{model.parameter} is at its bound at every weight": found.held[
+            :, model.least_weight - 1 : model.least_weight + 1
+        ].all(1),
+        "several parameter sets fit equally well": singular[np.arange(len(start)), free - 1]
+        < 1e-7 * singular[:, 0],
+    }
+    return _TrendFit(
+        theta=found.theta,
+        change=found.theta[:, model.least_weight] - found.theta[:, model.least_weight - 1],
+        stderr=np.where(np.any(list(faults.values()), axis=0), np.nan, stderr),
+        spare=spare,
+        noise=float(np.sqrt(variance[0])),
+        reason=next((why for why, where in faults.items() if where[0]), ""),
+    )
 
 
 def _rejections(
-    model: _Trend,
-    truth: Array,
-    which: int,
-    noise: float,
-    critical: float,
-    simulations: int,
-    seed: int,
+    model: _Trend, truth: Array, noise: float, level: float, simulations: int, seed: int
 ) -> float:
-    """Share of data sets drawn from `truth` in which the change is found significant."""
-    value = model.predict(truth[None])[1]
+    """Share of data sets drawn from `truth` (k,) in which the change is found significant."""
+    value = model.predict(truth[None])
     rng = np.random.default_rng(seed)
     losses = value + noise * rng.standard_normal((simulations, value.shape[1]))
-    drawn = replace(model, loss=losses)
-    theta, error = _fit(drawn, np.repeat(truth[None], simulations, 0))
-    return float((np.abs(theta[:, which]) > critical * error[:, which]).mean())
+    fit = _fit(replace(model, loss=losses), np.repeat(truth[None], simulations, 0))
+    critical = stats.t.ppf((1 + level) / 2, fit.spare)
+    return float((np.abs(fit.change) > critical * fit.stderr).mean())

@@ -17,6 +17,9 @@ from mnmt_repro.laws.grouped_law import GroupedLawFit, fit_grouped
 from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
 from mnmt_repro.laws.uncertainty import Method
 
+P_DIGITS = 9
+"""Decimals of a mixture weight: those that agree in all of them are one weight."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class JointLawFit(GroupedLawFit):
@@ -39,7 +42,7 @@ class JointLawFit(GroupedLawFit):
     def index(self, p: ArrayLike) -> NDArray[np.intp]:
         """Position of each weight among the fitted ones; `InputError` for a weight not fitted."""
         wanted = np.atleast_1d(np.asarray(p, dtype=float))
-        near = np.isclose(wanted[:, None], np.array(self.p), rtol=1e-9, atol=0)
+        near = np.round(wanted, P_DIGITS)[:, None] == np.array(self.p)
         if not near.any(1).all():
             raise InputError(
                 f"p: {wanted[~near.any(1)][0]:g} was not fitted ({list(self.p)}); "
@@ -111,7 +114,7 @@ def fit_joint_law(
         np.ones(len(rows)),
         direction,
         ceiling,
-        tuple(f"beta[{weight:g}]" for weight in weights_seen),
+        tuple(f"beta[{weight:.{P_DIGITS}g}]" for weight in weights_seen),
     )
     seen = tuple(float(weight) for weight in weights_seen)
     return JointLawFit(p=seen, left_out=len(frame) - len(rows), label=label, **fields)
@@ -190,7 +193,10 @@ def coefficients(
 
 
 def pair_rows(frame: pd.DataFrame, n: str, loss: str) -> tuple[pd.DataFrame, Array]:
-    """Rows of one pair with p above 0, and their p; checked."""
+    """Rows of one pair with p above 0, and their p; checked.
+
+    Weights are rounded to `P_DIGITS` decimals, so that 0.1 and 1 - 0.9 are one weight.
+    """
     columns(frame, ["p", n, loss])
     for name in ("pair", "test_set", "domain", "cohort"):
         if name in frame.columns and frame[name].nunique(dropna=False) > 1:
@@ -201,6 +207,7 @@ def pair_rows(frame: pd.DataFrame, n: str, loss: str) -> tuple[pd.DataFrame, Arr
     if (p < 0).any() or (p > 1).any():
         row = int(np.flatnonzero((p < 0) | (p > 1))[0])
         raise InputError(f"p: row {row} is {p[row]:g}, and must lie in [0, 1]")
+    p = np.round(p, P_DIGITS)
     if not (p > 0).any():
         raise InputError("p: all rows are zero-shot (p = 0), which no law describes")
     return frame[p > 0], p[p > 0]

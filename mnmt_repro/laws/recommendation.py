@@ -6,20 +6,28 @@ of pairs; for more than two the laws must carry over (Appendix H).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize, minimize_scalar
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import FractionFit
 from mnmt_repro.laws.frontier import checked_pairs, lattice
 
+Cost = Callable[[Array], Array]
+
 MIN_WEIGHT = 0.01
 """Least share of a pair: the laws say nothing of zero-shot."""
+
+GOOD_R2 = 0.95
+"""A law with a lower R², or with a parameter held at a bound, gets a note on its quality."""
+
+LEVEL = 0.95
+"""Of the interval of the predicted losses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,17 +70,25 @@ class Recommendation:
     ----------
     n : model size
     preference : what was asked
-    weights, loss, regret : by pair
-        `regret` is against the pair alone at the same size.
+    weights, loss, regret, relative_regret : by pair
+        `regret` is against the pair alone at the same size; `relative_regret` as a fraction of what
+        that size can reduce there, see `EqualRegret`.
+    low, high : by pair
+        95 % percentile interval of `loss` at these weights, from the residual bootstrap of the
+        pair's law; NaN for a law without rows to spare.
     notes : tuple of str
-        A weight at its least, or outside the weights that the law was fitted to.
+        A size or weight outside those that a law was fitted to, a weight at its least, and laws of
+        low quality: R² under `GOOD_R2`, or a parameter held at a bound.
     """
 
     n: float
     preference: Preference
     weights: dict[str, float]
     loss: dict[str, float]
+    low: dict[str, float]
+    high: dict[str, float]
     regret: dict[str, float]
+    relative_regret: dict[str, float]
     notes: tuple[str, ...] = field(default=())
 
     def summary(self) -> pd.DataFrame:
@@ -82,7 +98,10 @@ class Recommendation:
                 "pair": list(self.weights),
                 "p": list(self.weights.values()),
                 "loss": list(self.loss.values()),
+                "low": list(self.low.values()),
+                "high": list(self.high.values()),
                 "regret": list(self.regret.values()),
+                "relative_regret": list(self.relative_regret.values()),
             }
         )
 
@@ -92,7 +111,12 @@ class Recommendation:
 
 
 def recommend_weights(
-    laws: Mapping[str, FractionFit], n: float, preference: Preference
+    laws: Mapping[str, FractionFit],
+    n: float,
+    preference: Preference,
+    *,
+    draws: int = 500,
+    seed: int = 0,
 ) -> Recommendation:
     """Find the mixture that serves a preference best at one model size.
 
@@ -101,6 +125,7 @@ def recommend_weights(
     laws : dict of pair to FractionFit, at least two
     n : model size, in the unit of the laws
     preference : `Importance`, `Floor` or `EqualRegret`
+    draws, seed : of the interval of the losses
 
     Returns
     -------
@@ -124,28 +149,46 @@ def recommend_weights(
         return sign * np.stack(columns, axis=1).reshape(p.shape)
 
     alone = cost(np.ones(len(pairs)))
+    reducible = alone - [sign * laws[pair].params["l_inf"] for pair in pairs]
     if isinstance(preference, Importance):
         weights = _importance(pairs, preference) @ np.eye(len(pairs))
         best = _search(len(pairs), lambda p: cost(p) @ weights)
     elif isinstance(preference, Floor):
         best = _floor(pairs, preference, cost, sign)
     elif isinstance(preference, EqualRegret):
-        scale = np.ones(len(pairs))
-        if preference.relative:
-            limits = np.array([sign * laws[pair].params["l_inf"] for pair in pairs])
-            scale = alone - limits
+        scale = reducible if preference.relative else np.ones(len(pairs))
         best = _equal_regret(len(pairs), lambda p: (cost(p) - alone) / scale)
     else:
         raise InputError(f"preference: {preference!r}; use Importance, Floor or EqualRegret")
     regret = cost(best) - alone
+    bands = np.array(
+        [
+            _interval(laws[pair], share, n, draws, seed + i)
+            for i, (pair, share) in enumerate(zip(pairs, best, strict=True))
+        ]
+    )
+
+    def by_pair(values: Array) -> dict[str, float]:
+        return dict(zip(pairs, values.tolist(), strict=True))
+
     return Recommendation(
         n=float(n),
         preference=preference,
-        weights=dict(zip(pairs, best.tolist(), strict=True)),
-        loss=dict(zip(pairs, (sign * cost(best)).tolist(), strict=True)),
-        regret=dict(zip(pairs, regret.tolist(), strict=True)),
-        notes=_notes(laws, pairs, best),
+        weights=by_pair(best),
+        loss=by_pair(sign * cost(best)),
+        low=by_pair(bands[:, 0]),
+        high=by_pair(bands[:, 1]),
+        regret=by_pair(regret),
+        relative_regret=by_pair(regret / reducible),
+        notes=_notes(laws, pairs, best, n),
     )
+
+
+def _interval(law: FractionFit, p: float, n: float, draws: int, seed: int) -> tuple[float, float]:
+    if law.degrees_of_freedom < 1:
+        return np.nan, np.nan
+    band = law.band(p, n, LEVEL, "residual", draws=draws, seed=seed).iloc[0]
+    return float(band["low"]), float(band["high"])
 
 
 def _importance(pairs: list[str], preference: Importance) -> Array:
@@ -157,56 +200,62 @@ def _importance(pairs: list[str], preference: Importance) -> Array:
     return weights / weights.sum()
 
 
-def _floor(pairs: list[str], preference: Floor, cost, sign: float) -> Array:  # type: ignore[no-untyped-def]
+def _floor(pairs: list[str], preference: Floor, cost: Cost, sign: float) -> Array:
     if preference.pair not in pairs:
         raise InputError(f"floor: {preference.pair!r} is none of {pairs}")
     if not np.isfinite(preference.target):
         raise InputError(f"floor: target {preference.target}; give a number")
     one = pairs.index(preference.pair)
     others = np.arange(len(pairs)) != one
-    target = sign * preference.target
-    most = np.full(len(pairs), MIN_WEIGHT)
-    most[one] = 1 - MIN_WEIGHT * (len(pairs) - 1)
-    reached = float(cost(most)[one])
-    if reached > target:
+
+    def excess(share: float | Array) -> Array:
+        """How far the pair misses its target at each of its shares."""
+        shares = np.repeat(np.atleast_1d(share)[:, None], len(pairs), axis=1)
+        return cost(shares)[:, one] - sign * preference.target
+
+    # Not the greatest share need be the best, nor the least that suffices: f(p) may exceed 1.
+    grid = np.linspace(MIN_WEIGHT, 1 - MIN_WEIGHT * (len(pairs) - 1), 2001)
+    best = int(excess(grid).argmin())
+    around = grid[max(best - 1, 0)], grid[min(best + 1, 2000)]
+    nearest = minimize_scalar(lambda s: excess(s)[0], bounds=around, method="bounded").x
+    grid = np.sort(np.append(grid, nearest))
+    missed = excess(grid)
+    if missed.min() > 0:
+        reached = sign * float(missed.min()) + preference.target
         raise InputError(
             f"floor: {preference.pair} comes no nearer to {preference.target:g} than "
-            f"{sign * reached:.4g} at this size; relax the target or enlarge the model"
+            f"{reached:.4g} at this size; relax the target or enlarge the model"
         )
-    # With others as good as they can be, the pair gets the least share that reaches its target.
-    low, high = MIN_WEIGHT, float(most[one])
-    probe = np.full((2001, len(pairs)), 0.5)
-    probe[:, one] = np.linspace(low, high, 2001)
-    enough = cost(probe)[:, one] <= target
-    first = int(enough.argmax())
-    if first > 0:
-        low, high = probe[first - 1, one], probe[first, one]
-        for _ in range(60):
-            probe[0, one] = (low + high) / 2
-            if float(cost(probe[:1])[0, one]) <= target:
-                high = probe[0, one]
-            else:
-                low = probe[0, one]
-        share = high
-    else:
-        share = low
-    rest = _search(
-        len(pairs) - 1,
-        lambda q: cost(_insert(q * (1 - share), one, share))[..., others].mean(-1),
-        MIN_WEIGHT / (1 - share),
-    )
-    return _insert(rest * (1 - share), one, share)
+    lattice_of_rest = _closed_lattice(len(pairs) - 1)
+    found = []
+    for low, high in _below_zero(excess, grid):
+        shares = np.repeat(np.linspace(low, high, 41), len(lattice_of_rest))[:, None]
+        spread = 1 - shares - MIN_WEIGHT * (len(pairs) - 1)
+        rest = MIN_WEIGHT + spread * np.tile(lattice_of_rest, (41, 1))
+        lower, upper = np.full(len(pairs), MIN_WEIGHT), np.ones(len(pairs))
+        lower[one], upper[one] = low, high
+        points = np.insert(rest, one, shares[:, 0], axis=1)
+        found.append(_polish(lambda p: cost(p)[..., others].mean(-1), points, lower, upper))
+    return min(found, key=lambda p: float(cost(p)[others].mean()))
 
 
-def _insert(rest: Array, position: int, share: float) -> Array:
-    return np.insert(rest, position, share, axis=-1)
+def _below_zero(function: Cost, grid: Array) -> list[tuple[float, float]]:
+    """Intervals of the grid's range in which the function is at most zero, ends refined."""
+    below = function(grid) <= 0
+    crossings = np.flatnonzero(below[1:] != below[:-1])
+    roots = [brentq(lambda x: function(x)[0], grid[k], grid[k + 1], xtol=1e-15) for k in crossings]
+    ends = [*grid[:1][below[:1]], *roots, *grid[-1:][below[-1:]]]
+    return list(zip(ends[::2], ends[1::2], strict=True))
 
 
-def _search(pairs: int, objective, least: float = MIN_WEIGHT) -> Array:  # type: ignore[no-untyped-def]
-    """Global minimum over the simplex with shares of at least `least`: a lattice, then polish."""
-    if pairs == 1:
-        return np.ones(1)
-    points = least + (1 - pairs * least) * _closed_lattice(pairs)
+def _search(pairs: int, objective: Cost) -> Array:
+    """Global minimum over the simplex with shares of at least `MIN_WEIGHT`."""
+    points = MIN_WEIGHT + (1 - pairs * MIN_WEIGHT) * _closed_lattice(pairs)
+    return _polish(objective, points, np.full(pairs, MIN_WEIGHT), np.ones(pairs))
+
+
+def _polish(objective: Cost, points: Array, lower: Array, upper: Array) -> Array:
+    """Minimum over the simplex in a box, from the best of `points` (many, K) in it."""
     values = objective(points)
     best = points[int(values.argmin())]
     for start in points[np.argsort(values)[:5]]:
@@ -214,18 +263,18 @@ def _search(pairs: int, objective, least: float = MIN_WEIGHT) -> Array:  # type:
             lambda p: float(objective(p)),
             start,
             method="SLSQP",
-            bounds=[(least, 1.0)] * pairs,
+            bounds=np.column_stack([lower, upper]),
             constraints={"type": "eq", "fun": lambda p: p.sum() - 1.0},
             options={"ftol": 1e-14, "maxiter": 300},
         )
-        p = np.clip(found.x, least, 1.0)
+        p = np.clip(found.x, lower, upper)
         p = p / p.sum()
         if float(objective(p)) < float(objective(best)):
             best = p
     return best
 
 
-def _equal_regret(pairs: int, regret) -> Array:  # type: ignore[no-untyped-def]
+def _equal_regret(pairs: int, regret: Cost) -> Array:
     """Smallest greatest regret: where shares can be traded, that is where all are equal.
 
     For a bound r, pair i needs the least share at which its regret is r; the shares needed fall
@@ -256,11 +305,29 @@ def _closed_lattice(pairs: int) -> Array:
     return (lattice(pairs, steps + pairs) * (steps + pairs) - 1) / steps
 
 
-def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array) -> tuple[str, ...]:
+def _notes(
+    laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float
+) -> tuple[str, ...]:
     notes = []
     for pair, share in zip(pairs, p, strict=True):
         if share <= MIN_WEIGHT * 1.001:
             notes.append(f"{pair} is at the least share that the law covers, {MIN_WEIGHT:g}")
         elif share < min(laws[pair].p) - 1e-9:
             notes.append(f"{pair}: {share:.3f} is below every weight its law was fitted to")
+        elif share > max(laws[pair].p) + 1e-9:
+            notes.append(f"{pair}: {share:.3f} is above every weight its law was fitted to")
+    least = max(min(laws[pair].n) for pair in pairs)
+    most = min(max(laws[pair].n) for pair in pairs)
+    if not least <= n <= most:
+        notes.append(
+            f"n = {n:,.10g} is outside the sizes that the laws were fitted to, {least:,.10g} to "
+            f"{most:,.10g}: the losses are extrapolated"
+        )
+    for pair in pairs:
+        law = laws[pair]
+        faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
+        if law.active_bounds:
+            faults.append(f"held at a bound: {', '.join(law.active_bounds)}")
+        if faults:
+            notes.append(f"{pair}: a law of low quality ({'; '.join(faults)})")
     return tuple(notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, Direction
+from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import fit_fraction
 from mnmt_repro.laws.joint_law import fit_joint_law, fit_per_weight_laws, pair_rows
 
@@ -93,29 +94,28 @@ def compare_per_weight_joint(
     Returns
     -------
     DataFrame
-        Index ``per_weight, joint``; columns ``parameters, rss, r2, aicc, delta_aicc`` (pooled over
-        weights, Gaussian noise of one variance, itself counted) and ``rmse_size_out`` from
-        `leave_one_size_out`. NaN when a law is not identified or has too few rows.
+        Index ``per_weight, joint``; columns ``parameters, rss, r2, aicc, delta_aicc`` and
+        ``rmse_size_out`` from `leave_one_size_out`. `parameters` counts all; `pooled_aicc` leaves
+        out those that a bound holds. NaN when a law is not identified or has too few rows.
     """
-    rows, p = pair_rows(frame, n, loss)
+    rows, _ = pair_rows(frame, n, loss)
     options = {"n": n, "loss": loss, "direction": direction, "ceiling": ceiling}
-    alone = fit_per_weight_laws(rows, **options)  # type: ignore[arg-type]
-    joint = fit_joint_law(rows, **options)  # type: ignore[arg-type]
-    weights = len(np.unique(p))
+    laws: dict[Law, list[LawFit]] = {
+        "per_weight": list(fit_per_weight_laws(rows, **options).values()),  # type: ignore[arg-type]
+        "joint": [fit_joint_law(rows, **options)],  # type: ignore[arg-type]
+    }
     total = float(((rows[loss] - rows[loss].mean()) ** 2).sum())
     table = []
-    for law, rss, k in (
-        ("per_weight", float(sum(fit.rss for fit in alone.values())), 3 * weights),
-        ("joint", joint.rss, weights + 2),
-    ):
+    for law, fits in laws.items():
+        rss = float(sum(fit.rss for fit in fits))
         held_out = leave_one_size_out(rows, law, **options)  # type: ignore[arg-type]
         table.append(
             {
                 "law": law,
-                "parameters": k,
+                "parameters": sum(len(fit.names) for fit in fits),
                 "rss": rss,
                 "r2": 1 - rss / total,
-                "aicc": aicc(rss, len(rows), k + 1),
+                "aicc": pooled_aicc(fits),
                 "rmse_size_out": error_summary(held_out)["rmse"],
             }
         )
@@ -139,6 +139,25 @@ def aicc(rss: float, rows: int, parameters: int) -> float:
         return float("nan")
     penalty = 2 * parameters + 2 * parameters * (parameters + 1) / spare
     return float(rows * np.log(rss / rows) + penalty)
+
+
+def pooled_aicc(fits: Iterable[LawFit]) -> float:
+    """`aicc` of laws that share the rows of one data set, each with rows of its own.
+
+    Gaussian noise of one variance, itself counted among the parameters; a parameter that a bound
+    holds is not. NaN when a law is not identified.
+
+    Parameters
+    ----------
+    fits
+        One law of all rows, such as the joint one, or one a weight.
+    """
+    fits = list(fits)
+    return aicc(
+        float(sum(fit.rss for fit in fits)),
+        sum(fit.observations for fit in fits),
+        sum(fit.free_parameters for fit in fits) + 1,
+    )
 
 
 def _leave_out(
