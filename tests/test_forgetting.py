@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.languages25 import GROUPINGS, directions
 from mnmt_repro.figures import forgetting
 from mnmt_repro.results.analyses import COLUMNS
@@ -189,6 +190,19 @@ def test_without_analyses_there_is_a_sentence() -> None:
     said = forgetting.not_analysed(EMPTY, "Figure 5", "software25-table3")
     assert "No analysis of Figure 5 is stored yet (`mnmt-repro sweep software25-table3" in said
     assert forgetting.not_analysed(moved(), "Figure 5", "software25-table3") == ""
+
+
+def test_stored_analyses_are_counted() -> None:
+    """Table 3 has 25 upgraded runs; 12 wide ones begin with the old half, five of each 3 seeds
+    less those that keep nothing; six choose by Fisher information."""
+    told = forgetting.stored(EMPTY)
+    assert told.startswith("Runs that are analysed: for Figures 3 and 6 (left) 0 of 25, ")
+    assert "for Figure 5 0 of 12, for Figure 6 (right) 0 of 6" in told
+    run = next(find_cohort("software25-table11").runs())
+    assert run.upgrade is not None
+    mine = of_run("software25-table3", "x", [{"analysis": "substituted", "value": 1.0}])
+    told = forgetting.stored(mine.assign(run_id=run.run_id))  # its full recipe is Table 3's, too
+    assert "for Figures 3 and 6 (left) 1 of 25" in told
 
 
 def test_provenance_is_of_the_runs_that_are_drawn() -> None:

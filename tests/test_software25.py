@@ -239,8 +239,10 @@ def test_every_row_of_tables_3_to_7_and_11_is_declared() -> None:
 ALL_NEW = {
     "Mt25": {"upgrade.config.embeddings"},
     "Mt25-wide": {"upgrade.config.embeddings", "upgrade.config.width.init"},
-    "Mt25-deep": {"upgrade.config.embeddings", "upgrade.config.deeper.init"},
-}
+    "Mt25-deep": {
+        "upgrade.config.embeddings", "upgrade.config.deeper.init", "upgrade.config.seed",
+    },
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("model", ALL_NEW)
@@ -280,9 +282,10 @@ def test_table_4_scales_no_rate_and_upsamples_no_related_language() -> None:
     for name in ("new units random", "linear interpolation"):
         control = rows["Mt25-wide, concatenation"]
         assert differences(rows[f"Mt25-wide, {name}"], control) == {"upgrade.config.width.init"}
-    for name in ("new layers random", "closest layer"):
-        control = rows["Mt25-deep, average layer"]
-        assert differences(rows[f"Mt25-deep, {name}"], control) == {"upgrade.config.deeper.init"}
+    control = rows["Mt25-deep, average layer"]
+    init, seed = "upgrade.config.deeper.init", "upgrade.config.seed"
+    assert differences(rows["Mt25-deep, closest layer"], control) == {init}
+    assert differences(rows["Mt25-deep, new layers random"], control) == {init, seed}
 
 
 def test_table_5_varies_the_factor_and_table_6_the_rates() -> None:
@@ -336,7 +339,10 @@ def test_rows_of_the_other_cohorts_vary_what_they_name() -> None:
         "small constant": {"schedule", "training.learning_rate"},
         "not reset, optimiser reset": {"optimiser"},
     }
-    assert vary("noise", "noise 0.01") == {"no noise": {"width.noise"}}
+    assert vary("noise", "noise 0.01") == {
+        "no noise": {"width.noise"},
+        "noise 0.27": {"width.noise"},
+    }
     assert vary("insertion", "encoder bottom, decoder top") == {
         "encoder top, decoder top": {"deeper.encoder_at"},
         "encoder bottom, decoder bottom": {"deeper.decoder_at"},
@@ -393,7 +399,7 @@ def test_runs_are_shared_between_cohorts() -> None:
         ]
         assert len(set(runs)) == len(runs)
     everything = {run.run_id for name in NAMES for run in find_cohort(name).runs()}
-    assert len(everything) == 142
+    assert len(everything) == 143
 
 
 # --- models, settings, identities -------------------------------------------------------------
@@ -414,7 +420,10 @@ def test_the_declared_model_is_what_the_upgrade_makes(tier) -> None:
                 decoder_layers=parent.model.decoder_layers + config.deeper.decoder,
             )
             assert parent.training == replace(tier.training) and parent.seed == run.seed
-            assert config.seed == run.seed
+            # Layers that are drawn are not those that the old model began with, but for one run
+            # that was stored when they still were.
+            apart = config.deeper.init == "random" and run.run_id != "b2b650d31f19"
+            assert (config.seed == run.seed) == (not apart)
 
 
 def test_the_published_settings() -> None:

@@ -17,7 +17,7 @@ from small_text import small_bitext
 
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.commands.training_text import hold_out, read_bitexts
-from mnmt_repro.commands.upgrade import upgrade_config
+from mnmt_repro.commands.upgrade import upgrade_config, with_normalisation
 from mnmt_repro.corpora.encoding import encode
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
@@ -164,8 +164,11 @@ def test_without_noise_the_wide_model_scores_as_the_old_one(here: Path, capsys) 
     assert main([*command, "--wider", "2", "-o", "double", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert (facts["feed-forward"], facts["folder"], facts["overlap"]) == ("32 -> 64", "double", [])
-    assert main([*command, "--wider", "2.5", "--normalisation", "function", "-o", "more"]) == 0
-    capsys.readouterr()
+    assert facts["normalisation"] == "frobenius: as published"
+    # Of part multiples the published normalisation would not be true.
+    assert main([*command, "--wider", "2.5", "-o", "more"]) == 0
+    shown = capsys.readouterr().out
+    assert "normalisation:     function: x2.5 copies some units only, and the norm" in shown
     old = loss_of("old", capsys)
     for folder in ("double", "more"):
         assert loss_of(folder, capsys) == pytest.approx(old, abs=1e-5)
@@ -230,6 +233,35 @@ def test_settings_that_are_given_win_over_the_old_runs(here: Path, capsys) -> No
     assert main([*alone, "--out", "alone"]) == 0
     assert "soon forgotten: eng-deu" in capsys.readouterr().err
     assert told("alone")["pairs"] == ["eng-xho", "eng-deu"]
+
+
+def test_text_that_is_all_too_long_leaves_the_folder_free(here: Path, capsys) -> None:
+    assert main(UPGRADE) == 0
+    capsys.readouterr()
+    for folder, options in (("first", TRAIN_OLD), ("second", TRAIN_ON)):
+        command = [*options, "--out", folder]
+        assert main([*command, "--max-length", "1"]) == 2
+        shown = capsys.readouterr().err
+        assert "are longer than --max-length 1 tokens; raise it" in shown and shown.count("\n") == 1
+        assert not Path(folder).exists()
+        assert main(command) == 0
+
+
+def test_the_normalisation_is_the_published_one_where_another_gains_nothing() -> None:
+    def chosen(*options: str, gated: bool = False, asked: str | None = None) -> tuple[str, str]:
+        config, why = with_normalisation(config_of(*options), asked, gated=gated)
+        return config.width.normalisation, why
+
+    published = ("frobenius", "as published")
+    assert chosen("--wider", "2") == published
+    assert chosen("--wider", "2", gated=True)[0] == chosen("--wider", "1.5")[0] == "function"
+    # Between two old units, neither keeps the function.
+    between = ("--width-init", "interpolation", "--wider", "2")
+    assert chosen(*between) == chosen(*between, gated=True) == published
+    none = (["--wider", "1"], ["--wider", "1.5", "--width-init", "random"])
+    assert all(chosen(*options, gated=True) == ("frobenius", "") for options in none)
+    found = chosen("--wider", "1.5", "--normalisation", "none", asked="none")
+    assert found == ("none", "as asked for")
 
 
 def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -24,6 +24,7 @@ from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments import data as data_module
 from mnmt_repro.experiments import execute as execute_module
+from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.data import load_run_data, run_vocabulary
 from mnmt_repro.experiments.parents import is_trained, plan, with_parents
 from mnmt_repro.experiments.spec import RunSpec, Upgrade
@@ -33,6 +34,8 @@ from mnmt_repro.experiments.upgraded import (
     untrained_pieces,
     upgrade_of,
 )
+from mnmt_repro.experiments.variants import VariantCohort
+from mnmt_repro.model import Transformer
 from mnmt_repro.results import schema
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
@@ -187,6 +190,33 @@ def test_a_killed_upgraded_run_resumes_to_the_bit(family: Path, runs: Path, monk
         assert torch.equal(ours.weights[name], tensor), name
     assert resumed["rows"] == child_alone(family / "store")["rows"]
     schema.check({"schema": schema.SCHEMA, **resumed}, "a run")
+
+
+def test_generated_text_that_a_run_began_with_is_not_read_again() -> None:
+    grandchild = child_of(CHILD, UpgradeConfig(), model=CHILD.model)
+    seen: set[bytes] = set()
+    for spec in (PARENT, CHILD, grandchild):
+        source, _ = load_run_data(spec).training.sentences[PAIRS[0]].take(np.arange(20))
+        read = {row.tobytes() for row in np.split(source.flat, source.offsets[1:-1])}
+        assert len(read) == 20 and not read & seen
+        seen |= read
+
+
+@pytest.mark.parametrize("table", ["table3", "table4"])
+def test_layers_drawn_are_not_those_that_the_old_model_began_with(table: str) -> None:
+    names = {"table3": "Mt25-deep, random init new", "table4": "Mt25-deep, new layers random"}
+    cohort = find_cohort(f"software25-{table}")
+    assert isinstance(cohort, VariantCohort)
+    (run,) = (v.spec for v in cohort.variants if v.name == names[table])
+    assert run.upgrade is not None
+    parent = run.upgrade.parent
+    old = Transformer(parent.model, seed=parent.seed).state_dict()
+    new = Transformer(run.model, seed=run.upgrade.config.seed).state_dict()
+    for name in ("attention.q.weight", "feed_forward.up.weight"):
+        drawn = new[f"encoder.0.{name}"].flatten()
+        for layer in ("encoder.0", "encoder.1"):
+            began = old[f"{layer}.{name}"].flatten()
+            assert abs(float(torch.cosine_similarity(drawn, began, 0))) < 0.1
 
 
 def test_weights_of_another_run_or_of_half_a_run_are_no_parents(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def noise(seed: int = 1) -> torch.Generator:
 # --- the function ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wider", [1, 2, 3])
+@pytest.mark.parametrize("wider", [1, 1.5, 2, 3])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_function_is_kept_without_noise(shape: str, wider: int) -> None:
     config = WidthConfig(noise=0.0, normalisation="function")
@@ -43,6 +43,18 @@ def test_the_function_is_kept_without_noise(shape: str, wider: int) -> None:
 @pytest.mark.parametrize("normalisation", ["function-shared", "frobenius"])
 def test_relu_keeps_it_when_both_matrices_share_the_scale(normalisation: str) -> None:
     assert function_gap(FAIRSEQ, 2, WidthConfig(noise=0.0, normalisation=normalisation)) < 1e-12
+
+
+@pytest.mark.parametrize("wider", [1.5, 2.5])
+def test_the_published_normalisation_changes_a_relu_layer_at_a_part_multiple(wider: float) -> None:
+    """Units with more copies and with fewer are scaled alike, and add up to what they did not."""
+    assert function_gap(FAIRSEQ, wider, WidthConfig(noise=0.0)) > 0.05
+
+
+@pytest.mark.parametrize("normalisation", ["frobenius", "function", "function-shared"])
+def test_nothing_keeps_the_function_after_interpolation(normalisation: str) -> None:
+    width = WidthConfig(init="interpolation", normalisation=normalisation)
+    assert function_gap(FAIRSEQ, 2, width) > 0.05
 
 
 @pytest.mark.parametrize("shape", ["gated", "gated with biases"])

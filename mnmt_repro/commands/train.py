@@ -232,7 +232,14 @@ def _train(options: argparse.Namespace) -> int:
         read_upgraded,
         settle,
     )
-    from mnmt_repro.commands.trained import RUN, read_run, read_vocabulary, write_run
+    from mnmt_repro.commands.trained import (
+        RUN,
+        VOCABULARY,
+        SyllableVocabulary,
+        read_run,
+        read_vocabulary,
+        write_run,
+    )
     from mnmt_repro.commands.training_text import read_mixture, read_training_text
     from mnmt_repro.experiments.spec import digest
 
@@ -292,7 +299,7 @@ def _train(options: argparse.Namespace) -> int:
                 "another folder, or remove this one"
             )
         if known is None:
-            vocabulary = _make_vocabulary(options, text, folder, upgraded)
+            vocabulary = _make_vocabulary(options, text, upgraded)
         else:
             vocabulary = read_vocabulary(folder, known)
         model = model_config(options, len(vocabulary)) if start is None else start.model.config
@@ -302,9 +309,11 @@ def _train(options: argparse.Namespace) -> int:
             "vocabulary": vocabulary.hash,
             "model": dataclasses.asdict(model),
         }
-        if known is None:
-            write_run(folder, about)
         encoded = _encode(text, vocabulary, mixture, tags, config, options.seed)
+        if known is None:  # nothing is wrong with text and options: only now is anything written
+            if not isinstance(vocabulary, SyllableVocabulary):
+                vocabulary.save(folder / VOCABULARY)
+            write_run(folder, about)
     torch.set_num_threads(options.threads)
     try:
         trained, progress = train(
@@ -386,10 +395,10 @@ def _text_identity(options: argparse.Namespace, text: TrainingText) -> list[Any]
 
 
 def _make_vocabulary(
-    options: argparse.Namespace, text: TrainingText, folder: Path, upgraded: Upgraded | None
+    options: argparse.Namespace, text: TrainingText, upgraded: Upgraded | None
 ) -> Vocabulary:
-    """Train or copy a vocabulary into the folder; a conlang has its own."""
-    from mnmt_repro.commands.trained import VOCABULARY, SyllableVocabulary
+    """The upgraded model's vocabulary, the given one or one trained here; a conlang's own."""
+    from mnmt_repro.commands.trained import SyllableVocabulary
     from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
 
     if text.conlang is not None:
@@ -397,19 +406,16 @@ def _make_vocabulary(
             raise InputError("--vocabulary: a conlang's pieces are its syllables; leave it out")
         return SyllableVocabulary(text.conlang)
     if upgraded is not None:
-        vocabulary = upgraded.vocabulary
-    elif options.vocabulary is not None:
-        vocabulary = Vocabulary.load(options.vocabulary)
-    else:
-        config = VocabularyConfig(
-            pieces=options.pieces,
-            languages=tuple(name for pair in text.pairs for name in pair.split("-")),
-        )
-        vocabulary = train_vocabulary(
-            config, {pair: (each.source, each.target) for pair, each in text.train.items()}
-        )
-    vocabulary.save(folder / VOCABULARY)
-    return vocabulary
+        return upgraded.vocabulary
+    if options.vocabulary is not None:
+        return Vocabulary.load(options.vocabulary)
+    config = VocabularyConfig(
+        pieces=options.pieces,
+        languages=tuple(name for pair in text.pairs for name in pair.split("-")),
+    )
+    return train_vocabulary(
+        config, {pair: (each.source, each.target) for pair, each in text.train.items()}
+    )
 
 
 def _encode(

@@ -106,8 +106,9 @@ def add(commands: Any) -> None:
         "--normalisation",
         choices=("frobenius", "function", "function-shared", "none"),
         help="how widened matrices are scaled back: to their old norm, as published, or so that "
-        "the layer computes what it did (default: frobenius; function for a gated layer, whose "
-        "function the norm does not keep)",
+        "the layer computes what it did before noise (default: frobenius; but for concatenation "
+        "function, where the norm does not keep what is computed: in a gated layer, and where "
+        "--wider is no whole number)",
     )
     made.add_argument(
         "--depth-init",
@@ -120,7 +121,13 @@ def add(commands: Any) -> None:
         choices=("all", "body", "nothing"),
         help="old weights that are used: all, all but the embedding tables, none (default: all)",
     )
-    made.add_argument("--seed", type=int, default=0, help="of noise and of what is drawn at random")
+    made.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        help="of noise and of what is drawn at random; with the old model's own seed of training, "
+        "a layer drawn for the bottom of the encoder is the one that its first layer began as",
+    )
 
     training = parser.add_argument_group("how training goes on")
     training.add_argument(
@@ -188,15 +195,16 @@ def act(options: argparse.Namespace) -> int:
     if new is not None:
         _check_vocabulary(options, about, new)
     fisher = read_fisher(options, about)
-    if options.normalisation is None and checkpoint.config.feed_forward == "gated-gelu":
-        width = dataclasses.replace(config.width, normalisation="function")
-        config = dataclasses.replace(config, width=width)
+    gated = checkpoint.config.feed_forward == "gated-gelu"
+    config, why = with_normalisation(config, options.normalisation, gated=gated)
     layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
     total = layers + config.deeper.encoder + config.deeper.decoder
     with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
         made = upgrade(checkpoint, new and old, new, config, progress=bar.update)
     made = dataclasses.replace(made, steps=made.steps + _steps_behind(about))
     facts = made.report.summary()
+    if why:
+        facts["normalisation"] = f"{config.width.normalisation}: {why}"
     if fisher is not None:
         made = fisher.slow(made, new or old)
         facts |= fisher.counts(made)
@@ -263,6 +271,32 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
         deeper=dataclasses.replace(base.deeper, **_only(depth)),
         **_only(given),
     )
+
+
+def with_normalisation(
+    config: UpgradeConfig, asked: str | None, *, gated: bool
+) -> tuple[UpgradeConfig, str]:
+    """The upgrade with its way of scaling widened matrices back, and why it is that one.
+
+    Where none is asked for, it is the published one, but `function` where that one would change
+    what a layer computes and `function` does not. Nothing is said where nothing is scaled.
+
+    Examples
+    --------
+    >>> config, why = with_normalisation(UpgradeConfig(wider=1.5), None, gated=False)
+    >>> config.width.normalisation, why
+    ('function', 'x1.5 copies some units only, and the norm would not keep what is computed')
+    """
+    if config.wider == 1 or config.width.init == "random" or config.keep == "nothing":
+        return config, ""
+    if asked is not None:
+        return config, "as asked for"
+    if config.width.init == "concatenation" and (gated or config.wider % 1):
+        width = dataclasses.replace(config.width, normalisation="function")
+        cause = "the layer is gated" if gated else f"x{config.wider:g} copies some units only"
+        why = f"{cause}, and the norm would not keep what is computed"
+        return dataclasses.replace(config, width=width), why
+    return config, "as published"
 
 
 def _only(values: dict[str, Any]) -> dict[str, Any]:

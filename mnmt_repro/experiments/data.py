@@ -204,7 +204,7 @@ def _conlang(spec: RunSpec) -> RunData:
     conlang = Conlang(spec.conlang)
     sentences, validation, tests, lengths = {}, {}, {}, {}
     for pair in spec.mixture.pairs:
-        sentences[pair] = ConlangSentences(conlang, pair, spec.tags, start=spec.seed << 32)
+        sentences[pair] = ConlangSentences(conlang, pair, spec.tags, start=spec.first_sentence)
         validation[pair] = encode_conlang(conlang, pair, "valid", VALIDATION_SENTENCES, spec.tags)
         test = _conlang_test(conlang, pair, spec.tags)
         tests[pair] = (test,)

@@ -225,6 +225,12 @@ def from_scratch(
     )
 
 
+DRAWN_APART = 1_000
+"""Added to the seed of an upgrade that draws whole layers. With the old model's own seed, the layer
+drawn for the bottom of the encoder is the one that the old model's first began as: in M20 of the
+mini tier, after training, the two still have a cosine of 0.21."""
+
+
 def recipe(tier: Tier, kind: Kind, seed: int = 1, **changes: Any) -> UpgradeConfig:
     """Paper B's whole recipe, but for the `changes`.
 
@@ -239,7 +245,10 @@ def recipe(tier: Tier, kind: Kind, seed: int = 1, **changes: Any) -> UpgradeConf
         "gamma_old": ramp if kind == "deep" else 0.5,
         "seed": seed,
     }
-    return UpgradeConfig(**(fields | changes))
+    fields |= changes
+    if fields["deeper"].init == "random":
+        fields["seed"] += DRAWN_APART
+    return UpgradeConfig(**fields)
 
 
 def upgraded(

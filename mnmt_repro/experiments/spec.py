@@ -101,7 +101,23 @@ class RunSpec:
                 "config": asdict(self.upgrade.config),
                 "fisher_share": self.upgrade.fisher_share,
             }
+            if self.conlang is not None:
+                fields["upgrade"]["first_sentence"] = self.first_sentence
         return json.loads(json.dumps(fields))
+
+    @property
+    def generation(self) -> int:
+        """How many upgrades lie behind the run."""
+        return 0 if self.upgrade is None else self.upgrade.parent.generation + 1
+
+    @property
+    def first_sentence(self) -> int:
+        """Of generated text, the number of the first sentence that is trained on.
+
+        Another seed reads other text. An upgraded run does not read again what those behind it
+        have read: each has room for 268 million sentences.
+        """
+        return (self.seed << 32) + (self.generation << 28)
 
     @cached_property
     def config_hash(self) -> str:

@@ -1,4 +1,7 @@
-"""What a declared run begins with: random weights, or an upgrade of its parent's last ones."""
+"""What a declared run begins with: random weights, or an upgrade of its parent's last ones.
+
+Also where the parent keeps its best ones, beside which there is no optimiser's state to carry on.
+"""
 
 from __future__ import annotations
 

@@ -42,13 +42,16 @@ def widen(
     Then, except for `random`, the matrices are scaled:
 
     - `frobenius`, as published (footnote 11): each one back to its old Frobenius norm, its bias by
-      the same factor. Without noise that is 1/sqrt(k) for concatenation, which leaves a ReLU
-      layer's function as it was, but not a gated one's.
-    - `function`: each column of `out` by one over the copies of its unit; keeps the function of
-      either layer.
+      the same factor. Without noise that is 1/sqrt(k) for concatenation to k times as many units,
+      which leaves a ReLU layer's function as it was, but not a gated one's. Where only some units
+      have a copy, all are scaled down alike, and neither layer keeps its function.
+    - `function`: each column of `out` by one over the copies of its unit; after concatenation
+      without noise it keeps the function of either layer.
     - `function-shared` (ReLU only): `up` with its bias, and `out`, by one over the square root
       of the copies; keeps the function too, since relu(c x) = c relu(x).
     - `none`.
+
+    After interpolation none of them keeps the function: a unit between two old ones is neither.
 
     Parameters
     ----------
@@ -155,7 +158,7 @@ def _normalise(
 
 
 @torch.no_grad()
-def function_gap(config: ModelConfig, wider: int, width: WidthConfig, *, seed: int = 0) -> float:
+def function_gap(config: ModelConfig, wider: float, width: WidthConfig, *, seed: int = 0) -> float:
     """How far a random feed-forward layer's output moves when it is widened.
 
     Returns
@@ -174,7 +177,7 @@ def function_gap(config: ModelConfig, wider: int, width: WidthConfig, *, seed: i
     True
     """
     generator = torch.Generator().manual_seed(seed)
-    wide = replace(config, d_ff=config.d_ff * wider)
+    wide = replace(config, d_ff=round(config.d_ff * wider))
     old, new = FeedForward(config).double(), FeedForward(wide).double()
     for layer in (old, new):
         for tensor in layer.parameters():
