@@ -1,4 +1,4 @@
-"""A book of three pages, for the tests of the publishing room and of the browser."""
+"""A book of four pages, for the tests of the publishing room and of the browser."""
 
 from __future__ import annotations
 
@@ -43,6 +43,16 @@ show_table(
     provenance="Made up.",
 )
 """
+WIDE = """
+import altair
+import pandas as pd
+
+from mnmt_repro.figures.house import show
+
+frame = pd.DataFrame({"n": [1, 2], "loss": [2, 1]})
+panel = altair.Chart(frame).mark_line().encode(x="n", y="loss").properties(width=220, height=90)
+show(panel | panel | panel, name="panels", alt="Falls.", data=frame, provenance="Made up.")
+"""
 
 
 def notebook(
@@ -85,6 +95,11 @@ def build(folder: Path) -> Path:
             parameters="scale = 1.0  # of the loss\nseed: int = 1",
             markdown="# A chart\n\n$$\n\\frac{a}{b} = \\mathcal{L}\n$$\n\nAlso $p$ and $f(p)$.",
         ),
-        system=notebook("import sys\n\nprint('prefix:', sys.prefix)", markdown="# The system"),
+        system=notebook(
+            "import sys\n\nprint('prefix:', sys.prefix)",
+            "from IPython.display import Markdown\n\nMarkdown('$$ \\\\beta $$ and $p$')",
+            markdown="# The system",
+        ),
+        wide=notebook(WIDE, markdown="# Panels\n\n## Side by side"),
     )
     return build_book(source, jobs=2, parameters={"scale": 2})

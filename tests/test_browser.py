@@ -127,6 +127,27 @@ def test_a_request_to_another_host_would_be_seen(browser: webdriver.Chrome, tmp_
     assert "https://example.org/a.png" in requests(browser)
 
 
+def test_panels_use_the_margin_and_wrap_where_there_is_none(
+    browser: webdriver.Chrome, first_page: Path
+) -> None:
+    def look(width: int) -> tuple[int, int, bool]:
+        window = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+        open_and_check(browser, first_page.with_name("wide.html"))
+        box, chart, contents = (
+            browser.find_element("css selector", selector)
+            for selector in (".mnmt-chart", ".mnmt-live svg", ".bd-sidebar-secondary")
+        )
+        assert chart.rect["width"] <= box.rect["width"]
+        return box.rect["width"], chart.rect["height"], "hide" in contents.get_attribute("class")
+
+    wide, row, folded = look(1250)
+    _, rows, _ = look(500)
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert wide > 800 and folded  # the list of contents makes room
+    assert rows > 1.8 * row
+
+
 def test_the_print_shows_the_still_chart(browser: webdriver.Chrome, first_page: Path) -> None:
     open_and_check(browser, first_page.with_name("chart.html"))
     live, still = (

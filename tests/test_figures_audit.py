@@ -259,6 +259,23 @@ def test_disagreements_are_these_and_no_others() -> None:
     assert len(frame) == len(DISAGREEMENTS)
 
 
+def test_each_reading_is_listed_once() -> None:
+    found = pd.DataFrame({"reading": ["b", "a", "b", "b"]})
+    assert audit.readings(found).to_dict("list") == {
+        "reading": [1, 2],
+        "disagreements": [3, 1],
+        "explained by": ["b", "a"],
+    }
+
+
+def test_the_levels_of_table_7_fit_no_nesting_either() -> None:
+    # 5 high, 8 mid and 12 low ones with the very low inside, by the printed rows of Mt25.
+    nested = (5 * 35.8 + 8 * 29.6 + 12 * 31.5) / 25
+    reading = row(audit.means_over_groups(), "Table 7, Mt25, all")["reading"]
+    least, most = (float(x) for x in reading.rpartition("low one, ")[2].split(" to "))
+    assert least - 0.05 <= nested <= most + 0.05 < 32.5
+
+
 def test_summary_counts_them() -> None:
     frame = audit.summary()
     assert frame["disagree"].sum() == len(DISAGREEMENTS)

@@ -52,6 +52,15 @@ def test_without_common_cells_it_says_so():
         budget.common_rows(frames(), [*COHORTS, "webtech-en-defr"])
 
 
+def test_a_page_names_what_the_laws_table_holds():
+    laws = budget.laws_by_budget(cells())
+    shown = budget.law_table(laws)
+    names = ["pair", "p", "budget", "α", "L∞", "L∞ at its bound", "R²", "slope of log f"]
+    assert list(shown) == [*names, "low", "high"]
+    assert set(shown["pair"]) == {"English→German", "English→Chinese"}
+    assert (shown["α"] == laws["alpha"]).all()
+
+
 def test_laws_and_slopes_are_those_built_in():
     table = budget.laws_by_budget(cells())
     at = table.set_index(["pair", "p", "budget"])
@@ -90,6 +99,6 @@ def test_charts_hold_every_pair_and_weight():
     found = cells()
     fractions = budget.fractions_by_budget(found)
     chart = budget.fraction_against_budget(fractions).to_dict()
-    assert [len(row["hconcat"]) for row in chart["vconcat"]] == [2, 2]
+    assert [len(row["concat"]) for row in chart["vconcat"]] == [2, 2]
     alphas = budget.alpha_against_budget(budget.laws_by_budget(found)).to_dict()
     assert len(alphas["hconcat"]) == 2

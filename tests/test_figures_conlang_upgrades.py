@@ -58,9 +58,9 @@ def test_what_similarity_buys(losses: pd.DataFrame) -> None:
 def test_the_chart_has_a_panel_a_model(losses: pd.DataFrame) -> None:
     panels = conlang_upgrades.chart(losses).to_dict()["hconcat"]
     assert [panel["title"] for panel in panels] == [
-        "from scratch, 100% of the updates",
-        "upgraded, 10% of the updates",
-        "upgraded, 30% of the updates",
+        ["from scratch", "100% of updates"],
+        ["upgraded", "10% of updates"],
+        ["upgraded", "30% of updates"],
     ]
 
 

@@ -203,7 +203,7 @@ def test_token_shares_follow_from_the_lengths() -> None:
     )
     table = scalarization.token_shares(frame)
     assert list(table["p"]) == [0.2, 0.5]  # Chinese has no p = 0.5
-    np.testing.assert_allclose(table["foretold"], table["w"])
+    np.testing.assert_allclose(table["predicted"], table["w"])
     assert scalarization.token_shares(frame.iloc[:0]).empty
 
 
@@ -228,7 +228,7 @@ def test_a_linear_fraction_is_found_and_held_out_errors_vanish() -> None:
     table = fraction_forms.form_table(frame, laws).set_index(["pair", "form"])
     for pair in ("English→German", "English→Chinese"):
         row = table.loc[(pair, "Eq. 13")]
-        assert row["c1"] == pytest.approx(0.8, abs=1e-4)
+        assert row["c₁"] == pytest.approx(0.8, abs=1e-4)
         assert row["parameters"] == 4 and table.loc[(pair, "Eq. 12"), "parameters"] == 6
         assert row["error"] < 1e-5 and row["held-out error"] < 1e-5
         assert row["at a bound"] == "none"
@@ -252,7 +252,7 @@ def test_a_fraction_below_the_diagonal_holds_the_line_at_its_bound() -> None:
     frame = points(lambda p, n: loss_of(p, n, fraction=lambda q: q**1.5))
     table = fraction_forms.form_table(frame, fraction_forms.both_forms(frame))
     simple = table[table["form"] == "Eq. 13"]
-    assert list(simple["c1"]) == pytest.approx([1.0, 1.0])
-    assert simple["at a bound"].str.contains("c1").all()
+    assert list(simple["c₁"]) == pytest.approx([1.0, 1.0])
+    assert simple["at a bound"].str.contains("c₁ ≤ 1").all()
     told = fraction_forms.forms_in_words(table)
     assert told.count("at its bound of 1, which is f̂ = p") == 2

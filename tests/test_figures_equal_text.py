@@ -76,7 +76,7 @@ def test_words_give_the_least_and_the_greatest_size_of_each_range_of_weights() -
     ]
 
 
-def test_what_text_alone_foretells_of_a_longer_budget() -> None:
+def test_what_text_alone_predicts_of_a_longer_budget() -> None:
     def rows(budget: float, weight_too: bool) -> pd.DataFrame:
         return pd.DataFrame(
             [
@@ -95,12 +95,12 @@ def test_what_text_alone_foretells_of_a_longer_budget() -> None:
         )
 
     # Where text is all there is to a weight, twice the budget is worth what the law says.
-    table = equal_text.foretold_by_text(rows(1e6, False), rows(2e6, False))
+    table = equal_text.predicted_by_text(rows(1e6, False), rows(2e6, False))
     assert len(table) == 16
-    assert table["foretold"].to_numpy() == pytest.approx(table["observed"].to_numpy(), rel=1e-3)
-    # Where a weight acts by itself, the longer run gains nothing of what is foretold.
-    table = equal_text.foretold_by_text(rows(1e6, True), rows(2e6, True))
-    assert (table["observed"].abs() < 1e-9).all() and (table["foretold"] > 1).all()
-    mean = table["foretold"].mean()
-    told = equal_text.foretold_in_words(table)
-    assert told == f"- English→German: {mean:.2f} nats foretold, 0.00 seen."
+    assert table["predicted"].to_numpy() == pytest.approx(table["observed"].to_numpy(), rel=1e-3)
+    # Where a weight acts by itself, the longer run gains nothing of what is predicted.
+    table = equal_text.predicted_by_text(rows(1e6, True), rows(2e6, True))
+    assert (table["observed"].abs() < 1e-9).all() and (table["predicted"] > 1).all()
+    mean = table["predicted"].mean()
+    told = equal_text.predicted_in_words(table)
+    assert told == f"- English→German: {mean:.2f} nats predicted, 0.00 seen."

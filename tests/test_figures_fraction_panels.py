@@ -76,6 +76,39 @@ def test_relative_capacity_is_three_where_it_was_put_in():
     assert (table["sizes"] > 0).all()
 
 
+def test_the_same_runs_under_two_labels_are_one_row_that_names_both():
+    found = lines()
+    again = found[found["language"] == "German"].assign(panel="direction", line="one to many")
+    table = panels.relative_capacity(pd.concat([found, again]))
+    assert dict(zip(table["language"], table["what"], strict=True)) == {
+        "German": "in-domain, one to many",
+        "Chinese": "in-domain",
+    }
+
+
+def test_a_panel_with_one_line_has_no_contrast():
+    both = pd.concat([lines(), lines(line="newstest21"), lines(panel="direction")])
+    assert set(panels.contrasts(both)["panel"]) == {"domain"}
+    assert panels.contrasts(lines()).empty
+
+
+def test_estimators_that_disagree_are_told():
+    table = pd.DataFrame(
+        {
+            "what": "conlang", "language": list("ABCD"), "p": 0.05, "f": 0.3, "f / p": 6.0,
+            "low": 5.0, "high": 7.0, "f / p directly": [4.0, 6.5, np.nan, 4.0], "least": 2.5,
+            "greatest": 8.0, "sizes": [7, 7, 0, 2],
+        }
+    )  # fmt: skip
+    first, second = panels.estimators_in_words(table).split("\n")
+    assert first == (
+        "- conlang, A at p = 0.05: 6.00 by the joint law (5.00 to 7.00); directly 4.00 in the "
+        "median of 7 sizes (2.50 to 8.00), below the joint law's interval."
+    )
+    assert second.endswith("inside the joint law's interval.")
+    assert panels.estimators_in_words(table[2:]) == ""
+
+
 def test_a_weight_that_nobody_trained_has_no_capacity():
     assert panels.relative_capacity(lines(), 0.2).empty
 
@@ -100,7 +133,7 @@ def test_grids_of_different_similarity_differ_in_nothing_else():
 def test_a_panel_for_each_comparison(estimator, mark):
     table = pd.concat([lines(), lines(line="newstest21"), lines(panel="direction", line="out")])
     chart = panels.fraction_panels(table[table["estimator"] == estimator]).to_dict()
-    drawn = chart["hconcat"]
+    drawn = chart["concat"]
     assert [panel["title"] for panel in drawn] == ["domain", "direction"]
     assert [layer["mark"]["type"] for layer in drawn[0]["layer"]] == [mark, "line", "line"]
     assert drawn[0]["layer"][2]["encoding"]["color"]["sort"] == ["in-domain", "newstest21"]
@@ -110,7 +143,7 @@ def test_wide_bands_do_not_flatten_a_panel():
     table = lines()
     table.loc[0, "f_high"] = 50.0
     chart = panels.fraction_panels(table[table["estimator"] == JOINT]).to_dict()
-    axis = chart["hconcat"][0]["layer"][2]["encoding"]["y"]["scale"]
+    axis = chart["concat"][0]["layer"][2]["encoding"]["y"]["scale"]
     assert axis["domain"] == [0, panels.TOP]
 
 

@@ -7,7 +7,8 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.grids import read_grid, read_grids
+from mnmt_repro.figures import grids as grids_module
+from mnmt_repro.figures.grids import load_rows, read_grid, read_grids, why_no_rows
 
 COHORT = "webtech-en-dezh"
 
@@ -90,3 +91,51 @@ def test_a_cohort_that_is_not_declared_is_counted_without_a_whole():
 def test_missing_columns_are_named():
     with pytest.raises(InputError, match="grid of webtech-en-dezh: rows lack domain, test_set"):
         read_grid(rows(COHORT).drop(columns=["test_set", "domain"]), COHORT)
+
+
+def test_an_unknown_count_of_parameters_is_named():
+    with pytest.raises(InputError, match="n = 'n_params': .* n_non_embedding or n_total"):
+        read_grid(rows(COHORT), COHORT, n="n_params")
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seed 1 of two cohorts, one of them scored out of domain."""
+    stored = pd.concat([rows(COHORT), rows(COHORT, test_set="newstest21"), rows("conlang-sim0")])
+    stored = stored.assign(seed=1)
+
+    def load(**wanted):
+        kept = stored
+        for name, value in wanted.items():
+            kept = kept[kept[name] == value]
+        return kept
+
+    monkeypatch.setattr(grids_module.results, "load", load)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"seed": 2}, "seed = 2: no such rows are stored; values there are: 1"),
+        (
+            {"tier": "gpu", "cohort": COHORT},
+            "tier = 'gpu': no such rows are stored; values there are: mini",
+        ),
+        (
+            {"cohort": "conlang-sim0", "test_set": "newstest21"},
+            "test_set = 'newstest21': no such rows are stored among those with "
+            "cohort = 'conlang-sim0'; values there are: indomain",
+        ),
+    ],
+)
+def test_the_filter_that_leaves_nothing_is_named(store, wanted, message):
+    assert why_no_rows(**wanted) == message
+    with pytest.raises(InputError) as error:
+        load_rows(**wanted)
+    assert str(error.value) == message
+
+
+def test_rows_that_are_there_are_loaded(store):
+    wanted = {"cohort": COHORT, "test_set": "newstest21", "seed": 1}
+    assert len(load_rows(**wanted)) == 128
+    assert why_no_rows(**wanted) == ""

@@ -96,7 +96,7 @@ def test_a_table_shows_numbers_as_asked() -> None:
     )
     table = show_table(frame, name="t", provenance="By hand.", formats={"loss": ".2f"})
     assert table.shown.iloc[0].tolist() == ["a<b", "18,881,024", "0.12", "–", "yes"]
-    assert "<td>a&lt;b</td>" in table.to_html()
+    assert '<td class="mnmt-name">a&lt;b</td>' in table.to_html()
     assert '<td class="mnmt-number">18,881,024</td>' in table.to_html()
     assert table.csv == "pair,n,loss,gap,ok\na<b,18881024,0.123456,,True\n"
     assert table._repr_mimebundle_()["text/markdown"].count("18,881,024") == 1
@@ -105,10 +105,39 @@ def test_a_table_shows_numbers_as_asked() -> None:
 
 
 def test_a_name_stays_on_one_line_and_a_sentence_has_room() -> None:
-    frame = pd.DataFrame({"pair": ["eng-zul"], "why": ["word " * 13], "group": ["original"]})
+    frame = pd.DataFrame(
+        {
+            "run": ["Mt25, no scaling"],
+            "pair": ["eng-zul"],
+            "why": ["word " * 13],
+            "of": ["both all"],
+        }
+    )
     page = show_table(frame, name="t", provenance="By hand.").to_html()
-    assert '<td class="mnmt-name">eng-zul</td>' in page and "<td>original</td>" in page
+    assert '<td class="mnmt-name">eng-zul</td>' in page and "<td>both all</td>" in page
+    assert '<td class="mnmt-name">Mt25, no scaling</td>' in page  # the first column names the row
     assert '<td class="mnmt-prose">word' in page
+
+
+def test_a_sentence_may_stand_below_its_row() -> None:
+    frame = pd.DataFrame({"a": ["x", "y"], "why": ["because", ""], "b": [1, 2]})
+    table = show_table(frame, name="t", provenance="By hand.", below="why")
+    page = table.to_html()
+    assert page.count("<th ") == 2 and page.count("<tbody>") == 2
+    below = '<tr><td class="mnmt-below" colspan="2"><b>why:</b> because</td></tr></tbody>'
+    assert page.count("mnmt-below") == 1 and below in page
+    assert "because" in table._repr_mimebundle_()["text/markdown"]
+    with pytest.raises(InputError, match="no column 'wy'"):
+        show_table(frame, name="t", provenance="By hand.", below="wy")
+
+
+def test_a_wide_table_says_once_what_is_the_same_in_every_row() -> None:
+    frame = pd.DataFrame({"a": [1, 1], **{name: [1, 2] for name in "bcdef"}, "seeds": [3, 3]})
+    page = show_table(frame, name="t", provenance="By hand.").to_html()
+    assert "In every row: seeds 3." in page and ">seeds</button>" not in page
+    assert ">a</button>" in page  # the first column names the row
+    narrow = show_table(frame[["a", "b", "seeds"]], name="t", provenance="By hand.").to_html()
+    assert "In every row" not in narrow and ">seeds</button>" in narrow
 
 
 def test_a_cell_may_be_a_badge() -> None:
@@ -134,7 +163,10 @@ def test_badges_can_be_read() -> None:
 def test_weights_are_told_apart_without_colour_vision() -> None:
     weights = (0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1)
     light = [luminance(colour) for colour in weight_colours(weights)]
-    assert light == sorted(light) and len(set(light)) == 9
+    steps = [116 * value ** (1 / 3) for value in light if value > 0.009]  # L* of CIE Lab
+    assert all(after - before > 6 for before, after in zip(steps, steps[1:], strict=False))
+    assert light == sorted(light) and len(steps) >= 7
+    assert 1.05 / (light[-1] + 0.05) > 2.2  # on white
     with pytest.raises(InputError, match="outside"):
         weight_colours([1.5])
 

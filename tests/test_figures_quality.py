@@ -190,7 +190,7 @@ def test_a_page_says_in_one_sentence_what_is_missing() -> None:
     assert quality.not_decoded(scored(), "c") == ""
     text = quality.not_decoded(undecoded(), "c")
     assert "has been decoded yet (`mnmt-repro sweep c --decode`" in text
-    assert "No runs of the cohort c are stored yet" in quality.not_decoded(scored().iloc[:0], "c")
+    assert "No runs of c are stored yet" in quality.not_decoded(scored().iloc[:0], "c")
     text = quality.not_decoded(scored(), "c", ("bleurt",))
     assert "BLEURT" in text and "weights" in text
     assert quality.observed(undecoded(), "chrf").empty
@@ -217,7 +217,9 @@ def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:
     points = pd.DataFrame({"pair": "eng-deu", "p": p, "n": 1.0, "loss": loss, "score": score})
     table = quality.linearity_by_weight(points).set_index("p")
     assert table["slope"].tolist() == pytest.approx([-10, -10])
-    assert table["at"].to_dict() == pytest.approx({0.1: 31.0, 1.0: 25.0})  # at a loss of 3.5
+    assert table["score at mean loss"].to_dict() == pytest.approx(
+        {0.1: 31.0, 1.0: 25.0}
+    )  # at a loss of 3.5
     told = quality.weights_in_words(points, "chrf")
     # Between weights 3 points either way; along the lines a variance of 125.
     assert f"explains {125 / 134:.1%}" in told and "a weight, 100.0%" in told

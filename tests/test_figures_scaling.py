@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic import loss_of, rows
+from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import capacity, regime, scaling
+from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 
 ALPHA, BETA, LIMIT = 0.3, 20.0, 1.5
 
@@ -78,13 +79,60 @@ def test_fit_quality_of_an_exact_joint_law():
     joint = quality[quality["law"].str.startswith("joint")]
     assert list(joint["parameters"]) == [10, 10]
     assert (quality["R²"] > 0.999).all()
-    assert (quality["held-out error"] < 0.03).all()
+    assert (quality[scaling.HELD_OUT] < 0.005).all()
+
+
+def test_the_held_out_error_is_relative_and_that_of_claim_a6():
+    points = scaling.observed(
+        rows("c", noise=0.01, pairs=("eng-deu",), weights=(0.1, 0.5, 1), sizes=SIZES[::2])
+    )
+    quality = scaling.fit_quality(points)
+    out = points[points["n"] == points["n"].min()]
+    law = fit_joint_law(points.drop(out.index), n="n", loss="loss")
+    by_hand = [law.predict(p, n)[0] / y - 1 for p, n, y in out[["p", "n", "loss"]].to_numpy()]
+    held = leave_one_size_out(points, "joint", n="n", loss="loss")
+    rest = (held["error"] / held["loss"])[held["n"] > held["n"].min()]
+    whole = np.sqrt(np.mean(np.square([*by_hand, *rest])))
+    assert quality[scaling.HELD_OUT].iloc[1] == pytest.approx(whole)
+
+
+def test_the_better_law_out_of_the_fit_is_told_by_its_ratio():
+    laws = {"pair": ["German"] * 2, scaling.HELD_OUT: [0.02, 0.03], "R²": [0.99, 0.95]}
+    told = scaling.joint_in_words(pd.DataFrame(laws))
+    assert told == (
+        "- German: on sizes held out the joint law errs by 3.0% and separate laws by 2.0%, a ratio "
+        "of 1.50: the joint law predicts worse. Its R² is 0.950."
+    )
+    other = pd.DataFrame(laws | {scaling.HELD_OUT: [0.02, 0.01]})
+    assert "a ratio of 0.50: the joint law predicts better" in scaling.joint_in_words(other)
+
+
+def test_the_factor_of_separate_laws_may_go_the_other_way():
+    points = exact(pairs=("eng-deu",))
+    told = scaling.factor_in_words(scaling.fit_pairs(points))
+    small = BETA * 0.05**-ALPHA
+    assert told == (
+        f"- English→German, from p = 0.05 to 1: β of the joint law goes from {small:.3g} to 20, "
+        f"that of each weight's own law from {small:.3g} to 20, the same way."
+    )
+
+    def flatter(p: float, n: float) -> float:  # above p = 1 at every size, with a smaller factor
+        return LIMIT + BETA * (n**-ALPHA if p == 1 else 0.5 * n**-0.2)
+
+    bent = exact(pairs=("eng-deu",), weights=(0.05, 0.5, 1.0), loss=flatter)
+    told = scaling.factor_in_words(scaling.fit_pairs(bent))
+    assert "own law from 10 to 20, the other way" in told
+
+
+def test_an_unknown_count_of_parameters_is_named():
+    with pytest.raises(InputError, match="n = 'n_params': .* n_non_embedding or n_total"):
+        scaling.observed(rows("some-cohort"), "n_params")
 
 
 def test_truth_is_given_for_generated_languages_only():
     fits = scaling.fit_pairs(exact(pairs=("src-aaa", "src-bbb")))
     truth = scaling.against_truth({"conlang-sim0": fits, "webtech-en-dezh": fits})
-    assert set(truth["cohort"]) == {"conlang-sim0"}
+    assert set(truth["cohort"]) == {"conlang, two unrelated targets"}
     assert set(truth["law"]) == {"joint (Eq. 7)", "p = 1 alone (Eq. 6)"}
     np.testing.assert_allclose(truth["fitted L∞"], LIMIT, rtol=1e-3)
     assert not truth["covered"].any()  # 1.5, and certain of it: another floor than the language's

@@ -83,11 +83,11 @@ def test_a_grid_that_determines_no_law_gives_none() -> None:
     assert three_pairs.pair_laws({}) == {}
 
 
-def test_three_pairs_that_obey_the_laws_are_foretold_exactly() -> None:
+def test_three_pairs_that_obey_the_laws_are_predicted_exactly() -> None:
     laws = three_pairs.pair_laws(two_pair_points())
     cells = three_pairs.cells_of(three_pair_rows())
     assert len(cells) == len(MIXTURES) * 4 * 3
-    found = three_pairs.foretell(laws, cells)
+    found = three_pairs.predict(laws, cells)
     np.testing.assert_allclose(found["predicted"], found["loss"], rtol=2e-4)
     table = three_pairs.error_table(found)
     assert len(table) == len(MIXTURES) * 3 + 1
@@ -98,12 +98,12 @@ def test_three_pairs_that_obey_the_laws_are_foretold_exactly() -> None:
 def test_an_excess_that_is_built_in_is_found() -> None:
     laws = three_pairs.pair_laws(two_pair_points())
     worse = three_pairs.cells_of(three_pair_rows(loss=lambda p, n: 1.04 * truth(p, n)))
-    table = three_pairs.error_table(three_pairs.foretell(laws, worse))
+    table = three_pairs.error_table(three_pairs.predict(laws, worse))
     np.testing.assert_allclose(table["bias"], 0.04, atol=3e-4)
     # Relative to the observed loss: 1 / 1.04 - 1.
     np.testing.assert_allclose(table["error"], 1 - 1 / 1.04, atol=3e-4)
     told = three_pairs.in_words(table, three_pairs.own_errors(laws))
-    assert "worse than foretold by 4.0% on average" in told
+    assert "worse than predicted by 4.0% on average" in told
     assert "0.0% on the two-pair runs" in told
 
 
@@ -120,10 +120,10 @@ def test_the_laws_own_errors_are_what_is_put_in() -> None:
 def test_pairs_without_a_law_are_left_out_unless_all_languages_are_alike() -> None:
     laws = three_pairs.pair_laws({"webtech-en-dezh": two_pair_points()["webtech-en-dezh"]})
     cells = three_pairs.cells_of(three_pair_rows())
-    assert set(three_pairs.foretell(laws, cells)["pair"]) == {"eng-deu", "eng-zho"}
+    assert set(three_pairs.predict(laws, cells)["pair"]) == {"eng-deu", "eng-zho"}
     alike = three_pairs.for_all_alike(laws, PAIRS)
     assert {pair: len(own) for pair, own in alike.items()} == dict.fromkeys(PAIRS, 2)
-    assert three_pairs.error_table(three_pairs.foretell(alike, cells))["error"].max() < 2e-4
+    assert three_pairs.error_table(three_pairs.predict(alike, cells))["error"].max() < 2e-4
     assert three_pairs.for_all_alike({}, PAIRS) == {}
 
 
@@ -131,12 +131,12 @@ def test_nothing_stored_gives_empty_frames_and_a_sentence() -> None:
     laws = three_pairs.pair_laws({})
     cells = three_pairs.cells_of(three_pair_rows().iloc[:0])
     assert cells.empty
-    found = three_pairs.foretell(laws, cells)
+    found = three_pairs.predict(laws, cells)
     assert found.empty and {"predicted", "relative_error"} <= set(found)
-    assert three_pairs.foretell(laws, three_pairs.cells_of(three_pair_rows())).empty
+    assert three_pairs.predict(laws, three_pairs.cells_of(three_pair_rows())).empty
     table = three_pairs.error_table(found)
     own = three_pairs.own_errors(laws)
-    assert own.empty and three_pairs.in_words(table, own) == "No cell can be foretold yet."
+    assert own.empty and three_pairs.in_words(table, own) == "No cell can be predicted yet."
     assert three_pairs.same_share(cells, two_pair_points()).empty
     assert three_pairs.rest_matters(cells).empty
 
@@ -210,4 +210,4 @@ def test_charts_are_valid() -> None:
     weights = {row["p"] for rows in drawn["datasets"].values() for row in rows}
     assert weights == {0.1, 0.25, 0.333, 0.5, 0.8}
     three_pairs.figure_20(cells, three_pairs.law_lines({}, cells)).to_dict()
-    three_pairs.foretold_chart(three_pairs.foretell(laws, cells)).to_dict()
+    three_pairs.predicted_chart(three_pairs.predict(laws, cells)).to_dict()

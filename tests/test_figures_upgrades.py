@@ -14,8 +14,18 @@ from software25_store import write_store
 from mnmt_repro import results
 from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.experiments.variants import Variant
-from mnmt_repro.figures import audit, upgrade_curves, upgrades
-from mnmt_repro.figures.contrasts import MAIN, Bench, source, star
+from mnmt_repro.figures import audit, upgrade_curves, upgrade_words, upgrades
+from mnmt_repro.figures.contrasts import (
+    INTERVAL,
+    MAIN,
+    Bench,
+    interval,
+    narrow,
+    show_gains,
+    source,
+    star,
+    stored_of,
+)
 from mnmt_repro.figures.house import Provenance, show, show_table
 from mnmt_repro.figures.upgrade_curves import SCRATCH, UPGRADED
 from mnmt_repro.results.sentences import SentenceLosses
@@ -102,10 +112,11 @@ def test_a_single_direction_has_no_interval_without_noise_of_the_seed(bench: Ben
 
 
 def test_what_is_stored_is_told(bench: Bench, nothing: Bench) -> None:
-    assert bench.stored().startswith(f"{len(FACTORS)} of 63 runs of the cohort {MAIN} are stored")
+    assert bench.stored().startswith(f"{len(FACTORS)} of 63 declared runs are stored;")
     assert "know of directions only, and are too narrow" in bench.intervals()
     assert isinstance(bench.source, Provenance)
-    assert "No run of the cohort" in nothing.stored() and nothing.intervals() == ""
+    assert nothing.stored() == "None of 63 declared runs is stored yet."
+    assert nothing.intervals() == ""
     assert "no run of ours" in nothing.source
     assert source(bench.rows.iloc[:0]) == nothing.source
     assert (star(True), star(False)) == ("*", "")
@@ -125,6 +136,32 @@ def test_several_seeds_tell_their_noise(tmp_path: Path) -> None:
     assert "noise of the seed (0.40% of a mean loss, on 1 degree of freedom)" in bench.intervals()
     one = bench.gain(bench.variant("Mt25", 0.3), bench.variant("M25", 1.0), (ALL[0],))
     assert one["low"] < 0 < one["high"] and one["p"] > 0.05
+
+
+def test_stored_runs_are_counted_by_cohort(bench: Bench) -> None:
+    """All stored runs are of one seed of main; table3 has its upgrades after 30 %, two of them."""
+    told = stored_of(bench.rows, {"Table 1": MAIN, "Table 3": "software25-table3"})
+    assert told.startswith(f"{len(FACTORS)} of ")
+    assert f"Table 1 {len(FACTORS)} of 63, Table 3 2 of " in told
+
+
+def test_a_table_of_gains_is_narrow() -> None:
+    table = pd.DataFrame(
+        {
+            "variant": ["a", "b"], "difference": [math.nan, -0.3], "mark": ["", "*"],
+            "loss": [2.0, 2.1], "gain, %": [math.nan, -5.0], "low": [math.nan, -6.0],
+            "high": [math.nan, -4.0], "p": [math.nan, 0.01], "our mark": ["", "*"],
+            "seeds": [0, 3], "verdict": [None, None],
+        }
+    )  # fmt: skip
+    shown = narrow(table)
+    assert list(shown) == ["variant", "difference", "loss", "gain, %", INTERVAL, "p"]
+    assert shown["difference"].fillna("").tolist() == ["", "-0.3*"]
+    assert shown[INTERVAL].fillna("").tolist() == ["", interval(-6, -4)]
+    assert "seeds" in narrow(table.assign(seeds=[1, 3]))
+    display = show_gains(table, name="t", provenance="made up", caption="Made up.")
+    assert display.caption == "Made up. Seeds: 3." and display.data is table
+    assert display.shown["p"].tolist() == ["–", "0.01"]
 
 
 # Table 1
@@ -152,6 +189,24 @@ def test_table_1_has_both_sides(bench: Bench) -> None:
     deep = table.loc[("Mt25-deep", "all")]
     assert deep["spBLEU, paper"] == 32.4 and deep[["loss", "gain, %", "p"]].isna().all()
     assert table.loc["M25", "gain, %"].isna().all()
+    assert (row["chrF++ gain"], row["chrF++ p"]) == (0, 1)  # alike in the store, before and after
+
+
+def test_points_of_chrfpp_are_tested_over_directions(tmp_path: Path) -> None:
+    def chrfpp(variant: Variant, pair: str) -> float:
+        at = ALL.index(pair)
+        return 30.0 + (at if variant.name == "M25" else 1.2 * at)
+
+    root = write_store(tmp_path, MAIN, loss=loss, chrfpp=chrfpp)
+    table = upgrades.table1(Bench(rows=results.load(root=root), cohort=MAIN))
+    row = upgrades.scores(table).set_index(["model", "group"]).loc[("Mt25", "all")]
+    above = 0.2 * np.arange(50)
+    assert row["gain"] == pytest.approx(above.mean())
+    assert row["p"] == pytest.approx(stats.ttest_1samp(above, 0).pvalue)
+    assert row["low"] < row["gain"] < row["high"]
+    told = upgrade_words.table1(table)
+    assert "- **Mt25** over M25: all +2.00 % (" in told and "Mt25-deep" not in told
+    assert "**chrF++**: in 2 of 6 comparisons" in told  # over ten added ones the loss is not clear
 
 
 def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
@@ -165,7 +220,7 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
     root = write_store(tmp_path, "software25-total", loss=loss)
     bench = Bench(rows=results.load(root=root), cohort="software25-total")
     table = upgrades.old_training_counted(bench).set_index(["upgraded", "group"])
-    assert len(table) == 4 * 3
+    assert len(table) == 5 * 3
     assert table.loc[("Mt25, no up-sampling, 30%", "all"), "from scratch"] == "M25, 130%"
     row = table.loc[("Mt25, 30%", "all")]
     mean = 0.01 * sum(range(50)) / 50
@@ -178,6 +233,38 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
     wide = table.loc[("Mt25-wide, 50%", "all")]
     assert wide["from scratch"] == "M25-wide, 150%" and math.isnan(wide["gain, %"])
     assert math.isnan(wide["tokens, from scratch"]) and wide["tokens, upgraded"] > 0
+    assert "- **Without" not in upgrade_words.equal_total(table.reset_index(), bench)
+
+
+def equal_total(root: Path, original: float) -> str:
+    """What is told of gains of `original` per cent on original languages, 5 on the added ones."""
+
+    def loss(variant: Variant, pair: str) -> float | None:
+        scratch = {"M25": 1.3, "M25-wide": 1.5, "M25-deep": 1.5}
+        turn = 0.1 * (-1) ** ALL.index(pair)
+        if variant.name in scratch:
+            return 2.0 if variant.updates_share == scratch[variant.name] else None
+        if not variant.name.startswith("Mt25") or "random" in variant.name:
+            return None
+        worse = 2.0 if variant.name == upgrades.UNSCALED else 0.0
+        return 2 * (1 - (5 if pair in ADDED else original + turn - worse) / 100)
+
+    write_store(root, "software25-total", "software25-table3", loss=loss)
+    bench = Bench(
+        rows=results.load(root=root), cohort="software25-total", beside=(upgrades.TABLE3,)
+    )
+    return upgrade_words.equal_total(upgrades.old_training_counted(bench), bench)
+
+
+def test_what_equal_training_leaves_of_the_lead_is_told(tmp_path: Path) -> None:
+    told = equal_total(tmp_path / "level", 0.0)
+    assert "none of 3 can be told from zero. That is as predicted of training time alone" in told
+    assert "no proof that the models are level: differences of up to 0.0 %" in told
+    assert told.count("+5.00 %") == 5 and "3 of 3 can be told from zero." in told
+    assert "- **Without learning-rate scaling**, compared at the same size only: -2.00 %" in told
+    assert "scaling is part of what keeps the upgrade up" in told
+    told = equal_total(tmp_path / "ahead", 1.0)
+    assert "3 of 3 can be told from zero. Training time alone does not account for that." in told
 
 
 def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Bench) -> None:
@@ -187,6 +274,8 @@ def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Bench) ->
     assert row["spBLEU, paper"] == "34.25" and row["difference, paper"] == "-0.25"
     assert row["loss"] == row["gain, %"] == row["chrF++"] == "–"
     assert upgrades.recovery(nothing)["closed"].isna().all()
+    assert upgrade_words.table1(table) == ""
+    assert upgrade_words.equal_total(upgrades.old_training_counted(nothing), nothing) == ""
     assert upgrades.agreement(upgrades.table12(nothing))["same sign"].tolist() == [0, 0, 0]
 
 
@@ -239,6 +328,20 @@ def test_agreement_of_directions_by_hand() -> None:
     assert (row["directions"], row["same sign"]) == (3, 2)
     ranks = stats.pearsonr([3, 4, 1, 2], [3, 2, 1, 4]).statistic
     assert row["rank correlation"] == pytest.approx(ranks)
+    told = upgrade_words.agreement(upgrades.agreement(table))
+    # 2 of 3 heads: any outcome but none is as likely or less likely, so p = 1.
+    assert told.startswith("- **Mt25**: 2 of 3 signs agree, where a coin would have 1.5 (p = 1);")
+
+
+def test_what_is_least_helped_is_told(bench: Bench) -> None:
+    table = upgrades.table12(bench)
+    kind = (table["languages"] == "other original") & (table["direction"] == "out of English")
+    gains = table[kind & (table["upgraded"] == "Mt25")]["gain, %"]
+    assert len(gains) == 17
+    low, high = stats.ttest_1samp(gains, 0).confidence_interval(0.95)
+    told = upgrade_words.least(table)
+    assert f"{gains.mean():+.2f} % ({interval(low, high)}) for Mt25 and " in told
+    assert upgrade_words.least(table.assign(**{"gain, %": math.nan})) == ""
 
 
 # Figure 4

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.claims import load_claims
-from mnmt_repro.figures.verdicts import scope_table, show_claims
+from mnmt_repro.figures.verdicts import count, rules, scope_table, show_claims
 from mnmt_repro.repository import ROOT
 
 
@@ -44,7 +44,7 @@ def test_why_is_the_reason_and_what_was_found_out_about_this_verdict() -> None:
 
 def test_a_verdict_leads_to_its_page_and_says_when_its_rule_came_late() -> None:
     found = stored(scope("own", "not reproduced", post_hoc=True))
-    table = show_claims(found, name="t", caption="c", only_own=True, to_book="../")
+    table = show_claims(found, name="t", caption="c", settings="own", to_book="../")
     assert list(table.shown) == ["claim", "title", "verdict", "measured", "why"]
     badge = table.shown["verdict"].iloc[0]
     assert badge.href == "../paper-a/scaling-laws.html"
@@ -67,4 +67,32 @@ def test_settings_without_runs_are_in_the_csv_alone() -> None:
     everything = pd.read_csv(io.StringIO(table.csv))
     assert everything["setting"].tolist() == ["own", "other", "waiting"]
     assert everything["rule first"].tolist() == ["–", "yes", "–"]
-    assert show_claims(found, name="t", caption="c", only_own=True).shown.shape[0] == 1
+    assert show_claims(found, name="t", caption="c", settings="own").shown.shape[0] == 1
+    others = show_claims(found, name="t", caption="c", settings="others").shown
+    assert others["setting"].tolist() == ["other"] and "title" not in others
+
+
+def test_the_reason_stands_below_its_claim_and_a_reader_is_told_that_runs_are_missing() -> None:
+    page = show_claims(stored(scope("own", "no rows yet")), name="t", caption="c").to_html()
+    assert '<td class="mnmt-below" colspan="5"><b>why:</b> reproduced asks for' in page
+    assert "… not enough runs yet" in page and ">… no rows yet" not in page
+
+
+def test_a_count_names_the_verdicts_as_the_badges_do() -> None:
+    names = ["inconclusive", "no rows yet", "reproduced", "no rows yet"]
+    assert count([{"verdict": name} for name in names]) == (
+        "Of 4 claims: 1 reproduced, 1 inconclusive, 2 not enough runs yet."
+    )
+
+
+def test_the_rules_define_their_measures_and_print_the_rule_of_cells_once() -> None:
+    claims = load_claims(ROOT / "data" / "claims")
+    text = rules(claims)
+    assert text.count("<details>") == text.count("</details>") == len(claims) + 1
+    for claim in claims:
+        measured = " ".join(claim.description.split())[:30].replace("<", "&lt;")
+        assert f"*Measured.* {measured}" in text
+    judged = [claim for claim in claims if claim.cells]
+    assert text.count(str(judged[0].cells[0]).replace("<", "&lt;")) == 1 and len(judged) > 1
+    assert f"Each published cell of {judged[0].id}, {judged[1].id}" in text
+    assert "<unk>" not in text and "embeddings from that of &lt;unk>" in text

@@ -17,6 +17,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.publishing import PageError, build_book, declared_parameters, remote_resources
 from mnmt_repro.publishing.command import REPOSITORY
 from mnmt_repro.publishing.notebooks import match_parameters
+from mnmt_repro.publishing.resources import raw_formulas
 
 
 @pytest.fixture(scope="session")
@@ -159,9 +160,27 @@ def test_the_book_loads_nothing_from_elsewhere(first_page: Path) -> None:
     assert "unpkg" not in page and "jsdelivr" not in page
 
 
+def test_formulas_that_a_cell_prints_are_typeset(first_page: Path) -> None:
+    page = first_page.with_name("system.html").read_text(encoding="utf-8")
+    assert len(re.findall(r'class="math [^"]*"', page)) == 2
+    assert raw_formulas(first_page.parents[1]) == []
+
+
+def test_formulas_shown_as_source_are_found(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(
+        r"""
+        <p>It is $$ \beta </p><p>here $L_\infty$ too</p><p>from $5 to $6</p>
+        <code>$$</code><script>"$$"</script><pre>echo $\alpha$</pre><p>\(\beta\)</p>
+        """,
+        encoding="utf-8",
+    )
+    found = [text for _, text in raw_formulas(tmp_path)]
+    assert found == [r"It is $$ \beta", r"here $L_\infty$ too"]
+
+
 def test_pages_run_in_the_kernel_of_this_environment(first_page: Path) -> None:
     executed = first_page.parents[2] / "pages" / "book" / "system.ipynb"
-    (output,) = nbformat.read(executed, as_version=4).cells[-1].outputs
+    (output,) = nbformat.read(executed, as_version=4).cells[1].outputs
     assert output.text.strip() == f"prefix: {sys.prefix}"
 
 

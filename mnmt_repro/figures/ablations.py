@@ -19,10 +19,11 @@ from mnmt_repro.claims.published import comparisons, printed_rows
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.variants import VariantCohort
 from mnmt_repro.figures.audit.tables import GROUPS
-from mnmt_repro.figures.contrasts import NO_GAIN, Bench, star
+from mnmt_repro.figures.contrasts import NO_GAIN, Bench, interval, star
 from mnmt_repro.figures.verdicts import cell_table
 
 SHARE = 0.3  # of the baselines' updates: all ablations are scored after 30k
+FIFTH = 0.2  # of a printed effect, below which the claims take a cell for one against the paper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,27 +203,27 @@ def agreement(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``where``; ``differences`` that are printed, ``with rows`` of ours; of these ``not zero`` in
-        the paper and ``same sign`` here; ``marked`` by the paper and then ``marked here``, with the
-        same sign or the other. The last row adds them up.
+        ``where``; ``printed`` differences; ``compared``, those that are not zero and have rows of
+        ours; of these ``agree``, significant here with the printed sign (p < 0.05 and an interval
+        without zero), and ``oppose``, with the other; ``marked`` by the paper, and of these
+        ``marked, agree``, ``marked, oppose`` and ``marked, against`` (`against`). The last row adds
+        them up.
     """
     rows = []
     for where, table in tables.items():
-        printed = table.dropna(subset=["difference"])
-        both = printed.dropna(subset=["gain, %"])
-        signs = np.sign(both["difference"].round(6)) * np.sign(both["gain, %"])
-        marked = both["mark"] != ""
-        ours = marked & (both["our mark"] == "*")
+        both = _compared(table)
+        signs, marked = _signs(both), both["mark"] != ""
         rows.append(
             {
                 "where": where,
-                "differences": len(printed),
-                "with rows": len(both),
-                "not zero": int((both["difference"].round(6) != 0).sum()),
-                "same sign": int((signs > 0).sum()),
+                "printed": int(table["difference"].notna().sum()),
+                "compared": len(both),
+                "agree": int((signs > 0).sum()),
+                "oppose": int((signs < 0).sum()),
                 "marked": int(marked.sum()),
-                "marked here": int((ours & (signs > 0)).sum()),
-                "marked here, other sign": int((ours & (signs < 0)).sum()),
+                "marked, agree": int((marked & (signs > 0)).sum()),
+                "marked, oppose": int((marked & (signs < 0)).sum()),
+                "marked, against": len(against(table)),
             }
         )
     frame = pd.DataFrame(rows)
@@ -230,15 +231,67 @@ def agreement(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([frame, pd.DataFrame([{"where": "all", **total}])], ignore_index=True)
 
 
+def against(table: pd.DataFrame) -> pd.DataFrame:
+    """Marked cells of `cells` in which we see nothing of the printed effect, by the claims' rule.
+
+    The whole interval lies below a fifth of the printed size, in per cent of the control's score:
+    points of spBLEU and nats have no common scale.
+    """
+    both = _compared(table)
+    size = 100 * both["difference"] / (both["paper"] - both["difference"])
+    along = both[["low", "high"]].mul(np.sign(size), axis=0).max(axis=1)
+    return both[(both["mark"] != "") & (along < FIFTH * size.abs())]
+
+
+def _compared(table: pd.DataFrame) -> pd.DataFrame:
+    """Cells with a printed difference, not zero, and rows of ours."""
+    both = table.dropna(subset=["difference", "gain, %"])
+    return both[both["difference"].round(6) != 0]
+
+
+def _signs(cells: pd.DataFrame) -> pd.Series[int]:
+    """1 where ours is significant with the printed sign, -1 with the other, else 0."""
+    clear = (cells["our mark"] == "*") & (cells["low"] * cells["high"] > 0)
+    return (np.sign(cells["difference"]) * np.sign(cells["gain, %"]) * clear).astype(int)
+
+
 def in_words(counts: pd.DataFrame) -> str:
     """What `agreement` comes to, in a sentence or two."""
     whole = counts.iloc[-1]
-    if whole["with rows"] == 0:
-        return f"None of the {whole['differences']} printed differences has rows of ours yet."
+    if whole["compared"] == 0:
+        return f"None of the {whole['printed']} printed differences has rows of ours yet."
     return (
-        f"Of the {whole['differences']} differences that the paper prints, {whole['with rows']} "
-        f"have rows of ours. Of these, {whole['not zero']} are not zero in print, and "
-        f"{whole['same sign']} of them have the same sign here; {whole['marked']} are marked in "
-        f"print, {whole['marked here']} of them are significant here with the same sign, and "
-        f"{whole['marked here, other sign']} with the other."
+        f"Of the {whole['printed']} differences that the paper prints, {whole['compared']} are not "
+        f"zero and have rows of ours: {whole['agree']} are significant here with the printed sign, "
+        f"{whole['oppose']} with the other. Of these {whole['marked']} are marked in print: "
+        f"{whole['marked, agree']} are significant here with the printed sign, "
+        f"{whole['marked, oppose']} with the other, and in {whole['marked, against']} our interval "
+        "excludes even a fifth of the printed size."
     )
+
+
+def against_in_words(tables: Mapping[str, pd.DataFrame]) -> str:
+    """The cells of `against` with both sides, as Markdown."""
+    return "\n".join(
+        f"- {where}, *{row['variant']}*, {row['group']}: printed "
+        f"{row['difference']:+.1f}{row['mark']} on {row['paper'] - row['difference']:.1f}, here "
+        f"{row['gain, %']:+.2f} % ({interval(row['low'], row['high'])})"
+        for where, table in tables.items()
+        for row in against(table).to_dict("records")
+    )
+
+
+def techniques_in_words(table: pd.DataFrame) -> str:
+    """What Table 3 says of each part that is left out, as Markdown, a line a part."""
+    lines = []
+    models, parts = (table["variant"].str.partition(", ")[at] for at in (0, 2))
+    known = table.assign(model=models, part=parts).dropna(subset=["gain, %"])
+    for part, rows in known.groupby("part", sort=False):
+        told = []
+        for group, mine in rows.groupby("group", sort=False):
+            clear = int((mine["low"] * mine["high"] > 0).sum())
+            gains = [f"{gain:+.2f}" for gain in mine["gain, %"]]
+            told.append(f"{group} {', '.join(gains)} % ({clear} of {len(mine)} clear)")
+        names = ", ".join(dict.fromkeys(rows["model"]))
+        lines.append(f"- *{part}* ({names}): {'; '.join(told)}.")
+    return "\n".join(lines)

@@ -153,8 +153,20 @@ def alpha_against_budget(table: pd.DataFrame) -> alt.HConcatChart:
     return alt.hconcat(*panels).resolve_scale(color="shared")
 
 
+def law_table(table: pd.DataFrame) -> pd.DataFrame:
+    """`laws_by_budget` under the names that a page uses."""
+    names = {
+        "alpha": "α",
+        "l_inf": "L∞",
+        "at_bound": "L∞ at its bound",
+        "r2": "R²",
+        "slope": "slope of log f",
+    }
+    return table.assign(pair=table["pair"].map(pair_name)).rename(columns=names)
+
+
 def fraction_against_budget(fractions: pd.DataFrame) -> alt.VConcatChart:
-    """Effective fraction against budget, a row a pair, a panel a weight, a colour a size."""
+    """Effective fraction against budget, a block a pair, a panel a weight, a colour a size."""
     colour = alt.Color(
         "n:O", title="N", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=",")
     )
@@ -169,10 +181,10 @@ def fraction_against_budget(fractions: pd.DataFrame) -> alt.VConcatChart:
                 colour,
                 tooltip=["n", "budget", alt.Tooltip("f", format=".3f")],
             )
-            .properties(title=f"{pair_name(str(pair))}, p = {p:g}", width=150, height=180)
+            .properties(title=f"{pair_name(str(pair))}, p = {p:g}", width=230, height=150)
             for p, group in of_pair.groupby("p")
         ]
-        rows.append(alt.hconcat(*panels).resolve_scale(color="shared"))
+        rows.append(alt.concat(*panels, columns=2).resolve_scale(color="shared"))
     return alt.vconcat(*rows).resolve_scale(color="shared")
 
 

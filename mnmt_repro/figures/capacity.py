@@ -86,7 +86,8 @@ def fraction_against_weight(
         table = table.assign(series=table["pair"].map(pair_name))
     x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
     base = alt.Chart(table)
-    colour = alt.Color("series:N", title=None)
+    legend = alt.Legend(symbolType="stroke", symbolOpacity=1)  # a line's, not its pale band's
+    colour = alt.Color("series:N", title=None, legend=legend)
     band = base.mark_area(opacity=0.15).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
     line = base.mark_line(point=True).encode(
         x,
@@ -134,8 +135,8 @@ def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
 def frontier_chart(laws: Mapping[str, FractionFit], points: pd.DataFrame) -> alt.LayerChart:
     """Figures 7 and 18: predicted frontier (dashed) and observed trade-offs, a colour a size.
 
-    The band of a curve reaches from all losses at the low end of their 95 % intervals to all at
-    the high end, by refits to resampled residuals.
+    The band of a curve joins the lower and the upper 95 % limits of the law, by refits to resampled
+    residuals.
 
     Raises
     ------

@@ -134,7 +134,7 @@ def chart(table: pd.DataFrame) -> alt.HConcatChart:
                 colour,
                 tooltip=["similarity", "group", alt.Tooltip("loss", format=".3f")],
             )
-            .properties(title=f"{model}, {updates:.0%} of the updates", width=200, height=220)
+            .properties(title=[model, f"{updates:.0%} of updates"], width=150, height=200)
         )
     return alt.hconcat(*panels).resolve_scale(color="shared", y="shared")
 

@@ -8,6 +8,7 @@ page.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +17,9 @@ import pandas as pd
 from mnmt_repro.claims import Evidence, Measure, Scope
 from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.claims.evidence import NoRowsYet
-from mnmt_repro.claims.paired import Sample, Study, Variant, gain, p_value
+from mnmt_repro.claims.paired import Sample, Study, Variant, functional, gain, p_value
 from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.figures.house import Provenance
+from mnmt_repro.figures.house import Provenance, Table, show_table
 
 MAIN = "software25-main"
 SIGNIFICANT = 0.05
@@ -26,7 +27,9 @@ GAIN = ("gain, %", "low", "high", "p", "our mark")
 """Columns that tell of a gain: by how many per cent of the control's loss, 95 % interval, p-value
 of the paired t-test over directions, and the paper's star where that is below 0.05."""
 NO_GAIN: dict[str, Any] = dict.fromkeys(GAIN, math.nan) | {"our mark": ""}
-FORMATS = {"gain, %": "+.2f", "low": "+.2f", "high": "+.2f", "p": ".2g"}
+INTERVAL = "95 % interval"
+FORMATS = {"loss": ".3f", "gain, %": "+.2f", "gain": "+.2f", "p": ".2g"}
+"""How `show_gains` shows a table of them."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,12 +42,15 @@ class Bench:
         From `results.load`. Read are those of the tier, the test set and the domain ``all``. As for
         the claims, runs of software25-main with several seeds tell the noise of the seed.
     cohort, tier, test_set : str
+    beside : tuple of str
+        Further cohorts, with whose variants those of `cohort` are compared.
     """
 
     rows: pd.DataFrame
     cohort: str
     tier: str = "mini"
     test_set: str = "indomain"
+    beside: tuple[str, ...] = ()
     _studies: dict[tuple[tuple[str, ...], str], Study] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -58,7 +64,7 @@ class Bench:
         if (pairs, metric) not in self._studies:
             scope = Scope(
                 name=self.cohort,
-                cohorts=tuple(dict.fromkeys((self.cohort, MAIN))),
+                cohorts=tuple(dict.fromkeys((self.cohort, MAIN, *self.beside))),
                 test_set=self.test_set,
                 tier=self.tier,
             )
@@ -86,10 +92,12 @@ class Bench:
         """Mean score over directions and seeds."""
         return float(self.by_direction(variant, pairs, metric).mean(skipna=False))
 
-    def samples(self, pairs: tuple[str, ...], *variants: Variant) -> list[Sample]:
+    def samples(
+        self, pairs: tuple[str, ...], *variants: Variant, metric: str = "cross_entropy"
+    ) -> list[Sample]:
         """Scores over the seeds that all variants have; an empty list where one is missing."""
         try:
-            return self.study(pairs).samples(*variants)
+            return self.study(pairs, metric).samples(*variants)
         except NoRowsYet:
             return []
 
@@ -115,13 +123,28 @@ class Bench:
         values = (measured.value, measured.low, measured.high, p, star(p < SIGNIFICANT))
         return dict(zip(GAIN, values, strict=True))
 
-    @property
-    def own(self) -> pd.DataFrame:
-        """Rows of the cohort itself."""
-        mine = (self.rows["cohort"] == self.cohort) & (self.rows["tier"] == self.tier)
+    def points(
+        self, treated: Variant, control: Variant, pairs: tuple[str, ...], metric: str
+    ) -> dict[str, float]:
+        """``gain, low, high, p``: by how many points a variant's score is above its control's."""
+        found = self.samples(pairs, treated, control, metric=metric)
+        if not found:
+            return dict.fromkeys(("gain", "low", "high", "p"), math.nan)
+        above = functional(lambda mine, other: mine - other, *found)
+        p = p_value(*found).value
+        return {"gain": above.value, "low": above.low, "high": above.high, "p": p}
+
+    def of(self, cohort: str) -> pd.DataFrame:
+        """Rows of a cohort."""
+        mine = (self.rows["cohort"] == cohort) & (self.rows["tier"] == self.tier)
         return self.rows[
             mine & (self.rows["test_set"] == self.test_set) & (self.rows["domain"] == "all")
         ]
+
+    @property
+    def own(self) -> pd.DataFrame:
+        """Rows of the cohort itself."""
+        return self.of(self.cohort)
 
     @property
     def source(self) -> Provenance | str:
@@ -133,15 +156,12 @@ class Bench:
         declared = {run.config_hash for run in find_cohort(self.cohort, self.tier).runs()}
         found = len(declared & set(self.own["config_hash"]))
         if found == len(declared):
-            return f"All {found} runs of the cohort {self.cohort} are stored."
+            return f"All {found} declared runs are stored."
         if found == 0:
-            return (
-                f"No run of the cohort {self.cohort} is stored yet: only the paper's numbers show."
-            )
-        return (
-            f"{found} of {len(declared)} runs of the cohort {self.cohort} are stored; what needs "
-            "the others is a dash."
-        )
+            return f"None of {len(declared)} declared runs is stored yet."
+        are = "is" if found == 1 else "are"
+        told = f"{found} of {len(declared)} declared runs {are} stored"
+        return f"{told}; what needs the others is a dash."
 
     def intervals(self) -> str:
         """What the intervals know of, in a sentence; empty without rows."""
@@ -168,3 +188,88 @@ def source(rows: pd.DataFrame) -> Provenance | str:
 def star(marked: bool) -> str:
     """The paper's mark of a significant difference."""
     return "*" if marked else ""
+
+
+def stored_of(rows: pd.DataFrame, cohorts: Mapping[str, str], tier: str = "mini") -> str:
+    """How many of the runs that some cohorts declare are stored, in all and of each, in words.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`.
+    cohorts
+        What a page calls each to its name.
+    """
+    known = set(rows.loc[rows["tier"] == tier, "config_hash"])
+    declared = {
+        title: {run.config_hash for run in find_cohort(name, tier).runs()}
+        for title, name in cohorts.items()
+    }
+    every = set().union(*declared.values())
+    parts = [f"{title} {len(known & runs)} of {len(runs)}" for title, runs in declared.items()]
+    return (
+        f"{len(known & every)} of {len(every)} declared runs are stored: {', '.join(parts)} (a run "
+        "that several share counts in each)."
+    )
+
+
+def show_gains(
+    table: pd.DataFrame,
+    *,
+    data: pd.DataFrame | None = None,
+    formats: Mapping[str, Any] | None = None,
+    caption: str = "",
+    **about: Any,
+) -> Table:
+    """Display a table of gains in few columns; the CSV has all.
+
+    See `narrow`; where all gains rest on as many seeds, the caption says on how many.
+
+    Parameters
+    ----------
+    table
+        Shown; ``low, high`` and the other columns of `GAIN` may be among its columns.
+    data, formats, caption, about
+        As for `house.show_table`; formats of columns that are not shown do no harm.
+    """
+    shown, wanted = narrow(table), {**FORMATS, **(formats or {})}
+    seeds = set(table["seeds"]) - {0} if "seeds" in table else set()
+    told = f" Seeds: {seeds.pop():g}." if len(seeds) == 1 else ""
+    return show_table(
+        shown,
+        data=table if data is None else data,
+        formats={column: form for column, form in wanted.items() if column in shown},
+        caption=caption.strip() + told,
+        **about,
+    )
+
+
+def narrow(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of gains without what a reader can do without.
+
+    ``low`` and ``high`` become one column, a printed ``mark`` goes with its ``difference``, ours is
+    left to p, and columns without any value go, as do seeds where all rows have as many.
+    """
+    frame = table.drop(columns=["mark", "our mark", "high"], errors="ignore")
+    if "mark" in table:
+        frame["difference"] = [
+            None if math.isnan(value) else f"{value:+.1f}{mark}"
+            for value, mark in zip(table["difference"], table["mark"], strict=True)
+        ]
+    if "low" in table:
+        frame["low"] = [
+            interval(low, high) or None
+            for low, high in zip(table["low"], table["high"], strict=True)
+        ]
+    if "seeds" in table and len(set(table["seeds"]) - {0}) < 2:
+        frame = frame.drop(columns="seeds")
+    return frame.rename(columns={"low": INTERVAL}).dropna(axis=1, how="all")
+
+
+def interval(low: float, high: float) -> str:
+    """An interval as pages print it, in one piece; nothing where there is none.
+
+    >>> interval(-0.5, 1.25).replace(chr(160), " "), interval(math.nan, 1.0)
+    ('-0.50 to +1.25', '')
+    """
+    return "" if math.isnan(low) else f"{low:+.2f}\u00a0to\u00a0{high:+.2f}"

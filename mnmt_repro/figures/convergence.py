@@ -312,17 +312,16 @@ def in_words(found: pd.DataFrame, table: pd.DataFrame) -> str:
             )
             continue
         fall = (done["observed"] - done["corrected loss"]).mean()
-        joint = (table["pair"] == pair) & (table["law"] == "joint (Eq. 7)")
-        alpha = table[joint & (table["coefficient"] == "α")]
-        off, on = (float(alpha[state].iloc[0]) for state in STATES)
-        told = (
-            f"- {pair}: {len(done)} cells move down by {fall:.3f} nats on average; the joint law's "
-            f"α goes from {off:.4f} to {on:.4f}"
-        )
+        told = f"- {pair}: {len(done)} cells move down by {fall:.3f} nats on average"
         if done["before"].notna().all():
             told += (
                 f"; against the law of all other cells they lay {done['before'].mean():+.1%} off "
-                f"and then {done['after'].mean():+.1%}"
+                f"and then {done['after'].mean():+.1%}, {int((done['after'] < 0).sum())} of them "
+                "now below it"
             )
+        fits = table[(table["pair"] == pair) & (table["coefficient"] == "R²")]
+        for row in fits.to_dict("records"):
+            off, on = (row[state] for state in STATES)
+            told += f"; R² of {row['law']} goes from {off:.3f} to {on:.3f}"
         lines.append(told + ".")
     return "\n".join(lines)

@@ -1,6 +1,6 @@
 """How far the convergence correction can be trusted: what it would have said of known losses.
 
-Those are the ends of finished curves, foretold from their beginnings, and the ends of longer runs.
+Those are the ends of finished curves, predicted from their beginnings, and the ends of longer runs.
 The paper shows neither.
 """
 
@@ -20,7 +20,10 @@ from mnmt_repro.laws.convergence import PAPER_MULTIPLE
 def backtest(
     curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: float = SKIP
 ) -> pd.DataFrame:
-    """Cut finished curves at 1 / `multiple` of their length, foretell their ends, and compare.
+    """Cut finished curves at 1 / `multiple` of their length, predict their ends, and compare.
+
+    The cut is the last point of a curve at or before that, so `multiple` is the least that a
+    prediction reaches over.
 
     Parameters
     ----------
@@ -31,8 +34,8 @@ def backtest(
     -------
     DataFrame
         ``run_id, pair, p, size, n, multiple`` (end over the last step kept), ``reached`` (loss at
-        the cut), ``foretold, end, missed`` (foretold less end), ``fall`` (reached less end). Curves
-        with fewer than three points before the cut, or that no power law fits, are left out.
+        the cut), ``predicted, end, missed`` (predicted less end), ``fall`` (reached less end).
+        Curves with fewer than three points before the cut, or that no power law fits, are left out.
     """
     keys = ["run_id", "pair", "p", "size", "n_non_embedding"]
     rows = []
@@ -57,20 +60,20 @@ def backtest(
                 **dict(zip(keys, key, strict=True)),
                 "multiple": last / cut,
                 "reached": reached,
-                "foretold": reached + read.change,
+                "predicted": reached + read.change,
                 "end": end,
                 "missed": reached + read.change - end,
                 "fall": reached - end,
             }
         )
-    names = [*keys, "multiple", "reached", "foretold", "end", "missed", "fall"]
+    names = [*keys, "multiple", "reached", "predicted", "end", "missed", "fall"]
     return pd.DataFrame(rows, columns=names).rename(columns={"n_non_embedding": "n"})
 
 
 def against_longer(
     rows: pd.DataFrame, curves: pd.DataFrame, longer: pd.DataFrame, *, skip: float = SKIP
 ) -> pd.DataFrame:
-    """Foretell the losses of longer runs from the shorter ones, and compare.
+    """Predict the losses of longer runs from the shorter ones, and compare.
 
     Parameters
     ----------
@@ -82,7 +85,7 @@ def against_longer(
     Returns
     -------
     DataFrame
-        ``cohort, pair, p, n, multiple, reached, foretold, end, missed, fall``, as in `backtest`,
+        ``cohort, pair, p, n, multiple, reached, predicted, end, missed, fall``, as in `backtest`,
         for the cells that both have and whose shorter curve a power law fits.
     """
     cell = ["pair", "p", "n_non_embedding"]
@@ -107,18 +110,19 @@ def against_longer(
                 "n": row["n_non_embedding"],
                 "multiple": multiple,
                 "reached": reached,
-                "foretold": reached + read.change,
+                "predicted": reached + read.change,
                 "end": end,
                 "missed": reached + read.change - end,
                 "fall": reached - end,
             }
         )
-    names = ["cohort", "pair", "p", "n", "multiple", "reached", "foretold", "end", "missed", "fall"]
+    names = ["cohort", "pair", "p", "n", "multiple", "reached", "predicted"]
+    names += ["end", "missed", "fall"]
     return pd.DataFrame(found, columns=names)
 
 
 def trust_table(found: pd.DataFrame, by: str = "p") -> pd.DataFrame:
-    """Errors of the foretold losses, beside those of leaving the losses as they are.
+    """Errors of the predicted losses, beside those of leaving the losses as they are.
 
     Parameters
     ----------
@@ -130,9 +134,9 @@ def trust_table(found: pd.DataFrame, by: str = "p") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `by`, ``curves, fall`` (mean of what the loss still fell), ``foretold fall`` (mean),
+        `by`, ``curves, fall`` (mean of what the loss still fell), ``predicted fall`` (mean),
         ``error`` and ``error without`` (root mean squares), ``closer`` (share of the curves whose
-        foretold loss is nearer the end than the loss reached).
+        predicted loss is nearer the end than the loss reached).
     """
     rows = []
     for value, group in found.groupby(by):
@@ -141,28 +145,28 @@ def trust_table(found: pd.DataFrame, by: str = "p") -> pd.DataFrame:
                 by: value,
                 "curves": len(group),
                 "fall": group["fall"].mean(),
-                "foretold fall": (group["reached"] - group["foretold"]).mean(),
+                "predicted fall": (group["reached"] - group["predicted"]).mean(),
                 "error": float(np.sqrt((group["missed"] ** 2).mean())),
                 "error without": float(np.sqrt((group["fall"] ** 2).mean())),
                 "closer": float((group["missed"].abs() < group["fall"].abs()).mean()),
             }
         )
-    names = [by, "curves", "fall", "foretold fall", "error", "error without", "closer"]
+    names = [by, "curves", "fall", "predicted fall", "error", "error without", "closer"]
     return pd.DataFrame(rows, columns=names)
 
 
 def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
-    """What the loss still fell against what was foretold, a panel a pair; on the line if right."""
+    """What the loss still fell against what was predicted, a panel a pair; on the line if right."""
     panels = []
-    for pair, group in found.assign(foretold_fall=found["reached"] - found["foretold"]).groupby(
+    for pair, group in found.assign(predicted_fall=found["reached"] - found["predicted"]).groupby(
         "pair"
     ):
-        end = float(max(group["fall"].max(), group["foretold_fall"].max()))
-        line = pd.DataFrame({"foretold_fall": [0, end], "fall": [0, end]})
-        x = alt.X("foretold_fall:Q", title="fall foretold (nats per token)")
+        end = float(max(group["fall"].max(), group["predicted_fall"].max()))
+        line = pd.DataFrame({"predicted_fall": [0, end], "fall": [0, end]})
+        x = alt.X("predicted_fall:Q", title="fall predicted (nats per token)")
         y = alt.Y("fall:Q", title="fall observed (nats per token)")
         dots = (
-            alt.Chart(group[["p", "n", "foretold_fall", "fall"]])
+            alt.Chart(group[["p", "n", "predicted_fall", "fall"]])
             .mark_point()
             .encode(x, y, weight_color(list(found["p"])), tooltip=["p", "n"])
         )
@@ -170,6 +174,38 @@ def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
         panel = (diagonal + dots).properties(title=pair_name(str(pair)), width=220, height=220)
         panels.append(panel)
     return alt.hconcat(*panels)
+
+
+def trust_in_words(found: pd.DataFrame, multiple: float = PAPER_MULTIPLE) -> str:
+    """Can the correction be trusted? An answer with the numbers.
+
+    Parameters
+    ----------
+    found
+        From `backtest`, not empty.
+    multiple
+        That it was asked for.
+    """
+    whole = trust_table(found.assign(all=1), "all").iloc[0]
+    weights = trust_table(found)
+    worst = weights.iloc[int((weights["fall"] - weights["predicted fall"]).abs().argmax())]
+    share = whole["predicted fall"] / whole["fall"]
+    short = (
+        "it falls short, so that corrected losses stay too high"
+        if share < 0.9
+        else "it goes too far, so that corrected losses come out too low"
+        if share > 1.1
+        else "on average it is right"
+    )
+    return (
+        f"The last point at or before {1 / multiple:.0%} of a curve lies at "
+        f"{1 / found['multiple'].median():.0%} of it. From there the forecast of the end is nearer "
+        f"than the loss reached for {whole['closer']:.0%} of {whole['curves']:.0f} curves, and "
+        f"errs by {whole['error']:.2f} nats (root mean square) where no forecast errs by "
+        f"{whole['error without']:.2f}. The fall predicted is {whole['predicted fall']:.2f} of the "
+        f"{whole['fall']:.2f} nats seen: {short}. It is farthest off at "
+        f"p = {worst['p']:g}, {worst['predicted fall']:.3f} of {worst['fall']:.3f}."
+    )
 
 
 def converged_in_words(found: pd.DataFrame, most_weight: float = 0.05) -> str:

@@ -153,6 +153,19 @@ def solved_size() -> sp.Expr:
     return answer
 
 
+def plain(expression: sp.Expr) -> str:
+    """An expression on one line as a reader writes it, for the cell of a table.
+
+    >>> plain(BETA_P * N**-ALPHA + L_INF), plain(1 - C1)
+    ('L∞ + β_p/N^α', '1 - c₁')
+    """
+    names = {
+        BETA_1: "β₁", BETA_P: "β_p", ALPHA: "α", L_INF: "L∞", C1: "c₁", C2: "c₂", C3: "c₃",
+    }  # fmt: skip
+    written = sp.sstr(expression.subs({old: sp.Symbol(new) for old, new in names.items()}))
+    return written.replace("**", "^").replace("*", " ")
+
+
 def fraction_checks() -> pd.DataFrame:
     """What Eqs. 10 to 13 need, each worked out by the algebra system.
 
@@ -166,7 +179,7 @@ def fraction_checks() -> pd.DataFrame:
     rows: list[tuple[str, str, bool]] = []
 
     def add(statement: str, found: sp.Expr, wanted: sp.Expr) -> None:
-        rows.append((statement, str(sp.simplify(found)), equal(found, wanted)))
+        rows.append((statement, plain(sp.simplify(found)), equal(found, wanted)))
 
     add("Eq. 10: f = N_eff / N is (β₁/β_p)^(1/α)", fraction, RATIO ** (1 / ALPHA))
     add("Eq. 10: f does not depend on N (its derivative is 0)", sp.diff(fraction, N), sp.Integer(0))
@@ -214,7 +227,7 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, p, alpha, alpha at p = 1, implied slope, direct slope, low, high, same L_inf``: the
+        ``pair, p, α, α at p = 1, implied slope, direct slope, low, high, same L∞``: the
         last says whether both laws have L∞ at zero, where the algebra is exact.
     """
     rows = []
@@ -232,17 +245,17 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
                 {
                     "pair": pair_name(pair),
                     "p": p,
-                    "alpha": law.alpha,
-                    "alpha at p = 1": single.alpha,
+                    "α": law.alpha,
+                    "α at p = 1": single.alpha,
                     "implied slope": law.alpha / single.alpha - 1,
                     "direct slope": direct[p]["slope"],
                     "low": direct[p]["low"],
                     "high": direct[p]["high"],
-                    "same L_inf": bool("l_inf" in law.held and "l_inf" in single.held),
+                    "same L∞": bool("l_inf" in law.held and "l_inf" in single.held),
                 }
             )
-    names = ["pair", "p", "alpha", "alpha at p = 1", "implied slope", "direct slope"]
-    return pd.DataFrame(rows, columns=[*names, "low", "high", "same L_inf"])
+    names = ["pair", "p", "α", "α at p = 1", "implied slope", "direct slope"]
+    return pd.DataFrame(rows, columns=[*names, "low", "high", "same L∞"])
 
 
 # --- what doubling does (section 3.2) ----------------------------------------------------------

@@ -120,8 +120,8 @@ def in_words(parts: pd.DataFrame) -> str:
     return "Left at equal text:\n\n" + "\n".join(lines) if lines else ""
 
 
-def foretold_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> pd.DataFrame:
-    """What a law of size and text, fitted to one budget, foretells of another one.
+def predicted_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> pd.DataFrame:
+    """What a law of size and text, fitted to one budget, predicts of another one.
 
     If the weight acted by the text that it shows and by nothing else, then twice the budget at the
     same weight would be worth as much as twice the weight at the same budget.
@@ -135,7 +135,7 @@ def foretold_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, p, n``, ``observed`` and ``foretold``: by how many nats the longer run is lower.
+        ``pair, p, n``, ``observed`` and ``predicted``: by how many nats the longer run is lower.
     """
     cell = ["pair", "p", "n_non_embedding"]
     parts = []
@@ -145,21 +145,22 @@ def foretold_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> pd.DataFrame:
         )
         both = rows.merge(longer[longer["pair"] == pair], on=cell, suffixes=("", "_longer"))
         size = both["n_non_embedding"]
-        foretold = law.predict(size, both["pair_target_tokens"]) - law.predict(
+        predicted = law.predict(size, both["pair_target_tokens"]) - law.predict(
             size, both["pair_target_tokens_longer"]
         )
         parts.append(
             both[cell].assign(
-                observed=both["cross_entropy"] - both["cross_entropy_longer"], foretold=foretold
+                observed=both["cross_entropy"] - both["cross_entropy_longer"], predicted=predicted
             )
         )
     return pd.concat(parts, ignore_index=True).rename(columns={"n_non_embedding": "n"})
 
 
-def foretold_in_words(table: pd.DataFrame) -> str:
-    """A Markdown line a pair from `foretold_by_text`: means over its cells."""
-    means = table.groupby("pair")[["observed", "foretold"]].mean()
+def predicted_in_words(table: pd.DataFrame) -> str:
+    """A Markdown line a pair from `predicted_by_text`: means over its cells."""
+    means = table.groupby("pair")[["observed", "predicted"]].mean()
     return "\n".join(
-        f"- {pair_name(str(row.Index))}: {row.foretold:.2f} nats foretold, {row.observed:.2f} seen."
+        f"- {pair_name(str(row.Index))}: {row.predicted:.2f} nats predicted, "
+        f"{row.observed:.2f} seen."
         for row in means.itertuples()
     )

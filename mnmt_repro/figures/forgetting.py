@@ -12,7 +12,8 @@ import altair as alt
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.experiments.analysed import GATED
+from mnmt_repro.experiments.analysed import GATED, analyses_of
+from mnmt_repro.experiments.catalogue import declared
 from mnmt_repro.experiments.languages25 import GROUPINGS, directions
 from mnmt_repro.experiments.software25 import FISHER_SHARES
 from mnmt_repro.figures import languages25
@@ -29,6 +30,13 @@ SIZES = 4  # groups of original languages, by their training pairs
 SIDES = ("out of English", "into English")
 MODELS = {MAIN: "M20: ReLU, two matrices", GATED: "a model of Paper A: gated GELU, three"}
 """Cohort to what is widened of it."""
+DRAWN = {
+    "for Figures 3 and 6 (left)": ("substituted", (TABLE3,)),
+    "for Figure 5": ("moved", (TABLE3,)),
+    "for Figure 6 (right)": ("fisher", (TABLE11,)),
+    "for widening alone": ("widened", (MAIN, GATED)),
+}
+"""What the page draws, of which analysis and cohorts."""
 KEPT = 1e-3  # nats that a loss may change by where a function is said to be kept
 
 _COLOUR = alt.Scale(domain=list(SETTINGS.values()), range=[CATEGORIES[0], CATEGORIES[1]])
@@ -110,7 +118,7 @@ def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:
 def forgotten_chart(points: pd.DataFrame) -> alt.FacetChart:
     """Figures 3 and 6 left: a row a language, largest on top, a dot a setting, joined by a line."""
     order = list(dict.fromkeys(points["language"]))
-    x = alt.X("rise:Q", title="loss added (nats per token)")
+    x = alt.X("rise:Q", axis=alt.Axis(tickCount=5), title="loss added (nats per token)")
     y = alt.Y("language:N", sort=order, title=None)
     base = alt.Chart()
     joined = base.mark_line(color=GREY, strokeWidth=1).encode(x, y, detail="pair:N")
@@ -118,11 +126,18 @@ def forgotten_chart(points: pd.DataFrame) -> alt.FacetChart:
         x,
         y,
         alt.Color("setting:N", title=None, scale=_COLOUR),
-        tooltip=["pair", "setting", alt.Tooltip("rise", format=".3f"), "pairs", "seeds"],
+        tooltip=[
+            "language",
+            "direction",
+            "setting",
+            alt.Tooltip("rise", format=".3f"),
+            "pairs",
+            "seeds",
+        ],
     )
     return (
         alt.layer(joined, dots, data=points)
-        .properties(width=250, height=alt.Step(15))
+        .properties(width=205, height=alt.Step(15))
         .facet(
             row=alt.Row("size:N", sort=list(dict.fromkeys(points["size"])), title="training pairs"),
             column=alt.Column("direction:N", sort=SIDES, title=None),
@@ -309,6 +324,23 @@ def not_analysed(points: pd.DataFrame, what: str, cohort: str) -> str:
         f"No analysis of {what} is stored yet (`mnmt-repro sweep {cohort} --analyse` makes it of "
         "finished runs, where their checkpoints are)."
     )
+
+
+def stored(analyses: pd.DataFrame, tier: str = "mini") -> str:
+    """Of how many runs each analysis is declared and stored, in words."""
+    parts = []
+    for title, (name, cohorts) in DRAWN.items():
+        wanted = {
+            spec.run_id
+            for cohort in declared(tier)
+            if cohort.name in cohorts
+            for spec in cohort.runs()
+            if name in analyses_of(spec)
+        }
+        mine = (analyses["analysis"] == name) & analyses["cohort"].isin(cohorts)
+        found = wanted & set(analyses.loc[mine, "run_id"])
+        parts.append(f"{title} {len(found)} of {len(wanted)}")
+    return f"Runs that are analysed: {', '.join(parts)}."
 
 
 def forgotten_in_words(points: pd.DataFrame, model: str) -> str:

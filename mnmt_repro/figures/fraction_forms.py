@@ -16,6 +16,7 @@ from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import PairFits
 from mnmt_repro.laws import FractionFit
 
+NEARLY = 1.5  # the ratio of errors up to which claim A15 has the line do nearly as well
 FORMS = {"eq12": "Eq. 12", "eq13": "Eq. 13"}
 
 
@@ -37,7 +38,7 @@ def form_table(points: pd.DataFrame, laws: Mapping[str, Mapping[str, FractionFit
     Returns
     -------
     DataFrame
-        ``pair, form, parameters, c1, R², error`` (root mean square relative error on all runs,
+        ``pair, form, parameters, c₁, R², error`` (root mean square relative error on all runs,
         which the fit has seen), ``held-out error, held-out worst`` (`capacity.held_out_errors`)
         and ``at a bound``, the coefficients that stopped at the end of their range. Fits that are
         not identified have no row.
@@ -54,16 +55,26 @@ def form_table(points: pd.DataFrame, laws: Mapping[str, Mapping[str, FractionFit
                     "pair": pair_name(pair),
                     "form": FORMS[form],
                     "parameters": len(law.names),
-                    "c1": law.params["c1"],
+                    "c₁": law.params["c1"],
                     "R²": law.r2,
                     "error": float(np.sqrt(np.mean(error**2))),
-                    "at a bound": ", ".join(law.active_bounds) or "none",
+                    "at a bound": ", ".join(map(_bound, law.active_bounds)) or "none",
                 }
             )
-    names = ["pair", "form", "parameters", "c1", "R²", "error", "at a bound"]
+    names = ["pair", "form", "parameters", "c₁", "R²", "error", "at a bound"]
     table = pd.DataFrame(rows, columns=names).merge(_held_out(points), on=names[:2], how="left")
     ends = table.pop("at a bound")
     return table.assign(**{"at a bound": ends}).sort_values(names[:2], ignore_index=True)
+
+
+def _bound(name: str) -> str:
+    """A bound as a page writes it.
+
+    >>> _bound("c1 <= 1"), _bound("l_inf >= 0")
+    ('c₁ ≤ 1', 'L∞ ≥ 0')
+    """
+    signs = {"c1": "c₁", "c2": "c₂", "c3": "c₃", "l_inf": "L∞", "<=": "≤", ">=": "≥"}
+    return " ".join(signs.get(part, part) for part in name.split(" "))
 
 
 def _held_out(points: pd.DataFrame) -> pd.DataFrame:
@@ -146,9 +157,10 @@ def forms_in_words(table: pd.DataFrame) -> str:
         ratio = simple["held-out error"] / flexible["held-out error"]
         told = (
             f"- {pair}: held out, Eq. 13 errs by {simple['held-out error']:.1%} and Eq. 12 by "
-            f"{flexible['held-out error']:.1%}, a ratio of {ratio:.2f}."
+            f"{flexible['held-out error']:.1%}, a ratio of {ratio:.2f}: beside Eq. 12 the line "
+            f"does {'better' if ratio < 1 else 'nearly as well' if ratio <= NEARLY else 'worse'}."
         )
-        if "c1 <= 1" in simple["at a bound"]:
+        if "c₁ ≤ 1" in simple["at a bound"]:
             told += " Its one coefficient is at its bound of 1, which is f̂ = p."
         lines.append(told)
     return "\n".join(lines)

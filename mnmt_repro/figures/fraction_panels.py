@@ -172,7 +172,12 @@ def similarity_cohorts() -> dict[float, str]:
     return dict(sorted(found.items()))
 
 
-def fraction_panels(lines: pd.DataFrame) -> alt.HConcatChart:
+def contrasts(lines: pd.DataFrame) -> pd.DataFrame:
+    """Those of `fraction_lines` that stand in a panel with another line to be compared with."""
+    return lines[lines.groupby("panel")["line"].transform("nunique") > 1]
+
+
+def fraction_panels(lines: pd.DataFrame) -> alt.ConcatChart:
     """Figure 6 by one estimator: a panel each for what is compared, with bands or ranges.
 
     Parameters
@@ -186,7 +191,8 @@ def fraction_panels(lines: pd.DataFrame) -> alt.HConcatChart:
         _panel(str(panel), group, top)
         for panel, group in lines.groupby("panel", sort=False, observed=True)
     ]
-    return alt.hconcat(*panels).resolve_scale(color="independent", strokeDash="independent")
+    chart = alt.concat(*panels, columns=3)
+    return chart.resolve_scale(color="independent", strokeDash="independent")
 
 
 def _panel(panel: str, lines: pd.DataFrame, top: float) -> alt.LayerChart:
@@ -214,7 +220,7 @@ def _panel(panel: str, lines: pd.DataFrame, top: float) -> alt.LayerChart:
     diagonal = alt.Chart(pd.DataFrame({"p": [0, 1], "f": [0, 1]})).mark_line(
         color=GREY, strokeDash=[2, 3], strokeWidth=1
     )
-    return (spread + diagonal.encode(x, y) + line).properties(title=panel, width=170, height=200)
+    return (spread + diagonal.encode(x, y) + line).properties(title=panel, width=142, height=200)
 
 
 _VALUES = ("f", "f_low", "f_high")
@@ -226,7 +232,7 @@ def relative_capacity(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame
     Parameters
     ----------
     lines
-        From `fraction_lines`; a grid drawn in several panels counts once.
+        From `fraction_lines`; the same runs under several labels give one row, which names all.
 
     Returns
     -------
@@ -236,6 +242,8 @@ def relative_capacity(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame
         quantity that the rows do not give is NaN; without any row at `weight` the frame is empty.
     """
     chosen = lines[lines["p"].round(9) == round(weight, 9)]
+    same = chosen.groupby(["language", "p", "estimator", "f"])["line"]
+    chosen = chosen.assign(line=same.transform(lambda names: ", ".join(dict.fromkeys(names))))
     keys = ["line", "language", "p"]
     values = chosen.assign(**{name: chosen[name] / chosen["p"] for name in _VALUES})
     of = {
@@ -254,3 +262,25 @@ def relative_capacity(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame
     table["sizes"] = table["sizes"].fillna(0).astype(int)
     table.insert(3, "f", table["f / p"] * table["p"])
     return table.rename(columns={"line": "what"})
+
+
+def estimators_in_words(table: pd.DataFrame) -> str:
+    """Whether the two estimators of f / p agree, as Markdown, a line a row of three sizes or more.
+
+    Parameters
+    ----------
+    table
+        From `relative_capacity`.
+    """
+    lines = []
+    both = table.dropna(subset=["f / p", "f / p directly"])
+    for row in both[both["sizes"] >= 3].to_dict("records"):
+        direct = row["f / p directly"]
+        place = "below" if direct < row["low"] else "above" if direct > row["high"] else "inside"
+        spread = f"{row['least']:.2f} to {row['greatest']:.2f}"
+        lines.append(
+            f"- {row['what']}, {row['language']} at p = {row['p']:g}: {row['f / p']:.2f} by the "
+            f"joint law ({row['low']:.2f} to {row['high']:.2f}); directly {direct:.2f} in the "
+            f"median of {row['sizes']} sizes ({spread}), {place} the joint law's interval."
+        )
+    return "\n".join(lines)

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pandas as pd
 
+from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.house import Provenance
 from mnmt_repro.figures.names import cohort_name
-from mnmt_repro.figures.scaling import PairFits, fit_pairs, observed
+from mnmt_repro.figures.scaling import PairFits, check_size, fit_pairs, observed
 
 MIN_SIZES = 4  # of a weight: one more than the parameters of its law
 MIN_WEIGHTS = 2  # of a pair, p = 1 among them
@@ -67,6 +69,43 @@ class Grid:
         return _coverage(self.cohort, len(self.points))
 
 
+def load_rows(**wanted: Any) -> pd.DataFrame:
+    """Rows that a page cannot do without.
+
+    Parameters
+    ----------
+    wanted
+        Filters of `results.load`, the broadest first.
+
+    Raises
+    ------
+    InputError
+        When there are none; the message is that of `why_no_rows`.
+    """
+    rows = results.load(**wanted)
+    if rows.empty:
+        raise InputError(why_no_rows(**wanted))
+    return rows
+
+
+def why_no_rows(**wanted: Any) -> str:
+    """Which filter of `results.load` leaves no rows, and the values that leave some; else empty.
+
+    Parameters are those of `load_rows`.
+    """
+    rows = results.load()
+    before: list[str] = []
+    for name, value in wanted.items():
+        kept = rows[rows[name] == value]
+        if kept.empty:
+            known = ", ".join(sorted(map(str, rows[name].unique()))) or "none"
+            among = f" among those with {', '.join(before)}" if before else ""
+            return f"{name} = {value!r}: no such rows are stored{among}; values there are: {known}"
+        rows = kept
+        before.append(f"{name} = {value!r}")
+    return ""
+
+
 def read_grid(
     stored: pd.DataFrame,
     cohort: str,
@@ -95,6 +134,7 @@ def read_grid(
     InputError
         When `stored` lacks a column or is of several domains.
     """
+    check_size(n)
     missing = {"cohort", "test_set", "domain", "pair", "p", "cross_entropy", n} - {*stored.columns}
     if missing:
         raise InputError(f"grid of {cohort}: rows lack {', '.join(sorted(missing))}")

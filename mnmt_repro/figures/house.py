@@ -32,8 +32,8 @@ GRID = "#e4e7eb"
 
 #: Colours of categories such as language pairs (Okabe and Ito, readable with any colour vision).
 CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-#: Anchors of the scale for a weight p from 0 to 1: plasma without its pale end, dark to light.
-WEIGHT_ANCHORS = ("#0d0887", "#4c02a1", "#7e03a8", "#aa2395", "#cc4778", "#e16462", "#ed7953")
+#: Anchors of the scale for a weight p from 0 to 1: inferno without its pale end, dark to light.
+WEIGHT_ANCHORS = ("#000004", "#320a5e", "#781c6d", "#bc3754", "#ed6925", "#f6961e")
 # The weights of Eq. 5 are spread evenly over that scale, else 0.9, 0.95 and 1 would look alike.
 _SPREAD = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
 #: Anchors of a scale for signed differences: blue below zero, grey at zero, red above.
@@ -56,9 +56,12 @@ _VERDICT_STYLE: dict[str, tuple[str, str]] = {
     "out of reach here": ("–", "#6b4a86"),
     "no rows yet": ("…", "#5c6670"),
 }
+_SAID = {"no rows yet": "not enough runs yet"}  # the rest are said as they are named
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _PROSE = 60  # characters from which a cell of a table is read as a sentence
 _NAME_LENGTH = 9  # up to which one with a hyphen is read as a name
+_FIRST_LENGTH = 24  # the same in the first column
+_MANY_COLUMNS = 6  # beyond which a table leaves out what is the same in every row
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
 MANY_PASSES = 4.0  # over a text, from which on a figure says so
 
@@ -74,7 +77,14 @@ def theme() -> altair.theme.ThemeConfig:
         "padding": 8,
         "view": {"continuousWidth": 540, "continuousHeight": 320, "stroke": None},
         "axis": {**text, **axis},
-        "legend": {**text, "symbolStrokeWidth": 2.5, "symbolSize": 90},
+        "legend": {
+            **text,
+            "symbolStrokeWidth": 2.5,
+            "symbolSize": 90,
+            "orient": "bottom",  # beside a chart there is no room
+            "columns": 3,
+            "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},
+        },
         "header": {**text, "labelFontWeight": 600, "labelColor": INK},
         "title": {"anchor": "start", "fontSize": 14, "color": INK},
         "line": {"strokeWidth": 1.8},
@@ -98,7 +108,7 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
     Examples
     --------
     >>> weight_colours([0, 1])
-    ['#0d0887', '#ed7953']
+    ['#000004', '#f6961e']
     """
     anchors = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in WEIGHT_ANCHORS])
     colours = []
@@ -117,7 +127,17 @@ def weight_color(
     """Encode a frame's column of weights as colour, with a legend that lists each weight."""
     values = sorted(set(map(float, weights)))
     scale = altair.Scale(domain=values, range=weight_colours(values))
-    return altair.Color(field, type="ordinal", scale=scale, title=title)
+    legend = altair.Legend(columns=5)
+    return altair.Color(field, type="ordinal", scale=scale, title=title, legend=legend)
+
+
+def said(verdict: str) -> str:
+    """Say a verdict to a reader, who need not know the name of its state.
+
+    >>> said("reproduced"), said("no rows yet")
+    ('reproduced', 'not enough runs yet')
+    """
+    return _SAID.get(verdict, verdict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +169,7 @@ class Badge:
     @property
     def label(self) -> str:
         """The badge in plain text, its sign included."""
-        return f"{_VERDICT_STYLE[self.verdict][0]} {self.text or self.verdict}"
+        return f"{_VERDICT_STYLE[self.verdict][0]} {self.text or said(self.verdict)}"
 
     def to_html(self) -> str:
         """Write the badge as HTML."""
@@ -285,7 +305,8 @@ class _Display(ABC):
             self.caption
         )
         return (
-            f'<figure class="mnmt-figure mathjax_ignore" id="mnmt-{self.name}">\n{self._body()}\n'
+            f'<figure class="mnmt-figure mathjax_ignore" id="mnmt-{self.name}">\n'
+            f"{self._body()}\n"
             f"<figcaption>{badges} {caption}\n"
             f'<a class="mnmt-download" download="{self.name}.csv" '
             f'href="data:text/csv;charset=utf-8;base64,{_base64(self.csv.encode())}">'
@@ -372,26 +393,53 @@ class Table(_Display):
 
     shown: pd.DataFrame  # the cells as text, or badges
     numeric: tuple[bool, ...]  # per column
+    below: str = ""  # the column whose cells stand under their rows, in full width
+
+    def __post_init__(self) -> None:
+        """Check `below`, too."""
+        super().__post_init__()
+        if self.below and self.below not in self.shown.columns:
+            raise InputError(f"{self.name}: there is no column {self.below!r} to stand below")
+
+    @property
+    def constant(self) -> dict[str, str]:
+        """What a wide table says once in place of a column: name to the value of every row."""
+        shown = self.shown.drop(columns=self.below or [])
+        if len(shown.columns) <= _MANY_COLUMNS or len(shown) < 2:
+            return {}
+        return {
+            str(column): cells.iloc[0]
+            for column, cells in shown.iloc[:, 1:].items()
+            if isinstance(cells.iloc[0], str) and cells.nunique() == 1
+        }
 
     def _body(self) -> str:
-        heads = "".join(
-            f'<th scope="col"{_number(numeric)}><button type="button">{html.escape(str(column))}'
-            "</button></th>"
+        constant = self.constant
+        columns = [
+            (str(column), _number(numeric))
             for column, numeric in zip(self.shown.columns, self.numeric, strict=True)
+            if column != self.below and column not in constant
+        ]
+        heads = "".join(
+            f'<th scope="col"{numeric}><button type="button">{html.escape(column)}</button></th>'
+            for column, numeric in columns
         )
-        rows = "\n".join(
-            "<tr>"
-            + "".join(
-                f"<td{_number(numeric) or _room(str(cell))}>{_escaped(cell)}</td>"
-                for cell, numeric in zip(row, self.numeric, strict=True)
+        bodies = []
+        for row in self.shown.to_dict("records"):
+            cells = "".join(
+                f"<td{numeric or _room(str(row[column]), first=not i)}>{_escaped(row[column])}</td>"
+                for i, (column, numeric) in enumerate(columns)
             )
-            + "</tr>"
-            for row in self.shown.itertuples(index=False, name=None)
-        )
+            if below := row.get(self.below, ""):
+                text = f"<b>{html.escape(self.below)}:</b> {_escaped(below)}"
+                cells += f'</tr><tr><td class="mnmt-below" colspan="{len(columns)}">{text}</td>'
+            bodies.append(f"<tbody><tr>{cells}</tr></tbody>")
+        listed = ", ".join(f"{column} {value}" for column, value in constant.items())
+        same = f'<div class="mnmt-same">In every row: {html.escape(listed)}.</div>' * bool(constant)
         label = f' aria-label="{_attribute(self.caption)}"' * bool(self.caption)
         return (
             f'<div class="mnmt-scroll"><table class="mnmt-table"{label}>\n'
-            f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>"
+            f"<thead><tr>{heads}</tr></thead>\n" + "\n".join(bodies) + f"</table></div>{same}"
         )
 
     def _plain(self) -> str:
@@ -461,6 +509,7 @@ def show_table(
     formats: Mapping[str, str | Callable[[Any], str]] | None = None,
     data: pd.DataFrame | None = None,
     badge: Badge | Sequence[Badge] = (),
+    below: str = "",
 ) -> Table:
     """Display a table that can be sorted in the browser and downloaded.
 
@@ -475,11 +524,13 @@ def show_table(
         are shown with four significant digits, missing values as a dash.
     data
         What the CSV holds, where that is more than `frame`.
+    below
+        A column of sentences, each of which stands under its row in the full width of the table.
 
     Raises
     ------
     InputError
-        If `formats` names a column that the frame does not have.
+        If `formats` or `below` names a column that the frame does not have.
     """
     formats = formats or {}
     unknown = [column for column in formats if column not in frame.columns]
@@ -495,6 +546,7 @@ def show_table(
     return Table(
         shown=shown,
         numeric=numeric,
+        below=below,
         name=name,
         data=frame if data is None else data,
         provenance=provenance,
@@ -533,11 +585,12 @@ def _number(numeric: bool) -> str:
     return ' class="mnmt-number"' if numeric else ""
 
 
-def _room(cell: str) -> str:
-    """Give a cell that holds a sentence room, and keep a name such as eng-zul on one line."""
+def _room(cell: str, *, first: bool) -> str:
+    """Give a sentence room, and keep what names a row, or a name as eng-zul, on one line."""
     if len(cell) > _PROSE:
         return ' class="mnmt-prose"'
-    return ' class="mnmt-name"' if len(cell) <= _NAME_LENGTH and "-" in cell else ""
+    a_name = len(cell) <= _FIRST_LENGTH if first else len(cell) <= _NAME_LENGTH and "-" in cell
+    return ' class="mnmt-name"' if a_name else ""
 
 
 def _escaped(cell: str | Badge) -> str:

@@ -16,7 +16,7 @@ from scipy import stats
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.capacity import observed_frontier
 from mnmt_repro.figures.house import GREY, weight_color
-from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import PANEL, SIZE_TITLES
 from mnmt_repro.laws import FractionFit, JointLawFit, fit_fraction, fit_joint_law, frontier
 
@@ -33,6 +33,7 @@ CEILINGS = {metric: 100.0 for metric in METRICS if metric != "bleurt"}
 
 COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
 HELD_OUT_WEIGHT = 0.5  # and the largest size: what claim A17 holds out
+AT_MEAN = "score at mean loss"
 LEAST_CELLS = 3  # for a correlation with an interval
 
 
@@ -133,9 +134,9 @@ def linearity_by_weight(points: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, p, cells, slope`` (points of the score a nat), ``at`` (the line's score at the
-        pair's mean loss over all weights) and ``R²``; weights with fewer than three cells are left
-        out.
+        ``pair, p, cells, slope`` (points of the score a nat), ``score at mean loss`` (the line's
+        score at the pair's mean loss over all weights) and ``R²``; weights with fewer than three
+        cells are left out.
     """
     table = []
     for pair, group in points.groupby("pair"):
@@ -150,11 +151,11 @@ def linearity_by_weight(points: pd.DataFrame) -> pd.DataFrame:
                     "p": p,
                     "cells": len(cells),
                     "slope": float(line.slope),
-                    "at": float(line.intercept + line.slope * middle),
+                    AT_MEAN: float(line.intercept + line.slope * middle),
                     "R²": float(line.rvalue**2),
                 }
             )
-    return pd.DataFrame(table, columns=["pair", "p", "cells", "slope", "at", "R²"])
+    return pd.DataFrame(table, columns=["pair", "p", "cells", "slope", AT_MEAN, "R²"])
 
 
 def weights_in_words(points: pd.DataFrame, metric: str) -> str:
@@ -176,7 +177,7 @@ def weights_in_words(points: pd.DataFrame, metric: str) -> str:
             f"{group['loss'].corr(group['score']) ** 2:.1%} of the variance of {METRICS[metric]}, "
             f"parallel lines, one a weight, {1 - unexplained / whole:.1%}. At the pair's mean "
             f"loss, {group['loss'].mean():.2f} nats, the line of p = {least['p']:g} is at "
-            f"{least['at']:.1f}, that of p = {most['p']:g} at {most['at']:.1f}."
+            f"{least[AT_MEAN]:.1f}, that of p = {most['p']:g} at {most[AT_MEAN]:.1f}."
         )
     return "\n".join(told)
 
@@ -393,7 +394,7 @@ def not_decoded(rows: pd.DataFrame, cohort: str, metrics: Sequence[str] = ("chrf
     if any(metric in rows and rows[metric].notna().any() for metric in metrics):
         return ""
     if rows.empty:
-        return f"No runs of the cohort {cohort} are stored yet."
+        return f"No runs of {cohort_name(cohort)} are stored yet."
     if tuple(metrics) == ("bleurt",):
         return (
             "No translations have been scored with BLEURT: it needs its weights, which are not "
@@ -401,8 +402,8 @@ def not_decoded(rows: pd.DataFrame, cohort: str, metrics: Sequence[str] = ("chrf
             f"`mnmt-repro sweep {cohort} --decode --bleurt FOLDER`)."
         )
     return (
-        f"No run of the cohort {cohort} has been decoded yet (`mnmt-repro sweep {cohort} --decode` "
-        "does it, where their checkpoints are)."
+        f"No run of {cohort_name(cohort)} has been decoded yet (`mnmt-repro sweep {cohort} "
+        "--decode` does it, where their checkpoints are)."
     )
 
 

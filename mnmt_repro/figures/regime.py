@@ -6,8 +6,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.architecture import PAPER_A, parameter_counts
+from mnmt_repro.figures.convergence import PAPER_BATCH, PAPER_STEPS
 from mnmt_repro.figures.house import weight_color
-from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.names import cohort_name, pair_name
 
 LAST_POINTS = 4  # of a learning curve, from which its end slope is read
 
@@ -67,6 +69,71 @@ def regime_table(rows: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     }
     table["target_tokens"] = table["target_tokens"].astype(int)
     return table[["size", "runs", *names]].rename(columns=names)
+
+
+def cohort_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """What is stored, a row a cohort; runs of no cohort are left out.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one test set.
+
+    Returns
+    -------
+    DataFrame
+        Cohort, runs, seeds, sizes, and as ranges: N, target tokens, tokens a (non-embedding)
+        parameter; the most passes over a pair's text.
+    """
+    table = []
+    for cohort, group in rows[rows["cohort"] != ""].groupby("cohort"):
+        runs = group.drop_duplicates("run_id")
+        each = runs["target_tokens"] / runs["n_non_embedding"]
+        table.append(
+            {
+                "cohort": cohort_name(str(cohort)),
+                "runs": len(runs),
+                "seeds": runs["seed"].nunique(),
+                "sizes": runs["size"].nunique(),
+                "N": _range(runs["n_non_embedding"]),
+                "target tokens": _range(runs["target_tokens"]),
+                "tokens a parameter": _range(each),
+                "most passes": round(float(group["passes"].max()), 2),
+            }
+        )
+    return pd.DataFrame(table)
+
+
+def papers_regime() -> str:
+    """Say what Paper A's budgets come to in tokens a non-embedding parameter.
+
+    Its models below 500M parameters took half of the steps of the larger ones (section 3.1).
+    """
+    tokens = []
+    for size in PAPER_A:
+        n = parameter_counts(size.config)["non_embedding"]
+        steps = PAPER_STEPS // 2 if n < 500_000_000 else PAPER_STEPS
+        tokens.append(steps * PAPER_BATCH / n)
+    return (
+        f"Paper A's eight models saw {tokens[0]:,.0f} tokens a parameter (the smallest) to "
+        f"{tokens[-1]:,.0f} (the largest)."
+    )
+
+
+def _range(values: pd.Series) -> str:
+    """Write a range in short.
+
+    >>> _range(pd.Series([2488, 115936])), _range(pd.Series([7.0, 7.0]))
+    ('2,488 to 116k', '7')
+    """
+    ends = (_short(float(value)) for value in (values.min(), values.max()))
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _short(value: float) -> str:
+    if value >= 1e6:
+        return f"{value / 1e6:.3g}M"
+    return f"{value / 1e3:.3g}k" if value >= 1e4 else f"{value:,.0f}"
 
 
 def learning_curves(curves: pd.DataFrame, size: str) -> alt.HConcatChart:

@@ -228,7 +228,7 @@ def token_shares(rows: pd.DataFrame) -> pd.DataFrame:
     """The task weights that runs were in fact trained with: each pair's share of target tokens.
 
     For two pairs whose sentences have a and b target tokens on average, w = p a / (p a + (1-p) b).
-    The ratio a / b is read off the runs at p = 0.5 and then foretells all others.
+    The ratio a / b is read off the runs at p = 0.5 and then predicts all others.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def token_shares(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, p, w, foretold``: means over the runs with that weight; pairs that lack p = 0.5 are
+        ``pair, p, w, predicted``: means over the runs with that weight; pairs that lack p = 0.5 are
         left out.
     """
     parts = []
@@ -249,17 +249,17 @@ def token_shares(rows: pd.DataFrame) -> pd.DataFrame:
         if half.empty:
             continue
         odds = float(half.iloc[0] / (1 - half.iloc[0]))
-        foretold = shares["p"] * odds / (shares["p"] * odds + 1 - shares["p"])
+        predicted = shares["p"] * odds / (shares["p"] * odds + 1 - shares["p"])
         parts.append(
             pd.DataFrame(
                 {
                     "pair": pair_name(str(pair)),
                     "p": shares["p"],
                     "w": shares["token_share"],
-                    "foretold": foretold,
+                    "predicted": predicted,
                 }
             )
         )
     if not parts:
-        return pd.DataFrame(columns=["pair", "p", "w", "foretold"])
+        return pd.DataFrame(columns=["pair", "p", "w", "predicted"])
     return pd.concat(parts, ignore_index=True)

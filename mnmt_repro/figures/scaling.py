@@ -6,7 +6,7 @@ Each figure is drawn from tidy frames: `observed` for the points, `per_weight_cu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import altair as alt
@@ -23,10 +23,12 @@ from mnmt_repro.laws import (
     PowerLawFit,
     check_unchanged,
     coefficients,
-    compare_per_weight_joint,
     fit_joint_law,
     fit_per_weight_laws,
+    leave_one_size_out,
 )
+from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.selection import Law, pooled_aicc
 
 PairFits = Mapping[str, tuple[Mapping[float, PowerLawFit], JointLawFit]]
 """Pair to its laws, one for each weight and the joint one; from `fit_pairs`."""
@@ -36,7 +38,20 @@ SIZE_TITLES = {
     "n_non_embedding": "non-embedding parameters N",
     "n_total": "all parameters, embeddings included",
 }
+HELD_OUT = "relative error on a size held out"
 PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
+
+
+def check_size(n: str) -> None:
+    """Refuse a count of parameters that no figure has.
+
+    Raises
+    ------
+    InputError
+        When `n` is none of `SIZE_TITLES`.
+    """
+    if n not in SIZE_TITLES:
+        raise InputError(f"n = {n!r}: what counts as size is {' or '.join(SIZE_TITLES)}")
 
 
 def observed(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
@@ -57,8 +72,10 @@ def observed(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
     Raises
     ------
     InputError
-        When the rows are of several cohorts, test sets or domains, or there are none.
+        When the rows are of several cohorts, test sets or domains, or there are none, or there is
+        no such count of parameters.
     """
+    check_size(n)
     if rows.empty:
         raise InputError("no rows to draw: no run of this cohort is stored for this selection")
     for column in ("cohort", "test_set", "domain"):
@@ -174,9 +191,9 @@ def reducible_loss(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
 
 
 def slopes(reducible: pd.DataFrame) -> pd.DataFrame:
-    """Slope of log(loss - L∞) on log N at each pair and weight, with its standard error.
+    """Slope of observed log(loss - L∞) on log N at each pair and weight, with its standard error.
 
-    Parallel lines (Figure 3) have equal slopes, -α.
+    If the joint law holds, all are -α: the dots of Figure 3 then lie on its parallel lines.
 
     Returns
     -------
@@ -200,7 +217,7 @@ def unchanged(
     simulations: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Test that α is the same at every weight: are the lines of Figure 3 parallel? Or L∞ likewise.
+    """Test that α is the same at every weight: do the dots of Figure 3 lie on parallels? Or L∞.
 
     Two tests a pair (`laws.check_unchanged`): with the other coefficient one for all weights (as
     in Figure 3, which subtracts one L∞), and with the other free to change with the weight too,
@@ -348,6 +365,25 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
     return alt.vconcat(*rows)
 
 
+def factor_in_words(fits: PairFits) -> str:
+    """How the factor β moves with the weight, in each weight's own law and in the joint one.
+
+    A Markdown line a pair. In separate laws β moves together with α, so the two may disagree.
+    """
+    lines = []
+    for pair, (alone, joint) in fits.items():
+        least, most = min(alone), max(alone)
+        own = alone[most].params["beta"] - alone[least].params["beta"]
+        one = joint.beta[most] - joint.beta[least]
+        lines.append(
+            f"- {pair_name(pair)}, from p = {least:g} to {most:g}: β of the joint law goes from "
+            f"{joint.beta[least]:.3g} to {joint.beta[most]:.3g}, that of each weight's own law "
+            f"from {alone[least].params['beta']:.3g} to {alone[most].params['beta']:.3g}, "
+            f"{'the same way' if own * one > 0 else 'the other way'}."
+        )
+    return "\n".join(lines)
+
+
 def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
     """How well separate laws (Eq. 6) and the joint law (Eq. 7) describe and predict each pair.
 
@@ -355,32 +391,52 @@ def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         A row a pair and law: parameters, R² over all rows, the lowest R² among the weights, the
-        root mean square error (nats per token) on sizes held out one at a time, and AICc.
+        root mean square relative error on sizes held out one at a time (as claim A6 has it), and
+        AICc.
     """
     parts = []
     for pair, group in points.groupby("pair"):
-        table = compare_per_weight_joint(group, n="n", loss="loss")
-        alone = fit_per_weight_laws(group, n="n", loss="loss")
+        alone = list(fit_per_weight_laws(group, n="n", loss="loss").values())
         joint = fit_joint_law(group, n="n", loss="loss")
-        lowest = {
-            "per_weight": min(fit.r2 for fit in alone.values()),
-            "joint": min(joint.r2_by_weight().values()),
+        total = ((group["loss"] - group["loss"].mean()) ** 2).sum()
+        laws: dict[Law, tuple[str, Sequence[LawFit], float]] = {
+            "per_weight": ("one a weight (Eq. 6)", alone, min(fit.r2 for fit in alone)),
+            "joint": ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values())),
         }
-        for law, row in table.rename(index=str).iterrows():
+        for law, (name, fits, lowest) in laws.items():
+            held_out = leave_one_size_out(group, law, n="n", loss="loss")
             parts.append(
                 {
                     "pair": pair_name(str(pair)),
-                    "law": {"per_weight": "one a weight (Eq. 6)", "joint": "joint (Eq. 7)"}[
-                        str(law)
-                    ],
-                    "parameters": int(row["parameters"]),
-                    "R²": row["r2"],
-                    "lowest R² of a weight": lowest[str(law)],
-                    "held-out error": row["rmse_size_out"],
-                    "AICc": row["aicc"],
+                    "law": name,
+                    "parameters": sum(len(fit.names) for fit in fits),
+                    "R²": 1 - sum(fit.rss for fit in fits) / total,
+                    "lowest R² of a weight": lowest,
+                    HELD_OUT: float(np.sqrt(((held_out["error"] / held_out["loss"]) ** 2).mean())),
+                    "AICc": pooled_aicc(fits),
                 }
             )
     return pd.DataFrame(parts)
+
+
+def joint_in_words(quality: pd.DataFrame) -> str:
+    """What the joint law loses against separate ones, as Markdown, a line a pair.
+
+    Parameters
+    ----------
+    quality
+        From `fit_quality`.
+    """
+    lines = []
+    for pair, group in quality.groupby("pair", sort=False):
+        separate, joint = group.to_dict("records")
+        ratio = joint[HELD_OUT] / separate[HELD_OUT]
+        lines.append(
+            f"- {pair}: on sizes held out the joint law errs by {joint[HELD_OUT]:.1%} and separate "
+            f"laws by {separate[HELD_OUT]:.1%}, a ratio of {ratio:.2f}: the joint law predicts "
+            f"{'better' if ratio < 1 else 'worse'}. Its R² is {joint['R²']:.3f}."
+        )
+    return "\n".join(lines)
 
 
 def against_truth(fits: Mapping[str, PairFits]) -> pd.DataFrame:
@@ -412,7 +468,7 @@ def against_truth(fits: Mapping[str, PairFits]) -> pd.DataFrame:
                 low, high = law.interval()["l_inf"]
                 rows.append(
                     {
-                        "cohort": cohort,
+                        "cohort": cohort_name(cohort),
                         "pair": pair_name(pair),
                         "law": name,
                         "lowest loss": min(law.loss),

@@ -1,4 +1,4 @@
-"""Models of three pairs and more, foretold by laws of two: Figure 20 and Appendix H."""
+"""Models of three pairs and more, predicted by laws of two: Figure 20 and Appendix H."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def cells_of(rows: pd.DataFrame, n: str = "n_non_embedding", *, pairs: int = 3) 
     return found.rename(columns={n: "n"})
 
 
-def foretell(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
-    """Each cell's loss foretold from its own share and size alone.
+def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
+    """Each cell's loss predicted from its own share and size alone.
 
     Returns
     -------
@@ -108,14 +108,14 @@ def foretell(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
     return known.assign(**{name: found[name] for name in ("predicted", "error", "relative_error")})
 
 
-def error_table(foretold: pd.DataFrame) -> pd.DataFrame:
+def error_table(found: pd.DataFrame) -> pd.DataFrame:
     """Error on every mixture and pair, and over all cells.
 
     Returns
     -------
     DataFrame
         ``mixture, pair, p, sizes, error`` (root mean square, relative), ``bias`` (mean of observed
-        over predicted, less one: above zero where the model does worse than foretold) and
+        over predicted, less one: above zero where the model does worse than predicted) and
         ``worst``; the last row is of all cells.
     """
 
@@ -131,10 +131,10 @@ def error_table(foretold: pd.DataFrame) -> pd.DataFrame:
     rows = [
         {"mixture": mixture_name(str(mixture)), "pair": pair_name(str(pair)), "p": p}
         | summary(group)
-        for (mixture, pair, p), group in foretold.groupby(["mixture", "pair", "p"])
+        for (mixture, pair, p), group in found.groupby(["mixture", "pair", "p"])
     ]
     if rows:
-        rows.append({"mixture": "all", "pair": "all", "p": np.nan} | summary(foretold))
+        rows.append({"mixture": "all", "pair": "all", "p": np.nan} | summary(found))
     return pd.DataFrame(rows, columns=["mixture", "pair", "p", "sizes", "error", "bias", "worst"])
 
 
@@ -184,8 +184,8 @@ def law_lines(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
 
 
-def figure_20(cells: pd.DataFrame, lines: pd.DataFrame) -> alt.HConcatChart:
-    """Losses of many-pair models (dots) and what the laws of two pairs foretell (lines), by pair.
+def figure_20(cells: pd.DataFrame, lines: pd.DataFrame) -> alt.ConcatChart:
+    """Losses of many-pair models (dots) and what the laws of two pairs predict (lines), by pair.
 
     Parameters
     ----------
@@ -215,20 +215,20 @@ def figure_20(cells: pd.DataFrame, lines: pd.DataFrame) -> alt.HConcatChart:
         layers = [dots]
         if not own.empty:
             layers.insert(0, alt.Chart(own).mark_line().encode(x, y, colour, detail="p:N"))
-        panel = alt.layer(*layers).properties(title=pair_name(str(pair)), width=200, height=240)
+        panel = alt.layer(*layers).properties(title=pair_name(str(pair)), width=145, height=200)
         panels.append(panel)
-    return alt.hconcat(*panels).resolve_scale(color="shared")
+    return alt.concat(*panels, columns=3).resolve_scale(color="shared")
 
 
-def foretold_chart(foretold: pd.DataFrame) -> alt.LayerChart:
-    """Observed against foretold loss; on the line where the laws of two pairs are right."""
-    ends = [foretold[["loss", "predicted"]].to_numpy().min()]
-    ends.append(foretold[["loss", "predicted"]].to_numpy().max())
+def predicted_chart(found: pd.DataFrame) -> alt.LayerChart:
+    """Observed against predicted loss; on the line where the laws of two pairs are right."""
+    ends = [found[["loss", "predicted"]].to_numpy().min()]
+    ends.append(found[["loss", "predicted"]].to_numpy().max())
     scale = alt.Scale(zero=False, padding=8)
-    x = alt.X("predicted:Q", scale=scale, title="foretold (nats per token)")
+    x = alt.X("predicted:Q", scale=scale, title="predicted (nats per token)")
     y = alt.Y("loss:Q", scale=scale, title="observed (nats per token)")
-    shown = foretold.assign(
-        name=foretold["pair"].map(pair_name), mixture=foretold["mixture"].map(mixture_name)
+    shown = found.assign(
+        name=found["pair"].map(pair_name), mixture=found["mixture"].map(mixture_name)
     )
     dots = (
         alt.Chart(shown[["name", "mixture", "p", "n", "predicted", "loss"]])
@@ -339,7 +339,7 @@ def alone_again(
 
 
 def in_words(table: pd.DataFrame, own: pd.DataFrame) -> str:
-    """How well laws of two pairs foretell models of more, as a sentence with the numbers.
+    """How well laws of two pairs predict models of more, as a sentence with the numbers.
 
     Parameters
     ----------
@@ -349,7 +349,7 @@ def in_words(table: pd.DataFrame, own: pd.DataFrame) -> str:
         From `own_errors`.
     """
     if table.empty:
-        return "No cell can be foretold yet."
+        return "No cell can be predicted yet."
     whole, parts = table.iloc[-1], table.iloc[:-1]
     worst = parts.iloc[int(parts["error"].argmax())]
     fitted = float(np.sqrt(np.average(own["error"] ** 2, weights=own["cells"])))
@@ -357,8 +357,8 @@ def in_words(table: pd.DataFrame, own: pd.DataFrame) -> str:
     return (
         f"Over all cells the laws of two pairs err by {whole['error']:.1%} (root mean square), "
         f"where they err by {fitted:.1%} on the two-pair runs that they were fitted to; the models "
-        f"do {tendency} than foretold by {abs(whole['bias']):.1%} on average. The largest error of "
-        f"a mixture is that of {worst['pair']} in “{worst['mixture']}”, {worst['error']:.1%}."
+        f"do {tendency} than predicted by {abs(whole['bias']):.1%} on average. The largest error "
+        f"of a mixture is that of {worst['pair']} in “{worst['mixture']}”, {worst['error']:.1%}."
     )
 
 

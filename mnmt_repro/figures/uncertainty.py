@@ -27,7 +27,7 @@ from mnmt_repro.laws import (
     leave_one_weight_out,
 )
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.selection import aicc
+from mnmt_repro.laws.selection import pooled_aicc
 from mnmt_repro.laws.uncertainty import Method
 
 PERTURBATION = 0.01  # of each loss: the paper's footnote 5
@@ -158,7 +158,8 @@ def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
     -------
     DataFrame
         ``cohort, pair, law, parameters, R², ΔAICc, error on a size, error on a weight``. AICc is
-        pooled over all rows of a pair and given less the least of these laws; errors are root
+        pooled over all rows of a pair, without parameters that a bound holds, and given less the
+        least of these laws; errors are root
         mean squares in nats per token over sizes, or weights, left out of the fit one at a time.
         Eq. 6 and 7 cannot predict a weight that they were not fitted to.
     """
@@ -197,24 +198,23 @@ def text_in_words(table: pd.DataFrame) -> str:
     better = {law: (text["ΔAICc"] < of[law]["ΔAICc"]).sum() for law in ("Eq. 6", "Eq. 7")}
     missed = {law: of[law]["error on a weight"] for law in of}
     rivals = pd.concat([missed["Eq. 11 with Eq. 12"], missed["Eq. 11 with Eq. 13"]], axis=1)
-    foretells = (missed[ADDITIVE] < rivals.min(axis=1)).sum()
+    predicts = (missed[ADDITIVE] < rivals.min(axis=1)).sum()
     return (
         f"Of {len(text)} cases, the law of size and text has a lower AICc than the joint law in "
-        f"{better['Eq. 7']} and than separate laws in {better['Eq. 6']}, and foretells an unseen "
-        f"weight better than both forms of Eq. 11 in {foretells}."
+        f"{better['Eq. 7']} and than separate laws in {better['Eq. 6']}, and predicts an unseen "
+        f"weight better than both forms of Eq. 11 in {predicts}."
     )
 
 
 def _fraction_law(rows: pd.DataFrame, form: Any) -> dict[str, float]:
     fit = fit_fraction(rows, form=form, n="n", loss="loss")
-    count = len(fit.names)
     sizes = leave_one_size_out(rows, form, n="n", loss="loss")
     weights = leave_one_weight_out(rows, form, n="n", loss="loss")
     return {
-        "parameters": count,
+        "parameters": len(fit.names),
         "rss": fit.rss,
         "r2": fit.r2,
-        "aicc": aicc(fit.rss, len(rows), count + 1),
+        "aicc": pooled_aicc([fit]),
         "rmse_size_out": error_summary(sizes)["rmse"],
         "rmse_weight_out": error_summary(weights)["rmse"],
     }
@@ -234,12 +234,11 @@ def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
         return error_summary(errors)["rmse"]
 
     law = fit(rows)
-    count = len(law.names)
     return {
-        "parameters": count,
+        "parameters": len(law.names),
         "rss": law.rss,
         "r2": law.r2,
-        "aicc": aicc(law.rss, len(rows), count + 1),
+        "aicc": pooled_aicc([law]),
         "rmse_size_out": rmse_without("n"),
         "rmse_weight_out": rmse_without("p"),
     }

@@ -89,13 +89,12 @@ def chart(points: pd.DataFrame) -> alt.HConcatChart:
     x = alt.X(
         "updates:Q",
         scale=alt.Scale(type="log", nice=False, padding=8),
-        axis=alt.Axis(format="~%", values=[0.001, 0.01, 0.1, 0.3, 1.0]),
+        axis=alt.Axis(format="~%", values=[0.001, 0.01, 0.1, 1.0]),
         title="share of its updates",
     )
     y = alt.Y("quality:Q", axis=alt.Axis(format="%"), title=None)
     colours = alt.Scale(domain=[SCRATCH, UPGRADED], range=list(CATEGORIES[:2]))
-    legend = alt.Legend(title=None, orient="bottom")
-    colour = alt.Color("model:N", scale=colours, legend=legend)
+    colour = alt.Color("model:N", scale=colours, title=None)
     tooltip = [
         "model",
         alt.Tooltip("updates", format=".1%"),
@@ -113,7 +112,7 @@ def chart(points: pd.DataFrame) -> alt.HConcatChart:
                 rule,
                 lines.encode(x, y, colour, detail="seed:N"),
                 dots.encode(x, y, colour, tooltip=tooltip),
-            ).properties(title=str(shape), width=200, height=240)
+            ).properties(title=str(shape), width=150, height=220)
         )
     title = alt.TitleParams("share of the baseline's quality", fontSize=12, fontWeight="normal")
     return alt.hconcat(*panels, title=title).resolve_scale(color="shared")

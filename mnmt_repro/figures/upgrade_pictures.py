@@ -99,7 +99,7 @@ def layers_chart(table: pd.DataFrame) -> alt.HConcatChart:
                     _COLOUR,
                     tooltip=["model", "stack", "place", "part", "units", "old layer"],
                 )
-                .properties(title=f"{model}, {stack}", width=95, height=16 * tallest)
+                .properties(title=[model, stack], width=90, height=16 * tallest)
             )
             panels.append(panel)
     return alt.hconcat(*panels, spacing=8).resolve_scale(color="shared")
@@ -217,13 +217,13 @@ def rates_chart(table: pd.DataFrame) -> alt.HConcatChart:
         alt.Chart(group)
         .mark_line()
         .encode(
-            alt.X("updates:Q", axis=alt.Axis(format="~s", tickCount=4), title="updates"),
+            alt.X("updates:Q", axis=alt.Axis(format="~s", tickCount=3), title="updates"),
             y,
             _COLOUR,
             tooltip=["part", "updates", alt.Tooltip("rate", format=".2e")],
         )
         .properties(
-            title="same size" if model == TITLES["same"] else str(model), width=200, height=200
+            title="same size" if model == TITLES["same"] else str(model), width=135, height=180
         )
         for model, group in table.groupby("model", sort=False)
     ]

@@ -22,7 +22,7 @@ from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SU
 from mnmt_repro.figures import audit
 from mnmt_repro.figures.audit.checks import rows_of
 from mnmt_repro.figures.audit.tables import GROUPS, METRIC_NAMES, UPGRADES
-from mnmt_repro.figures.contrasts import NO_GAIN, Bench
+from mnmt_repro.figures.contrasts import GAIN, NO_GAIN, Bench
 from mnmt_repro.results.sentences import SentenceLosses
 
 BUDGETS = {"M20": 1.0} | {
@@ -31,6 +31,10 @@ BUDGETS = {"M20": 1.0} | {
     for model, share in ((f"M25{SUFFIX[kind]}", 1.0), (f"Mt25{SUFFIX[kind]}", SHARES[kind][-1]))
 }
 """Models of Table 1, in its order, and the share of the baselines' updates that it has them at."""
+
+TABLE3 = "software25-table3"
+UNSCALED, UNSAMPLED = "Mt25, no learning-rate scaling", "Mt25, no up-sampling"
+_PRINTED = ["spBLEU, paper", "difference, paper"]
 
 EARLY = 0.1
 STATED = {("M25-wide", EARLY): 78.0, ("Mt25-wide", EARLY): 97.0}
@@ -47,7 +51,8 @@ def table1(bench: Bench) -> pd.DataFrame:
     DataFrame
         ``model, updates, group``, printed scores and their difference from the baseline, our
         ``loss, chrF++, spBLEU, piece BLEU`` (over the run's own pieces, so that only models of one
-        vocabulary compare), the gain over the baseline (`contrasts.GAIN`), ``seeds``.
+        vocabulary compare), the gain over the baseline (`contrasts.GAIN`), that in points of
+        chrF++ (``chrF++ gain, chrF++ low, chrF++ high, chrF++ p``), ``seeds``.
     """
     printed = {(c.model, c.group, c.metric): c.value for c in rows_of(audit.published(1))}
     rows = []
@@ -59,6 +64,7 @@ def table1(bench: Bench) -> pd.DataFrame:
                 continue
             pairs = directions_of("original" if model == "M20" else group)
             theirs = printed[model, group, "spbleu"]
+            above = bench.points(mine, baseline, pairs, "chrfpp") if old else {}
             rows.append(
                 {
                     "model": model,
@@ -72,10 +78,24 @@ def table1(bench: Bench) -> pd.DataFrame:
                     "spBLEU": bench.mean(mine, pairs, "spbleu"),
                     "piece BLEU": bench.mean(mine, pairs, "piece_bleu"),
                     **(bench.gain(mine, baseline, pairs) if old else NO_GAIN),
+                    **{f"chrF++ {name}": value for name, value in above.items()},
                     "seeds": bench.seeds(pairs, mine, baseline),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def losses(table: pd.DataFrame) -> pd.DataFrame:
+    """Of `table1` what is about losses."""
+    return table.loc[:, ["model", "updates", "group", *_PRINTED, "loss", *GAIN, "seeds"]]
+
+
+def scores(table: pd.DataFrame) -> pd.DataFrame:
+    """Of `table1` what is about translations: gains, intervals and p are in points of chrF++."""
+    above = [f"chrF++ {name}" for name in ("gain", "low", "high", "p")]
+    columns = ["model", "updates", "group", "chrF++, paper", "chrF++", *above]
+    shown = table.loc[:, [*columns, "spBLEU", "piece BLEU"]]
+    return shown.rename(columns={name: name.removeprefix("chrF++ ") for name in above})
 
 
 def old_training_counted(bench: Bench) -> pd.DataFrame:
@@ -84,25 +104,29 @@ def old_training_counted(bench: Bench) -> pd.DataFrame:
     Parameters
     ----------
     bench
-        Of the cohort ``software25-total``.
+        Of the cohort ``software25-total``, beside it `TABLE3`, whose upgrade of the same size
+        without learning-rate scaling is a row, too.
 
     Returns
     -------
     DataFrame
         ``upgraded, from scratch`` (names, with updates of their own), ``group``, the loss of each,
-        the gain of the upgraded one (`contrasts.GAIN`), and how many target tokens of the group
-        each was shown.
+        the gain of the upgraded one (`contrasts.GAIN`), how many target tokens of the group each
+        was shown.
     """
     rows = []
-    plain = ("Mt25, no up-sampling", "Mt25", "M25")
-    for name, new, old in [plain, *((new, new, old) for new, old in UPGRADES.items())]:
-        treated = bench.variant(name, BUDGETS[new])
-        control = bench.variant(old, 1 + BUDGETS[new])
+    upgraded = [
+        *((bench.variant(new, BUDGETS[new]), old) for new, old in UPGRADES.items()),
+        (bench.variant(UNSAMPLED, BUDGETS["Mt25"]), "M25"),
+        (Variant(TABLE3, UNSCALED, BUDGETS["Mt25"]), "M25"),
+    ]
+    for treated, old in upgraded:
+        control = bench.variant(old, 1 + treated.share)
         for group in GROUPS:
             pairs = directions_of(group)
             rows.append(
                 {
-                    "upgraded": f"{name}, {treated.share:.0%}",
+                    "upgraded": f"{treated.name}, {treated.share:.0%}",
                     "from scratch": f"{old}, {control.share:.0%}",
                     "group": group,
                     "loss, upgraded": bench.mean(treated, pairs),
@@ -117,10 +141,11 @@ def old_training_counted(bench: Bench) -> pd.DataFrame:
 
 def _shown(bench: Bench, variant: Variant, pairs: tuple[str, ...]) -> float:
     """Target tokens of some directions that a run has been shown, the mean over seeds."""
-    mine = bench.own[
-        (bench.own["variant"] == variant.name)
-        & np.isclose(bench.own["updates_share"], variant.share)
-        & bench.own["pair"].isin(pairs)
+    rows = bench.of(variant.cohort)
+    mine = rows[
+        (rows["variant"] == variant.name)
+        & np.isclose(rows["updates_share"], variant.share)
+        & rows["pair"].isin(pairs)
     ]
     return float(mine.groupby("run_id")["pair_target_tokens"].sum().mean())
 
@@ -174,8 +199,10 @@ def table12(bench: Bench) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, group, level, upgraded``; of each side (from scratch, upgraded) the printed scores
-        and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU and ``gain, %``.
+        ``pair, group, level``; ``languages`` (added; related to them, and up-sampled too; other
+        original ones) and ``direction``; ``upgraded``; of each side (from scratch, upgraded) the
+        printed scores and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU
+        and ``gain, %``.
     """
     printed = audit.directions().set_index(["model", "pair"])
     pairs = directions_of("all")
@@ -201,12 +228,22 @@ def table12(bench: Bench) -> pd.DataFrame:
             lower_by(*(sample.by_direction for sample in found)) if found else math.nan
         )
         parts.append(part.rename_axis("pair").reset_index())
-    return pd.concat(parts, ignore_index=True)
+    table = pd.concat(parts, ignore_index=True)
+    grouping = GROUPINGS["Mt25"]
+    kinds = {code: "added" for code in grouping.added} | dict.fromkeys(
+        grouping.related, "related, up-sampled"
+    )
+    foreign = table["pair"].str.replace("eng", "").str.strip("-")
+    out = table["pair"].str.startswith("eng-")
+    table.insert(3, "languages", foreign.map(kinds).fillna("other original"))
+    table.insert(4, "direction", np.where(out, "out of English", "into English"))
+    return table
 
 
 def by_direction(table: pd.DataFrame) -> pd.DataFrame:
     """Of `table12` a row a direction: each upgraded model's printed difference and our gain."""
-    wide = table.pivot(index=["pair", "group", "level"], columns="upgraded")
+    about = ["pair", "group", "level", "languages", "direction"]
+    wide = table.pivot(index=about, columns="upgraded")
     columns = {
         f"{model}, {whose}": wide[column, model]
         for model in UPGRADES
@@ -221,19 +258,10 @@ def by_kind(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``languages`` (added; related to them, and up-sampled too; other original ones),
-        ``direction, directions`` (how many), and for each upgraded model the mean printed
-        difference and our mean gain.
+        ``languages, direction, directions`` (how many), and for each upgraded model the mean
+        printed difference and our mean gain.
     """
-    grouping = GROUPINGS["Mt25"]
-    kinds = {code: "added" for code in grouping.added} | dict.fromkeys(
-        grouping.related, "related, up-sampled"
-    )
     wide = by_direction(table)
-    foreign = wide["pair"].str.replace("eng", "").str.strip("-")
-    out = wide["pair"].str.startswith("eng-")
-    wide.insert(0, "languages", foreign.map(kinds).fillna("other original"))
-    wide.insert(1, "direction", np.where(out, "out of English", "into English"))
     groups = wide.groupby(["languages", "direction"])
     means = groups[[column for column in wide.columns if ", " in column]].mean()
     means.insert(0, "directions", groups.size())

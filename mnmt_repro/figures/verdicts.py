@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
 from mnmt_repro.claims import NO_ROWS, OUT_OF_REACH, VERDICTS, Claim, Step, load_claims
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import Badge, Table, show_table
+from mnmt_repro.figures.house import Badge, Table, said, show_table
 from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"
@@ -84,7 +85,7 @@ def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> B
     late = "; post hoc" if scope["post_hoc"] else ""
     return Badge(
         verdict=scope["verdict"],
-        text=f"{verdict['id']} {scope['verdict']}",
+        text=f"{verdict['id']} {said(scope['verdict'])}",
         title=f"{verdict['title']}. {scope['scope']}: {number_}{late}",
         href=href,
     )
@@ -99,11 +100,11 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
     """How many claims have which verdict in their own setting, in words.
 
     >>> count([{"verdict": "no rows yet"}, {"verdict": "inconclusive"}, {"verdict": "no rows yet"}])
-    'Of 3 claims: 1 inconclusive, 2 no rows yet.'
+    'Of 3 claims: 1 inconclusive, 2 not enough runs yet.'
     """
     names = [verdict["verdict"] for verdict in stored]
     told = [
-        f"{names.count(name)} {name}"
+        f"{names.count(name)} {said(name)}"
         for name in (*VERDICTS, OUT_OF_REACH, NO_ROWS)
         if name in names
     ]
@@ -151,10 +152,10 @@ def show_claims(
     *claims: str,
     name: str,
     caption: str,
-    only_own: bool = False,
+    settings: Literal["all", "own", "others"] = "all",
     to_book: str = "../",
 ) -> Table:
-    """Display verdicts with what was measured and why; the CSV has every setting and column.
+    """Display verdicts with what was measured, and below each why; the CSV has all settings.
 
     Parameters
     ----------
@@ -162,23 +163,24 @@ def show_claims(
         From `claims.read_stored`.
     claims
         Claim ids, such as ``"A2"``; all without any.
-    only_own
-        One row a claim, in its own setting. Otherwise other settings that have runs follow it.
+    settings
+        A claim's own setting, in one row, or the others that have runs, or both.
     to_book
         From the page to the book's top; a verdict leads to the page that examines its claim.
     """
     table = scope_table([v for v in stored if not claims or v["id"] in claims])
     own = ~table["claim"].duplicated()
-    rows = table[own if only_own else own | (table["verdict"] != NO_ROWS)]
+    others = ~own & (table["verdict"] != NO_ROWS)
+    rows = table[{"all": own | others, "own": own, "others": others}[settings]]
     shown = pd.DataFrame(
         {
             "claim": rows["claim"],
-            "title": rows["title"],
-            **({} if only_own else {"setting": rows["setting"]}),
+            **({} if settings == "others" else {"title": rows["title"]}),
+            **({} if settings == "own" else {"setting": rows["setting"]}),
             "verdict": [
                 Badge(
                     verdict=row["verdict"],
-                    text=row["verdict"] + "; post hoc" * row["rule first"].startswith("no"),
+                    text=said(row["verdict"]) + "; post hoc" * row["rule first"].startswith("no"),
                     href=f"{to_book}{row['page']}.html" if row["page"] else "",
                 )
                 for row in rows.to_dict("records")
@@ -190,7 +192,7 @@ def show_claims(
             "why": rows["why"].str.replace(">=", "≥").str.replace("<=", "≤"),
         }
     )
-    return show_table(shown, name=name, provenance=SOURCE, data=table, caption=caption)
+    return show_table(shown, name=name, provenance=SOURCE, data=table, caption=caption, below="why")
 
 
 def cell_table(stored: Sequence[Mapping[str, Any]], *claims: str) -> pd.DataFrame:
@@ -237,15 +239,40 @@ def cell_table(stored: Sequence[Mapping[str, Any]], *claims: str) -> pd.DataFram
 
 
 def rules(claims: Sequence[Claim]) -> str:
-    """All pass rules as Markdown, a section a claim."""
-    sections = []
+    """All pass rules as Markdown, a folded part a claim, then those of published cells, each once.
+
+    A part has the paper's statement, what we measure (which defines the names in the rule), and the
+    rule.
+    """
+    parts = []
+    of_cells: dict[tuple[Step, ...], list[str]] = {}
     for claim in claims:
-        text = f"### {claim.id}. {claim.title}\n\n{claim.statement}\n\n{_steps(claim.rule)}\n"
+        text = (
+            f"{_plain(claim.statement)}\n\n*Measured.* {_plain(claim.description)}\n\n"
+            f"{_steps(claim.rule)}"
+        )
         if claim.cells:
-            text += f"\nEach published cell by itself:\n\n{_steps(claim.cells)}\n"
-        sections.append(text)
-    return "\n".join(sections)
+            of_cells.setdefault(claim.cells, []).append(claim.id)
+            text += "\n\nEach published cell is judged by itself, too; its rule stands last."
+        parts.append(_folded(f"{claim.id}. {claim.title}", text))
+    for steps, of in of_cells.items():
+        parts.append(_folded(f"Each published cell of {', '.join(of)}", _steps(steps)))
+    return "\n\n".join(parts)
+
+
+def _folded(title: str, text: str) -> str:
+    return f"<details><summary>{html.escape(title)}</summary>\n\n{text}\n\n</details>"
 
 
 def _steps(rule: Sequence[Step]) -> str:
-    return "\n".join(f"{i}. {step}" for i, step in enumerate(rule, start=1))
+    return "\n".join(f"{i}. {_plain(str(step))}" for i, step in enumerate(rule, start=1))
+
+
+def _plain(text: str) -> str:
+    """Text of the ledger as Markdown that shows it as it is.
+
+    >>> _plain("from <unk>, |f| <= 1")
+    'from &lt;unk>, |f| ≤ 1'
+    """
+    text = " ".join(text.split()).replace(">=", "≥").replace("<=", "≤")
+    return text.replace("<", "&lt;").replace("*", "\\*").replace("$", "\\$")

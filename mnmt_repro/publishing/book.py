@@ -22,7 +22,7 @@ from mnmt_repro.publishing.notebooks import (
     match_parameters,
     without_colours,
 )
-from mnmt_repro.publishing.resources import remote_resources
+from mnmt_repro.publishing.resources import raw_formulas, remote_resources
 
 _IGNORED = shutil.ignore_patterns("*.ipynb", ".*", "__pycache__", "_build")
 
@@ -58,7 +58,8 @@ def build_book(
     InputError
         If a file of the book is missing, or a parameter is declared by no page.
     PageError
-        If a page fails, the typesetting gives a warning, or a page would load from another host.
+        If a page fails, the typesetting gives a warning, a page would load from another host, or
+        it shows the source of a formula.
     """
     source = source.resolve()
     output = (output or source).resolve()
@@ -90,6 +91,10 @@ def build_book(
     if remote:
         lines = [f"{page.relative_to(html)}: {url}" for page, url in remote]
         raise PageError("these would be loaded from another host:\n" + "\n".join(lines))
+    raw = raw_formulas(html)
+    if raw:
+        lines = [f"{page.relative_to(html)}: {text}" for page, text in raw]
+        raise PageError("these formulas are not typeset:\n" + "\n".join(lines))
     return html / root.with_suffix(".html")
 
 

@@ -1,4 +1,4 @@
-"""Find what a built page would fetch from another host."""
+"""Find what a built page would fetch from another host, and formulas that it shows as source."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 _REMOTE = re.compile(r"^\s*(?:https?:|wss?:)?//", re.IGNORECASE)
 _CSS = re.compile(r"""(?:url\(\s*|@import\s+)["']?\s*((?:https?:)?//[^"')\s]+)""", re.IGNORECASE)
+_FORMULA = re.compile(r"\$\$|\$[^$\n]*\\[a-zA-Z]+[^$\n]*\$")
+_UNREAD = ("script", "style", "pre", "code", "title")  # whose text is no prose of the page
 _SOURCES = {"script", "img", "iframe", "embed", "source", "audio", "video", "track", "input"}
 _LINKS = {"stylesheet", "icon", "preload", "prefetch", "modulepreload", "preconnect", "manifest"}
 
@@ -27,6 +29,22 @@ def remote_resources(html: Path) -> list[tuple[Path, str]]:
     for sheet in sorted(html.rglob("*.css")):
         text = sheet.read_text(encoding="utf-8", errors="replace")
         found += [(sheet, url) for url in _CSS.findall(text)]
+    return found
+
+
+def raw_formulas(html: Path) -> list[tuple[Path, str]]:
+    """List the formulas under `html` that a reader would see as their TeX source.
+
+    Returns
+    -------
+    list of (file, first words)
+        Empty where every formula is typeset.
+    """
+    found = []
+    for page in sorted(html.rglob("*.html")):
+        parser = _Text()
+        parser.feed(page.read_text(encoding="utf-8"))
+        found += [(page, " ".join(text.split())[:80]) for text in parser.found]
     return found
 
 
@@ -64,3 +82,20 @@ class _Resources(HTMLParser):
         if self._in_style:
             self.found += _CSS.findall(data)
             self._in_style = False
+
+
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._unread = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._unread += tag in _UNREAD
+
+    def handle_endtag(self, tag: str) -> None:
+        self._unread -= tag in _UNREAD
+
+    def handle_data(self, data: str) -> None:
+        if not self._unread and _FORMULA.search(data):
+            self.found.append(data)

@@ -14,7 +14,7 @@ from mnmt_repro.figures.audit.aggregates import (
     table_8_from_table_12,
 )
 from mnmt_repro.figures.audit.languages import language_facts, resource_level, resource_levels
-from mnmt_repro.figures.audit.overview import CHECKS, disagreements, summary
+from mnmt_repro.figures.audit.overview import CHECKS, disagreements, readings, summary
 from mnmt_repro.figures.audit.parameters import parameters_paper_a, shapes_paper_b
 from mnmt_repro.figures.audit.statements import ablations, compute_and_recovery, prose
 from mnmt_repro.figures.audit.tables import (
@@ -44,6 +44,7 @@ __all__ = [
     "parameters_paper_a",
     "prose",
     "published",
+    "readings",
     "repeated_rows",
     "resource_level",
     "resource_levels",

@@ -55,3 +55,26 @@ def disagreements() -> pd.DataFrame:
             failed.insert(0, "check", name)
             frames.append(failed)
     return pd.concat(frames, ignore_index=True)
+
+
+def readings(found: pd.DataFrame) -> pd.DataFrame:
+    """List the readings of disagreements, each once.
+
+    Parameters
+    ----------
+    found
+        From `disagreements`.
+
+    Returns
+    -------
+    DataFrame
+        ``reading, disagreements, explained by``: its number, how many share it, and its words.
+    """
+    counts = found["reading"].value_counts(sort=False)
+    return pd.DataFrame(
+        {
+            "reading": range(1, len(counts) + 1),
+            "disagreements": counts.to_numpy(),
+            "explained by": counts.index,
+        }
+    )

@@ -16,17 +16,38 @@
     });
   }
 
+  const OPTIONS = {
+    mode: "vega-lite",
+    renderer: "svg",
+    actions: { export: true, source: false, compiled: false, editor: false },
+  };
+
+  // The same chart with its panels in rows of at most so many.
+  function wrapped(spec, columns) {
+    if (spec.vconcat) return { ...spec, vconcat: spec.vconcat.map((row) => wrapped(row, columns)) };
+    if (!spec.hconcat) return spec;
+    const { hconcat, ...rest } = spec;
+    return { ...rest, concat: hconcat, columns };
+  }
+
+  const panels = (spec) =>
+    Math.max(spec.hconcat?.length ?? 1, ...(spec.vconcat ?? []).map((row) => panels(row)));
+
   async function draw(chart) {
     const live = chart.querySelector(".mnmt-live");
     const still = chart.querySelector(".mnmt-static");
     const spec = JSON.parse(chart.querySelector("script").textContent);
     live.hidden = false; // Vega measures text, so it must be laid out
     try {
-      await window.vegaEmbed(live, spec, {
-        mode: "vega-lite",
-        renderer: "svg",
-        actions: { export: true, source: false, compiled: false, editor: false },
-      });
+      const tooWide = ({ view }) =>
+        view.container().querySelector("svg").width.baseVal.value > chart.clientWidth;
+      let columns = panels(spec);
+      let drawn = await window.vegaEmbed(live, spec, OPTIONS);
+      while (columns > 1 && tooWide(drawn)) {
+        drawn.finalize();
+        columns -= 1;
+        drawn = await window.vegaEmbed(live, wrapped(spec, columns), OPTIONS);
+      } // one that is still too wide is scaled by the style sheet
       still.hidden = true;
     } catch (error) {
       live.hidden = true; // the static chart stays
@@ -43,7 +64,7 @@
   }
 
   // The number that a cell shows, thousands separators and percent signs aside; else NaN.
-  const number = (text) => Number(text.replace(/[,%\s]/g, "").replace("−", "-") || NaN);
+  const number = (text) => Number(text.replace(/[,%*\s]/g, "").replace("−", "-") || NaN);
 
   function compare(a, b) {
     const [x, y] = [number(a), number(b)];
@@ -56,12 +77,12 @@
     const descending = head.getAttribute("aria-sort") === "ascending";
     for (const cell of table.tHead.rows[0].cells) cell.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", descending ? "descending" : "ascending");
-    const text = (row) => row.cells[column].textContent.trim();
-    const rows = [...table.tBodies[0].rows].sort((a, b) => {
+    const text = (body) => body.rows[0].cells[column].textContent.trim();
+    const bodies = [...table.tBodies].sort((a, b) => {
       const missing = (text(a) === "–") - (text(b) === "–"); // dashes stay last
       return missing || (descending ? -1 : 1) * compare(text(a), text(b));
     });
-    table.tBodies[0].append(...rows);
+    table.append(...bodies);
   }
 
   function enliven() {
@@ -71,6 +92,10 @@
         cell.querySelector("button").addEventListener("click", () => sortBy(table, column)),
       );
     }
+    // The theme, whose turn comes later, folds its list of contents away beside what is so named;
+    // on a page without that list it would fail.
+    if (document.querySelector(".bd-sidebar-secondary"))
+      document.querySelectorAll(".mnmt-figure").forEach((each) => each.classList.add("full-width"));
     drawAll().catch((error) => console.error(error));
   }
 
