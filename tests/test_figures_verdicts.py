@@ -92,6 +92,8 @@ def test_the_rules_define_their_measures_and_print_the_rule_of_cells_once() -> N
     for claim in claims:
         measured = " ".join(claim.description.split())[:30].replace("<", "&lt;")
         assert f"*Measured.* {measured}" in text
+    revisions = sum(len(claim.revised) for claim in claims)
+    assert text.count("*Revised.*") == revisions > 0
     judged = [claim for claim in claims if claim.cells]
     assert text.count(str(judged[0].cells[0]).replace("<", "&lt;")) == 1 and len(judged) > 1
     assert f"Each published cell of {judged[0].id}, {judged[1].id}" in text

@@ -241,8 +241,8 @@ def cell_table(stored: Sequence[Mapping[str, Any]], *claims: str) -> pd.DataFram
 def rules(claims: Sequence[Claim]) -> str:
     """All pass rules as Markdown, a folded part a claim, then those of published cells, each once.
 
-    A part has the paper's statement, what we measure (which defines the names in the rule), and the
-    rule.
+    A part has the paper's statement, what we measure (which defines the names in the rule), the
+    rule, and what was changed in it after rows were there.
     """
     parts = []
     of_cells: dict[tuple[Step, ...], list[str]] = {}
@@ -254,6 +254,7 @@ def rules(claims: Sequence[Claim]) -> str:
         if claim.cells:
             of_cells.setdefault(claim.cells, []).append(claim.id)
             text += "\n\nEach published cell is judged by itself, too; its rule stands last."
+        text += "".join(f"\n\n*Revised.* {_plain(change)}" for change in claim.revised)
         parts.append(_folded(f"{claim.id}. {claim.title}", text))
     for steps, of in of_cells.items():
         parts.append(_folded(f"Each published cell of {', '.join(of)}", _steps(steps)))
