@@ -205,6 +205,35 @@ def test_stored_analyses_are_counted() -> None:
     assert "for Figures 3 and 6 (left) 1 of 25" in told
 
 
+def test_up_sampled_relatives_are_told_apart_from_small_languages() -> None:
+    """Relatives lose 0.1 where up-sampled; without it everybody loses 0.3, French most."""
+    related = GROUPINGS["Mt25"].related
+    assert len(related) == 3
+
+    def run(setting: str, relatives: float) -> pd.DataFrame:
+        items = [
+            {
+                "analysis": "substituted",
+                "pair": pair,
+                "value": relatives if set(pair.split("-")) & set(related) else 0.3,
+            }
+            for pair in OLD
+        ]
+        items[OLD.index("eng-fra")]["value"] = 0.31
+        return of_run("software25-table3", f"Mt25, {setting}", items)
+
+    full, without = run("full recipe", 0.1), run("no up-sampling", 0.3)
+    table = forgetting.relatives_apart(pd.concat([full, without]), "Mt25").set_index("directions")
+    assert table["count"].to_dict() == {"related": 6, "others": 34, "all": 40}
+    assert table.loc["related", "up-sampled"] == pytest.approx(0.1)
+    assert table.loc["others", "up-sampled"] == pytest.approx(0.3 + 0.01 / 34)
+    assert table.loc["all", "rank, up-sampled"] > 0.5 > table.loc["all", "rank, not up-sampled"] > 0
+    told = forgetting.relatives_in_words(table.reset_index(), "Mt25")
+    assert "(6 directions) lose 0.100 nats, the other languages 0.300" in told
+    assert forgetting.relatives_apart(full, "Mt25").empty
+    assert forgetting.relatives_in_words(forgetting.relatives_apart(full, "Mt25"), "Mt25") == ""
+
+
 def test_provenance_is_of_the_runs_that_are_drawn() -> None:
     analyses = pd.concat([moved(), substituted("Mt25"), fisher()], ignore_index=True)
     runs = analyses[["run_id", "cohort"]].drop_duplicates()

@@ -23,6 +23,8 @@ from mnmt_repro.figures.names import language
 MAIN, TABLE3, TABLE11 = "software25-main", "software25-table3", "software25-table11"
 SETTINGS = {"full recipe": "with scaling", "no learning-rate scaling": "without scaling"}
 """Runs of Table 3 to what the figures call them."""
+UPSAMPLED = {"full recipe": "up-sampled", "no up-sampling": "not up-sampled"}
+"""Runs of Table 3, added languages and their relatives up-sampled or not; both scale rates."""
 WIDE = "Mt25-wide"
 BLOCKS = {"old": "M1 (old half) from M", "new": "M2 (new half) from M", "between": "M1 from M2"}
 STACKS = ("encoder", "decoder")
@@ -113,6 +115,54 @@ def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:
     table.insert(0, "languages", points.groupby(column)["language"].nunique())
     table["difference"] = table["without scaling"] - table["with scaling"]
     return table.reset_index().rename_axis(columns=None)
+
+
+def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
+    """Is it size, or being trained on? Loss added where related languages are up-sampled and not.
+
+    Returns
+    -------
+    DataFrame
+        ``directions, count``; for each of `UPSAMPLED` its mean loss added in nats per token and
+        the rank correlation of that with the language's training pairs; empty while a run is
+        missing.
+    """
+    rises = {
+        title: _of(analyses, TABLE3, "substituted", f"{model}, {name}")
+        .groupby("pair")["value"]
+        .mean()
+        for name, title in UPSAMPLED.items()
+    }
+    table = pd.DataFrame(rises).dropna()
+    if table.empty:
+        return table
+    codes = table.index.str.replace("eng", "").str.strip("-")
+    pairs = pd.Series(languages().set_index("code")["pairs"][codes].to_numpy(), table.index)
+    related = pd.Series(codes.isin(GROUPINGS["Mt25"].related), table.index)
+    rows = []
+    for what, mine in (("related", related), ("others", ~related), ("all", related | ~related)):
+        row: dict[str, object] = {"directions": what, "count": int(mine.sum())}
+        for title in UPSAMPLED.values():
+            row[title] = table.loc[mine, title].mean()
+            row[f"rank, {title}"] = stats.spearmanr(table.loc[mine, title], pairs[mine]).statistic
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def relatives_in_words(table: pd.DataFrame, model: str) -> str:
+    """What `relatives_apart` says, as Markdown; empty where it is."""
+    if table.empty:
+        return ""
+    rows = table.set_index("directions")
+    with_it, without = UPSAMPLED.values()
+    related, others = rows.loc["related"], rows.loc["others"]
+    return (
+        f"**{model}**: the up-sampled relatives ({related['count']:g} directions) lose "
+        f"{related[with_it]:.3f} nats, the other languages {others[with_it]:.3f}; in the run "
+        f"without up-sampling {related[without]:.3f} and {others[without]:.3f}. Among the other "
+        f"languages alone the rank correlation with size is {others[f'rank, {with_it}']:+.2f} and "
+        f"{others[f'rank, {without}']:+.2f}."
+    )
 
 
 def forgotten_chart(points: pd.DataFrame) -> alt.FacetChart:
