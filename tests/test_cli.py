@@ -16,9 +16,11 @@ import pytest
 from small_text import small_bitext
 
 from mnmt_repro.cli import build_parser, main
+from mnmt_repro.commands.recommend import decimals
 from mnmt_repro.commands.train import TRAINING_HELP
 from mnmt_repro.commands.training_text import hold_out, read_bitexts
 from mnmt_repro.corpora.checking import normalise_english
+from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.training.config import TrainingConfig
@@ -248,10 +250,11 @@ def test_your_own_bitext_from_end_to_end(capsys, monkeypatch) -> None:
     # Another vocabulary in the folder would give other ids: refused, not used.
     shutil.copy("own/vocabulary.model", "kept.model")
     write_tsv(Path("more.tsv"), count=300)
-    assert main([
-        "data", "vocabulary", "--data", "eng-deu=more.tsv", "--pieces", "330",
-        "--out", "own/vocabulary.model",
-    ]) == 0  # fmt: skip
+    other = ["data", "vocabulary", "--data", "eng-deu=more.tsv", "--pieces", "330", "--out"]
+    fails([*other, "own/vocabulary.model"], capsys, "own/vocabulary.model: is there already")
+    assert Path("own/vocabulary.model").read_bytes() == Path("kept.model").read_bytes()
+    Path("own/vocabulary.model").unlink()
+    assert main([*other, "own/vocabulary.model"]) == 0
     capsys.readouterr()
     fails(["evaluate", "own", "--data", test], capsys, "the model was trained with")
     # And a vocabulary can be given.
@@ -293,7 +296,7 @@ def test_a_loss_that_diverges_ends_with_one_line(capsys) -> None:
     command = ["train", *SHORT, "--optimiser", "adamw", "--warmup-steps", "0"]
     assert main([*command, "--steps", "9", "--learning-rate", "1e36"]) == 1
     error = capsys.readouterr().err
-    assert error.count("\n") == 1 and "lower learning_rate" in error
+    assert error.count("\n") == 2 and "lower learning_rate" in error.splitlines()[1]
 
 
 def test_what_is_held_out_for_validation_is_in_no_training_text() -> None:
@@ -382,7 +385,7 @@ def test_fit_a_law_of_size_and_data(capsys) -> None:
     fails(["fit", "l.csv", "--data-column", "tokens"], capsys, "belongs to --law additive")
     pd.DataFrame([*rows, {**rows[0], "tokens": 0}]).to_csv("l.csv", index=False)
     unseen = [*command, "--data-column", "tokens"]
-    fails(unseen, capsys, "column 'tokens' of all rows must be above 0", "saw nothing of the pair")
+    fails(unseen, capsys, "l.csv line 22, column tokens", "above 0", "saw nothing of the pair")
 
 
 def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
@@ -392,29 +395,156 @@ def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
     Path("empty.csv").write_text("", encoding="utf-8")
     fails(["fit", "empty.csv"], capsys, "empty.csv: is no CSV")
     Path("words.csv").write_text("n,loss\n10,a\n20,b\n", encoding="utf-8")
-    fails(["fit", "words.csv"], capsys, "loss")
+    fails(["fit", "words.csv"], capsys, "words.csv line 2, column loss: not a number: 'a'")
     Path("flat.csv").write_text("n,loss\n1,2\n2,2\n4,2\n8,2\n16,2\n", encoding="utf-8")
     assert main(["fit", "flat.csv"]) == 1
     assert "not identified" in capsys.readouterr().out
+
+
+def rows_with(column: str, row: int, value: object) -> None:
+    """Table of two pairs in l.csv, one value of it replaced; row 0 is on line 2."""
+    law_table("l.csv", ("eng-deu", "eng-zho"))
+    table = pd.read_csv("l.csv").astype(object)
+    table.loc[row, column] = value
+    table.to_csv("l.csv", index=False)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("pair", "", "no pair is named: it is empty"),
+        ("p", "", "not a number: it is empty"),
+        ("p", 10, "weights lie from 0 to 1: '10'"),
+        ("n", "100,000", "write a decimal point, and nothing between thousands): '100,000'"),
+        ("n", 0, "sizes must be above 0: '0'"),
+        ("loss", "n/a?", "not a number: 'n/a?'"),
+        ("loss", "inf", "not a number: 'inf'"),
+        ("loss", -1.5, "losses must be above 0 (log-probabilities: change the sign; a quality"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_by_its_line(
+    column: str, value: object, words: str, capsys
+) -> None:
+    rows_with(column, 50, value)
+    place = f"l.csv line 52, column {column}: "
+    fails(["fit", "l.csv"], capsys, place, words)
+    fails(["recommend", "l.csv", "--n", "3e4", "--equal-regret"], capsys, place, words)
+    blank = Path("l.csv").read_text(encoding="utf-8").replace("\n", "\n\n", 1)
+    Path("l.csv").write_text(blank, encoding="utf-8")
+    fails(["fit", "l.csv"], capsys, f"l.csv line 53, column {column}: ", words)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_the_separator_of_a_table_is_told_from_its_header(separator: str, capsys) -> None:
+    law_table("l.csv", ("eng-deu", "eng-zho"))
+    table = pd.read_csv("l.csv").rename(columns={"loss": " loss "})
+    table.to_csv("l.csv", sep=separator, index=False)
+    assert main(["fit", "l.csv", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["pair"] for each in found] == ["eng-deu", "eng-zho"]
+
+
+def test_a_row_longer_than_the_header_is_told(capsys) -> None:
+    Path("long.csv").write_text("n,loss\n1,3,\n2,2,\n", encoding="utf-8")
+    fails(["fit", "long.csv"], capsys, "more values than its header")
+
+
+def test_columns_may_have_other_names(capsys) -> None:
+    law_table("l.csv", ("eng-deu", "eng-zho"))
+    names = {"pair": "Language pair", "p": "weight"}
+    pd.read_csv("l.csv").rename(columns=names).to_csv("other.csv", index=False)
+    renamed = ["other.csv", "--pair-column", "Language pair", "--p-column", "weight"]
+    for command in (["fit", "--json"], ["recommend", "--n", "3e4", "--equal-regret"]):
+        assert main([*command, "l.csv"]) == 0
+        expected = capsys.readouterr()
+        assert main([*command, *renamed]) == 0
+        assert capsys.readouterr() == expected and expected.err == ""
+    # Unnamed, all 70 rows would be one curve: at each size 14 of them.
+    main(["fit", "other.csv"])
+    note = capsys.readouterr().err
+    assert "no column 'p' or 'pair': all rows are taken as one curve; 70 rows share a size" in note
+    assert "--p-column, --pair-column" in note
+    fails(["fit", "l.csv", "--p-column", "weight"], capsys, "no column 'weight'")
+    fails(["recommend", "other.csv", "--n", "1", "--equal-regret"], capsys, "no column 'pair'")
+
+
+@pytest.mark.parametrize(
+    ("law", "fraction"),
+    [("eq12", lambda p: p + 0.4 * p**0.5 * (1 - p) ** 1.5), ("eq13", lambda p: 0.8 * p + 0.2)],
+)
+def test_fit_a_law_of_the_fraction(law: str, fraction, capsys) -> None:
+    weights = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+    rows = [
+        {"p": p, "n": n, "loss": 60 * (fraction(p) * n) ** -0.3 + 1} for p in weights for n in SIZES
+    ]
+    pd.DataFrame(rows).to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv", "--law", law, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    c = {"c1": 0.4, "c2": 0.5, "c3": 1.5} if law == "eq12" else {"c1": 0.8}
+    assert {name: found["params"][name] for name in c} == pytest.approx(c, rel=1e-3)
+    expected = {f"{p}": fraction(p) for p in weights}
+    assert found["fraction"] == pytest.approx(expected, rel=1e-4)
+    assert main(["fit", "l.csv", "--law", law]) == 0
+    assert f"f(0.5) = {fraction(0.5):.4g}" in capsys.readouterr().out
+    pd.DataFrame(rows).drop(columns="p").to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv", "--law", law]) == 2
+    assert "name it by --p-column" in capsys.readouterr().err
+
+
+def test_a_ceiling_holds_the_law_of_a_quality(capsys) -> None:
+    # A slow rise whose law without a ceiling ends far above 100.
+    scores = [130 - 200 * n**-0.1 for n in SIZES]
+    pd.DataFrame({"n": SIZES, "chrf": scores}).to_csv("l.csv", index=False)
+    command = ["fit", "l.csv", "--loss-column", "chrf", "--direction", "max", "--json"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)[0]["params"]["l_inf"] == pytest.approx(130, rel=1e-3)
+    assert main([*command, "--ceiling", "100"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["params"]["l_inf"] == pytest.approx(100)
 
 
 def test_recommend(capsys) -> None:
     law_table("l.csv", ("eng-deu", "eng-zho"))
     command = ["recommend", "l.csv", "--n", "3e4", "--json"]
     # Two pairs of the same law: whatever is asked of both alike, half each is the answer.
-    for wish in (["--equal-regret"], ["--prefer", "eng-deu=1", "eng-zho=1"]):
+    each = ["--prefer", "eng-deu=1", "--prefer", "eng-zho=1"]
+    for wish in (["--equal-regret"], ["--prefer", "eng-deu=1,eng-zho=1"], each):
         assert main([*command, *wish]) == 0
-        weights = json.loads(capsys.readouterr().out)["weights"]
-        assert weights == pytest.approx({"eng-deu": 0.5, "eng-zho": 0.5}, abs=0.01)
+        found = json.loads(capsys.readouterr().out)
+        assert found["weights"] == pytest.approx({"eng-deu": 0.5, "eng-zho": 0.5}, abs=0.01)
+        assert {"low", "high", "regret", "relative_regret"} <= found.keys()
     # A floor at the loss of p = 0.8, which the law inverts to by hand.
     floor = 60 * (0.8**0.5 * 3e4) ** -0.3 + 1.0
     assert main([*command, "--floor", f"eng-deu={floor}"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["weights"]["eng-deu"] == pytest.approx(0.8, abs=0.02)
     assert main(["recommend", "l.csv", "--n", "3e4", "--equal-regret"]) == 0
-    assert "--pairs eng-deu,eng-zho --weights 0.5,0.5" in capsys.readouterr().out
-    fails([*command, "--floor", "eng-fra=1"], capsys, "eng-fra", "eng-zho")
+    shown = capsys.readouterr().out
+    assert "--pairs eng-deu,eng-zho --weights 0.5000,0.5000" in shown
+    assert shown.count("low, high: 95% interval") == 1 and "note:" not in shown
+    fails([*command, "--floor", "eng-fra=1"], capsys, "--floor names eng-fra", "eng-deu, eng-zho")
     fails([*command, "--prefer", "eng-deu"], capsys, "write PAIR=NUMBER")
+    one = [*command, "--prefer", "eng-deu=1"]
+    fails(one, capsys, "--prefer names eng-deu; the table has eng-deu, eng-zho")
+
+
+@pytest.mark.parametrize("weights", [(0.0420349, 0.9579651), (1 / 3, 1 / 3, 1 / 3), (0.15, 0.85)])
+def test_recommended_weights_can_be_trained(weights: tuple[float, ...]) -> None:
+    texts = decimals(list(weights))
+    assert [float(text) for text in texts] == pytest.approx(weights, abs=2e-4)
+    Mixture.of({f"eng-{i}": float(text) for i, text in enumerate(texts)})  # refuses other sums
+
+
+def test_recommend_for_a_quality(capsys) -> None:
+    law_table("l.csv", ("eng-deu", "eng-zho"))
+    table = pd.read_csv("l.csv")
+    table["chrf"] = 60 - 4 * (table["loss"] - 1)
+    table.to_csv("l.csv", index=False)
+    command = ["recommend", "l.csv", "--n", "3e4", "--equal-regret", "--loss-column", "chrf"]
+    fails([*command, "--ceiling", "100"], capsys, "add --direction max")
+    assert main([*command, "--direction", "max", "--ceiling", "100"]) == 0
+    heads = capsys.readouterr().out.splitlines()[0].split()
+    assert heads == ["pair", "p", "chrf", "low", "high", "regret", "relative_regret"]
+    fails([*command, "--direction", "max", "--ceiling", "40"], capsys, "above the best score")
 
 
 def test_verify_a_checkout_without_rows(capsys, tmp_path: Path) -> None:

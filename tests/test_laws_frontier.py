@@ -202,6 +202,14 @@ def test_notes_on_sizes_and_on_poor_laws(two) -> None:
     assert "held at a bound: l_inf >= 0" in note
 
 
+def test_regret_against_an_extrapolated_p_1_is_noted(two) -> None:
+    rows = [(p, n, loss_of(p, n)) for p in WEIGHTS[:-1] for n in SIZES]
+    frame = pd.DataFrame(rows, columns=["p", "n_non_embedding", "cross_entropy"])
+    mixed = {"a": two["eng-deu"], "b": fit_fraction(frame)}
+    (note,) = recommend_weights(mixed, 1e5, EqualRegret()).notes
+    assert note.startswith("b: no row has p = 1") and "extrapolated" in note
+
+
 def test_a_law_without_rows_to_spare_has_no_interval(two) -> None:
     rows = [
         (p, n, 60 * ((0.8 * p + 0.2) * n) ** -0.3 + 1.1) for p in (0.5, 1.0) for n in (4e3, 1e5)

@@ -124,7 +124,7 @@ def test_a_group_against_the_trend_is_held_at_zero_and_said() -> None:
         (lambda f: f[f.n_non_embedding == SIZES[0]], "distinct"),
         (lambda f: f.groupby("p").head(1).assign(n_non_embedding=SIZES), "distinct"),
         (lambda f: f.assign(cross_entropy=2.0), "flat"),
-        (lambda f: f.assign(cross_entropy=5 - f.cross_entropy), "rises"),
+        (lambda f: f.assign(cross_entropy=20 - f.cross_entropy), "rises"),
     ],
 )
 def test_degenerate_grids_give_no_number(rows, word) -> None:

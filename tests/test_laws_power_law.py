@@ -123,6 +123,7 @@ def test_degenerate_data_give_no_number(n, loss, direction, word) -> None:
         ([1, 2, 3], [3.0, 2.0, 1.0], {"weights": [1, 1, 0]}, "weights"),
         ([1, 2, 3], [3.0, 2.0, 1.0], {"direction": "down"}, "direction"),
         ([1, 2, 3], [3.0, 2.0, 1.0], {"ceiling": 5.0}, "ceiling"),
+        ([1, 2, 3], [-1.0, -2.0, -3.0], {}, "above 0, the least is -3: change the sign"),
     ],
 )
 def test_unusable_input_is_an_error_that_says_where(n, loss, options, word) -> None:

@@ -70,7 +70,8 @@ def refit_power_laws(sizes: Sequence[Array], losses: Sequence[Array]) -> list[Ar
     found: dict[int, Array] = {}
     for n, members in alike.items():
         stacked = np.concatenate([losses[i] for i in members])
-        values = fit_power_law(n, stacked[0]).refit(stacked)[0]
+        law = fit_power_law(n, np.abs(stacked[0]))  # for its sizes; noise may reach below zero
+        values = law.refit(stacked)[0]
         parts = np.split(values, np.cumsum([len(losses[i]) for i in members])[:-1])
         found.update(zip(members, parts, strict=True))
     return [found[i] for i in range(len(sizes))]

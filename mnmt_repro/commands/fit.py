@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.commands.options import add_command, add_json, print_json, read_table
+from mnmt_repro.commands.options import (
+    add_command,
+    add_json,
+    numbers_of,
+    print_json,
+    read_table,
+    refuse,
+)
+from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
-    from mnmt_repro.laws import AdditiveLawFit, JointLawFit, PowerLawFit
+    from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit
 
-    Fit = PowerLawFit | JointLawFit | AdditiveLawFit
+    Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
 
 FORMULA = {
     "power": "loss = beta * n**-alpha + l_inf",
     "joint": "loss = beta[p] * n**-alpha + l_inf",
+    "eq12": "loss = beta * (f(p) * n)**-alpha + l_inf, f(p) = p + c1 * p**c2 * (1 - p)**c3",
+    "eq13": "loss = beta * (f(p) * n)**-alpha + l_inf, f(p) = c1 * (p - 1) + 1",
     "additive": "loss = E + A * n**-alpha + B * d**-beta",
 }
 
@@ -32,7 +43,8 @@ def add(commands: Any) -> None:
         examples=[
             "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
             "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
-            "mnmt-repro fit chrf.csv --loss-column chrf --direction max --json",
+            "mnmt-repro fit table.csv --pair-column language --p-column weight --law eq12",
+            "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
             "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
         ],
         act=act,
@@ -40,10 +52,11 @@ def add(commands: Any) -> None:
     add_table(parser)
     parser.add_argument(
         "--law",
-        choices=("auto", "power", "joint", "additive"),
+        choices=("auto", *FORMULA),
         default="auto",
-        help="auto: joint where there are several weights p, else power; additive: of size and of "
-        "the data of the pair, which is what tells runs apart that are far from done",
+        help="auto: joint where there are several weights p, else power; eq12, eq13: Eq. 11, the "
+        "law at any weight, with the effective fraction f(p) of that equation; additive: of size "
+        "and of the data of the pair, which is what tells runs apart that are far from done",
     )
     parser.add_argument(
         "--data-column",
@@ -56,14 +69,87 @@ def add(commands: Any) -> None:
 
 def add_table(parser: argparse.ArgumentParser) -> None:
     """Declare the table and its columns."""
-    parser.add_argument("file", type=Path, metavar="FILE.csv", help="table with a header line")
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE.csv",
+        help="table with a header line, separated by comma, semicolon or tab: one row a model and "
+        "pair, with the columns pair, p (its weight in the mixture, 0 to 1), n (model size) and "
+        "loss, in any order; other columns are not used, and further seeds are further rows",
+    )
     parser.add_argument("--n-column", default="n", metavar="NAME", help="column of model sizes")
     parser.add_argument("--loss-column", default="loss", metavar="NAME", help="column of losses")
+    parser.add_argument("--p-column", default="p", metavar="NAME", help="column of weights")
+    parser.add_argument("--pair-column", default="pair", metavar="NAME", help="column of pairs")
     parser.add_argument(
         "--direction",
         choices=("min", "max"),
         default="min",
         help="min: a loss, falling with size; max: a quality, rising",
+    )
+    parser.add_argument(
+        "--ceiling",
+        type=float,
+        metavar="SCORE",
+        help="with --direction max: highest score possible, such as 100 for chrF",
+    )
+
+
+def read_losses(
+    options: argparse.Namespace, needed: tuple[str, ...] = (), data: str | None = None
+) -> pd.DataFrame:
+    """Read the table of `add_table`: its columns of numbers checked, weights and pairs as p, pair.
+
+    Parameters
+    ----------
+    options : of `add_table`
+    needed : those of "p" and "pair" that the table must have
+    data : column of the data seen, for a law that knows sizes and data but no weights
+
+    Raises
+    ------
+    InputError
+        For a missing column, or with file, line and column for a value that cannot be used.
+    """
+    path, n, loss = options.file, options.n_column, options.loss_column
+    if options.ceiling is not None and options.direction == "min":
+        raise InputError("--ceiling is the highest score of a quality: add --direction max")
+    named = {"pair": options.pair_column} | ({} if data else {"p": options.p_column})
+    wanted = [column for name, column in named.items() if name in needed or column != name]
+    numbers = [n, loss, *([data] if data else [])]
+    table = read_table(path, [*numbers, *wanted])
+    frame = table.drop(columns=["p", "pair"], errors="ignore")
+    for column in numbers:
+        frame[column] = numbers_of(table, column, path)
+    refuse(frame[n] <= 0, table, n, path, "sizes must be above 0")
+    if options.direction == "min":
+        why = "losses must be above 0 (log-probabilities: change the sign; a quality: --direction "
+        refuse(frame[loss] <= 0, table, loss, path, why + "max)")
+    if data:
+        why = "must be above 0; leave out runs that saw nothing of the pair"
+        refuse(frame[data] <= 0, table, data, path, why)
+    if named.get("p") in table.columns:
+        frame["p"] = numbers_of(table, named["p"], path)
+        outside = (frame["p"] < 0) | (frame["p"] > 1)
+        refuse(outside, table, named["p"], path, "weights lie from 0 to 1")
+    if named["pair"] in table.columns:
+        frame["pair"] = table[named["pair"]]
+        refuse(frame["pair"] == "", table, named["pair"], path, "no pair is named")
+    return frame
+
+
+def one_curve_note(frame: pd.DataFrame, n: str, data: str | None = None) -> str:
+    """Warn that columns p or pair are lacking where rows share a size (and `data`)."""
+    names = ("pair",) if data else ("p", "pair")
+    lacking = [name for name in names if name not in frame.columns]
+    known = [name for name in names if name in frame.columns]
+    shared = int(frame.duplicated([n, *([data] if data else []), *known], keep=False).sum())
+    if not lacking or not shared:
+        return ""
+    each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
+    return (
+        f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; {shared} rows "
+        f"share a size; name the columns with {', '.join(f'--{name}-column' for name in lacking)}"
     )
 
 
@@ -75,62 +161,75 @@ def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def fit_table(
-    frame: pd.DataFrame, *, n: str, loss: str, law: str, direction: str, data: str = "d"
+    frame: pd.DataFrame,
+    *,
+    n: str,
+    loss: str,
+    law: str,
+    direction: str,
+    ceiling: float | None = None,
+    data: str | None = None,
 ) -> dict[str, tuple[str, Fit]]:
     """Fit each pair of a table: name of the law and its fit.
 
     Raises
     ------
     InputError
-        When a value is not a number above zero, several weights are given to the power law, or a
+        When the law needs weights that the table lacks, several are given to the power law, or a
         quality to the additive law.
     """
-    from mnmt_repro.errors import InputError
-    from mnmt_repro.laws import fit_additive_law, fit_joint_law, fit_power_law
+    from mnmt_repro.laws import fit_additive_law, fit_fraction, fit_joint_law, fit_power_law
 
     if law == "additive" and direction == "max":
         raise InputError("--law additive: fits losses, not a quality; leave out --direction max")
+    if law in ("joint", "eq12", "eq13") and "p" not in frame.columns:
+        raise InputError(f"--law {law}: the table has no column of weights; name it by --p-column")
     fits: dict[str, tuple[str, Fit]] = {}
     for pair, rows in by_pair(frame).items():
         weights = rows["p"].nunique() if "p" in rows.columns else 1
-        if law == "joint" and "p" not in rows.columns:
-            raise InputError("--law joint: the table has no column 'p'")
+        options: Any = {"direction": direction, "ceiling": ceiling, "label": pair}
         if law == "power" and weights > 1:
             raise InputError(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
         if law == "additive":
-            if pd.api.types.is_numeric_dtype(rows[data]) and not (rows[data] > 0).all():
-                raise InputError(
-                    f"--law additive: column {data!r} of {pair} must be above 0: leave out runs "
-                    "that saw nothing of the pair"
-                )
             fits[pair] = law, fit_additive_law(rows[n], rows[data], rows[loss])
+        elif law in ("eq12", "eq13"):
+            options["form"] = law
+            fits[pair] = law, fit_fraction(rows, n=n, loss=loss, **options)
         elif law == "joint" or weights > 1:
-            joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, label=pair)  # type: ignore[arg-type]
-            fits[pair] = "joint", joint
+            fits[pair] = "joint", fit_joint_law(rows, n=n, loss=loss, **options)
         else:
-            power = fit_power_law(rows[n], rows[loss], direction=direction, label=pair)  # type: ignore[arg-type]
-            fits[pair] = "power", power
+            fits[pair] = "power", fit_power_law(rows[n], rows[loss], **options)
     return fits
+
+
+def fractions(fit: Fit) -> dict[float, float]:
+    """Effective fraction at each fitted weight; empty for a law that has none."""
+    from mnmt_repro.laws import FractionFit
+
+    if not (isinstance(fit, FractionFit) and fit.identified):
+        return {}
+    weights = sorted(set(fit.p))
+    return dict(zip(weights, fit.fraction(weights).tolist(), strict=True))
 
 
 def act(options: argparse.Namespace) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
-    from mnmt_repro.errors import InputError
-
     additive = options.law == "additive"
     if options.data_column and not additive:
         raise InputError("--data-column belongs to --law additive; add it, or leave this out")
-    data = options.data_column or "d"
-    needed = (options.n_column, options.loss_column, *((data,) if additive else ()))
-    frame = read_table(options.file, needed)
+    data = options.data_column or "d" if additive else None
+    frame = read_losses(options, data=data)
+    if note := one_curve_note(frame, options.n_column, data):
+        print(f"mnmt-repro: note: {note}", file=sys.stderr)
     fits = fit_table(
         frame,
         n=options.n_column,
         loss=options.loss_column,
         law=options.law,
         direction=options.direction,
+        ceiling=options.ceiling,
         data=data,
     )
     if options.json:
@@ -142,6 +241,7 @@ def act(options: argparse.Namespace) -> int:
                     "params": fit.params,
                     "stderr": fit.stderr,
                     "interval": {name: list(ends) for name, ends in fit.interval().items()},
+                    "fraction": fractions(fit),
                     "r2": fit.r2,
                     "observations": fit.observations,
                     "identified": fit.identified,
@@ -161,6 +261,8 @@ def act(options: argparse.Namespace) -> int:
                 print(fit.summary().to_string(index=False, float_format=lambda x: f"{x:.5g}"))
             else:
                 print(f"not identified: {fit.reason}")
+            if found := fractions(fit):
+                print("f(p):", ", ".join(f"f({p:g}) = {f:.4g}" for p, f in found.items()))
             if fit.active_bounds:
                 print(f"bounds active: {', '.join(fit.active_bounds)}")
             print()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
@@ -97,7 +98,10 @@ def number(text: str, where: str) -> float:
 
 
 def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
-    """Read a CSV with a header line that holds the `needed` columns.
+    """Read a table with a header line that holds the `needed` columns; every value stays text.
+
+    The separator (comma, semicolon or tab) is told from the header, and blank lines are left out.
+    The index says where a row stands: it is on line index + 2 of the file.
 
     Raises
     ------
@@ -105,18 +109,49 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
         When the file cannot be read, is no table, or lacks a column; those it has are named.
     """
     try:
-        frame = pd.read_csv(path)
+        header = ",".join(pd.read_csv(path, nrows=0, skip_blank_lines=False).columns)
+        frame = pd.read_csv(
+            path,
+            sep=max(",;\t", key=header.count),
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+            skip_blank_lines=False,
+        )
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, pd.errors.ParserError) as error:
         raise InputError(f"{path}: is no CSV with a header line: {error}") from error
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise InputError(f"{path}: its rows hold more values than its header names columns")
+    frame = frame.fillna("").rename(columns=str.strip)
     for column in needed:
         if column not in frame.columns:
-            there = ", ".join(map(str, frame.columns))
+            there = ", ".join(frame.columns)
             raise InputError(f"{path}: no column {column!r}; there are {there}")
+    frame = frame[(frame != "").any(axis=1)]
     if frame.empty:
         raise InputError(f"{path}: holds no rows")
     return frame
+
+
+def numbers_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
+    """Numbers of a column of `read_table`; `InputError` with the line of one that is none."""
+    numbers = pd.to_numeric(frame[column], errors="coerce")
+    bad = ~np.isfinite(numbers)
+    comma = frame[column][bad].str.contains(",").any()
+    hint = " (write a decimal point, and nothing between thousands)" if comma else ""
+    refuse(bad, frame, column, path, f"not a number{hint}")
+    return numbers
+
+
+def refuse(bad: pd.Series, frame: pd.DataFrame, column: str, path: Path, why: str) -> None:
+    """Raise `InputError` with file, line and column of the first `bad` row of `read_table`."""
+    if bad.any():
+        row = int(bad.to_numpy().argmax())
+        line, value = frame.index[row] + 2, frame[column].iloc[row]
+        shown = repr(value) if value else "it is empty"
+        raise InputError(f"{path} line {line}, column {column}: {why}: {shown}")
 
 
 def print_json(value: Any) -> None:
@@ -132,3 +167,27 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not float("-inf") < value < float("inf"):
         return None
     return value
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that is not here.
+
+    Raises
+    ------
+    InputError
+        When torch knows no such device, or sees none of that number.
+    """
+    if name == "cpu":
+        return
+    import torch
+
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"--device {name}: no such device; give cpu, cuda, cuda:1, ...") from None
+    there = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= there:
+        raise InputError(
+            f"--device {name}: torch {torch.__version__} sees {there} CUDA device(s) here; "
+            "leave the option out to use the processor"
+        )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.commands.fit import add_table, by_pair
+from mnmt_repro.commands.fit import add_table, by_pair, read_losses
 from mnmt_repro.commands.options import (
     add_command,
     add_json,
+    comma_list,
     named_numbers,
     print_json,
-    read_table,
 )
 from mnmt_repro.errors import InputError
 
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
         "recommend the weights of a mixture at one model size, by the law of Eqs. 11 and 12 "
         "fitted to each pair",
         examples=[
-            "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2 eng-zho=1",
+            "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
             "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",
             "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
         ],
@@ -39,7 +39,10 @@ def add(commands: Any) -> None:
     )
     wish = parser.add_mutually_exclusive_group(required=True)
     wish.add_argument(
-        "--prefer", nargs="+", metavar="PAIR=W", help="least mean loss, pairs counted with W"
+        "--prefer",
+        action="append",
+        metavar="PAIR=W,...",
+        help="least mean loss, pairs counted with W; one list, or the option again for each pair",
     )
     wish.add_argument(
         "--floor", metavar="PAIR=LOSS", help="PAIR must reach LOSS; then the best for the others"
@@ -58,15 +61,21 @@ def add(commands: Any) -> None:
     add_json(parser)
 
 
-def _preference(options: argparse.Namespace) -> Preference:
+def _preference(options: argparse.Namespace, pairs: set[str]) -> Preference:
     from mnmt_repro.laws.recommendation import EqualRegret, Floor, Importance
 
-    if options.relative and not options.equal_regret:
-        raise InputError("--relative goes with --equal-regret")
+    there = f"the table has {', '.join(sorted(pairs))}"
     if options.prefer:
-        return Importance(weights=named_numbers(options.prefer, "--prefer"))
+        wishes = [wish for text in options.prefer for wish in comma_list(text)]
+        weights = named_numbers(wishes, "--prefer")
+        if set(weights) != pairs:
+            named = ", ".join(sorted(weights)) or "no pair"
+            raise InputError(f"--prefer names {named}; {there}: give each of them a weight")
+        return Importance(weights=weights)
     if options.floor:
         ((pair, target),) = named_numbers([options.floor], "--floor").items()
+        if pair not in pairs:
+            raise InputError(f"--floor names {pair}; {there}")
         return Floor(pair=pair, target=target)
     return EqualRegret(relative=options.relative)
 
@@ -74,10 +83,12 @@ def _preference(options: argparse.Namespace) -> Preference:
 def act(options: argparse.Namespace) -> int:
     """Print the recommended weights with the losses they should give."""
     from mnmt_repro.laws.fraction import fit_fraction
-    from mnmt_repro.laws.recommendation import recommend_weights
+    from mnmt_repro.laws.recommendation import LEVEL, recommend_weights
 
-    preference = _preference(options)
-    frame = read_table(options.file, (options.n_column, options.loss_column, "p", "pair"))
+    if options.relative and not options.equal_regret:
+        raise InputError("--relative goes with --equal-regret")
+    pairs = by_pair(read_losses(options, needed=("p", "pair")))
+    preference = _preference(options, set(pairs))
     laws = {
         pair: fit_fraction(
             rows,
@@ -85,9 +96,10 @@ def act(options: argparse.Namespace) -> int:
             n=options.n_column,
             loss=options.loss_column,
             direction=options.direction,
+            ceiling=options.ceiling,
             label=pair,
         )
-        for pair, rows in by_pair(frame).items()
+        for pair, rows in pairs.items()
     }
     found = recommend_weights(laws, options.n, preference)
     if options.json:
@@ -96,14 +108,29 @@ def act(options: argparse.Namespace) -> int:
                 "n": found.n,
                 "weights": found.weights,
                 "loss": found.loss,
+                "low": found.low,
+                "high": found.high,
                 "regret": found.regret,
+                "relative_regret": found.relative_regret,
                 "notes": list(found.notes),
             }
         )
         return 0
-    print(found.summary().to_string(index=False, float_format=lambda x: f"{x:.4f}"))
+    table = found.summary().rename(columns={"loss": options.loss_column})
+    print(table.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
+    print(f"low, high: {LEVEL:.0%} interval of {options.loss_column} by the law of the pair")
     for note in found.notes:
         print(f"note: {note}")
-    weights = ",".join(f"{p:.4g}" for p in found.weights.values())
+    weights = ",".join(decimals(list(found.weights.values())))
     print(f"\nas options of train: --pairs {','.join(found.weights)} --weights {weights}")
     return 0
+
+
+def decimals(weights: list[float]) -> list[str]:
+    """Write weights that sum to 1 with four decimals that sum to 1: the last takes the rest.
+
+    >>> decimals([0.33333, 0.33333, 0.33334])
+    ['0.3333', '0.3333', '0.3334']
+    """
+    first = [f"{p:.4f}" for p in weights[:-1]]
+    return [*first, f"{1 - sum(map(float, first)):.4f}"]

@@ -141,6 +141,11 @@ def fit_grouped(
         raise InputError(
             f'ceiling: {ceiling} needs direction="max" and to lie above the best score'
         )
+    if direction == "min" and (loss <= 0).any():
+        raise InputError(
+            f"losses must be above 0, the least is {loss.min():g}: change the sign of "
+            'log-probabilities; for a quality give direction="max"'
+        )
     names = ("alpha", "l_inf", *multipliers)
     fields: dict[str, Any] = {
         "names": names,

@@ -77,8 +77,9 @@ class Recommendation:
         95 % percentile interval of `loss` at these weights, from the residual bootstrap of the
         pair's law; NaN for a law without rows to spare.
     notes : tuple of str
-        A size or weight outside those that a law was fitted to, a weight at its least, and laws of
-        low quality: R² under `GOOD_R2`, or a parameter held at a bound.
+        A size or weight outside those that a law was fitted to, a weight at its least, regret
+        against an extrapolated p = 1, and laws of low quality: R² under `GOOD_R2`, or a parameter
+        held at a bound.
     """
 
     n: float
@@ -325,6 +326,10 @@ def _notes(
         )
     for pair in pairs:
         law = laws[pair]
+        if max(law.p) < 1:
+            notes.append(
+                f"{pair}: no row has p = 1, so its regret is measured against an extrapolated p = 1"
+            )
         faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
         if law.active_bounds:
             faults.append(f"held at a bound: {', '.join(law.active_bounds)}")
