@@ -704,7 +704,7 @@ def test_the_verdict_page_shows_each_cell() -> None:
     assert first["published"] == -3.6 and first["marked"] and first["verdict"] == "reproduced"
     assert cell_table(stored, "B16").empty
     text = rules([ledger()["B4"]])
-    assert "cells_agreeing >= 0.8" in text and "marked == 1" in text
+    assert "cells_agreeing ≥ 0.8" in text and "marked == 1" in text
     assert "Each published cell" not in rules([ledger()["B16"]])
 
 
