@@ -77,7 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        print("mnmt-repro: interrupted; the same command goes on from here", file=sys.stderr)
+        resumes = options.command in ("train", "sweep")
+        then = "; the same command goes on from the last checkpoint, if there is one"
+        print(f"mnmt-repro: interrupted{then if resumes else ''}", file=sys.stderr)
         return 130
 
 

@@ -224,4 +224,4 @@ def test_the_command_under_torchrun(tmp_path: Path, monkeypatch, capsys) -> None
     assert one.identity == both.identity  # the same run, however many train it
     assert largest_difference(both.weights, one.weights) < 1e-4
     files = {path.name for path in (tmp_path / "two" / "run").iterdir()}
-    assert files == {LAST, LOG, "run.json"}
+    assert files == {LAST, LOG, "run.json", "lock"}

@@ -185,7 +185,10 @@ def test_a_model_is_trained_with_a_preset(tmp_path: Path, monkeypatch, capsys) -
     monkeypatch.chdir(tmp_path)
     small = ["--d-model", "8", "--heads", "2", "--layers", "1", "--steps", "2"]
     few = ["--batch-tokens", "64", "--curve-points", "1", "--out", "run"]
-    assert main(["train", "--preset", "paper-b", *small, *few]) == 0  # bfloat16, on a conlang
+    assert main(["train", "--preset", "paper-b", *small, *few]) == 2
+    assert "--preset paper-b: name its text" in capsys.readouterr().err
+    few += ["--corpus", "conlang"]
+    assert main(["train", "--preset", "paper-b", *small, *few]) == 0  # bfloat16
     assert "2 steps" in capsys.readouterr().out
     log = pd.read_json(tmp_path / "run" / "log.jsonl", lines=True)
     # The rate rises to 0.003 over 8,000 steps.

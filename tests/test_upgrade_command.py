@@ -245,6 +245,7 @@ def test_text_that_is_all_too_long_leaves_the_folder_free(here: Path, capsys) ->
         assert "are longer than --max-length 1 tokens; raise it" in shown and shown.count("\n") == 1
         assert not Path(folder).exists()
         assert main(command) == 0
+        capsys.readouterr()
 
 
 def test_the_normalisation_is_the_published_one_where_another_gains_nothing() -> None:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.commands.options import add_command, add_json, comma_list, print_json
+from mnmt_repro.commands.options import (
+    add_command,
+    add_json,
+    check_device,
+    comma_list,
+    print_json,
+)
 from mnmt_repro.commands.translate import add_search
 from mnmt_repro.corpora.bitext import Bitext
 from mnmt_repro.errors import InputError
@@ -66,6 +72,9 @@ def act(options: argparse.Namespace) -> int:
 
     if options.limit is not None and options.limit < 1:
         raise InputError(f"--limit {options.limit}: give a number of sentences, 1 or more")
+    if options.data and options.pairs and not options.test:
+        raise InputError("--pairs: is of --test; --data names its own pair")
+    check_device(options.device)
     trained = load_trained(options.folder, device=options.device)
     rows = [
         row

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.commands.options import add_command
+from mnmt_repro.commands.options import add_command, check_device
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.results.schema import TIERS
@@ -145,6 +145,7 @@ def act(options: argparse.Namespace) -> int:
         print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
     if options.dry_run:
         return 0
+    check_device(options.device)
     with process_pool(options.workers) as executor:
         failures = sweep(
             specs,

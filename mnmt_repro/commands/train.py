@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import os
+import shlex
+import signal
 import sys
+import threading
 import typing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
-from mnmt_repro.commands.options import Noted, add_command
+from mnmt_repro.commands.options import Noted, add_command, check_device
 from mnmt_repro.commands.presets import PRESETS, with_preset
 from mnmt_repro.commands.training_text import FIRST_RUN, TrainingText
 from mnmt_repro.corpora.mixture import Mixture
@@ -215,15 +221,38 @@ def resolve_tags(choice: str, mixture: Mixture) -> str:
 
 def act(options: argparse.Namespace) -> int:
     """Train, alone or as one of `torchrun`'s processes; 1 where the loss diverged."""
-    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        return _train(options)
-    from mnmt_repro.training.distributed import process_group
+    check_device(options.device)
+    with ExitStack() as held:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            from mnmt_repro.training.distributed import process_group
 
-    with process_group(options.device) as device:
-        return _train(argparse.Namespace(**{**vars(options), "device": device}))
+            device = held.enter_context(process_group(options.device))
+            options = argparse.Namespace(**{**vars(options), "device": device})
+        return _train(options, held)
 
 
-def _train(options: argparse.Namespace) -> int:
+@contextmanager
+def asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM has come; a second one interrupts at once."""
+    asked = threading.Event()
+
+    def note(*_: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    if threading.current_thread() is not threading.main_thread():  # signals go to that one
+        yield asked.is_set
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _train(options: argparse.Namespace, held: ExitStack) -> int:
     """Train, or go on; print where the model stands."""
     from mnmt_repro.commands.continuing import (
         check_optimiser,
@@ -236,16 +265,22 @@ def _train(options: argparse.Namespace) -> int:
         RUN,
         VOCABULARY,
         SyllableVocabulary,
+        check_free,
         read_run,
         read_vocabulary,
         write_run,
     )
     from mnmt_repro.commands.training_text import read_mixture, read_training_text
     from mnmt_repro.experiments.spec import digest
+    from mnmt_repro.experiments.sweep import run_lock
 
     if options.threads < 1:
         raise InputError(f"--threads {options.threads}: give a number of threads, 1 or more")
+    if options.seed not in range(2**31):
+        raise InputError(f"--seed {options.seed}: give 0 or more, below 2**31")
     options = with_preset(options)
+    if options.preset is not None and not (options.data or options.corpus):
+        raise InputError(f"--preset {options.preset}: name its text, with --data or --corpus")
     upgraded = None if options.continue_from is None else read_upgraded(options.continue_from)
     if upgraded is not None:
         options = settle(options, upgraded)
@@ -268,7 +303,7 @@ def _train(options: argparse.Namespace) -> int:
     import torch
 
     from mnmt_repro.training.distributed import processes
-    from mnmt_repro.training.loop import TrainingDiverged, train
+    from mnmt_repro.training.loop import TrainingDiverged, finished, standing, train
 
     about = {
         "corpus": "own" if options.data else options.corpus or "conlang",
@@ -295,10 +330,11 @@ def _train(options: argparse.Namespace) -> int:
         known = read_run(folder) if (folder / RUN).exists() else None
         if known is not None and known["identity"] != identity:
             raise InputError(
-                f"--out {folder}: holds another run (its text, model or settings differ); choose "
-                "another folder, or remove this one"
+                f"--out {folder}: holds another run ({_differences(options, known, about)}); "
+                "choose another folder, or remove this one"
             )
         if known is None:
+            check_free(folder, ours=("lock", VOCABULARY))
             vocabulary = _make_vocabulary(options, text, upgraded)
         else:
             vocabulary = read_vocabulary(folder, known)
@@ -310,9 +346,15 @@ def _train(options: argparse.Namespace) -> int:
             "model": dataclasses.asdict(model),
         }
         encoded = _encode(text, vocabulary, mixture, tags, config, options.seed)
-        if known is None:  # nothing is wrong with text and options: only now is anything written
-            if not isinstance(vocabulary, SyllableVocabulary):
-                vocabulary.save(folder / VOCABULARY)
+        # Nothing is wrong with text and options: only now is anything written.
+        if known is None and not isinstance(vocabulary, SyllableVocabulary):
+            vocabulary.save(folder / VOCABULARY)
+        if group.first:
+            try:
+                held.enter_context(run_lock(folder))
+            except OSError as error:
+                raise InputError(f"--out {folder}: cannot be written: {error.strerror}") from error
+        if known is None:
             write_run(folder, about)
     torch.set_num_threads(options.threads)
     try:
@@ -329,6 +371,7 @@ def _train(options: argparse.Namespace) -> int:
             label=folder.name,
             prepare=None if start is None else start.prepare,
             schedule_start=0 if start is None else start.schedule_start,
+            stop=None if group.count > 1 else held.enter_context(asked_to_stop()),
         )
     except TrainingDiverged as error:
         if group.first:
@@ -336,6 +379,13 @@ def _train(options: argparse.Namespace) -> int:
         return 1
     if not group.first:
         return 0
+    if not finished(progress, config):
+        print(
+            f"mnmt-repro: {folder}: stopped at {standing(progress, config)}, and saved; the same "
+            "command goes on from there",
+            file=sys.stderr,
+        )
+        return 130
     counts = parameter_counts(trained.config)
     print(
         f"{folder}: {progress.step:,} steps, {progress.target_tokens:,} target tokens, "
@@ -349,8 +399,35 @@ def _train(options: argparse.Namespace) -> int:
         if best is not None:
             print(f"{pair}: validation {best:.4f} nats a token{_floor(text, pair)}")
     to = mixture.pairs[0].partition("-")[2]
-    print(f"next: mnmt-repro evaluate {folder}\n      mnmt-repro translate {folder} --to {to}")
+    where = shlex.quote(str(folder))
+    own = "".join(f" --data {pair}=FILE" for pair in mixture.pairs) if options.data else ""
+    print(f"next: mnmt-repro evaluate {where}{own}\n      mnmt-repro translate {where} --to {to}")
     return 0
+
+
+def _differences(options: argparse.Namespace, known: dict[str, Any], about: dict[str, Any]) -> str:
+    """What sets the run in a folder, `known`, apart from the one asked for."""
+    names = ("corpus", "pairs", "mixture", "tags", "seed")
+    there, here = (
+        {name: run.get(name) for name in names} | (run["conlang"] or {}) | run["training"]
+        for run in (known, json.loads(json.dumps(about)))
+    )
+    if options.continue_from is None and "model" in known:
+        there |= known["model"]
+        here |= dataclasses.asdict(model_config(options, known["model"]["vocab_size"]))
+    found = {
+        name: f"{name}: {_shown(there.get(name))} there, {_shown(here.get(name))} here"
+        for name in here.keys() | there.keys()
+        if there.get(name) != here.get(name)
+    }
+    told = "; ".join(found[name] for name in sorted(found))
+    if found and found.keys() <= {"steps", "target_tokens"}:
+        told += "; to train longer: `upgrade --from` it, then `train --continue-from` that"
+    return told or "its text, vocabulary or program version differ"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if type(value) is int else str(value)
 
 
 def _size(options: argparse.Namespace) -> str:
@@ -434,6 +511,7 @@ def _encode(
         encode_cached,
         encode_conlang,
     )
+    from mnmt_repro.training.distributed import processes
     from mnmt_repro.training.loop import TrainingData
 
     if isinstance(vocabulary, SyllableVocabulary):
@@ -456,6 +534,13 @@ def _encode(
             raise InputError(
                 f"{pair}: all {whole.size} sentences are longer than --max-length "
                 f"{config.max_length} tokens; raise it"
+            )
+        out = whole.size - sentences[pair].size
+        if out and processes().first:
+            print(
+                f"mnmt-repro: {pair}: {out:,} of {whole.size:,} sentences left out, longer than "
+                f"--max-length {config.max_length}",
+                file=sys.stderr,
             )
         if pair in text.valid:
             few = text.valid[pair].select(range(min(VALIDATION, len(text.valid[pair]))))

@@ -9,7 +9,8 @@ on from are in `start.safetensors`; of one trained on from there, it has `contin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -121,6 +122,22 @@ class Trained:
         return found[0]
 
 
+def check_free(out: Path, ours: Collection[str] = ()) -> None:
+    """Refuse to write into a folder that holds something else than files named in `ours`.
+
+    Raises
+    ------
+    InputError
+        When it does, or is a file.
+    """
+    if not out.name:
+        raise InputError(f"--out {out}: name a new folder")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"--out {out}: is a file; choose a folder")
+    if out.is_dir() and any(path.name not in ours for path in out.iterdir()):
+        raise InputError(f"--out {out}: is not empty; choose another folder, or remove this one")
+
+
 def write_run(folder: Path, about: dict[str, Any]) -> None:
     """Write `run.json`, whole or not at all."""
     text = json.dumps({"format": FORMAT, **about}, indent=1, ensure_ascii=False) + "\n"
@@ -192,10 +209,29 @@ def read_checkpoint(path: Path, about: dict[str, Any]) -> Checkpoint:
     """
     from mnmt_repro.training.checkpoint import load_checkpoint
 
+    if path.name != START and not path.exists():
+        raise InputError(f"{path.parent}: no checkpoint yet; run the same `train` again")
     checkpoint = load_checkpoint(path)
     if checkpoint.identity != about["identity"]:
         raise InputError(f"{path}: belongs to another run than {path.parent / RUN}")
     return checkpoint
+
+
+def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
+    """Say on stderr where a run stopped that has not spent its budget."""
+    from mnmt_repro.training.checkpoint import read_progress
+    from mnmt_repro.training.config import TrainingConfig
+    from mnmt_repro.training.loop import LAST, finished, standing
+
+    if not (folder / LAST).exists():  # upgraded, or only the best weights were kept
+        return
+    progress, config = read_progress(folder / LAST), TrainingConfig(**about["training"])
+    if not finished(progress, config):
+        print(
+            f"mnmt-repro: {folder}: unfinished, stopped at {standing(progress, config)}; "
+            "the same `train` goes on",
+            file=sys.stderr,
+        )
 
 
 def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
@@ -214,6 +250,7 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
     best = about["training"]["keep"] == "best" and (folder / BEST).exists()
     name = START if "upgrade" in about else BEST if best else LAST
     model = read_checkpoint(folder / name, about).model().to(device)
+    tell_unfinished(folder, about)
     model.eval()
     return Trained(
         folder=folder,

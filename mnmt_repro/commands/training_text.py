@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from mnmt_repro.errors import InputError
 FIRST_RUN = {"concepts": 64, "syllables": 24, "min_concepts": 4}
 """The conlang of a first run: small enough to be learned in a minute, fields of ConlangConfig."""
 VALIDATION = 400  # sentences of each pair, for the learning curve
+ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +157,9 @@ def read_mixture(options: argparse.Namespace, text: TrainingText) -> Mixture:
                 f"--weights {options.weights}: {len(weights)} for {len(text.pairs)} pairs "
                 f"({', '.join(text.pairs)})"
             )
+        total = math.fsum(weights)
+        if 1e-9 < abs(total - 1.0) <= ROUNDED:
+            weights = [weight / total for weight in weights]
         return Mixture.of(dict(zip(text.pairs, weights, strict=True)))
     sizes = {pair: len(text.train[pair]) if text.train else 1 for pair in text.pairs}
     return Mixture.from_sizes(

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.commands.options import add_command
+from mnmt_repro.commands.options import add_command, check_device
 from mnmt_repro.errors import InputError
 
 
@@ -52,6 +52,7 @@ def act(options: argparse.Namespace) -> int:
     if options.batch < 1:
         raise InputError(f"--batch {options.batch}: give a number of sentences, 1 or more")
     config = SearchConfig(beam=options.beam, length_penalty=options.length_penalty)
+    check_device(options.device)
     trained = load_trained(options.folder, device=options.device)
     pair = trained.direction(options.to, options.source)
     lines = decode_lines(sys.stdin.buffer.read(), "standard input")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pandas as pd
 
 from mnmt_repro.commands.options import add_command, add_json, comma_list, print_json
 from mnmt_repro.commands.scaling import FisherScaling, parse_factor, read_fisher
+from mnmt_repro.commands.trained import check_free
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import UpgradeConfig, published
 
@@ -183,7 +185,7 @@ def add(commands: Any) -> None:
 def act(options: argparse.Namespace) -> int:
     """Upgrade, write a folder, print what has changed."""
     config = upgrade_config(options)
-    _check_free(options.out)
+    check_free(options.out)
 
     from tqdm import tqdm
 
@@ -233,6 +235,8 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
     InputError
         When an option cannot be read or is out of its range.
     """
+    if options.seed < 0:
+        raise InputError(f"--seed {options.seed}: give 0 or more")
     if options.steps is not None and options.steps < 1:
         raise InputError(f"--steps {options.steps}: give a number of steps, 1 or more")
     if options.preset == "deep" and options.steps is None and options.lr_scaling is None:
@@ -325,18 +329,14 @@ def _place(text: str, where: str) -> str:
     return text
 
 
-def _check_free(out: Path) -> None:
-    if not out.name:
-        raise InputError(f"--out {out}: name a new folder")
-    if out.is_dir() and any(out.iterdir()):
-        raise InputError(f"--out {out}: is not empty; choose another folder, or remove this one")
-    if out.exists() and not out.is_dir():
-        raise InputError(f"--out {out}: is a file; choose a folder")
-
-
 def _read_old(options: argparse.Namespace) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
     """What `train` wrote: its description, its checkpoint and its pieces."""
-    from mnmt_repro.commands.trained import read_checkpoint, read_run, read_vocabulary
+    from mnmt_repro.commands.trained import (
+        read_checkpoint,
+        read_run,
+        read_vocabulary,
+        tell_unfinished,
+    )
     from mnmt_repro.training.loop import BEST, LAST
 
     about = read_run(options.source)
@@ -348,7 +348,9 @@ def _read_old(options: argparse.Namespace) -> tuple[dict[str, Any], Checkpoint, 
     path = options.source / (LAST if options.checkpoint == "last" else BEST)
     if options.checkpoint == "best" and not path.exists():
         raise InputError(f"--checkpoint best: {options.source} was not trained with --keep best")
-    return about, read_checkpoint(path, about), read_vocabulary(options.source, about)
+    checkpoint = read_checkpoint(path, about)
+    tell_unfinished(options.source, about)
+    return about, checkpoint, read_vocabulary(options.source, about)
 
 
 def _check_vocabulary(options: argparse.Namespace, about: dict[str, Any], new: Vocabulary) -> None:
@@ -428,7 +430,7 @@ def _write(
 
 def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary) -> str:
     """The command that trains on, as far as it can be foreseen."""
-    command = f"next: mnmt-repro train --continue-from {out}"
+    command = f"next: mnmt-repro train --continue-from {shlex.quote(str(out))}"
     if about["corpus"] == "own":
         command += "".join(f" --data {pair}=FILE" for pair in about["pairs"])
     if about["conlang"] is None:

@@ -128,6 +128,8 @@ def parse_spec(text: str) -> BitextSpec:
         raise InputError(f"bitext {text!r}: an empty file name; {_SPEC}")
     ending = Path(names[0].removesuffix(".xz").removesuffix(".gz")).suffix.lower()
     format = options.pop("format", "moses" if len(names) == 2 else _FORMATS.get(ending, ""))
+    if not format and ending == ".csv":
+        raise InputError(f"bitext {text!r}: CSV is not read; convert it to TSV, without quotes")
     if not format:
         raise InputError(
             f"bitext {text!r}: cannot tell the format from the ending {ending!r}; "

@@ -109,6 +109,16 @@ def content_hash(bitext: Bitext) -> str:
     return digest.hexdigest()[:12]
 
 
+def listed(names: Collection[str]) -> str:
+    """Names for a message, cut where they are long.
+
+    >>> listed(["eng", "deu"])
+    "['eng', 'deu']"
+    """
+    text = str(list(names))
+    return text if len(text) <= 200 else f"{text[:200]} ..."
+
+
 def columns_of(pair: str | None, there: Collection[str], where: str) -> tuple[str, str]:
     """Return the names of both sides: the languages of the pair, else ``source``, ``target``."""
     candidates = ([split_pair(pair)] if pair else []) + [("source", "target")]
@@ -116,7 +126,7 @@ def columns_of(pair: str | None, there: Collection[str], where: str) -> tuple[st
         if source in there and target in there:
             return source, target
     wanted = " nor ".join(f"{source!r} and {target!r}" for source, target in candidates)
-    raise InputError(f"{where}: neither {wanted}; there are {list(there)}; name the two to read")
+    raise InputError(f"{where}: neither {wanted}; there are {listed(there)}; name the two to read")
 
 
 def _check_sides(text: str, where: str, what: str) -> None:
@@ -138,15 +148,23 @@ def parse_tsv(
     if not lines:
         raise InputError(f"{name}: is empty; a header line with the column names is needed")
     header = lines[0].split("\t")
+    if "\r" in lines[0]:
+        raise InputError(f"{name}: lines end in a carriage return alone; end them in a line feed")
     if len(set(header)) != len(header):
-        raise InputError(f"{name}: line 1: a column name occurs twice in {header}")
-    source, target = columns or columns_of(pair, header, f"{name}: line 1")
+        raise InputError(f"{name}: line 1: a column name occurs twice in {listed(header)}")
+    try:
+        source, target = columns or columns_of(pair, header, f"{name}: line 1")
+    except InputError as error:
+        names = "<TAB>".join(split_pair(pair) if pair else ("source", "target"))
+        raise InputError(f"{error}; if line 1 is a sentence, add a header line {names}") from None
     wanted = [source, target]
     wanted += [domain_column] if domain_column is not None else []
     wanted += [split_column] if split is not None else []
     for column in wanted:
         if column not in header:
-            raise InputError(f"{name}: line 1: no column {column!r}; the columns are {header}")
+            raise InputError(
+                f"{name}: line 1: no column {column!r}; the columns are {listed(header)}"
+            )
     if source == target:
         raise InputError(f"{name}: source and target are the same column {source!r}")
     width = len(header)
@@ -158,7 +176,8 @@ def parse_tsv(
         row = line.split("\t")
         if len(row) != width:
             raise InputError(
-                f"{name}: line {number}: {len(row)} fields, but the header has {width}: {header}"
+                f"{name}: line {number}: {len(row)} fields, but the header has {width}: "
+                f"{listed(header)}"
             )
         if not (row[at_source].strip() and row[at_target].strip()):
             empty = target if row[at_source].strip() else source

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,6 +68,8 @@ class VocabularyConfig:
             )
         if self.sentences < 1:
             raise InputError(f"vocabulary sentences must be at least 1, got {self.sentences}")
+        if self.seed < 0:
+            raise InputError(f"vocabulary seed must be at least 0, got {self.seed}")
 
 
 class Vocabulary:
@@ -144,8 +147,20 @@ class Vocabulary:
         return self.processor.decode([[int(i) for i in row if i not in silent] for row in ids])
 
     def save(self, path: Path | str) -> None:
-        """Write the `.model` file, whole or not at all."""
-        write_bytes(Path(path), self.model)
+        """Write the `.model` file, whole or not at all.
+
+        Raises
+        ------
+        InputError
+            When there is another file of that name, or none can be written.
+        """
+        path = Path(path)
+        try:
+            if path.exists() and path.read_bytes() != self.model:
+                raise InputError(f"{path}: is there already; choose another name, or remove it")
+            write_bytes(path, self.model)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def train_vocabulary(
@@ -197,6 +212,10 @@ def train_vocabulary(
             minloglevel=2,
         )
     except RuntimeError as error:
+        if most := re.search(r"<= (\d+)", str(error)):
+            raise InputError(
+                f"--pieces {config.pieces}: this text gives at most {most[1]}"
+            ) from error
         raise InputError(
             f"SentencePiece could not make {config.pieces} pieces of this text: {error}"
         ) from error

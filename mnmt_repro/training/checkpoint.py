@@ -95,6 +95,12 @@ class Checkpoint:
         return model
 
 
+def read_progress(path: Path) -> Progress:
+    """Where the run of a checkpoint stood, read without its tensors."""
+    with safe_open(str(path), framework="pt") as file:
+        return Progress(**json.loads(file.metadata()["progress"]))
+
+
 def load_checkpoint(path: Path | str) -> Checkpoint:
     """Read a checkpoint.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.batches import Batch, BatchStream, EncodedPair, Position, Sentences
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
@@ -77,6 +79,7 @@ def train(
     label: str = "train",
     prepare: Callable[[Transformer, torch.optim.Optimizer], None] | None = None,
     schedule_start: int | None = 0,
+    stop: Callable[[], bool] | None = None,
 ) -> tuple[Transformer, Progress]:
     """Train a model, or go on where `folder` says that an earlier call stopped.
 
@@ -95,7 +98,7 @@ def train(
     identity
         A hash of whatever defines the run; a folder with another identity is refused.
     progress_bar
-        None: only on a terminal.
+        None: on a terminal; elsewhere a line at each validation in its place, for a log.
     prepare
         Called with the model and its fresh optimiser before anything else, on a resumed call too
         (`upgrading.Start.prepare`: learning-rate scaling, and the state that is carried over). What
@@ -103,6 +106,9 @@ def train(
     schedule_start
         Steps of the learning-rate schedule that lie behind: step t has the rate of step
         `schedule_start` + t. None: no schedule, but `config.learning_rate` at every step.
+    stop
+        Asked after every step; where it says so, the run is saved and left unfinished. Only for
+        one process alone.
 
     Returns
     -------
@@ -131,7 +137,7 @@ def train(
         progress = _resume(last, network, optimiser, identity)
     objective = group.objective(network)
     if group.first:
-        _cut_log(folder / LOG, progress.step)
+        _restore_log(folder / LOG, progress)
 
     stream = BatchStream(data.sentences, mixture, batch_tokens=config.batch_tokens, seed=seed)
     points = [t for t in config.curve_tokens() if t > progress.target_tokens]
@@ -146,9 +152,13 @@ def train(
         disable=not group.first or (None if progress_bar is None else not progress_bar),
         leave=False,
     )
+    lines = group.first and bar.disable and progress_bar is None
+    stopped = False
+    if lines and progress.step and not finished(progress, config):
+        _tell(label, f"going on at {standing(progress, config)}")
     with bar:
         batches = stream.batches(progress.position)
-        while not _finished(progress, config):
+        while not (stopped or finished(progress, config)):
             position, batch = next(batches)
             rate = _rate(config, schedule_start, progress.step + 1)
             group.seed_dropout(seed, progress.step)
@@ -157,14 +167,18 @@ def train(
             )
             bar.update(min(progress.target_tokens, config.planned_tokens) - bar.n)
             bar.set_postfix_str(f"step {progress.step} loss {loss:.3f}", refresh=False)
-            ended = _finished(progress, config)
+            ended = finished(progress, config)
+            stopped = stop is not None and stop()
             if not group.first:
                 continue
             if ended or (points and progress.target_tokens >= points[0]):
                 points = [t for t in points if t > progress.target_tokens]
                 progress.seconds = time.monotonic() - began
-                _validate(network, config, data, progress, loss, folder, identity, rate)
-            if ended or time.monotonic() - saved > checkpoint_seconds:
+                losses = _validate(network, config, data, progress, loss, folder, identity, rate)
+                if lines:
+                    shown = "".join(f", {pair} {value:.3f}" for pair, value in losses.items())
+                    _tell(label, f"{standing(progress, config)}: training loss {loss:.3f}{shown}")
+            if ended or stopped or time.monotonic() - saved > checkpoint_seconds:
                 _check_finite(network, progress, last)
                 progress.seconds = time.monotonic() - began
                 save_checkpoint(last, network, progress, identity=identity, optimiser=optimiser)
@@ -190,10 +204,30 @@ def _rate(config: TrainingConfig, schedule_start: int | None, step: int) -> floa
     return config.learning_rate if schedule_start is None else config.rate(schedule_start + step)
 
 
-def _finished(progress: Progress, config: TrainingConfig) -> bool:
+def finished(progress: Progress, config: TrainingConfig) -> bool:
+    """Whether the budget is spent."""
     if config.steps is not None:
         return progress.step >= config.steps
     return progress.target_tokens >= config.planned_tokens
+
+
+def standing(progress: Progress, config: TrainingConfig) -> str:
+    """How far a run is.
+
+    >>> config = TrainingConfig(learning_rate=1, warmup_steps=1, batch_tokens=9, target_tokens=9000)
+    >>> standing(Progress(step=80, target_tokens=720), config)
+    'step 80, 720 of 9,000 target tokens'
+    """
+    if config.steps is not None:
+        return f"step {progress.step:,} of {config.steps:,}"
+    return (
+        f"step {progress.step:,}, {progress.target_tokens:,} of {config.target_tokens:,} "
+        "target tokens"
+    )
+
+
+def _tell(label: str, line: str) -> None:
+    print(f"{label}: {line}", file=sys.stderr, flush=True)
 
 
 def _resume(
@@ -274,7 +308,7 @@ def _validate(
     folder: Path,
     identity: str,
     rate: float,
-) -> None:
+) -> dict[str, float]:
     """Add a point a pair to the learning curve, log it, and keep the weights if they are best."""
     losses = {pair: cross_entropy(network, text) for pair, text in data.validation.items()}
     for pair, value in losses.items():
@@ -296,13 +330,11 @@ def _validate(
         if progress.best is None or mean < progress.best:
             progress.best = mean
             save_checkpoint(folder / BEST, network, progress, identity=identity)
+    return losses
 
 
-def _cut_log(path: Path, step: int) -> None:
-    """Drop log lines that a resumed run will write again."""
-    if not path.exists():
-        return
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
-    if len(kept) < len(lines):
-        path.write_text("".join(kept), encoding="utf-8")
+def _restore_log(path: Path, progress: Progress) -> None:
+    """Leave in the log what the checkpoint knows: a resumed run writes all else again."""
+    content = "".join(json.dumps(point) + "\n" for point in progress.curve).encode()
+    if path.exists() and path.read_bytes() != content:
+        write_bytes(path, content)

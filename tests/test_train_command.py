@@ -1,0 +1,251 @@
+"""`train` and what goes with it: nothing is lost, left out or overwritten without a word."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from small_text import small_bitext
+
+from mnmt_repro.cli import main
+from mnmt_repro.commands import sweep
+from mnmt_repro.commands.options import check_device
+from mnmt_repro.commands.train import asked_to_stop
+from mnmt_repro.commands.trained import check_free
+from mnmt_repro.corpora.bitext import read_bitext
+from mnmt_repro.corpora.vocabulary import Vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.sweep import run_lock
+from mnmt_repro.model import Transformer
+from mnmt_repro.training.checkpoint import load_checkpoint, read_progress
+
+SMALL = ["train", "--d-model", "8", "--heads", "2", "--curve-points", "3"]
+OWN = [*SMALL, "--data", "eng-deu=talks.tsv", "--pieces", "330", "--steps", "3"]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+    text = small_bitext("eng-deu", 120)
+    frame = pd.DataFrame({"eng": text.source, "deu": text.target})
+    frame.to_csv("talks.tsv", sep="\t", index=False)
+
+
+def fails(arguments: list[str], capsys, *parts: str) -> None:
+    """The command ends with 2 and one line that holds all `parts`."""
+    assert main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("mnmt-repro: ") and shown.count("\n") == 1, shown
+    for part in parts:
+        assert part in shown
+
+
+def stop_at(step: int, monkeypatch) -> None:
+    """Ctrl-C in the midst of that step of the next run."""
+    plain, calls = Transformer.loss, []
+
+    def interrupted(self: Transformer, *arguments) -> torch.Tensor:
+        calls.append(1)
+        if len(calls) == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Transformer, "loss", interrupted)
+
+
+# --- what is left out, and what is there already -----------------------------------------------
+
+
+def test_sentences_that_are_left_out_are_counted(capsys) -> None:
+    frame = pd.read_csv("talks.tsv", sep="\t")
+    frame.loc[len(frame)] = ["the file " * 60, "die Datei " * 60]
+    frame.to_csv("talks.tsv", sep="\t", index=False)
+    frame[:9].to_csv("valid.tsv", sep="\t", index=False)
+    assert main([*OWN, "--valid", "eng-deu=valid.tsv", "--out", "run"]) == 0
+    shown = capsys.readouterr().err
+    assert "eng-deu: 1 of 121 sentences left out, longer than --max-length 64\n" in shown
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "vocabulary.model", "notes.txt"])
+def test_other_peoples_files_are_not_overwritten(capsys, name: str) -> None:
+    Path("mine").mkdir()
+    Path("mine", name).write_text("mine\n", encoding="utf-8")
+    fails([*OWN, "--out", "mine"], capsys, "mine", "choose another")
+    assert Path("mine", name).read_text(encoding="utf-8") == "mine\n"
+    with pytest.raises(InputError, match="is not empty"):
+        check_free(Path("mine"))
+    check_free(Path("mine"), ours=(name,))
+    check_free(Path("absent"))
+
+
+def test_a_folder_that_cannot_be_is_told(capsys) -> None:
+    fails([*SMALL, "--steps", "2", "--out", "talks.tsv"], capsys, "--out talks.tsv: is a file")
+    fails([*SMALL, "--steps", "2", "--out", "talks.tsv/x"], capsys, "cannot be written")
+    vocabulary = ["data", "vocabulary", "--data", "eng-deu=talks.tsv", "--pieces", "330", "--out"]
+    fails([*vocabulary, "talks.tsv/x.model"], capsys, "talks.tsv/x.model: cannot be written")
+    Path("folder").mkdir()
+    fails([*vocabulary, "folder"], capsys, "folder: cannot be written")
+    fails([*vocabulary, "talks.tsv"], capsys, "talks.tsv: is there already")
+    assert main([*vocabulary, "x.model"]) == main([*vocabulary, "x.model"]) == 0  # the same
+
+
+def test_another_run_in_the_folder_is_compared(capsys) -> None:
+    assert main([*OWN, "--out", "run"]) == 0
+    capsys.readouterr()
+    longer = [*OWN, "--out", "run", "--steps", "4000"]
+    fails(longer, capsys, "(steps: 3 there, 4,000 here; to train longer: `upgrade --from` it")
+    fails([*OWN, "--out", "run", "--d-model", "16"], capsys, "(d_ff: 32 there, 64 here; d_model: 8")
+    fails([*OWN, "--out", "run", "--seed", "2"], capsys, "(seed: 1 there, 2 here);")
+    frame = pd.read_csv("talks.tsv", sep="\t")
+    frame[::-1].to_csv("talks.tsv", sep="\t", index=False)
+    fails([*OWN, "--out", "run"], capsys, "(its text, vocabulary or program version differ)")
+
+
+def test_a_run_under_way_is_left_alone(capsys) -> None:
+    with run_lock(Path("run")):
+        fails([*OWN, "--out", "run"], capsys, "run: another process is at work on this run")
+    assert main([*OWN, "--out", "run"]) == 0
+
+
+# --- stopping and going on ---------------------------------------------------------------------
+
+
+def test_ctrl_c_saves_and_the_run_goes_on_to_the_same_weights(capsys, monkeypatch) -> None:
+    command = [*SMALL, "--steps", "6", "--dropout", "0.1", "--keep", "best", "--out"]
+    assert main([*command, "whole"]) == 0
+    with monkeypatch.context() as patch:
+        stop_at(4, patch)
+        assert main([*command, "run"]) == 130
+    shown = capsys.readouterr().err
+    assert "run: stopped at step 4 of 6, and saved; the same command goes on" in shown
+    assert read_progress(Path("run/last.safetensors")).step == 4
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    assert main(["evaluate", "run", "--limit", "5"]) == 0
+    assert "run: unfinished, stopped at step 4 of 6" in capsys.readouterr().err
+    assert main(["upgrade", "--from", "run", "--out", "start"]) == 0
+    assert "run: unfinished, stopped at step 4 of 6" in capsys.readouterr().err
+
+    # A log that a power cut has damaged is written again.
+    lines = Path("run/log.jsonl").read_text(encoding="utf-8")
+    Path("run/log.jsonl").write_text(lines + "\0" * 40 + "\n", encoding="utf-8")
+    assert main([*command, "run"]) == 0
+    shown = capsys.readouterr().err
+    assert "run: going on at step 4 of 6\nrun: step 6 of 6: training loss " in shown
+    whole, torn = (load_file(f"{name}/last.safetensors") for name in ("whole", "run"))
+    assert all(torch.equal(value, torn[name]) for name, value in whole.items())
+    logs = [
+        pd.read_json(f"{name}/log.jsonl", lines=True).drop(columns="seconds")
+        for name in ("whole", "run")
+    ]
+    assert logs[0].equals(logs[1])
+    assert main(["evaluate", "run", "--limit", "5"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_second_signal_interrupts_at_once() -> None:
+    with asked_to_stop() as stop:
+        assert not stop()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_only_what_resumes_is_said_to(capsys, monkeypatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mnmt_repro.corpora.registry.list_cards", interrupted)
+    assert main(["data", "list"]) == 130
+    assert capsys.readouterr().err == "mnmt-repro: interrupted\n"
+    monkeypatch.setattr("mnmt_repro.experiments.catalogue.declared", interrupted)
+    assert main(["sweep"]) == 130
+    assert "goes on from the last checkpoint" in capsys.readouterr().err
+    assert sweep.NOT_RUN
+
+
+def test_a_model_without_a_checkpoint_yet(capsys) -> None:
+    assert main([*OWN, "--out", "run"]) == 0
+    capsys.readouterr()
+    Path("run/last.safetensors").unlink()
+    fails(["evaluate", "run", "--data", "eng-deu=talks.tsv"], capsys, "run: no checkpoint yet")
+    fails(["upgrade", "--from", "run", "--out", "new"], capsys, "run: no checkpoint yet")
+
+
+# --- options -----------------------------------------------------------------------------------
+
+
+def test_devices_that_are_not_here(capsys) -> None:
+    for name in ("foo", "cuda:77"):
+        with pytest.raises(InputError, match=f"--device {name}: "):
+            check_device(name)
+        fails([*OWN, "--data", "eng-fra=absent.tsv", "--device", name], capsys, f"--device {name}")
+        fails(["evaluate", "absent", "--device", name], capsys, f"--device {name}")
+    check_device("cpu")
+
+
+def test_seeds_that_cannot_be(capsys) -> None:
+    vocabulary = ["data", "vocabulary", "--data", "eng-deu=talks.tsv", "--out", "x.model"]
+    upgrade = ["upgrade", "--from", "absent", "--out", "x"]
+    for command in (OWN, vocabulary, upgrade):
+        fails([*command, "--seed", "-1"], capsys, "seed", "-1")
+
+
+def test_rounded_weights_are_made_to_sum_to_one(capsys) -> None:
+    command = [*SMALL, "--steps", "1", "--out", "run", "--weights"]
+    assert main([*command, "0.3333,0.6666"]) == 0
+    about = json.loads(Path("run/run.json").read_text(encoding="utf-8"))
+    thirds = {"src-aaa": pytest.approx(0.3333 / 0.9999), "src-bbb": pytest.approx(2 / 3)}
+    assert about["mixture"] == thirds
+    capsys.readouterr()
+    fails([*command, "0.33,0.66"], capsys, "must sum to one")
+
+
+def test_the_next_command_can_be_pasted(capsys) -> None:
+    assert main([*OWN, "--out", "my run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    following = shlex.split(lines[-2].removeprefix("next: mnmt-repro "))
+    assert following == ["evaluate", "my run", "--data", "eng-deu=FILE"]
+    shutil.copy("talks.tsv", "FILE.tsv")
+    assert main([*following[:-1], "eng-deu=FILE.tsv"]) == 0
+    assert main(["upgrade", "--from", "my run", "--out", "my start"]) == 0
+    assert "--continue-from 'my start' --data eng-deu=FILE" in capsys.readouterr().out
+
+
+def test_pairs_of_own_data_are_not_chosen_twice(capsys) -> None:
+    command = ["evaluate", "absent", "--data", "eng-deu=talks.tsv", "--pairs", "eng-deu"]
+    fails(command, capsys, "--data names its own pair")
+
+
+def test_too_many_pieces_for_the_text(capsys) -> None:
+    fails([*OWN, "--pieces", "9000"], capsys, "--pieces 9000: this text gives at most ")
+    most = "330"
+    assert main([*OWN, "--pieces", most, "--out", "run"]) == 0
+    assert len(Vocabulary.load("run/vocabulary.model")) == int(most)
+    assert load_checkpoint("run/last.safetensors").config.vocab_size == int(most)
+
+
+def test_bitexts_in_other_forms_are_told_what_to_change() -> None:
+    lines = Path("talks.tsv").read_text(encoding="utf-8").splitlines()
+    Path("bare.tsv").write_text("\n".join(lines[1:]) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="sentence, add a header line eng<TAB>deu"):
+        read_bitext("eng-deu=bare.tsv")
+    Path("mac.tsv").write_bytes("\r".join(lines).encode())
+    with pytest.raises(InputError, match="carriage return alone"):
+        read_bitext("eng-deu=mac.tsv")
+    Path("wide.tsv").write_text("\t".join(map(str, range(50_000))) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="neither") as caught:
+        read_bitext("eng-deu=wide.tsv")
+    assert len(str(caught.value)) < 500
+    with pytest.raises(InputError, match="CSV is not read; convert it to TSV"):
+        read_bitext("eng-deu=talks.csv")
