@@ -18,7 +18,7 @@ help:
 	@sed -n '2,4p' Makefile | cut -c3-
 
 book: $(venv)/.base
-	@$(bin)/python -m mnmt_repro.publishing $(if $(JOBS),--jobs $(JOBS))
+	@$(bin)/mnmt-repro book $(if $(JOBS),--jobs $(JOBS))
 
 test: $(venv)/.full
 	@$(bin)/python -m pytest $(PYTEST_ARGS)

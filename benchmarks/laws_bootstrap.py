@@ -76,7 +76,7 @@ def main() -> None:
     seconds = []
     for _ in range(5):
         start = time.perf_counter()
-        values, _ = fit.refit(losses)
+        values = fit.refit(losses)
         seconds.append(time.perf_counter() - start)
     ours = float(np.median(seconds)) / options.draws
     part = losses[: options.loop]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from mnmt_repro.choices import check_choices
 from mnmt_repro.errors import InputError
 
 
@@ -42,25 +43,14 @@ class ModelConfig:
     attention_dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for field in ("vocab_size", "d_model", "d_ff", "heads", "head_dim", "relative_buckets"):
-            if getattr(self, field) < 1:
-                raise InputError(f"model {field} must be at least 1, got {getattr(self, field)}")
-        for field in ("encoder_layers", "decoder_layers"):
+        widths = ("vocab_size", "d_model", "d_ff", "heads", "head_dim", "relative_buckets")
+        for field in (*widths, "encoder_layers", "decoder_layers"):
             if getattr(self, field) < 1:
                 raise InputError(f"model {field} must be at least 1, got {getattr(self, field)}")
         for field in ("dropout", "attention_dropout"):
             if not 0.0 <= getattr(self, field) < 1.0:
                 raise InputError(f"model {field} must lie in [0, 1), got {getattr(self, field)}")
-        choices = {
-            "feed_forward": ("gated-gelu", "relu"),
-            "norm": ("rms", "layer"),
-            "positions": ("relative", "sinusoidal"),
-        }
-        for field, allowed in choices.items():
-            if getattr(self, field) not in allowed:
-                raise InputError(
-                    f"model {field} must be one of {', '.join(allowed)}, got {getattr(self, field)}"
-                )
+        check_choices(self, "model")
         if self.positions == "sinusoidal" and (self.d_model % 2 or self.d_model < 4):
             raise InputError(
                 f"sinusoidal positions need an even model d_model of at least 4, got {self.d_model}"

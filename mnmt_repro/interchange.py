@@ -6,14 +6,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
@@ -147,32 +143,6 @@ def m2m100_ids(ids: Tensor) -> Tensor:
     """
     special = torch.tensor(M2M100_SPECIAL, device=ids.device)
     return torch.where(ids < len(special), special[ids.clamp_max(len(special) - 1)], ids)
-
-
-def load_hugging_face(folder: Path | str) -> Transformer:
-    """Load a folder that `save_pretrained` wrote: `config.json` and safetensors, in parts or not.
-
-    Raises
-    ------
-    InputError
-        When a file is missing or cannot be read, or the model is neither T5 v1.1 nor M2M-100.
-    """
-    folder = Path(folder)
-    loaders = {"t5": from_t5, "m2m_100": from_m2m100}
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        kind = config.get("model_type")
-        if kind not in loaders:
-            raise InputError(f"{folder}: a {kind} model; only {' and '.join(loaders)} can be read")
-        files = sorted(folder.glob("*.safetensors"))
-        if not files:
-            raise InputError(f"{folder} holds no .safetensors file")
-        weights = {name: tensor for file in files for name, tensor in load_file(file).items()}
-        return loaders[kind](config, weights)
-    except (OSError, json.JSONDecodeError, SafetensorError) as error:
-        raise InputError(f"cannot read the model in {folder}: {error}") from error
-    except KeyError as error:
-        raise InputError(f"{folder / 'config.json'} does not say {error}") from error
 
 
 def _require(config: Mapping[str, Any], field: str, value: object) -> None:

@@ -21,24 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from mnmt_repro.architecture import (
-    PAPER_A,
-    ModelConfig,
-    PublishedSize,
-    flops_per_target_token,
-    parameter_counts,
-)
-
-__all__ = [
-    "PAPER_A",
-    "DecoderCache",
-    "ModelConfig",
-    "PublishedSize",
-    "Transformer",
-    "flops_per_target_token",
-    "linear_cross_entropy",
-    "parameter_counts",
-]
+from mnmt_repro.architecture import ModelConfig
 
 PAD = 0  # id of padding, in every vocabulary of this package
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mnmt_repro.corpora.bitext import Bitext
+from mnmt_repro.corpora.formats import Bitext
 
 WORDS = {
     "window": "Fenster", "file": "Datei", "folder": "Ordner", "screen": "Bildschirm",

@@ -9,17 +9,8 @@ from pathlib import Path
 import pytest
 
 from mnmt_repro.corpora import registry
-from mnmt_repro.corpora.bitext import (
-    Bitext,
-    content_hash,
-    load_split,
-    load_test_set,
-    parse_spec,
-    read_bitext,
-    read_jsonl,
-    read_moses,
-    read_tsv,
-)
+from mnmt_repro.corpora.bitext import load_split, load_test_set, parse_spec, read_bitext
+from mnmt_repro.corpora.formats import Bitext, content_hash, read_jsonl, read_moses, read_tsv
 from mnmt_repro.corpora.registry import Card, CorpusFile
 from mnmt_repro.corpora.textfile import read_lines
 from mnmt_repro.errors import InputError
@@ -247,11 +238,6 @@ def test_selection() -> None:
     chosen = text.select([2, 0])
     assert (chosen.source, chosen.target, chosen.domain) == (["c", "a"], ["C", "A"], ["x", "x"])
     assert chosen.origin == "here"
-    assert text.in_domains(["y"]).source == ["b"]
-    with pytest.raises(InputError, match=r"no domain \['z'\]; the domains there are \['x', 'y'\]"):
-        text.in_domains(["x", "z"])
-    with pytest.raises(InputError, match="marks no domains"):
-        Bitext(pair="eng-deu", source=["a"], target=["A"]).in_domains(["x"])
 
 
 def test_content_hash_is_of_the_sentences_only(tmp_path: Path) -> None:

@@ -21,15 +21,14 @@ import numpy as np
 import pytest
 import sacrebleu
 import torch
-from small_runs import EASY, PAIRS, VARIED, adamw, sentences, t5
+from small_runs import EASY, PAIRS, VARIED, adamw, sentences
 from test_experiments import tiny_spec
 from test_sweep import InThisProcess
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
-from mnmt_repro.commands.trained import SyllableVocabulary
 from mnmt_repro.corpora.conlang import Conlang
-from mnmt_repro.corpora.encoding import first_syllable
+from mnmt_repro.corpora.encoding import SyllableVocabulary, first_syllable
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation import learned_metrics
@@ -179,15 +178,14 @@ def test_a_test_set_is_scored_whole_and_in_its_named_parts() -> None:
 
 
 def test_ids_that_are_no_text_are_never_put_out() -> None:
-    pieces = decoding.Pieces.of(tiny_spec(model=t5(EASY), conlang=EASY))
+    pieces = SyllableVocabulary(EASY)
     # Specials but the end (1), three tags; 12 syllables follow, of which all are used.
     assert pieces.never == (0, 2, 3, 4, 5, 6)
-    assert pieces.vocabulary is None
     first = Conlang(EASY).pieces
-    assert pieces.text([[7, 8], [18, 7]]) == [first[0] + first[1], first[11] + first[0]]
+    assert pieces.decode([[7, 8], [18, 7]]) == [first[0] + first[1], first[11] + first[0]]
     # Two languages of the same syllables leave four ids of the same vocabulary unused.
     related = dataclasses.replace(EASY, similarity=1.0)
-    pieces = decoding.Pieces.of(tiny_spec(model=t5(related), conlang=related))
+    pieces = SyllableVocabulary(related)
     assert pieces.never == (0, 2, 3, 4, 5, 6, 15, 16, 17, 18)
 
 

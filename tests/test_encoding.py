@@ -7,7 +7,6 @@ import pytest
 from small_text import small_bitext
 
 from mnmt_repro.corpora.batches import EncodedPair
-from mnmt_repro.corpora.bitext import Bitext
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import (
     ConlangSentences,
@@ -18,6 +17,7 @@ from mnmt_repro.corpora.encoding import (
     first_syllable,
     frame,
 )
+from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import BOS, EOS, Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError

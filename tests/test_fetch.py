@@ -73,7 +73,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """A running server, an empty cache, no data folder, and no pauses between attempts."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("MNMT_REPRO_DATA", raising=False)
-    monkeypatch.setattr(registry, "_CHECKOUT", tmp_path / "checkout")
+    monkeypatch.setattr(registry, "ROOT", tmp_path / "checkout")
     monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
     running = Server()

@@ -12,10 +12,9 @@ from software25_store import write_store
 
 from mnmt_repro import results
 from mnmt_repro.claims import load_claims
-from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.claims.published import comparisons
 from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.languages25 import GROUPINGS
+from mnmt_repro.experiments.languages25 import GROUPINGS, directions_of
 from mnmt_repro.experiments.variants import Variant
 from mnmt_repro.figures import ablations, audit, groupings, languages25
 from mnmt_repro.figures.ablations import ABLATIONS

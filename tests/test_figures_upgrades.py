@@ -12,7 +12,7 @@ from scipy import stats
 from software25_store import write_store
 
 from mnmt_repro import results
-from mnmt_repro.claims.estimands_upgrade import directions_of
+from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.experiments.variants import Variant
 from mnmt_repro.figures import audit, upgrade_curves, upgrade_words, upgrades
 from mnmt_repro.figures.contrasts import (

@@ -62,8 +62,7 @@ def test_band_holds_the_truth_at_every_point_of_most_frontiers() -> None:
     covered = []
     for seed in range(10):
         laws = {"a": law(noise=0.004, seed=seed), "b": law(90.0, noise=0.004, seed=100 + seed)}
-        weights = [{"a": 0.2, "b": 0.8}, {"a": 0.6, "b": 0.4}]
-        band = frontier(laws, 2e5, weights, level=0.95, draws=200)
+        band = frontier(laws, 2e5, level=0.95, draws=200)
         assert list(band.columns) == ["n", "point", "pair", "p", "loss", "low", "high"]
         truth = loss_of(band.p, 2e5, band.pair.map({"a": 60.0, "b": 90.0}))
         covered.append(((band.low <= truth) & (truth <= band.high)).mean())
@@ -253,10 +252,6 @@ def test_unusable_preferences_are_errors(two, preference, word) -> None:
 def test_unusable_mixtures_are_errors(two) -> None:
     with pytest.raises(InputError, match="at least two"):
         frontier({"eng-deu": two["eng-deu"]}, 1e5)
-    with pytest.raises(InputError, match=r"weights\[0\]"):
-        frontier(two, 1e5, [{"eng-deu": 0.5, "eng-zho": 0.6}])
-    with pytest.raises(InputError, match=r"weights\[0\]"):
-        frontier(two, 1e5, [{"eng-deu": 0.5, "eng-fra": 0.5}])
     with pytest.raises(InputError, match="n:"):
         recommend_weights(two, 0.0, EqualRegret())
 

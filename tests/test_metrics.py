@@ -122,17 +122,6 @@ def test_spbleu_where_its_pieces_are(vocabulary: Vocabulary) -> None:
     assert found["spbleu"] == found["piece_bleu"]
 
 
-def test_the_pieces_of_paper_b_can_be_asked_for(vocabulary: Vocabulary) -> None:
-    vocabulary.save(flores_pieces("flores101"))
-    assert flores_pieces("flores101") != flores_pieces()
-    assert "spbleu" not in scores(HYPOTHESES, REFERENCES, "eng")  # the later ones are not there
-    found = scores(HYPOTHESES, REFERENCES, "eng", vocabulary=vocabulary, flores="flores101")
-    assert "|tok:flores101|" in str(found["spbleu_signature"])
-    assert found["spbleu"] == found["piece_bleu"]
-    with pytest.raises(InputError, match="one of flores200, flores101, got flores7"):
-        flores_pieces("flores7")
-
-
 def test_what_cannot_be_scored() -> None:
     with pytest.raises(InputError, match="3 hypotheses, but 2 references"):
         scores(HYPOTHESES, REFERENCES[:2], "eng")

@@ -8,15 +8,9 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
+from mnmt_repro.architecture import PAPER_A, ModelConfig, flops_per_target_token, parameter_counts
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import (
-    PAPER_A,
-    ModelConfig,
-    Transformer,
-    flops_per_target_token,
-    linear_cross_entropy,
-    parameter_counts,
-)
+from mnmt_repro.model import Transformer, linear_cross_entropy
 
 T5 = ModelConfig(
     vocab_size=23, d_model=12, d_ff=20, heads=3, head_dim=5, encoder_layers=2, decoder_layers=3

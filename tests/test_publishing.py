@@ -15,7 +15,6 @@ from small_book import ROOT, notebook, write_source
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.publishing import PageError, build_book, declared_parameters, remote_resources
-from mnmt_repro.publishing.command import REPOSITORY
 from mnmt_repro.publishing.notebooks import match_parameters
 from mnmt_repro.publishing.resources import raw_formulas
 
@@ -235,10 +234,10 @@ def test_a_page_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_the_command_reports_a_mistake_on_one_line(tmp_path: Path) -> None:
     source = write_source(tmp_path / "s", first="# First\n")
-    command = [sys.executable, "-m", "mnmt_repro.publishing", "--source", str(source)]
+    command = [sys.executable, "-m", "mnmt_repro.cli", "book", "--source", str(source)]
     done = subprocess.run([*command, "-p", "tier=gpu"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "error: no page has a parameter 'tier'; known: none\n"
+    assert done.stderr == "mnmt-repro: no page has a parameter 'tier'; known: none\n"
     done = subprocess.run([*command, "-p", "tier"], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "NAME=VALUE" in done.stderr
@@ -281,10 +280,6 @@ def test_plain_jupyter_book_executes_for_real(tmp_path: Path, cell: str, status:
 
 
 # The repository's own pages
-
-
-def test_the_repository_is_found_from_the_package() -> None:
-    assert ROOT == REPOSITORY
 
 
 def test_source_notebooks_hold_no_outputs_and_valid_parameters() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
-from mnmt_repro.results import store
+from mnmt_repro.results import files
 
 MEMBERSHIP = {"cfg-a": ("webtech-en-dezh", "webtech-en-defr"), "cfg-b": ("webtech-en-dezh",)}
 
@@ -273,7 +273,7 @@ def test_the_root_is_argument_then_environment_then_checkout(
     assert results.results_root(tmp_path) == tmp_path
     assert results.results_root() == tmp_path / "named"
     monkeypatch.delenv("MNMT_REPRO_RESULTS")
-    monkeypatch.setattr(store, "ROOT", tmp_path)  # as if installed as a wheel
+    monkeypatch.setattr(files, "ROOT", tmp_path)  # as if installed as a wheel
     with pytest.raises(InputError, match="MNMT_REPRO_RESULTS"):
         results.results_root()
     (tmp_path / "pyproject.toml").touch()

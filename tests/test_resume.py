@@ -18,7 +18,8 @@ from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import load_checkpoint, save_checkpoint
 from mnmt_repro.training.loop import TrainingDiverged, train
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
-from mnmt_repro.upgrading.recipe import load_upgraded, save_upgraded, upgrade
+from mnmt_repro.upgrading.recipe import upgrade
+from mnmt_repro.upgrading.start import load_upgraded, save_upgraded
 
 
 def without_seconds(points: list[dict]) -> list[dict]:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.ragged import Ragged
-from mnmt_repro.model import ModelConfig, Transformer
+from mnmt_repro.model import Transformer
 from mnmt_repro.scoring import cross_entropy, sentence_losses
 
 SHAPES = {

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.encoding import Tags
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import (
@@ -28,7 +29,7 @@ from mnmt_repro.evaluation.search import (
     search_all,
     translate,
 )
-from mnmt_repro.model import ModelConfig, Transformer
+from mnmt_repro.model import Transformer
 
 SHAPES = {"t5": ModelConfig.t5, "fairseq": ModelConfig.fairseq}
 

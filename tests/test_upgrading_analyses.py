@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import ModelConfig, Transformer
+from mnmt_repro.model import Transformer
 from mnmt_repro.upgrading.analyses import (
-    distances,
-    fisher_by_layer,
     fisher_histogram,
     half_distances,
     loss_rise,
@@ -54,15 +53,6 @@ def test_the_old_model_gets_the_new_ones_rows_of_shared_pieces(shape: str) -> No
     assert made.config == old.config
 
 
-def test_the_other_way_round_and_one_table_alone() -> None:
-    old, new = model("t5", 7, 1), model("t5", 8, 2)
-    made = substitute_embeddings(old, new, PIECES, into="new", tables=("output.weight",))
-    found, olds, news = (each.state_dict() for each in (made, old, new))
-    assert torch.equal(found["output.weight"][NEW_ROWS], olds["output.weight"][OLD_ROWS])
-    assert torch.equal(found["output.weight"][[5, 7]], news["output.weight"][[5, 7]])
-    assert torch.equal(found["embedding.weight"], news["embedding.weight"])
-
-
 def test_loss_rise_is_the_difference_of_two_cross_entropies() -> None:
     old, new = model("t5", 7, 1), model("t5", 7, 2)
     text = EncodedPair(Ragged.of([[4, 5, 1], [6, 1]]), Ragged.of([[3, 5, 1], [3, 4, 6, 1]]))
@@ -84,51 +74,12 @@ def test_loss_rise_is_the_difference_of_two_cross_entropies() -> None:
 def test_substitutions_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match="have 7 and 8 pieces, their vocabularies 7 and 7"):
         substitute_embeddings(model("t5", 7, 1), model("t5", 8, 1))
-    with pytest.raises(InputError, match="no table encoder"):
-        substitute_embeddings(model("t5", 7, 1), model("t5", 7, 1), tables=("encoder",))
     wide = Transformer(ModelConfig.t5(vocab_size=7, d_model=16, layers=1, heads=2))
     with pytest.raises(InputError, match="width 16 do not fit a model of 8"):
         substitute_embeddings(model("t5", 7, 1), wide)
 
 
-# --- distances (Figure 5, Appendix C) -----------------------------------------------------------
-
-
-def test_distances_by_layer_block_and_part() -> None:
-    before = {
-        "embedding.weight": torch.tensor([[1.0, 2.0], [0.0, 0.0]]),
-        "encoder.0.attention_norm.weight": torch.tensor([2.0]),
-        "encoder.0.attention.q.weight": torch.tensor([[1.0, 0.0]]),
-        "decoder_norm.weight": torch.tensor([1.0]),
-    }
-    after = {
-        "embedding.weight": torch.tensor([[4.0, 6.0], [0.0, 5.0]]),
-        "encoder.0.attention_norm.weight": torch.tensor([1.0]),
-        "encoder.0.attention.q.weight": torch.tensor([[3.0, 2.0]]),
-        "decoder_norm.weight": torch.tensor([1.0]),
-    }
-    rows = distances(before, after)
-    assert [(r["stack"], r["layer"], r["block"], r["part"], r["entries"]) for r in rows] == [
-        ("tables", None, "embedding", "all", 4),
-        ("encoder", 0, "attention", "all", 3),
-        ("decoder", None, "norm", "all", 1),
-    ]
-    assert [r["distance"] for r in rows] == pytest.approx([math.sqrt(50), 3.0, 0.0])
-    assert [r["norm"] for r in rows] == pytest.approx([math.sqrt(5), math.sqrt(5), 1.0])
-
-    groups = {name: torch.tensor([OLD], dtype=torch.uint8) for name in before}
-    groups["embedding.weight"] = torch.tensor([[OLD], [NEW]], dtype=torch.uint8)
-    table = distances(before, after, groups)[:2]
-    assert [(r["part"], r["distance"], r["entries"]) for r in table] == [
-        ("old", 5.0, 2), ("new", 5.0, 2),
-    ]  # fmt: skip
-
-    with pytest.raises(InputError, match=r"decoder_norm.weight is \(1,\) and None"):
-        distances(before, {k: t for k, t in after.items() if k != "decoder_norm.weight"})
-    with pytest.raises(InputError, match="no group of decoder_norm.weight"):
-        del groups["decoder_norm.weight"]
-        distances(before, after, groups)
-
+# --- distances (Figure 5) -----------------------------------------------------------------------
 
 UP, OUT = "encoder.0.feed_forward.up.weight", "encoder.0.feed_forward.out.weight"
 
@@ -176,18 +127,6 @@ GROUPS = {
     "encoder.1.feed_forward_norm.weight": torch.tensor([2], dtype=torch.uint8),  # old, informed
     "output.weight": torch.tensor([[NEW]], dtype=torch.uint8),
 }
-
-
-def test_fisher_information_by_layer() -> None:
-    layer, output = fisher_by_layer(FISHER)
-    assert (layer["stack"], layer["layer"], layer["block"]) == ("encoder", 1, "feed_forward")
-    assert layer["mean"] == pytest.approx(10.01e-5 / 6)
-    assert (layer["largest"], layer["entries"]) == (pytest.approx(4e-5), 6)
-    assert (output["block"], output["mean"]) == ("output", 1.0)
-    old, new, table = fisher_by_layer(FISHER, GROUPS)
-    assert (old["part"], old["entries"], old["mean"]) == ("old", 4, pytest.approx(9.01e-5 / 4))
-    assert (new["part"], new["entries"], new["mean"]) == ("new", 2, pytest.approx(0.5e-5))
-    assert (table["block"], table["part"]) == ("output", "new")
 
 
 def test_distribution_of_fisher_information() -> None:

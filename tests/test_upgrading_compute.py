@@ -7,7 +7,7 @@ import math
 import pytest
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.upgrading.compute import compute_share, quality_share, steps_to_reach
+from mnmt_repro.upgrading.compute import compute_share, steps_to_reach
 
 STEPS, QUALITY = [10, 20, 40, 50], [2.0, 4.0, 3.0, 8.0]
 
@@ -28,13 +28,6 @@ def test_share_of_compute_by_hand() -> None:
     assert compute_share(STEPS, QUALITY, **baseline, share=3) == math.inf
 
 
-def test_share_of_quality_by_hand() -> None:
-    assert quality_share(STEPS, QUALITY, 10, 4.0) == 0.5
-    assert quality_share(STEPS, QUALITY, 25, 4.0) == pytest.approx(3.75 / 4)
-    assert quality_share(STEPS, QUALITY, 50, 4.0) == 2.0
-    assert quality_share([7], [2.0], 7, 4.0) == 0.5
-
-
 def test_the_papers_figures_in_prose() -> None:
     """Section 5.3: after 10 % of the updates 78 % from scratch is below 95 %, 97 % is above."""
     for reached, there in ((0.78, False), (0.97, True)):
@@ -52,7 +45,5 @@ def test_what_is_no_curve_is_refused() -> None:
         steps_to_reach([1, 2], [1.0], 1.0)
     with pytest.raises(InputError, match="must rise"):
         steps_to_reach([1, 1], [1.0, 2.0], 1.0)
-    with pytest.raises(InputError, match="from step 10 to 50, not to 51"):
-        quality_share(STEPS, QUALITY, 51, 1.0)
     with pytest.raises(InputError, match="must be above 0"):
         compute_share(STEPS, QUALITY, baseline_steps=0, baseline_quality=1.0, share=1.0)

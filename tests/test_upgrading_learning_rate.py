@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import ModelConfig, Transformer
+from mnmt_repro.model import Transformer
+from mnmt_repro.upgrading.config import Factor, Ramp
 from mnmt_repro.upgrading.learning_rate import (
     NEW,
     OLD,
-    Factor,
-    Ramp,
     diagonal_fisher,
     fisher_groups,
     scale_updates,

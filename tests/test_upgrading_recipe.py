@@ -9,22 +9,16 @@ import pytest
 import torch
 from small_text import small_bitext
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import ModelConfig, Transformer
+from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
-from mnmt_repro.upgrading.config import DepthConfig
-from mnmt_repro.upgrading.learning_rate import NEW, OLD, Ramp, diagonal_fisher
-from mnmt_repro.upgrading.recipe import (
-    UpgradeConfig,
-    load_upgraded,
-    published,
-    save_upgraded,
-    upgrade,
-)
-from mnmt_repro.upgrading.start import slow_by_fisher
+from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig, published
+from mnmt_repro.upgrading.learning_rate import NEW, OLD, diagonal_fisher
+from mnmt_repro.upgrading.recipe import upgrade
+from mnmt_repro.upgrading.start import load_upgraded, save_upgraded, slow_by_fisher
 from mnmt_repro.upgrading.vocabulary import Piece, PieceMap, match_meanings
-from mnmt_repro.upgrading.width import WidthConfig
 
 SHAPES = {
     "t5": ModelConfig.t5(vocab_size=9, d_model=8, layers=2, heads=2, d_ff=12),

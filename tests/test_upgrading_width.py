@@ -8,9 +8,10 @@ import math
 import pytest
 import torch
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import ModelConfig
-from mnmt_repro.upgrading.width import WidthConfig, function_gap, widen
+from mnmt_repro.upgrading.config import WidthConfig
+from mnmt_repro.upgrading.width import function_gap, widen
 
 T5 = ModelConfig.t5(vocab_size=8, d_model=6, layers=1, heads=2, d_ff=10)
 FAIRSEQ = ModelConfig.fairseq(vocab_size=8, d_model=6, layers=1, heads=2, d_ff=10)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from mnmt_repro.claims.evidence import NotIdentified
 from mnmt_repro.laws import JointLawFit
+from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.grouped_law import ALPHA_BOUNDS
 from mnmt_repro.laws.newton import Index, minimise
 
-Array = NDArray[np.float64]
 Coefficient = Literal["alpha", "l_inf"]
 
 

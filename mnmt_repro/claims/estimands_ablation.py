@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.claims.evidence import Evidence, Measure, Measures, Units
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.paired import (
@@ -30,9 +28,8 @@ from mnmt_repro.claims.paired import (
     p_value,
 )
 from mnmt_repro.claims.published import Cell, comparisons, zoomed
-from mnmt_repro.experiments.languages25 import LANGUAGES, directions
-
-Array = NDArray[np.float64]
+from mnmt_repro.experiments.languages25 import LANGUAGES, directions, directions_of
+from mnmt_repro.laws.checks import Array
 
 
 def ablation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

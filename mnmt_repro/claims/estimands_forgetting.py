@@ -10,15 +10,13 @@ import math
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.claims.evidence import Evidence, Measure, Measures, NoRowsYet, Units
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.noise import DRAWS, measure
 from mnmt_repro.claims.paired import Variant
-
-Array = NDArray[np.float64]
+from mnmt_repro.laws.checks import Array
 
 
 def embeddings_substituted(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

@@ -17,8 +17,7 @@ from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NoRow
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.noise import DRAWS, curve, measure, power, residual_sd
 from mnmt_repro.laws import JointLawFit
-
-Array = NDArray[np.float64]
+from mnmt_repro.laws.checks import Array
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class Fractions:
         )
 
     def _refitted(self, mean: Array) -> Array:
-        return self.of(self.fit.refit(mean + residual_sd(self.fit) * self.noise)[0])
+        return self.of(self.fit.refit(mean + residual_sd(self.fit) * self.noise))
 
 
 def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

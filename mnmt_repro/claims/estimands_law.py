@@ -33,9 +33,8 @@ from mnmt_repro.laws import (
     fit_joint_law,
     fit_per_weight_laws,
 )
+from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.selection import pooled_aicc
-
-Array = NDArray[np.float64]
 
 _HELD_OUT_DRAWS = 200
 
@@ -186,7 +185,7 @@ def _slope(
             log_f = -np.log((losses - curve[:, 1:2]) / curve[:, 2:3]) / curve[:, :1] - log_n
         return _pooled_slope(log_n, log_f, group)
 
-    curves = one.refit(noisy(one.fitted(), sd, seed=0))[0]
+    curves = one.refit(noisy(one.fitted(), sd, seed=0))
     value = slopes(single[None], loss[None])[0]
     mean = np.array(
         [
@@ -301,7 +300,7 @@ def _leave_size_out(cells: Cells, n: str, losses: Array) -> tuple[Array, Array]:
     for left in np.unique(size):
         out, kept = size == left, size != left
         law = fit_joint_law(cells[kept], n=n)
-        values = law.refit(losses[:, kept])[0]
+        values = law.refit(losses[:, kept])
         joint += _squared(values, law.index(p[out]), size[out], losses[:, out])
         rows = [p == weight for weight in np.unique(p[out])]
         refitted = refit_power_laws(

@@ -27,9 +27,9 @@ from mnmt_repro.claims.evidence import (
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.noise import DRAWS, curve, measure, noisy, quantiles, refits, residual_sd
 from mnmt_repro.laws import FractionFit, extrapolate_curve, fit_fraction, mixture_errors
+from mnmt_repro.laws.checks import Array
 from mnmt_repro.results.schema import CEILINGS
 
-Array = NDArray[np.float64]
 Form = Literal["eq12", "eq13"]
 
 

@@ -23,32 +23,12 @@ from mnmt_repro.claims.paired import (
     lower_by,
     p_value,
 )
-from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES, directions
+from mnmt_repro.experiments.languages25 import (
+    groups_of,
+)
 
 MARGIN = 1.0
 """Per cent of a loss: the effect that `power` is about, and the least gap that has shares."""
-
-
-def groups_of(grouping: str) -> dict[str, tuple[str, ...]]:
-    """Directions of all, of the original and of the added languages of a grouping."""
-    found = GROUPINGS[grouping]
-    return {
-        "all": directions(found.original + found.added),
-        "original": directions(found.original),
-        "added": directions(found.added),
-    }
-
-
-def directions_of(group: str) -> tuple[str, ...]:
-    """Directions of a group: all, original or added, a resource level, or one direction.
-
-    >>> directions_of("very low")
-    ('eng-bel', 'bel-eng', 'eng-npi', 'npi-eng')
-    """
-    if "-" in group:
-        return (group,)
-    level = tuple(code for code, language in LANGUAGES.items() if language.level == group)
-    return directions(level) if level else groups_of("Mt25")[group]
 
 
 def upgrade_against_scratch(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

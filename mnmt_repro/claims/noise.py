@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnmt_repro.claims.evidence import Measure, NotIdentified
+from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.grouped_law import GroupedLawFit
 from mnmt_repro.laws.power_law import fit_power_law
-
-Array = NDArray[np.float64]
 
 DRAWS = 1000
 LEVEL = 0.95
@@ -46,7 +45,7 @@ def refits(
 ) -> Array:
     """Parameters (draws, P) of the law refitted to draws around itself, or `around` (m,)."""
     mean = fit.fitted() if around is None else around
-    return fit.refit(noisy(mean, residual_sd(fit), seed, draws))[0]
+    return fit.refit(noisy(mean, residual_sd(fit), seed, draws))
 
 
 def curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:
@@ -71,7 +70,7 @@ def refit_power_laws(sizes: Sequence[Array], losses: Sequence[Array]) -> list[Ar
     for n, members in alike.items():
         stacked = np.concatenate([losses[i] for i in members])
         law = fit_power_law(n, np.abs(stacked[0]))  # for its sizes; noise may reach below zero
-        values = law.refit(stacked)[0]
+        values = law.refit(stacked)
         parts = np.split(values, np.cumsum([len(losses[i]) for i in members])[:-1])
         found.update(zip(members, parts, strict=True))
     return [found[i] for i in range(len(sizes))]

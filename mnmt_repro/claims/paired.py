@@ -22,8 +22,7 @@ from scipy import stats
 from mnmt_repro.claims.evidence import Evidence, Measure, NoRowsYet
 from mnmt_repro.claims.ledger import Scope
 from mnmt_repro.claims.noise import DRAWS, measure, power
-
-Array = NDArray[np.float64]
+from mnmt_repro.laws.checks import Array
 
 
 @dataclass(frozen=True)

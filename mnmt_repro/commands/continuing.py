@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mnmt_repro.commands.presets import fill_in
 from mnmt_repro.commands.trained import (
     START,
-    SyllableVocabulary,
     read_checkpoint,
     read_run,
     read_vocabulary,
 )
+from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.training.config import TrainingConfig
@@ -98,16 +99,13 @@ def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespac
         When an option is given that the upgraded model has settled.
     """
     about = upgraded.about
-    given: frozenset[str] = getattr(options, "given", frozenset())
     for name in MODEL:
-        if name in given:
+        if name in options.given:
             raise InputError(
                 f"--{name.replace('_', '-')}: the upgraded model's own stays; leave it out, or "
                 "make another upgrade"
             )
     found = {name: value for name, value in about["training"].items() if name not in BUDGET}
-    if "optimiser" in given and options.optimiser != found["optimiser"]:
-        del found["learning_rate"]
     found["seed"] = about["seed"] + 1
     if about["tags"] != "none":
         found["tags"] = about["tags"]
@@ -122,9 +120,8 @@ def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespac
             )
         found |= {"corpus": about["corpus"], "pairs": ",".join(about["pairs"])}
     if options.tags == "auto":
-        given = given - {"tags"}
-    kept = {name: value for name, value in vars(options).items() if name in given}
-    return argparse.Namespace(**{**vars(options), **found, **kept})
+        options = argparse.Namespace(**{**vars(options), "given": options.given - {"tags"}})
+    return fill_in(options, found)
 
 
 def check_text(upgraded: Upgraded, text: TrainingText, mixture: Mixture, tags: Any) -> None:

@@ -18,7 +18,7 @@ from mnmt_repro.commands.options import (
     print_json,
 )
 from mnmt_repro.commands.translate import add_search
-from mnmt_repro.corpora.bitext import Bitext
+from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -177,17 +177,9 @@ def _scores(
     outputs = _translations(trained, text, options) if options.decode else None
     for row in score(trained.model, test):
         if outputs is not None:
-            row |= _metrics(trained, text, outputs, _rows_of(row, test.shared, text))
+            rows = np.flatnonzero(test.selections[row["test_set"], row["domain"]])
+            row |= _metrics(trained, text, outputs, rows.tolist())
         yield {"pair": text.pair, **row}
-
-
-def _rows_of(row: dict[str, Any], shared: tuple[str, ...], text: Bitext) -> list[int]:
-    """Numbers of the sentences that a row of scores is about."""
-    everything = np.arange(len(text))
-    if text.domain is None or (row["domain"] == "all" and row["test_set"] != "shared"):
-        return everything.tolist()
-    wanted = shared if row["test_set"] == "shared" else (row["domain"],)
-    return everything[np.isin(np.array(text.domain), wanted)].tolist()
 
 
 def _translations(trained: Trained, text: Bitext, options: argparse.Namespace) -> list[str]:

@@ -40,8 +40,7 @@ def preset(name: str) -> dict[str, Any]:
 def with_preset(options: argparse.Namespace) -> argparse.Namespace:
     """Options of `train` with those not given taken from `--preset`, if there is one.
 
-    A budget that is given, in steps or in tokens, stands alone; the learning rate is taken only
-    with its optimiser.
+    A budget that is given, in steps or in tokens, stands alone.
 
     Raises
     ------
@@ -52,11 +51,15 @@ def with_preset(options: argparse.Namespace) -> argparse.Namespace:
         return options
     if options.continue_from is not None:
         raise InputError("--preset: the upgraded model has its settings; leave one of the two out")
-    given: frozenset[str] = getattr(options, "given", frozenset())
     found = preset(options.preset)
-    if given & {"steps", "target_tokens"}:
+    if options.given & {"steps", "target_tokens"}:
         del found["steps"], found["target_tokens"]
-    if "optimiser" in given and options.optimiser != found["optimiser"]:
-        del found["learning_rate"]
-    kept = {name: value for name, value in vars(options).items() if name in given}
+    return fill_in(options, found)
+
+
+def fill_in(options: argparse.Namespace, found: dict[str, Any]) -> argparse.Namespace:
+    """Options with those not given taken from `found`, a learning rate only with its optimiser."""
+    kept = {name: value for name, value in vars(options).items() if name in options.given}
+    if kept.get("optimiser", found["optimiser"]) != found["optimiser"]:
+        found = {name: value for name, value in found.items() if name != "learning_rate"}
     return argparse.Namespace(**{**vars(options), **found, **kept})

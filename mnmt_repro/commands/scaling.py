@@ -14,7 +14,7 @@ from mnmt_repro.upgrading.config import Factor, Ramp
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from mnmt_repro.corpora.bitext import Bitext
+    from mnmt_repro.corpora.formats import Bitext
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import Upgraded
 
@@ -78,7 +78,7 @@ class FisherScaling:
     @property
     def told(self) -> dict[str, Any]:
         """What `run.json` says of it, which is all that decides the groups."""
-        from mnmt_repro.corpora.bitext import content_hash
+        from mnmt_repro.corpora.formats import content_hash
 
         return {
             "thresholds": [
@@ -93,8 +93,7 @@ class FisherScaling:
         import numpy as np
         import torch
 
-        from mnmt_repro.commands.trained import SyllableVocabulary
-        from mnmt_repro.corpora.encoding import encode, encode_conlang
+        from mnmt_repro.corpora.encoding import SyllableVocabulary, encode, encode_conlang
 
         tags, longest = self.about["tags"], self.about["training"]["max_length"]
         for pair in self.about["pairs"]:

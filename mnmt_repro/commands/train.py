@@ -72,6 +72,7 @@ def add(commands: Any) -> None:
         act=act,
     )
     parser.register("action", None, Noted)  # of every option that says nothing else
+    parser.set_defaults(given=frozenset())
     parser.add_argument(
         "--continue-from",
         type=Path,
@@ -463,7 +464,7 @@ def _model_identity(options: argparse.Namespace) -> list[Any]:
 
 
 def _text_identity(options: argparse.Namespace, text: TrainingText) -> list[Any]:
-    from mnmt_repro.corpora.bitext import content_hash
+    from mnmt_repro.corpora.formats import content_hash
     from mnmt_repro.experiments.code_version import code_version
 
     hashes = [[pair, content_hash(bitext)] for pair, bitext in sorted(text.train.items())]
@@ -475,7 +476,7 @@ def _make_vocabulary(
     options: argparse.Namespace, text: TrainingText, upgraded: Upgraded | None
 ) -> Vocabulary:
     """The upgraded model's vocabulary, the given one or one trained here; a conlang's own."""
-    from mnmt_repro.commands.trained import SyllableVocabulary
+    from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
 
     if text.conlang is not None:
@@ -503,10 +504,10 @@ def _encode(
     config: TrainingConfig,
     seed: int,
 ) -> TrainingData:
-    from mnmt_repro.commands.trained import SyllableVocabulary
     from mnmt_repro.commands.training_text import VALIDATION
     from mnmt_repro.corpora.encoding import (
         ConlangSentences,
+        SyllableVocabulary,
         encode,
         encode_cached,
         encode_conlang,

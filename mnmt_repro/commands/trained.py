@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
-from mnmt_repro.corpora.encoding import Tags, first_syllable
-from mnmt_repro.corpora.ragged import Ragged
-from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
+from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
+from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,57 +27,6 @@ if TYPE_CHECKING:
 
 RUN, VOCABULARY, START = "run.json", "vocabulary.model", "start.safetensors"
 FORMAT = 1
-
-
-class SyllableVocabulary(Vocabulary):
-    """The syllables of a conlang, used like a SentencePiece vocabulary.
-
-    Examples
-    --------
-    >>> syllables = SyllableVocabulary(ConlangConfig())
-    >>> ids = syllables.encode(["dawan poji"])
-    >>> ids.lengths.tolist(), syllables.decode([ids.flat.tolist()])
-    ([4], ['dawan poji'])
-    """
-
-    def __init__(self, config: ConlangConfig) -> None:
-        super().__init__(b"")
-        self.conlang = Conlang(config)
-
-    @cached_property
-    def hash(self) -> str:
-        """Hash of all syllables in order."""
-        from mnmt_repro.experiments.spec import digest
-
-        return digest(self.conlang.pieces)
-
-    def __len__(self) -> int:
-        config = self.conlang.config
-        return first_syllable(config) + len(config.languages) * config.syllables
-
-    def tag(self, language: str) -> int:
-        if language not in self.languages:
-            raise InputError(
-                f"the vocabulary has no tag {tag(language)}; it knows {', '.join(self.languages)}"
-            )
-        return len(SPECIAL) + self.languages.index(language)
-
-    @cached_property
-    def languages(self) -> tuple[str, ...]:
-        """All languages of the conlang."""
-        return self.conlang.config.languages
-
-    def encode(self, sentences: Sequence[str]) -> Ragged:
-        rows = self.conlang.encode(sentences)
-        shifted = rows.flat + first_syllable(self.conlang.config)
-        return Ragged(shifted.astype(np.int32), rows.offsets)
-
-    def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
-        first = first_syllable(self.conlang.config)
-        last = first + len(self.conlang.pieces)
-        return self.conlang.decode(
-            Ragged.of([i - first for i in r if first <= i < last] for r in ids)
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

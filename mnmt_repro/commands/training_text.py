@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mnmt_repro.commands.options import comma_list, named_numbers, number
-from mnmt_repro.corpora.bitext import Bitext, load_split, parse_spec, read_bitext
+from mnmt_repro.corpora.bitext import load_split, parse_spec, read_bitext
 from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import get_card, split_pair
 from mnmt_repro.errors import InputError

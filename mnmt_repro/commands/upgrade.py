@@ -7,7 +7,7 @@ import dataclasses
 import shlex
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
@@ -15,15 +15,23 @@ from mnmt_repro.commands.options import add_command, add_json, comma_list, print
 from mnmt_repro.commands.scaling import FisherScaling, parse_factor, read_fisher
 from mnmt_repro.commands.trained import check_free
 from mnmt_repro.errors import InputError
-from mnmt_repro.upgrading.config import UpgradeConfig, published
+from mnmt_repro.upgrading.config import (
+    DepthInit,
+    Kind,
+    NewRows,
+    Normalisation,
+    Place,
+    UpgradeConfig,
+    WidthInit,
+    published,
+)
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.training.checkpoint import Checkpoint
     from mnmt_repro.upgrading.recipe import Upgraded
 
-PRESETS = ("same", "wide", "deep")
-PLACES = ("bottom", "middle", "top", "spread")
+PLACES = get_args(Place)
 
 
 def add(commands: Any) -> None:
@@ -60,7 +68,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--preset",
-        choices=PRESETS,
+        choices=get_args(Kind),
         help="settings of Paper B: same (old parameters at half the rate), wide (besides, twice "
         "the feed-forward width) or deep (six layers more a stack, their rate rising from 0.05 "
         "to 0.5 over --steps); options given beside it win",
@@ -91,13 +99,13 @@ def add(commands: Any) -> None:
     made = parser.add_argument_group("how it is made")
     made.add_argument(
         "--init",
-        choices=("unk", "random", "mean"),
+        choices=get_args(NewRows),
         help="embeddings of new pieces: a copy of <unk>'s, at random, or the mean of the old "
         "pieces that each splits into (default: unk)",
     )
     made.add_argument(
         "--width-init",
-        choices=("concatenation", "interpolation", "random"),
+        choices=get_args(WidthInit),
         help="new hidden units: noisy copies, between the old ones, or at random "
         "(default: concatenation)",
     )
@@ -106,7 +114,7 @@ def add(commands: Any) -> None:
     )
     made.add_argument(
         "--normalisation",
-        choices=("frobenius", "function", "function-shared", "none"),
+        choices=get_args(Normalisation),
         help="how widened matrices are scaled back: to their old norm, as published, or so that "
         "the layer computes what it did before noise (default: frobenius; but for concatenation "
         "function, where the norm does not keep what is computed: in a gated layer, and where "
@@ -114,7 +122,7 @@ def add(commands: Any) -> None:
     )
     made.add_argument(
         "--depth-init",
-        choices=("average", "closest", "random"),
+        choices=get_args(DepthInit),
         help="new layers: the mean of all old ones, a copy of the nearest, or at random "
         "(default: average)",
     )
@@ -389,9 +397,9 @@ def _write(
     from mnmt_repro.commands.trained import (
         START,
         VOCABULARY,
-        SyllableVocabulary,
         write_run,
     )
+    from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.experiments.spec import digest
     from mnmt_repro.upgrading.start import save_upgraded
 

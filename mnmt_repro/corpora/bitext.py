@@ -14,13 +14,11 @@ from mnmt_repro.corpora import fetch
 from mnmt_repro.corpora.formats import (
     Bitext,
     columns_of,
-    content_hash,
     json_object,
     pair_up,
     parse_tsv,
     read_jsonl,
     read_moses,
-    read_tsv,
 )
 from mnmt_repro.corpora.registry import (
     MULTI30K_TEST_SETS,
@@ -35,19 +33,6 @@ from mnmt_repro.corpora.registry import (
 )
 from mnmt_repro.corpora.textfile import decode_lines, read_lines
 from mnmt_repro.errors import InputError
-
-__all__ = [
-    "Bitext",
-    "BitextSpec",
-    "content_hash",
-    "load_split",
-    "load_test_set",
-    "parse_spec",
-    "read_bitext",
-    "read_jsonl",
-    "read_moses",
-    "read_tsv",
-]
 
 _FORMATS = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 _SPEC = "write it PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE_FILE,TARGET_FILE"

@@ -204,22 +204,3 @@ def check(name: str) -> CheckReport:
     return CheckReport(
         name=name, files=tuple(reports), disjointness=_compare(card, english) if reports else None
     )
-
-
-def disjointness(name: str) -> Disjointness | None:
-    """Return how many test sentences of a corpus occur in its training text, in any language.
-
-    The rule: the English side of a test sentence, with case, digits and punctuation folded
-    (`normalise_english`), is in no training set of the corpus. None where there is no training
-    text.
-
-    Raises
-    ------
-    InputError
-        If a file of the corpus is absent or damaged.
-    """
-    report = check(name)
-    for file in report.files:
-        if not file.ok:
-            raise InputError(f"{file.path}: {'; '.join(file.problems)}")
-    return report.disjointness

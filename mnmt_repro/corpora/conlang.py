@@ -44,7 +44,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 
@@ -315,7 +314,6 @@ class Conlang:
         }
         cumulative = np.cumsum(zipf_probabilities(config))[:-1] * 2.0**32
         self._thresholds = np.minimum(cumulative, 2.0**32 - 1).astype(np.uint32)
-        self._readers = {name: self._reader(table) for name, table in self.spellings.items()}
         self._concept_block = lru_cache(maxsize=8)(self._draw_concepts)
         self._pair_block = lru_cache(maxsize=16)(self._draw_pair)
 
@@ -404,60 +402,6 @@ class Conlang:
             rows.append([ids[s] for s in found])
         return Ragged.of(rows)
 
-    # What a perfect reader knows
-
-    def read(self, language: str, rows: Ragged) -> tuple[np.ndarray, np.ndarray]:
-        """Concept and spelling of each word of each row, in the order they stand.
-
-        Returns
-        -------
-        tuple
-            (words,) int64 concepts and spellings (0 or 1); concept -1 for what is not a word of
-            the language.
-        """
-        codes, where = self._readers[language]
-        k = self.config.syllables_per_concept
-        if (rows.lengths % k).any():
-            raise InputError(f"a sentence of {language} is not made of words of {k} syllables")
-        code = self._code(rows.flat.reshape(-1, k))
-        at = np.minimum(np.searchsorted(codes, code), len(codes) - 1)
-        found = codes[at] == code
-        row = np.where(found, where[at], -SPELLINGS)
-        return row // SPELLINGS, row % SPELLINGS
-
-    def log_likelihood(self, pair: str, source: Ragged, target: Ragged) -> np.ndarray:
-        """Log-probability of each target given its source, in nats, (rows,).
-
-        The best that any model can do on these very sentences; minus infinity for a target that is
-        no translation of its source. Its mean over (tokens + sentences) estimates
-        `-irreducible_entropy`.
-        """
-        first, second = self.config.split_pair(pair)
-        k = self.config.syllables_per_concept
-        meant, _ = self.read(first, source)
-        written, spelling = self.read(second, target)
-        q = self.config.synonymies[self.config.languages.index(second)]
-        with np.errstate(divide="ignore"):
-            cost = np.log(np.array([1.0 - q, q]))[spelling]
-        result = np.full(len(target), -np.inf)
-        for i in range(len(target)):
-            left = meant[source.offsets[i] // k : source.offsets[i + 1] // k]
-            words = slice(target.offsets[i] // k, target.offsets[i + 1] // k)
-            right, n = written[words], len(left)
-            if n != len(right) or n > self.config.max_concepts or (left < 0).any():
-                continue
-            plain = np.empty(n, dtype=np.int64)
-            plain[self._orders[first][n][:n]] = left
-            if (plain[self._orders[second][n][:n]] == right).all():
-                result[i] = cost[words].sum()
-        return result
-
-    def overlap(self, a: str, b: str, *, by: Literal["concepts", "tokens"] = "concepts") -> float:
-        """Share of concepts spelled alike in two languages, or of their occurrences in text."""
-        alike = (self.spellings[a] == self.spellings[b]).all(axis=(1, 2))
-        weights = None if by == "concepts" else zipf_probabilities(self.config)
-        return float(np.average(alike, weights=weights))
-
     # How blocks are made
 
     def _stream(self, pair: str, split: str) -> str:
@@ -526,19 +470,6 @@ class Conlang:
         table = self.spellings[language].reshape(-1, k)
         offsets = np.concatenate([[0], np.cumsum(lengths * k)]).astype(np.int64)
         return Ragged(table[flat].reshape(-1), offsets)
-
-    def _code(self, words: np.ndarray) -> np.ndarray:
-        """One integer for each word of token ids, (words, k) -> (words,)."""
-        code = np.zeros(len(words), dtype=np.int64)
-        for column in words.T:
-            code = code * len(self.pieces) + column
-        return code
-
-    def _reader(self, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sorted codes of all words of a language, and the row of the lexicon each stands in."""
-        code = self._code(table.reshape(-1, table.shape[-1]))
-        order = np.argsort(code)
-        return code[order], order
 
 
 def _philox(seed: int, *names: str, block: int = 0) -> np.random.Philox:

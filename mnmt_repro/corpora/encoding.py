@@ -7,19 +7,23 @@ of its configuration, and then the syllables.
 from __future__ import annotations
 
 import hashlib
+import json
 import zipfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from mnmt_repro.atomic import write_with
 from mnmt_repro.corpora.batches import EncodedPair
-from mnmt_repro.corpora.bitext import Bitext
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
+from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.registry import cache_root, split_pair
-from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary
+from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary, tag
+from mnmt_repro.errors import InputError
 
 Tags = Literal["none", "source", "both"]
 """Where language tags go. `source`: the target's tag begins the source (Paper A, out of English);
@@ -83,6 +87,70 @@ def encode_cached(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> Encoded
 def first_syllable(config: ConlangConfig) -> int:
     """Id of a conlang's first syllable, behind special ids and tags."""
     return len(SPECIAL) + len(config.languages)
+
+
+def table_size(config: ConlangConfig) -> int:
+    """Rows of a conlang's table, specials and tags included: as if no syllable were shared.
+
+    So tables keep their size when languages grow more alike.
+    """
+    return first_syllable(config) + len(config.languages) * config.syllables
+
+
+class SyllableVocabulary(Vocabulary):
+    """The syllables of a conlang, used like a SentencePiece vocabulary.
+
+    Examples
+    --------
+    >>> syllables = SyllableVocabulary(ConlangConfig())
+    >>> ids = syllables.encode(["dawan poji"])
+    >>> ids.lengths.tolist(), syllables.decode([ids.flat.tolist()])
+    ([4], ['dawan poji'])
+    """
+
+    def __init__(self, config: ConlangConfig) -> None:
+        super().__init__(b"")
+        self.conlang = Conlang(config)
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of all syllables in order."""
+        text = json.dumps(self.conlang.pieces, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def __len__(self) -> int:
+        return table_size(self.conlang.config)
+
+    @cached_property
+    def never(self) -> tuple[int, ...]:
+        """All ids but end and syllables; related languages leave some of a table's rows unused."""
+        first = first_syllable(self.conlang.config)
+        used = {EOS, *range(first, first + len(self.conlang.pieces))}
+        return tuple(i for i in range(len(self)) if i not in used)
+
+    def tag(self, language: str) -> int:
+        if language not in self.languages:
+            raise InputError(
+                f"the vocabulary has no tag {tag(language)}; it knows {', '.join(self.languages)}"
+            )
+        return len(SPECIAL) + self.languages.index(language)
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """All languages of the conlang."""
+        return self.conlang.config.languages
+
+    def encode(self, sentences: Sequence[str]) -> Ragged:
+        rows = self.conlang.encode(sentences)
+        shifted = rows.flat + first_syllable(self.conlang.config)
+        return Ragged(shifted.astype(np.int32), rows.offsets)
+
+    def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
+        first = first_syllable(self.conlang.config)
+        last = first + len(self.conlang.pieces)
+        return self.conlang.decode(
+            Ragged.of([i - first for i in r if first <= i < last] for r in ids)
+        )
 
 
 @dataclass(frozen=True)

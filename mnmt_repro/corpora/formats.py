@@ -69,29 +69,6 @@ class Bitext:
             origin=self.origin,
         )
 
-    def in_domains(self, domains: Collection[str]) -> Bitext:
-        """Return the sentences of some domains only.
-
-        >>> text = Bitext(pair="eng-deu", source=["Save", "Hi"], target=["Sichern", "Hallo"],
-        ...               domain=["gnome", "tatoeba"])
-        >>> text.in_domains({"gnome"}).target
-        ['Sichern']
-
-        Raises
-        ------
-        InputError
-            If the text marks no domains, or one of `domains` does not occur.
-        """
-        if self.domain is None:
-            raise InputError(f"{self.origin or self.pair}: marks no domains")
-        absent = set(domains) - set(self.domain)
-        if absent:
-            raise InputError(
-                f"{self.origin or self.pair}: no domain {sorted(absent)}; the domains there are "
-                f"{sorted(set(self.domain))}"
-            )
-        return self.select([row for row, name in enumerate(self.domain) if name in domains])
-
 
 def content_hash(bitext: Bitext) -> str:
     """Return a short hash of the sentences of a bitext and its pair: its `data_hash`.

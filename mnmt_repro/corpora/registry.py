@@ -20,10 +20,10 @@ from pathlib import Path
 
 from mnmt_repro.corpora.textfile import read_packed, unpack
 from mnmt_repro.errors import InputError
+from mnmt_repro.repository import ROOT
 
 CARDS_FILE = Path(__file__).with_name("cards.json")
 SPLITS = ("train", "valid", "test")
-_CHECKOUT = Path(__file__).resolve().parents[2]
 MULTI30K_TEST_SETS = {
     "multi30k-2016": "test_2016_flickr",
     "multi30k-2017": "test_2017_flickr",
@@ -322,7 +322,7 @@ def data_root() -> Path | None:
         if not Path(named).is_dir():
             raise InputError(f"MNMT_REPRO_DATA={named}: no such folder")
         return Path(named)
-    beside = _CHECKOUT.parent / "shared" / "corpora"
+    beside = ROOT.parent / "shared" / "corpora"
     return beside if beside.is_dir() else None
 
 

@@ -137,13 +137,18 @@ class Vocabulary:
         pieces = (self.processor.id_to_piece(i) for i in range(len(SPECIAL), len(self)))
         return tuple(p[2:-1] for p in pieces if p.startswith("<2") and p.endswith(">"))
 
+    @cached_property
+    def never(self) -> tuple[int, ...]:
+        """Ids that no translation may hold: special ones but the end, and tags."""
+        return (PAD, UNK, BOS, *(self.tag(language) for language in self.languages))
+
     def encode(self, sentences: Sequence[str]) -> Ragged:
         """Ids of each sentence, without start, end or tag."""
         return Ragged.of(self.processor.encode(list(sentences), out_type=int))
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
         """Text of each list of ids; special pieces and tags are left out."""
-        silent = {PAD, EOS, UNK, BOS, *(self.tag(language) for language in self.languages)}
+        silent = {EOS, *self.never}
         return self.processor.decode([[int(i) for i in row if i not in silent] for row in ids])
 
     def save(self, path: Path | str) -> None:

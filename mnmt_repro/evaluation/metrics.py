@@ -18,23 +18,20 @@ if TYPE_CHECKING:
 
 METRICS = ("bleu", "chrf", "chrfpp", "spbleu")
 CHINESE = ("zho", "cmn")
-FLORES = ("flores200", "flores101")
-"""Pieces that spBLEU is made with: the later ones, or those of Paper B."""
+FLORES = "flores200"  # pieces of spBLEU, in sacrebleu's words
 
 
-def flores_pieces(flores: str = "flores200") -> Path:
-    """Where sacrebleu keeps the pieces of spBLEU (one of `FLORES`), there or not.
+def flores_pieces() -> Path:
+    """Where sacrebleu keeps the pieces of spBLEU, there or not.
 
     sacrebleu downloads the file when it is first called with `--tokenize flores200`; nothing in
     this package does so on its own.
     """
-    if flores not in FLORES:
-        raise InputError(f"pieces of spBLEU must be one of {', '.join(FLORES)}, got {flores}")
-    name = os.path.basename(tokenizer_spm.SPM_MODELS[flores]["url"])
+    name = os.path.basename(tokenizer_spm.SPM_MODELS[FLORES]["url"])
     return Path(tokenizer_spm.SACREBLEU_DIR) / "models" / name
 
 
-def make_metric(name: str, target_language: str, *, flores: str = "flores200") -> Metric:
+def make_metric(name: str, target_language: str) -> Metric:
     """A sacrebleu metric.
 
     Parameters
@@ -44,8 +41,6 @@ def make_metric(name: str, target_language: str, *, flores: str = "flores200") -
         mteval's rules (`13a`); `chrfpp` is chrF with word bigrams.
     target_language
         ISO 639-3.
-    flores
-        Pieces of spBLEU, one of `FLORES`; the signature names them.
 
     Raises
     ------
@@ -60,12 +55,12 @@ def make_metric(name: str, target_language: str, *, flores: str = "flores200") -
         return CHRF(word_order=2)
     if name != "spbleu":
         raise InputError(f"metric must be one of {', '.join(METRICS)}, got {name}")
-    if not flores_pieces(flores).is_file():
+    if not flores_pieces().is_file():
         raise InputError(
-            f"spBLEU needs the file {flores_pieces(flores)}, which sacrebleu downloads when it is "
-            f"called with --tokenize {flores}"
+            f"spBLEU needs the file {flores_pieces()}, which sacrebleu downloads when it is "
+            f"called with --tokenize {FLORES}"
         )
-    return BLEU(tokenize=flores)
+    return BLEU(tokenize=FLORES)
 
 
 def scores(
@@ -74,7 +69,6 @@ def scores(
     target_language: str,
     *,
     vocabulary: Vocabulary | None = None,
-    flores: str = "flores200",
 ) -> dict[str, float | str]:
     """Score a whole test set against one reference a sentence.
 
@@ -84,8 +78,6 @@ def scores(
         ISO 639-3; decides BLEU's tokeniser.
     vocabulary
         The run's own pieces; gives `piece_bleu`, which only compares runs that share them.
-    flores
-        Pieces of spBLEU, one of `FLORES`; Paper B's are "flores101".
 
     Returns
     -------
@@ -104,10 +96,10 @@ def scores(
     100.0
     """
     check_lengths(hypotheses, references)
-    names = [n for n in METRICS if n != "spbleu" or flores_pieces(flores).is_file()]
+    names = [n for n in METRICS if n != "spbleu" or flores_pieces().is_file()]
     found: dict[str, float | str] = {}
     for name in names:
-        metric = make_metric(name, target_language, flores=flores)
+        metric = make_metric(name, target_language)
         found[name] = float(metric.corpus_score(hypotheses, [references]).score)
         found[f"{name}_signature"] = str(metric.get_signature())
     if vocabulary is not None:

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from mnmt_repro.corpora.encoding import Tags, frame, tag_ids
 from mnmt_repro.corpora.ragged import Ragged
-from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import DecoderCache, Transformer
 
@@ -281,13 +281,12 @@ def translate(
             raise InputError(
                 f"line {i + 1} has {tokens} tokens, more than {longest_source}: split it"
             )
-    never = (PAD, UNK, BOS, *(vocabulary.tag(language) for language in vocabulary.languages))
     best = search_all(
         model,
         framed.source,
         int(framed.target.flat[0]),
         config,
-        forbidden=never,
+        forbidden=vocabulary.never,
         batch_sentences=batch_sentences,
         progress=progress,
     )

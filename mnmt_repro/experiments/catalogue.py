@@ -10,7 +10,7 @@ from functools import cache
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments import conlang_upgrade, software25, software25_runs, tiers
 from mnmt_repro.experiments.cohorts import GRIDS, Cohort
-from mnmt_repro.experiments.variants import Place, VariantCohort
+from mnmt_repro.experiments.variants import VariantCohort
 
 COHORTS: tuple[Cohort | VariantCohort, ...] = (
     *GRIDS,
@@ -78,10 +78,10 @@ def membership(tier: str = "mini") -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def places(tier: str = "mini") -> dict[tuple[str, str], Place]:
-    """Configuration hash and cohort to what the cohort calls the run; cells of grids left out."""
+def places(tier: str = "mini") -> dict[tuple[str, str], tuple[str, float]]:
+    """Configuration hash and cohort to name and share of updates; cells of grids left out."""
     return {
-        (variant.spec.config_hash, cohort.name): variant.place
+        (variant.spec.config_hash, cohort.name): (variant.name, variant.updates_share)
         for cohort in declared(tier)
         if isinstance(cohort, VariantCohort)
         for variant in cohort.variants

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.conlang import ConlangConfig
-from mnmt_repro.corpora.encoding import Tags, first_syllable
+from mnmt_repro.corpora.encoding import Tags, table_size
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.experiments.spec import RunSpec
@@ -63,16 +63,11 @@ class Corpus:
 
     @property
     def pieces(self) -> int:
-        """Vocabulary size, specials and tags included.
-
-        A conlang's is that of unrelated languages at every similarity, so that the tables keep
-        their size when languages share syllables.
-        """
+        """Vocabulary size, specials and tags included."""
         if self.vocabulary is not None:
             return self.vocabulary.pieces
         assert self.conlang is not None
-        inventory = len(self.conlang.languages) * self.conlang.syllables
-        return first_syllable(self.conlang) + inventory
+        return table_size(self.conlang)
 
 
 @dataclass(frozen=True, kw_only=True)

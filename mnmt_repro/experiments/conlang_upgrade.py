@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.conlang import ConlangConfig
-from mnmt_repro.corpora.encoding import first_syllable
+from mnmt_repro.corpora.encoding import table_size
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.experiments.software25_runs import MINI, recipe
 from mnmt_repro.experiments.spec import RunSpec, Upgrade
@@ -60,14 +60,12 @@ def from_scratch(similarity: float, codes: tuple[str, ...], share: float = 1.0) 
     """A run on these languages that begins at random."""
     conlang = languages(similarity)
     assert TRAINING.steps is not None
-    # The table is that of unrelated languages at every similarity, as in Paper A's cohorts.
-    inventory = first_syllable(conlang) + len(conlang.languages) * conlang.syllables
     return RunSpec(
         tier="mini",
         corpus=f"conlang-upgrade-sim{similarity:g}".replace(".", ""),
         mixture=mixture(codes),
         model=ModelConfig.fairseq(
-            vocab_size=inventory,
+            vocab_size=table_size(conlang),
             d_model=32,
             layers=2,
             heads=4,

@@ -10,15 +10,17 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from mnmt_repro.corpora.batches import EncodedPair
-from mnmt_repro.corpora.bitext import Bitext, load_split, load_test_set
+from mnmt_repro.corpora.bitext import load_split, load_test_set
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.encoding import (
     ConlangSentences,
+    SyllableVocabulary,
     Tags,
     encode,
     encode_cached,
     encode_conlang,
 )
+from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import cache_root, data_hash, get_card, known_test_sets
 from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.experiments.spec import RunSpec, digest
@@ -49,6 +51,17 @@ class TestSet:
     parts: Mapping[str, np.ndarray] = field(default_factory=dict)  # test set -> its rows, boolean
     references: tuple[str, ...] = ()  # the target side as text; see `load_test_sets`
 
+    @property
+    def selections(self) -> dict[tuple[str, str], np.ndarray]:
+        """Rows of each score, boolean, by test set and domain: whole, domains, shared, parts."""
+        found = {(self.name, "all"): np.ones(self.text.size, dtype=bool)}
+        if self.domains is not None:
+            domains = np.array(self.domains)
+            found |= {(self.name, name): domains == name for name in sorted(set(self.domains))}
+            if self.shared:
+                found["shared", "all"] = np.isin(domains, self.shared)
+        return found | {(name, "all"): rows for name, rows in self.parts.items()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunData:
@@ -61,7 +74,9 @@ class RunData:
 
 
 def run_vocabulary(spec: RunSpec) -> Vocabulary:
-    """The vocabulary of a run on real text."""
+    """The pieces of a run: its vocabulary's, or its generated languages' syllables."""
+    if spec.conlang is not None:
+        return SyllableVocabulary(spec.conlang)
     assert spec.vocabulary is not None
     return corpus_vocabulary(spec.corpus, spec.vocabulary, dict(spec.kept))
 
@@ -92,13 +107,6 @@ def corpus_vocabulary(
             text[pair] = (bitext.source, bitext.target)
         train_vocabulary(config, text).save(path)
     return Vocabulary.load(path)
-
-
-def vocabulary_hash(spec: RunSpec) -> str:
-    """Of the pieces of a run, be they its vocabulary's or its generated languages' syllables."""
-    if spec.conlang is not None:
-        return digest(Conlang(spec.conlang).pieces)
-    return run_vocabulary(spec).hash
 
 
 def spread(size: int, most: int) -> np.ndarray:
@@ -201,7 +209,8 @@ def _test_sets(corpus: str, pair: str, vocabulary: Vocabulary, tags: Tags) -> tu
 
 def _conlang(spec: RunSpec) -> RunData:
     assert spec.conlang is not None
-    conlang = Conlang(spec.conlang)
+    vocabulary = SyllableVocabulary(spec.conlang)
+    conlang = vocabulary.conlang
     sentences, validation, tests, lengths = {}, {}, {}, {}
     for pair in spec.mixture.pairs:
         sentences[pair] = ConlangSentences(conlang, pair, spec.tags, start=spec.first_sentence)
@@ -212,7 +221,7 @@ def _conlang(spec: RunSpec) -> RunData:
     return RunData(
         training=TrainingData(sentences=sentences, validation=validation),
         tests=tests,
-        vocabulary_hash=digest(conlang.pieces),
+        vocabulary_hash=vocabulary.hash,
         mean_lengths=lengths,
     )
 

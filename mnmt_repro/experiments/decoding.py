@@ -22,10 +22,7 @@ import numpy as np
 import torch
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.corpora.conlang import Conlang
-from mnmt_repro.corpora.encoding import first_syllable
-from mnmt_repro.corpora.ragged import Ragged
-from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, UNK, Vocabulary
+from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.metrics import scores
 from mnmt_repro.evaluation.search import SearchConfig, search_all
@@ -108,7 +105,7 @@ def decode(
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     began, commit = time.monotonic(), current_commit()
     checkpoint = load_finished(spec, folder, run)
-    pieces = Pieces.of(spec)
+    vocabulary = run_vocabulary(spec)
     tests = {pair: load_test_sets(spec, pair) for pair in spec.mixture.pairs}
     weights = hashlib.sha256(checkpoint_path(spec, folder).read_bytes()).hexdigest()[:16]
     kept = folder / f"translations-{digest([weights, config.settings, ROOMS['evaluation']])}.json"
@@ -116,9 +113,13 @@ def decode(
     if kept.exists():
         texts = json.loads(kept.read_text(encoding="utf-8"))
     else:
-        texts = translate_tests(checkpoint, tests, pieces, config, device)
+        texts = translate_tests(checkpoint, tests, vocabulary, config, device)
         write_bytes(kept, json.dumps(texts, ensure_ascii=False, indent=1).encode())
-    score = _sacrebleu(pieces.vocabulary) if bleurt is None else _bleurt(bleurt, device)
+    score = (
+        _sacrebleu(None if spec.conlang else vocabulary)
+        if bleurt is None
+        else _bleurt(bleurt, device)
+    )
     rows, signatures = score_tests(tests, texts, config, score)
     decoding = {
         "run_id": spec.run_id,
@@ -153,33 +154,10 @@ def decode_in_worker(
         return decode(spec, folder, runs[spec.run_id], config, bleurt=bleurt, device=device)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pieces:
-    """The pieces of a run: how ids become text, and which ids are no text."""
-
-    never: tuple[int, ...]  # ids that no translation may hold
-    text: Callable[[Sequence[Sequence[int]]], list[str]]
-    vocabulary: Vocabulary | None = None  # of real text
-
-    @classmethod
-    def of(cls, spec: RunSpec) -> Pieces:
-        """From the run's vocabulary, or its conlang's syllables."""
-        if spec.conlang is None:
-            known = run_vocabulary(spec)
-            tags = (known.tag(language) for language in known.languages)
-            return cls(never=(PAD, UNK, BOS, *tags), text=known.decode, vocabulary=known)
-        conlang, first = Conlang(spec.conlang), first_syllable(spec.conlang)
-        used = range(first, first + len(conlang.pieces))  # related languages leave ids unused
-        return cls(
-            never=tuple(i for i in range(spec.model.vocab_size) if i != EOS and i not in used),
-            text=lambda ids: conlang.decode(Ragged.of([i - first for i in row] for row in ids)),
-        )
-
-
 def translate_tests(
     checkpoint: Checkpoint,
     tests: Mapping[str, Sequence[TestSet]],
-    pieces: Pieces,
+    vocabulary: Vocabulary,
     config: DecodingConfig,
     device: str = "cpu",
 ) -> Texts:
@@ -193,9 +171,9 @@ def translate_tests(
                 test.text.source.take(config.rows(test.text.size)),
                 int(test.text.target.flat[0]),  # the start token, or the target language's tag
                 config.search,
-                forbidden=pieces.never,
+                forbidden=vocabulary.never,
             )
-            found = pieces.text([hypothesis.tokens for hypothesis in best])
+            found = vocabulary.decode([hypothesis.tokens for hypothesis in best])
             texts.setdefault(pair, {})[test.name] = found
     return texts
 
@@ -227,9 +205,9 @@ def score_tests(
         language = pair.partition("-")[2]
         for test in sets:
             chosen, found = config.rows(test.text.size), texts[pair][test.name]
-            for name, part in _parts(test).items():
+            for (name, domain), part in test.selections.items():
                 inside = np.flatnonzero(part[chosen])
-                if not inside.size:
+                if domain != "all" or not inside.size:
                     continue
                 scored = score(
                     [found[i] for i in inside],
@@ -243,14 +221,6 @@ def score_tests(
                     {metric: str(scored[f"{metric}_signature"]) for metric in values}
                 )
     return rows, signatures
-
-
-def _parts(test: TestSet) -> dict[str, np.ndarray]:
-    """Rows of the test set and of those made of a part of it, as `execute.score` names them."""
-    parts = {test.name: np.ones(test.text.size, dtype=bool)}
-    if test.domains is not None and test.shared:
-        parts["shared"] = np.isin(np.array(test.domains), test.shared)
-    return {**parts, **test.parts}
 
 
 def _sacrebleu(vocabulary: Vocabulary | None) -> Callable[..., dict[str, float | str]]:

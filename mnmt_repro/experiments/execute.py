@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from mnmt_repro.architecture import flops_per_target_token, parameter_counts
@@ -18,6 +17,7 @@ from mnmt_repro.experiments.data import RunData, TestSet, load_run_data
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.upgraded import beginning
 from mnmt_repro.model import Transformer
+from mnmt_repro.repository import ROOT
 from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Progress
 from mnmt_repro.training.loop import train
@@ -116,9 +116,8 @@ def _rows(
 def score(model: Transformer, test: TestSet) -> Iterator[dict[str, Any]]:
     """Cross-entropy of a test set: whole, by domain, over shared domains, and of named parts."""
     nats, tokens = sentence_losses(model, test.text)
-
-    def over(name: str, domain: str, rows: np.ndarray) -> dict[str, Any]:
-        return {
+    for (name, domain), rows in test.selections.items():
+        yield {
             "test_set": name,
             "domain": domain,
             "cross_entropy": float(nats[rows].sum() / tokens[rows].sum()),
@@ -126,24 +125,13 @@ def score(model: Transformer, test: TestSet) -> Iterator[dict[str, Any]]:
             "sentences": int(rows.sum()),
         }
 
-    yield over(test.name, "all", np.ones(len(nats), dtype=bool))
-    if test.domains is not None:
-        domains = np.array(test.domains)
-        for domain in sorted(set(test.domains)):
-            yield over(test.name, domain, domains == domain)
-        if test.shared:
-            yield over("shared", "all", np.isin(domains, test.shared))
-    for name, rows in test.parts.items():
-        yield over(name, "all", rows)
-
 
 def current_commit() -> str:
     """Commit that the code runs from, with `+changes` where the package differs from it."""
-    root = Path(__file__).resolve().parents[2]
 
     def git(*arguments: str) -> str:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True
         )
         return done.stdout.strip()
 

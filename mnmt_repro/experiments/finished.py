@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.data import vocabulary_hash
+from mnmt_repro.experiments.data import run_vocabulary
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
 from mnmt_repro.training.loop import BEST, LAST
@@ -53,7 +53,7 @@ def load_finished(spec: RunSpec, folder: Path, run: Mapping[str, Any]) -> Checkp
             f"{path}: stands at step {checkpoint.progress.step}, but the stored run has "
             f"{run['steps']} steps; train it to its end"
         )
-    if (found := vocabulary_hash(spec)) != run["vocabulary_hash"]:
+    if (found := run_vocabulary(spec).hash) != run["vocabulary_hash"]:
         raise InputError(
             f"{spec.corpus}: its vocabulary has the hash {found}, but run {spec.run_id} was "
             f"trained with {run['vocabulary_hash']}; the text or the way pieces are made differ"

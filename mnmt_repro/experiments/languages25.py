@@ -60,11 +60,11 @@ class Grouping:
     old_model: str
     added: tuple[str, ...]
     related: tuple[str, ...]  # original ones that are up-sampled too, the tables' asterisk
-    original: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        rest = tuple(code for code in LANGUAGES if code not in self.added)
-        object.__setattr__(self, "original", rest)
+    @property
+    def original(self) -> tuple[str, ...]:
+        """All other languages."""
+        return tuple(code for code in LANGUAGES if code not in self.added)
 
     def group_of(self, pair: str) -> str:
         """`original` or `added`, of a directed pair.
@@ -141,3 +141,25 @@ def share_of_added(original_here: int, available: dict[str, int]) -> dict[str, i
         code: min(round(LANGUAGES[code].sentences * original_here / theirs), count)
         for code, count in available.items()
     }
+
+
+def groups_of(grouping: str) -> dict[str, tuple[str, ...]]:
+    """Directions of all, of the original and of the added languages of a grouping."""
+    found = GROUPINGS[grouping]
+    return {
+        "all": directions(found.original + found.added),
+        "original": directions(found.original),
+        "added": directions(found.added),
+    }
+
+
+def directions_of(group: str) -> tuple[str, ...]:
+    """Directions of a group: all, original or added, a resource level, or one direction.
+
+    >>> directions_of("very low")
+    ('eng-bel', 'bel-eng', 'eng-npi', 'npi-eng')
+    """
+    if "-" in group:
+        return (group,)
+    level = tuple(code for code, language in LANGUAGES.items() if language.level == group)
+    return directions(level) if level else groups_of("Mt25")[group]

@@ -28,7 +28,7 @@ from mnmt_repro.experiments.languages25 import (
 )
 from mnmt_repro.experiments.spec import RunSpec, Upgrade
 from mnmt_repro.training.config import TrainingConfig
-from mnmt_repro.upgrading.config import DepthConfig, Kind, Ramp, UpgradeConfig
+from mnmt_repro.upgrading.config import DepthConfig, Kind, UpgradeConfig, published
 
 CORPUS = "software25"
 ALL = tuple(LANGUAGES)
@@ -232,23 +232,19 @@ mini tier, after training, the two still have a cosine of 0.21."""
 
 
 def recipe(tier: Tier, kind: Kind, seed: int = 1, **changes: Any) -> UpgradeConfig:
-    """Paper B's whole recipe, but for the `changes`.
+    """Paper B's whole recipe (`published`) at a tier's sizes, but for the `changes`.
 
-    gamma_old is 0.5 (that of Mt25 is not said) and rises from 0.05 to 0.5 in the deep model, over
-    the half of the baselines' updates that the paper trains it for; gamma_new, not said, is 1.
+    The deep model's factor rises over the half of the baselines' updates that the paper trains it.
     """
-    deeper = tier.deeper if kind == "deep" else 0
-    ramp = Ramp(start=0.05, end=0.5, steps=tier.steps(0.5))
-    fields: dict[str, Any] = {
-        "wider": tier.wider if kind == "wide" else 1.0,
-        "deeper": DepthConfig(encoder=deeper, decoder=deeper),
-        "gamma_old": ramp if kind == "deep" else 0.5,
-        "seed": seed,
+    sizes: dict[Kind, dict[str, Any]] = {
+        "same": {},
+        "wide": {"wider": tier.wider},
+        "deep": {"deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper)},
     }
-    fields |= changes
-    if fields["deeper"].init == "random":
-        fields["seed"] += DRAWN_APART
-    return UpgradeConfig(**fields)
+    config = replace(published(kind, tier.steps(0.5)), **({"seed": seed} | sizes[kind] | changes))
+    if config.deeper.init == "random":
+        config = replace(config, seed=config.seed + DRAWN_APART)
+    return config
 
 
 def upgraded(

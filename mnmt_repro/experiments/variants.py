@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,25 +10,13 @@ from mnmt_repro.experiments.spec import RunSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where a run stands in a cohort; a cell of a grid has neither name nor share."""
-
-    variant: str = ""
-    updates_share: float = math.nan  # updates as a fraction of those of the baselines
-
-
-@dataclass(frozen=True, kw_only=True)
 class Variant:
     """A run under the name that a cohort has for it."""
 
     name: str
-    updates_share: float
+    updates_share: float  # updates as a fraction of those of the baselines
     spec: RunSpec
     decode: bool = False  # whether its translations are wanted, not only its losses
-
-    @property
-    def place(self) -> Place:
-        return Place(variant=self.name, updates_share=self.updates_share)
 
 
 @dataclass(frozen=True, kw_only=True)

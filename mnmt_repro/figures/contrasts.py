@@ -15,10 +15,10 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.claims import Evidence, Measure, Scope
-from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.claims.evidence import NoRowsYet
 from mnmt_repro.claims.paired import Sample, Study, Variant, functional, gain, p_value
 from mnmt_repro.experiments.catalogue import find_cohort
+from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.figures.house import Provenance, Table, show_table
 
 MAIN = "software25-main"

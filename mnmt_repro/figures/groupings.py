@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.claims.published import table, zoomed
+from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.figures.ablations import SHARE, Ablation
 from mnmt_repro.figures.contrasts import Bench
 from mnmt_repro.figures.languages25 import LEVELS

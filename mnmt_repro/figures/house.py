@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import altair
 import numpy as np
@@ -39,14 +39,6 @@ _SPREAD = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
 #: Anchors of a scale for signed differences: blue below zero, grey at zero, red above.
 DIFFERENCE_ANCHORS = ("#2166ac", "#92c5de", "#d9d9d9", "#f4a582", "#b2182b")
 
-Verdict = Literal[
-    "reproduced",
-    "direction only",
-    "inconclusive",
-    "not reproduced",
-    "out of reach here",
-    "no rows yet",
-]
 # A verdict's sign says it without colour; each colour has a contrast of at least 4.5 to white.
 _VERDICT_STYLE: dict[str, tuple[str, str]] = {
     "reproduced": ("✓", "#00694e"),
@@ -156,7 +148,7 @@ class Badge:
         Where the badge leads, relative to the page; empty for nowhere.
     """
 
-    verdict: Verdict
+    verdict: str
     text: str = ""
     title: str = ""
     href: str = ""
@@ -356,12 +348,12 @@ class Figure(_Display):
     @cached_property
     def svg(self) -> str:
         """The chart as SVG."""
-        return vl_convert.vegalite_to_svg(self.spec, vl_version=_vega_lite_version())
+        return vl_convert.vegalite_to_svg(self.spec, vl_version=vega_lite_version())
 
     @cached_property
     def png(self) -> bytes:
         """The chart as PNG at twice its size, for LaTeX."""
-        return vl_convert.vegalite_to_png(self.spec, vl_version=_vega_lite_version(), scale=2)
+        return vl_convert.vegalite_to_png(self.spec, vl_version=vega_lite_version(), scale=2)
 
     def _body(self) -> str:
         # "<" is escaped so that no text of the data can close the script element.
@@ -577,7 +569,8 @@ def _badges(badge: Badge | Sequence[Badge]) -> tuple[Badge, ...]:
     return (badge,) if isinstance(badge, Badge) else tuple(badge)
 
 
-def _vega_lite_version() -> str:
+def vega_lite_version() -> str:
+    """Name the Vega-Lite version of altair's charts as vl-convert does, such as ``"6.1"``."""
     return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.claims.estimands_upgrade import directions_of
 from mnmt_repro.claims.paired import Variant
+from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.figures.audit.tables import UPGRADES
 from mnmt_repro.figures.contrasts import Bench, interval
 from mnmt_repro.figures.upgrades import BUDGETS, TABLE3, UNSAMPLED, UNSCALED

@@ -15,9 +15,9 @@ from scipy import stats
 
 from mnmt_repro.claims import Measure
 from mnmt_repro.claims.bootstrap import bootstrap_losses
-from mnmt_repro.claims.estimands_upgrade import directions_of, shares
+from mnmt_repro.claims.estimands_upgrade import shares
 from mnmt_repro.claims.paired import Variant, lower_by
-from mnmt_repro.experiments.languages25 import GROUPINGS
+from mnmt_repro.experiments.languages25 import GROUPINGS, directions_of
 from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
 from mnmt_repro.figures import audit
 from mnmt_repro.figures.audit.checks import rows_of

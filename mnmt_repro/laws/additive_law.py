@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, same_length, vector
@@ -48,11 +48,6 @@ class AdditiveLawFit(LawFit):
     log_loss: bool
     n: Floats
     d: Floats
-    loss: Floats
-
-    def observed(self) -> Array:
-        """Losses fitted, (m,)."""
-        return np.array(self.loss)
 
     def fitted(self) -> Array:
         """Evaluate the law at the rows fitted, (m,)."""
@@ -84,7 +79,7 @@ class AdditiveLawFit(LawFit):
         columns = {"n": size, "d": data, "loss": mean, "low": mean - half, "high": mean + half}
         return pd.DataFrame(columns)
 
-    def refit(self, losses: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def refit(self, losses: Array) -> Array:
         """Fit the same law to other losses (B, m) at the same rows, from this optimum."""
         return self._again(losses, np.ones((1, len(self.loss))))
 
@@ -102,16 +97,15 @@ class AdditiveLawFit(LawFit):
         pick = np.random.default_rng(seed).integers(rows, size=(draws, rows))
         counts = np.stack([np.bincount(row, minlength=rows) for row in pick]).astype(float)
         losses = np.broadcast_to(self.observed(), counts.shape)
-        values, at_bound = self._again(losses, counts)
-        return Draws(names=NAMES, values=values, at_bound=at_bound, losses=losses)
+        return Draws(names=NAMES, values=self._again(losses, counts), losses=losses)
 
-    def _again(self, losses: Array, weights: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def _again(self, losses: Array, weights: Array) -> Array:
         model = _Additive(
             log_n=np.log(self.n), log_d=np.log(self.d), loss=losses, log_loss=self.log_loss
         )
         start = np.repeat(model.scaled(np.array(self.values))[None], len(losses), 0)
         found = _minimise(model, start, weights, self.huber_delta, tolerance=1e-9)
-        return model.unscaled(found.theta), np.asarray(found.held.any(axis=1))
+        return model.unscaled(found.theta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +198,6 @@ def fit_additive_law(
     if huber_delta is not None and not huber_delta > 0:
         raise InputError(f"huber_delta: {huber_delta}; give a number above 0, such as 1e-3")
     rows: dict[str, Any] = {
-        "names": NAMES,
         "n": as_tuple(size),
         "d": as_tuple(data),
         "loss": as_tuple(y),
@@ -218,17 +211,14 @@ def fit_additive_law(
         found = _from_grid(model, huber_delta)
         reason = _unidentified(model, found)
     if reason:
-        nothing = as_tuple(np.full(5, np.nan))
-        return AdditiveLawFit(
-            values=nothing, covariance=(nothing,) * 5, rss=np.nan, r2=np.nan, objective=np.nan,
-            identified=False, reason=reason, **rows,
-        )  # fmt: skip
+        return AdditiveLawFit.unidentified(reason, NAMES, objective=np.nan, **rows)
     values = model.unscaled(found.theta)[0]
     predicted = values[0] + values[1] * size ** -values[3] + values[2] * data ** -values[4]
     weights = _row_weights(y, log_loss)
     rss = float(weights @ (predicted - y) ** 2)
     covariance = _covariance(model, found)
     fit = AdditiveLawFit(
+        names=NAMES,
         values=as_tuple(values),
         covariance=as_rows(covariance),
         rss=rss,

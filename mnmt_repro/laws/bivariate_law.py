@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from mnmt_repro.errors import InputError
@@ -34,19 +34,10 @@ class BivariateLawFit(LawFit):
 
     n_encoder: Floats
     n_decoder: Floats
-    loss: Floats
-
-    def observed(self) -> Array:
-        """Losses fitted, (m,)."""
-        return np.array(self.loss)
 
     def fitted(self) -> Array:
         """Evaluate the law at the rows fitted, (m,)."""
         return self.predict(self.n_encoder, self.n_decoder)
-
-    def row_weights(self) -> Array:
-        """Weights of the squared residuals: ones, (m,)."""
-        return np.ones(len(self.loss))
 
     def design(self) -> Array:
         """Return encoder and decoder size of each row, (m, 2)."""
@@ -59,12 +50,11 @@ class BivariateLawFit(LawFit):
         beta, alpha_e, alpha_d, l_inf = self.values
         return beta * encoder**-alpha_e * decoder**-alpha_d + l_inf
 
-    def refit(self, losses: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def refit(self, losses: Array) -> Array:
         """Fit the same law to other losses (B, m) at the same rows, from this optimum."""
         model = _Bivariate(log=np.log(self.design()), loss=losses)
         start = np.repeat(model.scaled(np.array(self.values))[None], len(losses), 0)
-        found = _minimise(model, start)
-        return model.unscaled(found.theta), np.asarray(found.held.any(axis=1))
+        return model.unscaled(_minimise(model, start).theta)
 
     def proportional(self, encoder_share: float) -> dict[str, float]:
         """Reduce Eq. 2 to Eq. 3 for encoders that hold a fixed share of all parameters.
@@ -149,7 +139,6 @@ def fit_bivariate_law(
     same_length(n_encoder=encoder, n_decoder=decoder, loss=y)
     model = _Bivariate(log=np.log(np.column_stack([encoder, decoder])), loss=y[None])
     rows: dict[str, Any] = {
-        "names": NAMES,
         "n_encoder": as_tuple(encoder),
         "n_decoder": as_tuple(decoder),
         "loss": as_tuple(y),
@@ -168,11 +157,7 @@ def fit_bivariate_law(
         elif len(y) > len(NAMES) and _trend_p_value(model, theta) >= TREND_LEVEL:
             reason = "the loss does not change with size beyond its noise"
     if reason:
-        nothing = as_tuple(np.full(4, np.nan))
-        return BivariateLawFit(
-            values=nothing, covariance=(nothing,) * 4, rss=np.nan, r2=np.nan,
-            identified=False, reason=reason, **rows,
-        )  # fmt: skip
+        return BivariateLawFit.unidentified(reason, NAMES, **rows)
     values = model.unscaled(theta)[0]
     change = np.eye(4)
     change[0, :3] = values[0] * np.array([1.0, *model.log.mean(0)])
@@ -180,6 +165,7 @@ def fit_bivariate_law(
     scaled = covariance_of(jacobian, np.ones(len(y)), rss, held)
     bounds = ("beta", "alpha_e >= 0", "alpha_d >= 0", "l_inf >= 0")
     return BivariateLawFit(
+        names=NAMES,
         values=as_tuple(values),
         covariance=as_rows(change @ scaled @ change.T),
         rss=rss,

@@ -14,8 +14,8 @@ from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import uncertainty
+from mnmt_repro.laws.checks import Array
 
-Array = NDArray[np.float64]
 Floats = tuple[float, ...]
 
 
@@ -27,6 +27,8 @@ class LawFit:
     ----------
     names, values
         Parameters in order. All NaN when the data do not identify the law.
+    loss
+        The losses fitted, in the order of the rows.
     covariance : (P, P)
         Of `values`, from the Jacobian at the optimum; rows of parameters held at a bound are zero.
     rss : float
@@ -43,6 +45,7 @@ class LawFit:
     """
 
     names: tuple[str, ...]
+    loss: Floats
     values: Floats
     covariance: tuple[Floats, ...]
     rss: float
@@ -51,6 +54,35 @@ class LawFit:
     identified: bool
     reason: str = ""
     active_bounds: tuple[str, ...] = ()
+
+    @classmethod
+    def unidentified(cls, reason: str, names: tuple[str, ...], **fields: Any) -> Self:
+        """A result that says why there is none: all numbers are NaN."""
+        nothing = (math.nan,) * len(names)
+        return cls(
+            names=names, values=nothing, covariance=(nothing,) * len(names), rss=math.nan,
+            r2=math.nan, identified=False, reason=reason, **fields,
+        )  # fmt: skip
+
+    def fitted(self) -> Array:
+        """Evaluate the law at the rows fitted, (m,)."""
+        raise NotImplementedError
+
+    def design(self) -> Array:
+        """Return what the law takes as given at each row (sizes, mixture weight), (m, k)."""
+        raise NotImplementedError
+
+    def refit(self, losses: Array) -> Array:
+        """Parameters (B, P) of the law fitted to `losses` (B, m), all in one call."""
+        raise NotImplementedError
+
+    def observed(self) -> Array:
+        """Losses fitted, (m,)."""
+        return np.array(self.loss)
+
+    def row_weights(self) -> Array:
+        """Weights of the squared residuals, (m,)."""
+        return np.ones(len(self.loss))
 
     @property
     def params(self) -> dict[str, float]:
@@ -121,7 +153,7 @@ class LawFit:
         """Refits of this law to drawn losses; see `mnmt_repro.laws.uncertainty`."""
         if not self.identified:
             raise InputError(f"no draws of a law that is not identified: {self.reason}")
-        return uncertainty.draw(self, method, draws=draws, seed=seed)  # type: ignore[arg-type]
+        return uncertainty.draw(self, method, draws=draws, seed=seed)
 
     def t_quantile(self, level: float) -> float:
         """Two-sided Student quantile at the fit's degrees of freedom; NaN without any."""

@@ -56,61 +56,34 @@ class FractionFit(LawFit):
     form: Form
     p: Floats
     n: Floats
-    loss: Floats
     direction: Direction
     ceiling: float | None
     label: str = ""
-
-    def observed(self) -> Array:
-        """Losses fitted, (m,)."""
-        return np.array(self.loss)
 
     def fitted(self) -> Array:
         """Evaluate the law at the rows fitted, (m,)."""
         return self.predict(self.p, self.n)
 
-    def row_weights(self) -> Array:
-        """Weights of the squared residuals: ones, (m,)."""
-        return np.ones(len(self.loss))
-
     def design(self) -> Array:
         """Weight and size of each row, (m, 2)."""
         return np.column_stack([self.p, self.n])
 
-    def refit(self, losses: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def refit(self, losses: Array) -> Array:
         """Fit the same law to other losses (B, m) at the same rows, from this optimum."""
         model = self._model(losses)
         start = np.repeat(model.scaled(np.array(self.values))[None], len(losses), 0)
         own = min(range(len(_BOXES[self.form])), key=lambda b: _outside(start[0], *model.box(b)))
-        found = _in_box(model, start, own, tolerance=1e-9)
-        theta, held = found.theta, found.held
+        theta = _in_box(model, start, own, tolerance=1e-9).theta
         if self.form == "eq12":  # a draw that stops at c1 = 0 may belong to the other sign
             edge = np.flatnonzero(np.abs(theta[:, 3]) < _TINY)
             if len(edge):
                 other = replace(model, loss=losses[edge])
-                theta[edge], held[edge], _ = _best_box(other, theta[edge])
-        return model.unscaled(theta), np.asarray(held.any(axis=1))
+                theta[edge] = _best_box(other, theta[edge])[0]
+        return model.unscaled(theta)
 
     def fraction(self, p: ArrayLike) -> Array:
         """Effective fraction at weights `p` in (0, 1]."""
         return fraction_of(_weights(p), np.array(self.values)[None, 3:])[0]
-
-    def fraction_band(
-        self,
-        p: ArrayLike,
-        level: float = 0.95,
-        method: Method = "residual",
-        *,
-        draws: int = 500,
-        seed: int = 0,
-    ) -> pd.DataFrame:
-        """Effective fraction with a percentile band from refits: ``p, f, f_low, f_high``."""
-        weights = _weights(p)
-        values = self.draws(method, draws=draws, seed=seed).values
-        bounds = [(1 - level) / 2, (1 + level) / 2]
-        low, high = np.quantile(fraction_of(weights, values[:, 3:]), bounds, axis=0)
-        columns = {"p": weights, "f": self.fraction(weights), "f_low": low, "f_high": high}
-        return pd.DataFrame(columns)
 
     def predict(self, p: ArrayLike, n: ArrayLike) -> Array:
         """Evaluate Eq. 11 at weights `p` in (0, 1] and sizes `n` (broadcast together)."""
@@ -264,7 +237,6 @@ def fit_fraction(
     )
     names = ("alpha", "l_inf", "beta", *COEFFICIENTS[form])
     fields: dict[str, Any] = {
-        "names": names,
         "form": form,
         "p": as_tuple(p),
         "n": as_tuple(size),
@@ -292,16 +264,13 @@ def fit_fraction(
         elif held[0]:
             reason = "the exponent ran to an end of its range: no power law in these sizes"
     if reason:
-        nothing = as_tuple(np.full(len(names), np.nan))
-        return FractionFit(
-            values=nothing, covariance=(nothing,) * len(names), rss=np.nan, r2=np.nan,
-            identified=False, reason=reason, **fields,
-        )  # fmt: skip
+        return FractionFit.unidentified(reason, names, **fields)
     values = model.unscaled(theta[None])[0]
     change = np.eye(len(names))
     change[2, :3] = values[2] * np.array([model.log_n.mean(), 0.0, 1.0])
     scaled = covariance_of(jacobian, np.ones(len(y)), 2 * objective, held | loose)
     return FractionFit(
+        names=names,
         values=as_tuple(values),
         covariance=as_rows(change @ scaled @ change.T),
         rss=2 * objective,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from mnmt_repro.laws.uncertainty import Method
 def frontier(
     laws: Mapping[str, FractionFit],
     n: ArrayLike,
-    weights: Sequence[Mapping[str, float]] | None = None,
     *,
     level: float | None = None,
     method: Method = "residual",
@@ -27,14 +26,14 @@ def frontier(
 ) -> pd.DataFrame:
     """Predict every pair's loss along the mixtures, at each size.
 
+    Mixtures are 99 even steps for two pairs, and for more a lattice of some hundred to a few
+    thousand that give every pair a share.
+
     Parameters
     ----------
     laws : dict of pair to FractionFit
         One law a pair (Eq. 11), at least two.
     n : model sizes
-    weights : list of dict of pair to weight, optional
-        Mixtures to predict, each summing to one. By default 99 even steps for two pairs, and for
-        more a lattice of some hundred to a few thousand mixtures that give every pair a share.
     level : float, optional
         Adds the percentile band ``low, high`` of this level, from refits of every law.
     method, draws, seed : of the refits
@@ -48,12 +47,11 @@ def frontier(
     Raises
     ------
     InputError
-        Fewer than two laws, a law that is not identified, mixtures of other pairs or not summing
-        to one.
+        Fewer than two laws, or a law that is not identified.
     """
     pairs = checked_pairs(laws)
     sizes = vector("n", np.atleast_1d(n), positive=True)
-    mixtures = lattice(len(pairs)) if weights is None else _mixtures(pairs, weights)
+    mixtures = lattice(len(pairs))
     frames = []
     for column, pair in enumerate(pairs):
         law, p = laws[pair], mixtures[:, column]
@@ -98,14 +96,3 @@ def checked_pairs(laws: Mapping[str, FractionFit]) -> list[str]:
     if len({law.direction for law in laws.values()}) > 1:
         raise InputError("laws: losses and qualities mixed; fit all pairs to one measure")
     return list(laws)
-
-
-def _mixtures(pairs: list[str], weights: Sequence[Mapping[str, float]]) -> Array:
-    for number, mixture in enumerate(weights):
-        if set(mixture) != set(pairs):
-            raise InputError(f"weights[{number}]: pairs {sorted(mixture)}, laws {sorted(pairs)}")
-        if abs(sum(mixture.values()) - 1) > 1e-6 or min(mixture.values()) <= 0:
-            raise InputError(
-                f"weights[{number}]: {dict(mixture)}; give shares above 0 that sum to 1"
-            )
-    return np.array([[mixture[pair] for pair in pairs] for mixture in weights])

@@ -45,7 +45,6 @@ class GroupedLawFit(LawFit):
     """
 
     n: Floats
-    loss: Floats
     weights: Floats
     group: tuple[int, ...]
     direction: Direction
@@ -62,10 +61,6 @@ class GroupedLawFit(LawFit):
         """The irreducible loss (the highest reachable quality with direction ``"max"``)."""
         return self.values[1]
 
-    def observed(self) -> Array:
-        """Losses fitted, (m,)."""
-        return np.array(self.loss)
-
     def fitted(self) -> Array:
         """Evaluate the law at the rows fitted, (m,)."""
         return self._curve(np.array(self.values), np.array(self.group), np.array(self.n))
@@ -78,17 +73,8 @@ class GroupedLawFit(LawFit):
         """Group and size of each row, (m, 2)."""
         return np.column_stack([self.group, self.n])
 
-    def refit(self, losses: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Fit the same law to other losses at the same rows, all in one call.
-
-        Parameters
-        ----------
-        losses : (B, m)
-
-        Returns
-        -------
-        values (B, P), at_bound (B,)
-        """
+    def refit(self, losses: Array) -> Array:
+        """Fit the same law to other losses (B, m) at the same rows, all in one call."""
         return _solve(
             np.array(self.n),
             losses,
@@ -96,7 +82,7 @@ class GroupedLawFit(LawFit):
             self.row_weights(),
             self.direction,
             self.ceiling,
-        )[:2]
+        )[0]
 
     def _curve(self, values: Array, group: NDArray[np.intp], n: Array) -> Array:
         reducible = values[..., 2 + group] * n ** -values[..., :1]
@@ -159,7 +145,7 @@ def fit_grouped(
     }
     reason = _cannot(n, loss, group)
     if not reason:
-        values, _, held, rss = _solve(n, loss[None], group, weights, direction, ceiling)
+        values, held, rss = _solve(n, loss[None], group, weights, direction, ceiling)
         reason = _unidentified(n, loss, group, weights, direction, values[0], held[0])
     if reason:
         nothing = np.full(len(names), np.nan)
@@ -198,8 +184,8 @@ def _solve(
     weights: Array,
     direction: Direction,
     ceiling: float | None,
-) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_], Array]:
-    """Values (B, P) in the units of `n`, at_bound (B,), held (B, P), rss (B,)."""
+) -> tuple[Array, NDArray[np.bool_], Array]:
+    """Values (B, P) in the units of `n`, held (B, P), rss (B,)."""
     centre = np.log(n).mean()
     sign = 1.0 if direction == "min" else -1.0
     lower = least_constant(direction, ceiling)
@@ -207,7 +193,7 @@ def _solve(
     beta = found.beta * np.exp(found.alpha * centre)[:, None]
     values = np.column_stack([found.alpha, sign * found.l_inf, beta])
     held = np.column_stack([found.alpha_at_bound, found.l_inf_at_bound, found.beta <= 0])
-    return values, found.alpha_at_bound | found.l_inf_at_bound, held, found.rss
+    return values, held, found.rss
 
 
 def _cannot(n: Array, loss: Array, group: NDArray[np.intp]) -> str:

@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mnmt_repro.laws.checks import Array
+
 Index = NDArray[np.intp]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mnmt_repro.laws.checks import (
     Array,
@@ -32,13 +32,12 @@ class PowerLawFit(GroupedLawFit):
         """The multiplier, in the unit of `n`."""
         return self.values[2]
 
-    def refit(self, losses: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def refit(self, losses: Array) -> Array:
         """As `GroupedLawFit.refit`; without an irreducible term when the fit had none."""
         if FIXED not in self.active_bounds:
             return super().refit(losses)
         slope, intercept = np.polyfit(np.log(self.n), np.log(losses).T, 1)
-        values = np.column_stack([-slope, np.zeros(len(losses)), np.exp(intercept)])
-        return values, np.zeros(len(losses), dtype=bool)
+        return np.column_stack([-slope, np.zeros(len(losses)), np.exp(intercept)])
 
     def predict(self, n: ArrayLike) -> Array:
         """Evaluate the law at sizes `n`."""
@@ -140,11 +139,7 @@ def fit_pure_power_law(n: ArrayLike, loss: ArrayLike, *, label: str = "") -> Pow
         "active_bounds": (FIXED,),
     }
     if len(np.unique(size)) < 2:
-        nothing = as_tuple(np.full(3, np.nan))
-        return PowerLawFit(
-            values=nothing, covariance=(nothing,) * 3, rss=np.nan, r2=np.nan,
-            identified=False, reason="one distinct size cannot determine 2 parameters", **rest,
-        )  # fmt: skip
+        return PowerLawFit.unidentified("one distinct size cannot determine 2 parameters", **rest)
     slope, intercept = np.polyfit(np.log(size), np.log(y), 1)
     values = np.array([-slope, 0.0, np.exp(intercept)])
     jacobian = gradient_of(values, np.zeros(len(size), dtype=int), size, "min")

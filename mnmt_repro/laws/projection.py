@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import elementwise
 
-Array = NDArray[np.float64]
+from mnmt_repro.laws.checks import Array
 
 ALPHA_BOUNDS = (1e-3, 10.0)
 """Exponents searched; a fit that ends at either end is not identified."""

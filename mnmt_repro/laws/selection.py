@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, Direction
+from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import fit_fraction
 from mnmt_repro.laws.joint_law import fit_joint_law, fit_per_weight_laws, pair_rows
@@ -24,8 +24,6 @@ def leave_one_size_out(
     *,
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
-    direction: Direction = "min",
-    ceiling: float | None = None,
 ) -> pd.DataFrame:
     """Predict every size from fits that never saw it.
 
@@ -33,7 +31,7 @@ def leave_one_size_out(
     ----------
     frame : rows of one pair, as for `fit_joint_law`
     law : ``"per_weight"`` (Eq. 6), ``"joint"`` (Eq. 7), ``"eq12"`` or ``"eq13"`` (Eq. 11)
-    n, loss, direction, ceiling : as in `fit_joint_law`
+    n, loss : as in `fit_joint_law`
 
     Returns
     -------
@@ -41,7 +39,7 @@ def leave_one_size_out(
         ``p, n, loss, predicted, error, extrapolated``; `predicted` is NaN where the rest does not
         identify the law, `extrapolated` marks the smallest and the largest size.
     """
-    return _leave_out(frame, law, "n", n, loss, direction, ceiling)
+    return _leave_out(frame, law, "n", n, loss)
 
 
 def leave_one_weight_out(
@@ -50,8 +48,6 @@ def leave_one_weight_out(
     *,
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
-    direction: Direction = "min",
-    ceiling: float | None = None,
 ) -> pd.DataFrame:
     """Predict every weight from fits that never saw it; `extrapolated` marks the end weights.
 
@@ -60,7 +56,7 @@ def leave_one_weight_out(
     """
     if law not in ("eq12", "eq13"):
         raise InputError(f'law: {law!r} cannot predict an unseen weight; use "eq12" or "eq13"')
-    return _leave_out(frame, law, "p", n, loss, direction, ceiling)
+    return _leave_out(frame, law, "p", n, loss)
 
 
 def error_summary(held_out: pd.DataFrame) -> dict[str, float]:
@@ -86,8 +82,6 @@ def compare_per_weight_joint(
     *,
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
-    direction: Direction = "min",
-    ceiling: float | None = None,
 ) -> pd.DataFrame:
     """Set Eq. 6 at every weight (3 W parameters) against Eq. 7 (W + 2) on the same rows.
 
@@ -99,16 +93,15 @@ def compare_per_weight_joint(
         out those that a bound holds. NaN when a law is not identified or has too few rows.
     """
     rows, _ = pair_rows(frame, n, loss)
-    options = {"n": n, "loss": loss, "direction": direction, "ceiling": ceiling}
     laws: dict[Law, list[LawFit]] = {
-        "per_weight": list(fit_per_weight_laws(rows, **options).values()),  # type: ignore[arg-type]
-        "joint": [fit_joint_law(rows, **options)],  # type: ignore[arg-type]
+        "per_weight": list(fit_per_weight_laws(rows, n=n, loss=loss).values()),
+        "joint": [fit_joint_law(rows, n=n, loss=loss)],
     }
     total = float(((rows[loss] - rows[loss].mean()) ** 2).sum())
     table = []
     for law, fits in laws.items():
         rss = float(sum(fit.rss for fit in fits))
-        held_out = leave_one_size_out(rows, law, **options)  # type: ignore[arg-type]
+        held_out = leave_one_size_out(rows, law, n=n, loss=loss)
         table.append(
             {
                 "law": law,
@@ -166,8 +159,6 @@ def _leave_out(
     column: Literal["n", "p"],
     n: str,
     loss: str,
-    direction: Direction,
-    ceiling: float | None,
 ) -> pd.DataFrame:
     rows, p = pair_rows(frame, n, loss)
     table = pd.DataFrame({"p": p, "n": rows[n].to_numpy(float), "loss": rows[loss].to_numpy(float)})
@@ -176,7 +167,7 @@ def _leave_out(
         out = table[column] == value
         if out.all():
             continue
-        predict = _fit(table[~out], law, direction, ceiling)
+        predict = _fit(table[~out], law)
         table.loc[out, "predicted"] = predict(
             table.loc[out, "p"].to_numpy(), table.loc[out, "n"].to_numpy()
         )
@@ -185,20 +176,18 @@ def _leave_out(
     return table
 
 
-def _fit(rows: pd.DataFrame, law: Law, direction: Direction, ceiling: float | None) -> Predictor:
+def _fit(rows: pd.DataFrame, law: Law) -> Predictor:
     if law == "per_weight":
-        fits = fit_per_weight_laws(rows, n="n", loss="loss", direction=direction, ceiling=ceiling)
+        fits = fit_per_weight_laws(rows, n="n", loss="loss")
         return lambda p, n: np.array(
             [fits[w].predict(s)[0] if w in fits else np.nan for w, s in zip(p, n, strict=True)]
         )
     if law == "joint":
-        joint = fit_joint_law(rows, n="n", loss="loss", direction=direction, ceiling=ceiling)
+        joint = fit_joint_law(rows, n="n", loss="loss")
         known = set(joint.p)
         return lambda p, n: np.array(
             [joint.predict(w, s)[0] if w in known else np.nan for w, s in zip(p, n, strict=True)]
         )
     if law not in ("eq12", "eq13"):
         raise InputError(f"law: {law!r}; use per_weight, joint, eq12 or eq13")
-    return fit_fraction(
-        rows, form=law, n="n", loss="loss", direction=direction, ceiling=ceiling
-    ).predict
+    return fit_fraction(rows, form=law, n="n", loss="loss").predict

@@ -7,47 +7,17 @@ at the sizes that were trained. All draws of a law are refitted in one batched c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.laws.checks import Array
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from mnmt_repro.laws.fit_result import LawFit
+
 Method = Literal["t", "perturbation", "residual", "seeds"]
-
-
-class Refittable(Protocol):
-    """What a fit must offer for its losses to be drawn again."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the parameters, in order."""
-
-    @property
-    def observations(self) -> int:
-        """Rows fitted."""
-
-    @property
-    def degrees_of_freedom(self) -> int:
-        """Rows less free parameters."""
-
-    def observed(self) -> Array:
-        """Losses fitted, (m,)."""
-
-    def fitted(self) -> Array:
-        """Evaluate the law at the same rows, (m,)."""
-
-    def row_weights(self) -> Array:
-        """Weights of the squared residuals, (m,)."""
-
-    def design(self) -> Array:
-        """Return what the law takes as given at each row (sizes, mixture weight), (m, k)."""
-
-    def refit(self, losses: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Parameters (B, P) of the law fitted to `losses` (B, m), and which fits sit at a bound."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,15 +28,12 @@ class Draws:
     ----------
     names : parameter names, in the order of the columns of `values`
     values : (B, P)
-    at_bound : (B,) bool
-        Fits whose exponent ended at a bound of the search, or whose constant did.
     losses : (B, m)
         The drawn losses themselves.
     """
 
     names: tuple[str, ...]
     values: Array
-    at_bound: NDArray[np.bool_]
     losses: Array
 
     def std(self) -> dict[str, float]:
@@ -78,14 +45,8 @@ class Draws:
         low, high = np.quantile(self.values, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return {k: (float(a), float(b)) for k, a, b in zip(self.names, low, high, strict=True)}
 
-    def frame(self) -> pd.DataFrame:
-        """One row a draw, one column a parameter."""
-        return pd.DataFrame(self.values, columns=list(self.names))
 
-
-def perturbation(
-    fit: Refittable, *, sigma: float = 0.01, draws: int = 10_000, seed: int = 0
-) -> Draws:
+def perturbation(fit: LawFit, *, sigma: float = 0.01, draws: int = 10_000, seed: int = 0) -> Draws:
     """Perturb each loss by Gaussian noise of 1 % of itself: the paper's way (footnote 5).
 
     Parameters
@@ -101,7 +62,7 @@ def perturbation(
     return _refit(fit, observed * (1.0 + sigma * noise))
 
 
-def residual_bootstrap(fit: Refittable, *, draws: int = 10_000, seed: int = 0) -> Draws:
+def residual_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
     """Refit the law to its own curve plus resampled residuals.
 
     Residuals are weighted, centred and inflated by ``sqrt(m / dof)``, since a fit with few rows to
@@ -134,7 +95,7 @@ def noise_scale(dof: int, *, draws: int, seed: int) -> Array:
     return np.sqrt(dof / np.random.default_rng(seed + 1).chisquare(dof, size=draws))
 
 
-def seed_bootstrap(fit: Refittable, *, draws: int = 10_000, seed: int = 0) -> Draws:
+def seed_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
     """Refit the law to runs resampled among the seeds of one size and mixture.
 
     Rows with equal design (sizes, mixture weight) are seeds of one run. With k seeds a resampled
@@ -168,7 +129,7 @@ def seed_bootstrap(fit: Refittable, *, draws: int = 10_000, seed: int = 0) -> Dr
     return _refit(fit, losses)
 
 
-def draw(fit: Refittable, method: Method, *, draws: int, seed: int) -> Draws:
+def draw(fit: LawFit, method: Method, *, draws: int, seed: int) -> Draws:
     """Draws by the name of the method."""
     functions = {
         "perturbation": perturbation,
@@ -180,6 +141,5 @@ def draw(fit: Refittable, method: Method, *, draws: int, seed: int) -> Draws:
     return functions[method](fit, draws=draws, seed=seed)
 
 
-def _refit(fit: Refittable, losses: Array) -> Draws:
-    values, at_bound = fit.refit(losses)
-    return Draws(names=fit.names, values=values, at_bound=at_bound, losses=losses)
+def _refit(fit: LawFit, losses: Array) -> Draws:
+    return Draws(names=fit.names, values=fit.refit(losses), losses=losses)

@@ -11,24 +11,18 @@ List it under `sphinx.extra_extensions` in `_config.yml`. It writes four files:
 from __future__ import annotations
 
 import shutil
-from functools import cache
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import altair
 import vl_convert
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from mnmt_repro.figures.house import vega_lite_version
+
 STATIC = ("mnmt.css", "mnmt.js")
-
-
-@cache
-def vega_lite_version() -> str:
-    """Name the Vega-Lite version of altair's charts as vl-convert does, such as ``"6.1"``."""
-    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def vega_bundle() -> str:

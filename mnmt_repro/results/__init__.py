@@ -12,20 +12,16 @@ the argument `root`.
 >>> frame = results.load(tier="mini", test_set="indomain")      # doctest: +SKIP
 """
 
+from mnmt_repro.results.analyses import load_analyses, write_analyses
+from mnmt_repro.results.decodings import load_decodings, write_decoding
+from mnmt_repro.results.files import results_root
 from mnmt_repro.results.frames import load, load_curves
-from mnmt_repro.results.sentences import SentenceLosses
-from mnmt_repro.results.store import (
-    load_analyses,
-    load_decodings,
-    load_runs,
+from mnmt_repro.results.sentences import (
+    SentenceLosses,
     load_sentence_losses,
-    read_run,
-    results_root,
-    write_analyses,
-    write_decoding,
-    write_run,
     write_sentence_losses,
 )
+from mnmt_repro.results.store import load_runs, read_run, write_run
 
 __all__ = [
     "SentenceLosses",

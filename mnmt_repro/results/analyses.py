@@ -42,7 +42,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import read_json, write_once
+from mnmt_repro.results.files import Root, read_json, results_root, write_once
 from mnmt_repro.results.schema import SCHEMA
 
 FOLDER = "analyses"
@@ -56,7 +56,7 @@ def path_of(root: Path, corpus: str, run_id: str) -> Path:
     return root / corpus / FOLDER / f"{run_id}.json"
 
 
-def write(root: Path, corpus: str, content: Mapping[str, Any]) -> Path:
+def write_analyses(content: Mapping[str, Any], *, corpus: str, root: Root = None) -> Path:
     """Store the analyses of a run; the file appears whole or not at all.
 
     Writing the same content again does nothing.
@@ -72,7 +72,7 @@ def write(root: Path, corpus: str, content: Mapping[str, Any]) -> Path:
         When it breaks the schema, or the run has been analysed already with another outcome.
     """
     content = {"schema": SCHEMA, **content}
-    path = path_of(root, corpus, str(content.get("run_id")))
+    path = path_of(results_root(root), corpus, str(content.get("run_id")))
     _check(content, path)
     return write_once(
         path,
@@ -95,9 +95,25 @@ def read(path: Path) -> dict[str, Any]:
     return content
 
 
-def load(root: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """All analyses of the runs in `frame`; see `results.load_analyses`."""
-    paths = sorted(root.glob(f"*/{FOLDER}/*.json"))
+def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
+    """All analyses of the runs in `frame`, a row for each value and cohort of its run.
+
+    Parameters
+    ----------
+    frame
+        From `results.load`; says what each run is.
+
+    Returns
+    -------
+    DataFrame
+        The columns `COLUMNS`; `commit` is that of the analysis.
+
+    Raises
+    ------
+    InputError
+        When a file breaks the schema.
+    """
+    paths = sorted(results_root(root).glob(f"*/{FOLDER}/*.json"))
     records = [
         {"run_id": path.stem, "commit": content["commit"], **row}
         for path in paths

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import read_json, write_once
+from mnmt_repro.results.files import Root, read_json, results_root, write_once
 from mnmt_repro.results.schema import METRICS, SCHEMA, SCORERS, check_decoding
 
 FOLDER = "decoded"
@@ -32,7 +32,7 @@ def file_name(run_id: str, scorer: str) -> str:
     return f"{run_id}.json" if scorer == "sacrebleu" else f"{run_id}.{scorer}.json"
 
 
-def write(root: Path, content: Mapping[str, Any]) -> Path:
+def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
     """Store the scores of a run's translations; the file appears whole or not at all.
 
     Writing the same content again does nothing.
@@ -52,7 +52,7 @@ def write(root: Path, content: Mapping[str, Any]) -> Path:
     content = {"schema": SCHEMA, **content}
     about = content.get("decoding", {})
     check_decoding(content, f"decoding of run {about.get('run_id')!r}")
-    folder = root / about["corpus"] / FOLDER
+    folder = results_root(root) / about["corpus"] / FOLDER
     for scorer in set(SCORERS) - {about["scorer"]}:
         other = folder / file_name(about["run_id"], scorer)
         if other.exists() and (made := read(other)["decoding"]["settings"]) != about["settings"]:
@@ -89,10 +89,14 @@ def read(path: Path) -> dict[str, Any]:
     return content
 
 
-def load(root: Path) -> list[dict[str, Any]]:
+def load_decodings(root: Root = None) -> list[dict[str, Any]]:
     """All files in order of path, each as it is stored."""
     # A leading dot marks a file that is still being written.
-    paths = (path for path in root.glob(f"*/{FOLDER}/*.json") if not path.name.startswith("."))
+    paths = (
+        path
+        for path in results_root(root).glob(f"*/{FOLDER}/*.json")
+        if not path.name.startswith(".")
+    )
     return [read(path) for path in sorted(paths)]
 
 

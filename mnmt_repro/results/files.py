@@ -1,14 +1,38 @@
-"""JSON files that are written once and read whole."""
+"""Where the store is, and its JSON files, which are written once and read whole."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
+from mnmt_repro.repository import ROOT
+
+Root = str | os.PathLike[str] | None
+
+
+def results_root(root: Root = None) -> Path:
+    """Folder of the store: `root`, else ``MNMT_REPRO_RESULTS``, else the checkout's.
+
+    Raises
+    ------
+    InputError
+        When neither is given and the package does not run from a checkout.
+    """
+    if root is not None:
+        return Path(root)
+    if named := os.environ.get("MNMT_REPRO_RESULTS"):
+        return Path(named)
+    if (ROOT / "pyproject.toml").is_file() or (ROOT / "data" / "results").is_dir():
+        return ROOT / "data" / "results"
+    raise InputError(
+        "no results here: the installed package carries none; run from a checkout, or set "
+        "MNMT_REPRO_RESULTS to its data/results folder"
+    )
 
 
 def write_once(path: Path, content: Mapping[str, Any], *, refusal: str) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.results import decodings
+from mnmt_repro.results.files import Root
 from mnmt_repro.results.schema import (
     CURVE_FIELDS,
     DECODED_FIELDS,
@@ -17,12 +18,12 @@ from mnmt_repro.results.schema import (
     ROW_FIELDS,
     RUN_FIELDS,
 )
-from mnmt_repro.results.store import load_decodings, load_runs
+from mnmt_repro.results.store import load_runs
 
 
 def load(
     *,
-    root: str | os.PathLike[str] | None = None,
+    root: Root = None,
     membership: Mapping[str, Collection[str]] | None = None,
     **filters: Any,
 ) -> pd.DataFrame:
@@ -55,14 +56,14 @@ def load(
         When a file breaks the schema, or a filter names no column.
     """
     runs = load_runs(root)
-    decodings.join(runs, load_decodings(root))
+    decodings.join(runs, decodings.load_decodings(root))
     columns = {**ROW_FIELDS, **DECODED_FIELDS, **DECODING_COLUMNS}
     return _frame("rows", columns, runs, membership, filters)
 
 
 def load_curves(
     *,
-    root: str | os.PathLike[str] | None = None,
+    root: Root = None,
     membership: Mapping[str, Collection[str]] | None = None,
     **filters: Any,
 ) -> pd.DataFrame:
@@ -83,9 +84,8 @@ def _frame(
     filters: Mapping[str, Any],
 ) -> pd.DataFrame:
     from mnmt_repro.experiments import catalogue
-    from mnmt_repro.experiments.variants import Place
 
-    runs, nowhere = list(runs), Place()
+    runs = list(runs)
     tiers = sorted({content["run"]["tier"] for content in runs})
     if membership is None:
         membership = {k: v for tier in tiers for k, v in catalogue.membership(tier).items()}
@@ -108,9 +108,10 @@ def _frame(
         mixture = run["mixture"]
         shared["mixture"] = ",".join(f"{pair}:{p:g}" for pair, p in sorted(mixture.items()))
         for cohort in sorted(membership.get(run["config_hash"], ())) or [""]:
-            place = places.get((run["config_hash"], cohort), nowhere)
+            name, share = places.get((run["config_hash"], cohort), ("", math.nan))
+            place = {"cohort": cohort, "variant": name, "updates_share": share}
             for row in content[part]:
-                record = {**shared, **row, "cohort": cohort, **vars(place)}
+                record = {**shared, **row, **place}
                 record.setdefault("p", mixture.get(row["pair"], 0.0))
                 records.append(record)
     named = ["cohort", "variant", "updates_share"]

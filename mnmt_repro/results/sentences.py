@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
+from mnmt_repro.results.files import Root, results_root
 
 FOLDER = "sentences"
 STEP = 2.0**-10
@@ -64,7 +65,7 @@ def path_of(root: Path, corpus: str, run_id: str) -> Path:
     return root / corpus / FOLDER / f"{run_id}.npz"
 
 
-def write(root: Path, corpus: str, losses: SentenceLosses) -> Path:
+def write_sentence_losses(losses: SentenceLosses, *, corpus: str, root: Root = None) -> Path:
     """Store the sentence losses of a run; the file appears whole or not at all.
 
     Writing the same losses again does nothing.
@@ -87,7 +88,7 @@ def write(root: Path, corpus: str, losses: SentenceLosses) -> Path:
     }
     file = io.BytesIO()
     np.savez_compressed(file, allow_pickle=False, **arrays)
-    path = path_of(root, corpus, losses.run_id)
+    path = path_of(results_root(root), corpus, losses.run_id)
     if not write_new(path, file.getvalue()) and _differ(arrays, _arrays(path)):
         raise InputError(
             f"{path}: the sentence losses of this run are stored already; they are never replaced "
@@ -124,10 +125,10 @@ def read(path: Path) -> SentenceLosses:
     return losses
 
 
-def load(root: Path, run_ids: Iterable[str]) -> dict[str, SentenceLosses]:
+def load_sentence_losses(run_ids: Iterable[str], *, root: Root = None) -> dict[str, SentenceLosses]:
     """The sentence losses of those runs that have them."""
     wanted = set(run_ids)
-    paths = sorted(root.glob(f"*/{FOLDER}/*.npz"))
+    paths = sorted(results_root(root).glob(f"*/{FOLDER}/*.npz"))
     return {path.stem: read(path) for path in paths if path.stem in wanted}
 
 

@@ -3,38 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from mnmt_repro.errors import InputError
-from mnmt_repro.repository import ROOT
-from mnmt_repro.results import analyses, decodings, sentences
-from mnmt_repro.results.files import read_json, write_once
+from mnmt_repro.results.files import Root, read_json, results_root, write_once
 from mnmt_repro.results.schema import SCHEMA, check
-from mnmt_repro.results.sentences import SentenceLosses
-
-
-def results_root(root: str | os.PathLike[str] | None = None) -> Path:
-    """Folder of the store: `root`, else ``MNMT_REPRO_RESULTS``, else the checkout's.
-
-    Raises
-    ------
-    InputError
-        When neither is given and the package does not run from a checkout.
-    """
-    if root is not None:
-        return Path(root)
-    if named := os.environ.get("MNMT_REPRO_RESULTS"):
-        return Path(named)
-    if (ROOT / "pyproject.toml").is_file() or (ROOT / "data" / "results").is_dir():
-        return ROOT / "data" / "results"
-    raise InputError(
-        "no results here: the installed package carries none; run from a checkout, or set "
-        "MNMT_REPRO_RESULTS to its data/results folder"
-    )
 
 
 def write_run(
@@ -42,7 +17,7 @@ def write_run(
     rows: Sequence[Mapping[str, Any]],
     curve: Sequence[Mapping[str, Any]],
     *,
-    root: str | os.PathLike[str] | None = None,
+    root: Root = None,
 ) -> Path:
     """Store one run; the file appears whole or not at all, and an existing one is never replaced.
 
@@ -94,66 +69,9 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
     return content
 
 
-def load_runs(root: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+def load_runs(root: Root = None) -> list[dict[str, Any]]:
     """All stored runs in order of path, each as its file holds it (`config` included)."""
     folder = results_root(root)
     # A leading dot marks a file that is still being written.
     paths = sorted(path for path in folder.glob("*/*.json") if not path.name.startswith("."))
     return [read_run(path) for path in paths]
-
-
-def write_decoding(
-    content: Mapping[str, Any], *, root: str | os.PathLike[str] | None = None
-) -> Path:
-    """Store the scores of a run's translations; see `decodings.write`."""
-    return decodings.write(results_root(root), content)
-
-
-def load_decodings(root: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """All stored scores of translations; see `decodings.read`."""
-    return decodings.load(results_root(root))
-
-
-def write_analyses(
-    content: Mapping[str, Any], *, corpus: str, root: str | os.PathLike[str] | None = None
-) -> Path:
-    """Store the analyses of a run; see `analyses.write`."""
-    return analyses.write(results_root(root), corpus, content)
-
-
-def load_analyses(
-    frame: pd.DataFrame, *, root: str | os.PathLike[str] | None = None
-) -> pd.DataFrame:
-    """All analyses of the runs in `frame`, a row for each value and cohort of its run.
-
-    Parameters
-    ----------
-    frame
-        From `load`; says what each run is.
-
-    Returns
-    -------
-    DataFrame
-        ``run_id, tier, cohort, variant, updates_share, seed, commit, analysis, layer, block, pair,
-        value``; `commit` is that of the analysis. `analyses` says what each analysis is.
-
-    Raises
-    ------
-    InputError
-        When a file breaks the schema.
-    """
-    return analyses.load(results_root(root), frame)
-
-
-def write_sentence_losses(
-    losses: SentenceLosses, *, corpus: str, root: str | os.PathLike[str] | None = None
-) -> Path:
-    """Store what a run loses on single sentences; see `sentences.write`."""
-    return sentences.write(results_root(root), corpus, losses)
-
-
-def load_sentence_losses(
-    run_ids: Iterable[str], *, root: str | os.PathLike[str] | None = None
-) -> dict[str, SentenceLosses]:
-    """What runs lose on single sentences, by run id; those that lack such a file are left out."""
-    return sentences.load(results_root(root), run_ids)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from mnmt_repro.choices import check_choices
 from mnmt_repro.errors import InputError
 
 
@@ -49,17 +50,7 @@ class TrainingConfig:
         for field in ("label_smoothing", "beta1", "beta2"):
             if not 0 <= getattr(self, field) < 1:
                 raise InputError(f"training {field} must lie in [0, 1), got {getattr(self, field)}")
-        choices = {
-            "optimiser": ("adafactor", "adamw"),
-            "precision": ("float32", "bfloat16"),
-            "keep": ("last", "best"),
-        }
-        for field, allowed in choices.items():
-            if getattr(self, field) not in allowed:
-                raise InputError(
-                    f"training {field} must be one of {', '.join(allowed)}, "
-                    f"got {getattr(self, field)}"
-                )
+        check_choices(self, "training")
 
     @property
     def planned_tokens(self) -> int:

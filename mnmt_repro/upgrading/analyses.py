@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -29,30 +28,21 @@ def substitute_embeddings(
     old: Transformer,
     new: Transformer,
     pieces: PieceMap | None = None,
-    *,
-    into: Literal["old", "new"] = "old",
-    tables: Sequence[str] = TABLES,
 ) -> Transformer:
-    """Copy one model, with the other's rows for every piece that both vocabularies have.
+    """Copy the old model, with the new one's rows for every piece that both vocabularies have.
 
-    `into="old"` is the paper's probe of forgetting (Section 5.2): the old model, on the old
-    languages, with the embeddings that training on has made of its own.
+    The paper's probe of forgetting (Section 5.2), on the old languages.
 
     Parameters
     ----------
     pieces
         As of the upgrade; None where the vocabulary stayed.
-    tables
-        Which tables; a model whose output is tied to its input has but `embedding.weight`.
 
     Raises
     ------
     InputError
-        When the tables' shapes do not fit, or a table is unknown.
+        When the tables' shapes do not fit.
     """
-    for table in tables:
-        if table not in TABLES:
-            raise InputError(f"no table {table}: there are {', '.join(TABLES)}")
     if pieces is None:
         count = old.config.vocab_size
         source = torch.arange(count)
@@ -71,15 +61,13 @@ def substitute_embeddings(
         )
     new_rows = torch.nonzero(source >= 0).flatten()
     old_rows = source[new_rows]
-    result = copy.deepcopy(old if into == "old" else new)
-    donor = (new if into == "old" else old).state_dict()
-    weights = result.state_dict()  # shares memory with the model
-    to, of = (old_rows, new_rows) if into == "old" else (new_rows, old_rows)
+    result = copy.deepcopy(old)
+    donor, weights = new.state_dict(), result.state_dict()  # the second shares memory
     with torch.no_grad():
-        for table in tables:
+        for table in TABLES:  # tied models have but the first
             if table in weights and table in donor:
-                rows = donor[table][of.to(donor[table].device)]
-                weights[table][to.to(weights[table].device)] = rows.to(weights[table])
+                rows = donor[table][new_rows.to(donor[table].device)]
+                weights[table][old_rows.to(weights[table].device)] = rows.to(weights[table])
     return result
 
 
@@ -91,48 +79,6 @@ def loss_rise(
         pair: cross_entropy(after, sentences) - cross_entropy(before, sentences)
         for pair, sentences in text.items()
     }
-
-
-def distances(
-    before: Mapping[str, Tensor], after: Mapping[str, Tensor], groups: Groups | None = None
-) -> list[Row]:
-    """Frobenius distance between two checkpoints of one shape, a layer and block at a time.
-
-    Parameters
-    ----------
-    before, after
-        Name -> tensor, as `model.state_dict()`; such as the start of training on and its end.
-    groups
-        As of the upgrade: old and new entries are then measured apart.
-
-    Returns
-    -------
-    One row for each (stack, layer, block, part): `distance`, `norm` of the part before, and
-    its `entries`. `layer` is None for what belongs to no layer; `part` is old, new or all.
-
-    Raises
-    ------
-    InputError
-        When names or shapes differ.
-    """
-    _check_same(before, after)
-    sums: dict[tuple[str, int | None, str, str], list[float]] = {}
-    for name, start in before.items():
-        change = (after[name].double() - start.double()).square()
-        for part, chosen in _parts(name, start, groups):
-            total = sums.setdefault((*_place(name), part), [0.0, 0.0, 0])
-            total[0] += float(change[chosen].sum())
-            total[1] += float(start.double().square()[chosen].sum())
-            total[2] += int(chosen.sum())
-    return [
-        {
-            **_place_row(stack, layer, block, part),
-            "distance": moved**0.5,
-            "norm": norm**0.5,
-            "entries": int(entries),
-        }
-        for (stack, layer, block, part), (moved, norm, entries) in sums.items()
-    ]
 
 
 def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> list[Row]:
@@ -190,36 +136,6 @@ def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) 
     return rows
 
 
-def fisher_by_layer(fisher: Mapping[str, Tensor], groups: Groups | None = None) -> list[Row]:
-    """Mean Fisher information of each layer and block; old and new entries apart with `groups`.
-
-    Parameters
-    ----------
-    fisher
-        From `learning_rate.diagonal_fisher`.
-
-    Returns
-    -------
-    One row for each (stack, layer, block, part): `mean`, `largest` and `entries`.
-    """
-    found: dict[tuple[str, int | None, str, str], list[float]] = {}
-    for name, values in fisher.items():
-        for part, chosen in _parts(name, values, groups):
-            total = found.setdefault((*_place(name), part), [0.0, 0.0, 0])
-            total[0] += float(values[chosen].double().sum())
-            total[1] = max(total[1], float(values[chosen].max()))
-            total[2] += int(chosen.sum())
-    return [
-        {
-            **_place_row(stack, layer, block, part),
-            "mean": summed / entries,
-            "largest": largest,
-            "entries": int(entries),
-        }
-        for (stack, layer, block, part), (summed, largest, entries) in found.items()
-    ]
-
-
 def fisher_histogram(
     fisher: Mapping[str, Tensor], edges: Sequence[float], groups: Groups | None = None
 ) -> list[Row]:
@@ -274,10 +190,6 @@ def _place(name: str) -> tuple[str, int | None, str]:
     return (stack, None, block) if block else ("tables", None, first)
 
 
-def _place_row(stack: str, layer: int | None, block: str, part: str) -> Row:
-    return {"stack": stack, "layer": layer, "block": block, "part": part}
-
-
 def _parts(name: str, values: Tensor, groups: Groups | None) -> list[tuple[str, Tensor]]:
     """Which entries are old and which new, as masks; parts without any are left out."""
     if groups is None:
@@ -286,13 +198,3 @@ def _parts(name: str, values: Tensor, groups: Groups | None) -> list[tuple[str, 
         raise InputError(f"there is no group of {name}")
     new = (groups[name].to(values.device) == NEW).expand(values.shape)
     return [(part, mask) for part, mask in (("old", ~new), ("new", new)) if bool(mask.any())]
-
-
-def _check_same(before: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> None:
-    for name in sorted(before.keys() | after.keys()):
-        shapes = [tuple(each[name].shape) if name in each else None for each in (before, after)]
-        if shapes[0] != shapes[1]:
-            raise InputError(
-                f"distances need two checkpoints of one shape; {name} is {shapes[0]} and "
-                f"{shapes[1]} (None: absent)"
-            )

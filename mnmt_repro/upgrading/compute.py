@@ -78,29 +78,6 @@ def compute_share(
     return cost * steps_to_reach(steps, quality, share * baseline_quality) / baseline_steps
 
 
-def quality_share(
-    steps: Sequence[float], quality: Sequence[float], at: float, baseline_quality: float
-) -> float:
-    """Share of the baseline's quality that is reached at step `at`, straight between two points.
-
-    >>> quality_share([0, 10_000], [0.0, 25.6], 5_000, 32.0)
-    0.4
-
-    Raises
-    ------
-    InputError
-        When `at` lies outside the curve, and as `steps_to_reach`.
-    """
-    _check_curve(steps, quality)
-    if not steps[0] <= at <= steps[-1]:
-        raise InputError(f"the curve goes from step {steps[0]:g} to {steps[-1]:g}, not to {at:g}")
-    points = zip(steps, quality, strict=True)
-    for (a, low), (b, high) in pairwise(points):
-        if at <= b:
-            return (low + (high - low) * (at - a) / (b - a)) / baseline_quality
-    return quality[0] / baseline_quality
-
-
 def _check_curve(steps: Sequence[float], quality: Sequence[float]) -> None:
     if not steps or len(steps) != len(quality):
         raise InputError(

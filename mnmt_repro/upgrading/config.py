@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mnmt_repro.choices import check_choices
 from mnmt_repro.errors import InputError
 
 NewRows = Literal["unk", "random", "mean"]
@@ -32,11 +33,7 @@ class WidthConfig:
     normalisation: Normalisation = "frobenius"
 
     def __post_init__(self) -> None:
-        choices = {
-            "init": ("concatenation", "interpolation", "random"),
-            "normalisation": ("frobenius", "function", "function-shared", "none"),
-        }
-        _check_choices(self, "width", choices)
+        check_choices(self, "width")
         if not (math.isfinite(self.noise) and self.noise >= 0):
             raise InputError(f"width noise must be at least 0, got {self.noise}")
 
@@ -63,13 +60,7 @@ class DepthConfig:
                 raise InputError(
                     f"cannot make the {name} shallower: {getattr(self, name)} layers to add"
                 )
-        places = ("bottom", "middle", "top", "spread")
-        choices = {
-            "init": ("average", "closest", "random"),
-            "encoder_at": places,
-            "decoder_at": places,
-        }
-        _check_choices(self, "depth", choices)
+        check_choices(self, "depth")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,13 +150,7 @@ class UpgradeConfig:
             raise InputError(
                 f"cannot make a model narrower: wider must be at least 1, got {self.wider}"
             )
-        choices = {
-            "embeddings": ("unk", "random", "mean"),
-            "keep": ("all", "body", "nothing"),
-            "optimiser": ("carried", "reset"),
-            "schedule": ("continued", "reset", "constant"),
-        }
-        _check_choices(self, "upgrade", choices)
+        check_choices(self, "upgrade")
         check_factor(self.gamma_old)
         check_factor(self.gamma_new)
 
@@ -194,11 +179,3 @@ def published(kind: Kind, steps: int) -> UpgradeConfig:
             gamma_old=Ramp(start=0.05, end=0.5, steps=steps),
         )
     return UpgradeConfig(gamma_old=0.5)
-
-
-def _check_choices(config: object, what: str, choices: Mapping[str, tuple[str, ...]]) -> None:
-    for name, allowed in choices.items():
-        if getattr(config, name) not in allowed:
-            raise InputError(
-                f"{what} {name} must be one of {', '.join(allowed)}, got {getattr(config, name)}"
-            )

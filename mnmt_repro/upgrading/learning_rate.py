@@ -19,18 +19,7 @@ from torch import Tensor
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import PAD, Transformer
-from mnmt_repro.upgrading.config import Factor, Ramp, check_factor, factor_at
-
-__all__ = [
-    "NEW",
-    "OLD",
-    "Factor",
-    "Groups",
-    "Ramp",
-    "diagonal_fisher",
-    "fisher_groups",
-    "scale_updates",
-]
+from mnmt_repro.upgrading.config import Factor, check_factor, factor_at
 
 NEW, OLD = 0, 1
 """Groups of parameters; Fisher information adds more above `OLD`."""

@@ -17,22 +17,11 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Checkpoint
 from mnmt_repro.upgrading.assemble import TABLES, assemble, carry_state, group_of
-from mnmt_repro.upgrading.config import UpgradeConfig, published
+from mnmt_repro.upgrading.config import UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD
-from mnmt_repro.upgrading.start import Start, load_upgraded, save_upgraded
+from mnmt_repro.upgrading.start import Start
 from mnmt_repro.upgrading.vocabulary import ROLES, Overlap, Piece, PieceMap, match_pieces
 from mnmt_repro.upgrading.width import check_width
-
-__all__ = [
-    "Report",
-    "Start",
-    "UpgradeConfig",
-    "Upgraded",
-    "load_upgraded",
-    "published",
-    "save_upgraded",
-    "upgrade",
-]
 
 
 @dataclass(frozen=True, kw_only=True)

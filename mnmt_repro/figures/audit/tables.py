@@ -6,10 +6,9 @@ from functools import cache
 
 import pandas as pd
 
+from mnmt_repro.claims.published import PAPERS, table
 from mnmt_repro.errors import InputError
-from mnmt_repro.repository import ROOT
 
-PAPERS = ROOT / "data" / "papers"
 GROUPS = ("all", "original", "added")
 GROUPINGS = ("Mt25", "Mt25-v1", "Mt25-v2", "M12t25")
 # Table 1 prints its upgraded models at these updates, its baselines at 100,000.
@@ -21,8 +20,8 @@ METRIC_NAMES = {"spbleu": "spBLEU", "chrfpp": "chrF++"}
 _NUMBERS = ("row", "column", "updates", "alpha", "gamma_old", "gamma_new", "threshold")
 
 
-def published(table: int) -> pd.DataFrame:
-    """Load Table `table` of Paper B, one row a cell.
+def published(number: int) -> pd.DataFrame:
+    """Load Table `number` of Paper B, one row a cell.
 
     Returns
     -------
@@ -41,9 +40,9 @@ def published(table: int) -> pd.DataFrame:
     >>> first["model"], float(first["value"]), int(first["decimals"])
     ('M25', 31.6, 1)
     """
-    if table not in range(1, 13):
-        raise InputError(f"Paper B has Tables 1 to 12, not {table!r}")
-    return _read(table).copy()
+    if number not in range(1, 13):
+        raise InputError(f"Paper B has Tables 1 to 12, not {number!r}")
+    return _read(number).copy()
 
 
 def appendix_a() -> pd.DataFrame:
@@ -97,9 +96,8 @@ def column_mean(model: str, group: str, metric: str = "spbleu") -> float:
 
 
 @cache
-def _read(table: int) -> pd.DataFrame:
-    path = PAPERS / f"paper-b-table-{table:02d}.csv"
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+def _read(number: int) -> pd.DataFrame:
+    frame = table(number).copy()
     if "value" in frame:
         digits = frame["value"].str.partition(".")[2]
         frame["decimals"] = digits.str.len()
@@ -123,5 +121,5 @@ def _directions() -> pd.DataFrame:
 
 
 def _left_of_table_11() -> pd.DataFrame:
-    table = published(11)
-    return table[table["part"] == "left"].rename(columns={"model": "grouping"})
+    whole = published(11)
+    return whole[whole["part"] == "left"].rename(columns={"model": "grouping"})
