@@ -265,13 +265,13 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
     from mnmt_repro.commands.trained import (
         RUN,
         VOCABULARY,
-        SyllableVocabulary,
         check_free,
         read_run,
         read_vocabulary,
         write_run,
     )
     from mnmt_repro.commands.training_text import read_mixture, read_training_text
+    from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.experiments.spec import digest
     from mnmt_repro.experiments.sweep import run_lock
 
