@@ -120,6 +120,7 @@ def test_a_run_under_way_is_left_alone(capsys) -> None:
 
 
 def test_ctrl_c_saves_and_the_run_goes_on_to_the_same_weights(capsys, monkeypatch) -> None:
+    handler = signal.getsignal(signal.SIGINT)  # ignored where the tests run in the background
     command = [*SMALL, "--steps", "6", "--dropout", "0.1", "--keep", "best", "--out"]
     assert main([*command, "whole"]) == 0
     with monkeypatch.context() as patch:
@@ -128,7 +129,7 @@ def test_ctrl_c_saves_and_the_run_goes_on_to_the_same_weights(capsys, monkeypatc
     shown = capsys.readouterr().err
     assert "run: stopped at step 4 of 6, and saved; the same command goes on" in shown
     assert read_progress(Path("run/last.safetensors")).step == 4
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is handler
 
     assert main(["evaluate", "run", "--limit", "5"]) == 0
     assert "run: unfinished, stopped at step 4 of 6" in capsys.readouterr().err
