@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ Floats = tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LawFit:
+class LawFit(ABC):
     """A fitted law. Base of the results of this room; made by the ``fit_*`` functions.
 
     Attributes
@@ -64,17 +65,17 @@ class LawFit:
             r2=math.nan, identified=False, reason=reason, **fields,
         )  # fmt: skip
 
+    @abstractmethod
     def fitted(self) -> Array:
         """Evaluate the law at the rows fitted, (m,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def design(self) -> Array:
         """Return what the law takes as given at each row (sizes, mixture weight), (m, k)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refit(self, losses: Array) -> Array:
         """Parameters (B, P) of the law fitted to `losses` (B, m), all in one call."""
-        raise NotImplementedError
 
     def observed(self) -> Array:
         """Losses fitted, (m,)."""

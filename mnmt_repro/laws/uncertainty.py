@@ -7,17 +7,30 @@ at the sizes that were trained. All draws of a law are refitted in one batched c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 
-if TYPE_CHECKING:
-    from mnmt_repro.laws.fit_result import LawFit
-
 Method = Literal["t", "perturbation", "residual", "seeds"]
+
+
+class Refittable(Protocol):
+    """What is asked of a law here; each `LawFit` has it."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def observations(self) -> int: ...
+    @property
+    def degrees_of_freedom(self) -> int: ...
+    def observed(self) -> Array: ...
+    def fitted(self) -> Array: ...
+    def design(self) -> Array: ...
+    def row_weights(self) -> Array: ...
+    def refit(self, losses: Array) -> Array: ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +59,9 @@ class Draws:
         return {k: (float(a), float(b)) for k, a, b in zip(self.names, low, high, strict=True)}
 
 
-def perturbation(fit: LawFit, *, sigma: float = 0.01, draws: int = 10_000, seed: int = 0) -> Draws:
+def perturbation(
+    fit: Refittable, *, sigma: float = 0.01, draws: int = 10_000, seed: int = 0
+) -> Draws:
     """Perturb each loss by Gaussian noise of 1 % of itself: the paper's way (footnote 5).
 
     Parameters
@@ -62,7 +77,7 @@ def perturbation(fit: LawFit, *, sigma: float = 0.01, draws: int = 10_000, seed:
     return _refit(fit, observed * (1.0 + sigma * noise))
 
 
-def residual_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
+def residual_bootstrap(fit: Refittable, *, draws: int = 10_000, seed: int = 0) -> Draws:
     """Refit the law to its own curve plus resampled residuals.
 
     Residuals are weighted, centred and inflated by ``sqrt(m / dof)``, since a fit with few rows to
@@ -95,7 +110,7 @@ def noise_scale(dof: int, *, draws: int, seed: int) -> Array:
     return np.sqrt(dof / np.random.default_rng(seed + 1).chisquare(dof, size=draws))
 
 
-def seed_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
+def seed_bootstrap(fit: Refittable, *, draws: int = 10_000, seed: int = 0) -> Draws:
     """Refit the law to runs resampled among the seeds of one size and mixture.
 
     Rows with equal design (sizes, mixture weight) are seeds of one run. With k seeds a resampled
@@ -129,7 +144,7 @@ def seed_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
     return _refit(fit, losses)
 
 
-def draw(fit: LawFit, method: Method, *, draws: int, seed: int) -> Draws:
+def draw(fit: Refittable, method: Method, *, draws: int, seed: int) -> Draws:
     """Draws by the name of the method."""
     functions = {
         "perturbation": perturbation,
@@ -141,5 +156,5 @@ def draw(fit: LawFit, method: Method, *, draws: int, seed: int) -> Draws:
     return functions[method](fit, draws=draws, seed=seed)
 
 
-def _refit(fit: LawFit, losses: Array) -> Draws:
+def _refit(fit: Refittable, losses: Array) -> Draws:
     return Draws(names=fit.names, values=fit.refit(losses), losses=losses)
