@@ -80,10 +80,7 @@ class DriftModel:
 
         One that does not converge is NaN.
         """
-        lower, upper = np.zeros(len(start)), np.full(len(start), np.inf)
-        lower[0], upper[0] = ALPHA_BOUNDS
-        if self.coefficient == "alpha":
-            lower[2], upper[2] = ALPHA_BOUNDS
+        lower, upper = self._bounds(len(start))
         found = minimise(
             _Residuals(model=self, observed=losses),
             np.tile(start, (len(losses), 1)),
@@ -93,6 +90,17 @@ class DriftModel:
             tolerance=1e-10,
         )
         return np.where(found.converged[:, None], found.theta, np.nan)
+
+    def allows(self, values: Array) -> bool:
+        """Whether parameters (P,) keep to the bounds."""
+        lower, upper = self._bounds(len(values))
+        return bool(((values >= lower) & (values <= upper)).all())
+
+    def _bounds(self, count: int) -> tuple[Array, Array]:
+        lower, upper = np.zeros(count), np.full(count, np.inf)
+        for at in (0, 2) if self.coefficient == "alpha" else (0,):
+            lower[at], upper[at] = ALPHA_BOUNDS
+        return lower, upper
 
     def _parts(self, values: Array) -> tuple[Array, Array]:
         rise = self.shift(values)[:, None] * self.u

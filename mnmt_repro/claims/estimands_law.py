@@ -262,7 +262,8 @@ def drift_measures(
 ) -> Measures:
     """Measure the `shift` of a coefficient from p = 1 to p = 0.05, and the power to see `effect`.
 
-    Shifts are relative: of alpha to itself, of L_inf to `loss_scale`.
+    Shifts are relative: of alpha to itself, of L_inf to `loss_scale`. The power is the smaller of
+    both signs, of those that the law's bounds allow.
     """
     model, values, sd = fit_drift(fit, name)
 
@@ -275,6 +276,8 @@ def drift_measures(
     powers = []
     for sign in (1, -1):
         moved = model.start(fit, sign * effect * (fit.alpha if name == "alpha" else loss_scale))
+        if not model.allows(moved):  # a constant below zero, say: no law that could be drawn from
+            continue
         around = model.losses(moved[None])[0]
         under = model.fit(noisy(around, residual_sd(fit), 1, draws), moved)
         powers.append(power(_finite(shift(under)), deviations, sign))

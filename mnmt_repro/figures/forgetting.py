@@ -124,8 +124,8 @@ def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
     -------
     DataFrame
         ``directions, count``; for each of `UPSAMPLED` its mean loss added in nats per token and
-        the rank correlation of that with the language's training pairs; empty while a run is
-        missing.
+        the rank correlation of that with the language's training pairs, NaN for the three related
+        languages; empty while a run is missing.
     """
     rises = {
         title: _of(analyses, TABLE3, "substituted", f"{model}, {name}")
@@ -144,7 +144,9 @@ def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
         row: dict[str, object] = {"directions": what, "count": int(mine.sum())}
         for title in UPSAMPLED.values():
             row[title] = table.loc[mine, title].mean()
-            row[f"rank, {title}"] = stats.spearmanr(table.loc[mine, title], pairs[mine]).statistic
+            if what != "related":  # three languages make no rank
+                rank = stats.spearmanr(table.loc[mine, title], pairs[mine])
+                row[f"rank, {title}"] = rank.statistic
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -157,8 +157,8 @@ def forms_in_words(table: pd.DataFrame) -> str:
         ratio = simple["held-out error"] / flexible["held-out error"]
         told = (
             f"- {pair}: held out, Eq. 13 errs by {simple['held-out error']:.1%} and Eq. 12 by "
-            f"{flexible['held-out error']:.1%}, a ratio of {ratio:.2f}: beside Eq. 12 the line "
-            f"does {'better' if ratio < 1 else 'nearly as well' if ratio <= NEARLY else 'worse'}."
+            f"{flexible['held-out error']:.1%}, a ratio of {ratio:.2f}: the line "
+            f"errs {'less' if ratio < 1 else 'hardly more' if ratio <= NEARLY else 'more'}."
         )
         if "c₁ ≤ 1" in simple["at a bound"]:
             told += " Its one coefficient is at its bound of 1, which is f̂ = p."

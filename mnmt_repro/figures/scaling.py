@@ -433,8 +433,9 @@ def joint_in_words(quality: pd.DataFrame) -> str:
         ratio = joint[HELD_OUT] / separate[HELD_OUT]
         lines.append(
             f"- {pair}: on sizes held out the joint law errs by {joint[HELD_OUT]:.1%} and separate "
-            f"laws by {separate[HELD_OUT]:.1%}, a ratio of {ratio:.2f}: the joint law predicts "
-            f"{'better' if ratio < 1 else 'worse'}. Its R² is {joint['R²']:.3f}."
+            f"laws by {separate[HELD_OUT]:.1%}, a ratio of {ratio:.2f}: the joint law errs "
+            f"{'less' if ratio < 1 else 'more'} (claim A6 has the interval). "
+            f"Its R² is {joint['R²']:.3f}."
         )
     return "\n".join(lines)
 
