@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,7 @@ from small_text import small_bitext
 
 from mnmt_repro.cli import main
 from mnmt_repro.commands import sweep
+from mnmt_repro.commands import train as train_command
 from mnmt_repro.commands.options import check_device
 from mnmt_repro.commands.train import asked_to_stop
 from mnmt_repro.commands.trained import check_free
@@ -29,6 +31,14 @@ from mnmt_repro.training.checkpoint import load_checkpoint, read_progress
 
 SMALL = ["train", "--d-model", "8", "--heads", "2", "--curve-points", "3"]
 OWN = [*SMALL, "--data", "eng-deu=talks.tsv", "--pieces", "330", "--steps", "3"]
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """As on a terminal; tests may run in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +93,7 @@ def test_other_peoples_files_are_not_overwritten(capsys, name: str) -> None:
     assert Path("mine", name).read_text(encoding="utf-8") == "mine\n"
     with pytest.raises(InputError, match="is not empty"):
         check_free(Path("mine"))
-    check_free(Path("mine"), ours=(name,))
+    check_free(Path("mine"), ours=(name, "lock"))
     check_free(Path("absent"))
 
 
@@ -110,6 +120,40 @@ def test_another_run_in_the_folder_is_compared(capsys) -> None:
     fails([*OWN, "--out", "run"], capsys, "(its text, vocabulary or program version differ)")
 
 
+def test_a_conlang_run_of_another_seed_is_told(capsys) -> None:
+    command = [*SMALL, "--steps", "2", "--out", "run"]
+    assert main(command) == 0
+    capsys.readouterr()
+    fails([*command, "--seed", "2"], capsys, "(seed: 1 there, 2 here)")
+
+
+def test_a_run_that_another_process_began_meanwhile_is_left_alone(capsys, monkeypatch) -> None:
+    encode = train_command._encode
+
+    def slowly(*arguments):
+        monkeypatch.setattr(train_command, "_encode", encode)
+        assert main([*OWN, "--out", "run", "--seed", "2"]) == 0
+        capsys.readouterr()
+        return encode(*arguments)
+
+    monkeypatch.setattr(train_command, "_encode", slowly)
+    fails([*OWN, "--out", "run"], capsys, "another run was begun here meanwhile")
+    assert main(["evaluate", "run", "--data", "eng-deu=talks.tsv", "--limit", "5"]) == 0
+
+
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with asked_to_stop() as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert not stop()
+
+
+def test_a_torn_file_of_ours_does_not_take_the_folder(capsys) -> None:
+    Path("run").mkdir()
+    Path("run/.run.json.ab12").touch()
+    assert main([*OWN, "--out", "run"]) == 0
+
+
 def test_a_run_under_way_is_left_alone(capsys) -> None:
     with run_lock(Path("run")):
         fails([*OWN, "--out", "run"], capsys, "run: another process is at work on this run")
@@ -120,7 +164,6 @@ def test_a_run_under_way_is_left_alone(capsys) -> None:
 
 
 def test_ctrl_c_saves_and_the_run_goes_on_to_the_same_weights(capsys, monkeypatch) -> None:
-    handler = signal.getsignal(signal.SIGINT)  # ignored where the tests run in the background
     command = [*SMALL, "--steps", "6", "--dropout", "0.1", "--keep", "best", "--out"]
     assert main([*command, "whole"]) == 0
     with monkeypatch.context() as patch:
@@ -129,7 +172,7 @@ def test_ctrl_c_saves_and_the_run_goes_on_to_the_same_weights(capsys, monkeypatc
     shown = capsys.readouterr().err
     assert "run: stopped at step 4 of 6, and saved; the same command goes on" in shown
     assert read_progress(Path("run/last.safetensors")).step == 4
-    assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
     assert main(["evaluate", "run", "--limit", "5"]) == 0
     assert "run: unfinished, stopped at step 4 of 6" in capsys.readouterr().err

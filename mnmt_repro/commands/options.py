@@ -109,7 +109,9 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
         When the file cannot be read, is no table, or lacks a column; those it has are named.
     """
     try:
-        header = ",".join(pd.read_csv(path, nrows=0, skip_blank_lines=False).columns)
+        with path.open(encoding="utf-8-sig") as lines:
+            first = next((i for i, line in enumerate(lines) if line.strip()), 0)
+        header = ",".join(pd.read_csv(path, nrows=0, skiprows=first).columns)
         frame = pd.read_csv(
             path,
             sep=max(",;\t", key=header.count),
@@ -117,13 +119,18 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
             keep_default_na=False,
             skipinitialspace=True,
             skip_blank_lines=False,
+            skiprows=first,
         )
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, pd.errors.ParserError) as error:
         raise InputError(f"{path}: is no CSV with a header line: {error}") from error
     if not isinstance(frame.index, pd.RangeIndex):
-        raise InputError(f"{path}: its rows hold more values than its header names columns")
+        raise InputError(
+            f"{path}: its rows hold more values than its header names columns; is there a "
+            "separator at the end of each row?"
+        )
+    frame.index += first
     frame = frame.fillna("").rename(columns=str.strip)
     for column in needed:
         if column not in frame.columns:

@@ -127,10 +127,12 @@ def act(options: argparse.Namespace) -> int:
 
 
 def decimals(weights: list[float]) -> list[str]:
-    """Write weights that sum to 1 with four decimals that sum to 1: the last takes the rest.
+    """Write weights that sum to 1 with four decimals that sum to 1: the largest takes the rest.
 
-    >>> decimals([0.33333, 0.33333, 0.33334])
-    ['0.3333', '0.3333', '0.3334']
+    >>> decimals([0.33333, 0.33334, 0.33333])
+    ['0.3333', '0.3334', '0.3333']
     """
-    first = [f"{p:.4f}" for p in weights[:-1]]
-    return [*first, f"{1 - sum(map(float, first)):.4f}"]
+    found = [round(p, 4) for p in weights]
+    largest = weights.index(max(weights))
+    found[largest] = 1 - sum(found[:largest]) - sum(found[largest + 1 :])
+    return [f"{p:.4f}" for p in found]

@@ -110,6 +110,8 @@ def act(options: argparse.Namespace) -> int:
     stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
     if options.bleurt is not None and not options.decode:
         raise InputError(f"--bleurt {options.bleurt}: only with --decode")
+    if not options.dry_run:
+        check_device(options.device)
     if options.decode:
         from mnmt_repro.commands.decoding import decode_runs
 
@@ -145,7 +147,6 @@ def act(options: argparse.Namespace) -> int:
         print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
     if options.dry_run:
         return 0
-    check_device(options.device)
     with process_pool(options.workers) as executor:
         failures = sweep(
             specs,

@@ -241,11 +241,16 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
+        os.write(2, b"\nmnmt-repro: stopping after this step; once more to stop at once\n")
 
     if threading.current_thread() is not threading.main_thread():  # signals go to that one
         yield asked.is_set
         return
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # One that is ignored, as Ctrl-C is by what a script began in the background, stays so.
+    before = {n: handler for n, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, note)
     try:
         yield asked.is_set
     finally:
@@ -348,14 +353,22 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
         }
         encoded = _encode(text, vocabulary, mixture, tags, config, options.seed)
         # Nothing is wrong with text and options: only now is anything written.
-        if known is None and not isinstance(vocabulary, SyllableVocabulary):
-            vocabulary.save(folder / VOCABULARY)
         if group.first:
             try:
                 held.enter_context(run_lock(folder))
             except OSError as error:
                 raise InputError(f"--out {folder}: cannot be written: {error.strerror}") from error
+            if (
+                known is None
+                and (folder / RUN).exists()
+                and read_run(folder)["identity"] != identity
+            ):
+                raise InputError(
+                    f"--out {folder}: another run was begun here meanwhile; choose another folder"
+                )
         if known is None:
+            if not isinstance(vocabulary, SyllableVocabulary):
+                vocabulary.save(folder / VOCABULARY)
             write_run(folder, about)
     torch.set_num_threads(options.threads)
     try:
@@ -410,7 +423,7 @@ def _differences(options: argparse.Namespace, known: dict[str, Any], about: dict
     """What sets the run in a folder, `known`, apart from the one asked for."""
     names = ("corpus", "pairs", "mixture", "tags", "seed")
     there, here = (
-        {name: run.get(name) for name in names} | (run["conlang"] or {}) | run["training"]
+        (run["conlang"] or {}) | {name: run.get(name) for name in names} | run["training"]
         for run in (known, json.loads(json.dumps(about)))
     )
     if options.continue_from is None and "model" in known:

@@ -79,7 +79,9 @@ def check_free(out: Path, ours: Collection[str] = ()) -> None:
         raise InputError(f"--out {out}: name a new folder")
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out}: is a file; choose a folder")
-    if out.is_dir() and any(path.name not in ours for path in out.iterdir()):
+    torn = tuple(f".{name}." for name in (RUN, *ours)) if ours else ()  # of a killed process
+    found = [path.name for path in out.iterdir()] if out.is_dir() else []
+    if any(name not in ours and not name.startswith(torn) for name in found):
         raise InputError(f"--out {out}: is not empty; choose another folder, or remove this one")
 
 
@@ -168,7 +170,13 @@ def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
     from mnmt_repro.training.config import TrainingConfig
     from mnmt_repro.training.loop import LAST, finished, standing
 
-    if not (folder / LAST).exists():  # upgraded, or only the best weights were kept
+    if "upgrade" in about:
+        return
+    if not (folder / LAST).exists():
+        print(
+            f"mnmt-repro: {folder}: unfinished, no checkpoint yet; the same `train` begins again",
+            file=sys.stderr,
+        )
         return
     progress, config = read_progress(folder / LAST), TrainingConfig(**about["training"])
     if not finished(progress, config):
