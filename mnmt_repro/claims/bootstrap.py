@@ -1,8 +1,7 @@
 """Paired bootstrap over sentences, beside the paired t-test over directions of `claims.paired`.
 
 It asks what another choice of test sentences would have said of the same two models. It knows
-nothing of the seed, nor of other languages. Scores of translations are compared by
-`evaluation.significance`.
+nothing of the seed, nor of other languages.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from mnmt_repro.figures.house import GREY, weight_color
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import PANEL, SIZE_TITLES
 from mnmt_repro.laws import FractionFit, JointLawFit, fit_fraction, fit_joint_law, frontier
+from mnmt_repro.results.schema import CEILINGS
 
 METRICS = {
     "chrf": "chrF",
@@ -28,8 +29,6 @@ METRICS = {
     "piece_bleu": "BLEU of the run's own pieces",
     "bleurt": "BLEURT × 100",
 }
-CEILINGS = {metric: 100.0 for metric in METRICS if metric != "bleurt"}
-"""The highest score there is: the limit of a fitted law may not lie above it."""
 
 COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
 HELD_OUT_WEIGHT = 0.5  # and the largest size: what claim A17 holds out

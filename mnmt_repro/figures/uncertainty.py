@@ -196,13 +196,15 @@ def text_in_words(table: pd.DataFrame) -> str:
     of = {law: rows.set_index(["cohort", "pair"]) for law, rows in table.groupby("law")}
     text = of[ADDITIVE]
     better = {law: (text["ΔAICc"] < of[law]["ΔAICc"]).sum() for law in ("Eq. 6", "Eq. 7")}
+    known = of["Eq. 6"]["ΔAICc"].notna().sum()  # separate laws are not identified everywhere
     missed = {law: of[law]["error on a weight"] for law in of}
     rivals = pd.concat([missed["Eq. 11 with Eq. 12"], missed["Eq. 11 with Eq. 13"]], axis=1)
     predicts = (missed[ADDITIVE] < rivals.min(axis=1)).sum()
     return (
         f"Of {len(text)} cases, the law of size and text has a lower AICc than the joint law in "
-        f"{better['Eq. 7']} and than separate laws in {better['Eq. 6']}, and predicts an unseen "
-        f"weight better than both forms of Eq. 11 in {predicts}."
+        f"{better['Eq. 7']} and than separate laws in {better['Eq. 6']} of the {known} where these "
+        "are identified, and predicts an unseen weight better than both forms of Eq. 11 in "
+        f"{predicts}."
     )
 
 

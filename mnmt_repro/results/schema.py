@@ -59,7 +59,7 @@ ROW_FIELDS: dict[str, type] = {
 METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu", "bleurt")
 """Scores of decoded output; a row holds those that were computed, each with its signature."""
 CEILINGS = {metric: 100.0 for metric in METRICS if metric != "bleurt"}
-"""The most that a score can be, for those that have such an end."""
+"""The most that a score can be, where there is an end: no law of it may have a higher limit."""
 DECODED_FIELDS: dict[str, type] = {
     **dict.fromkeys(METRICS, float),
     **{f"{metric}_signature": str for metric in METRICS},
