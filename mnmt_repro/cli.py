@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from mnmt_repro import __version__
 from mnmt_repro.commands import (
     book,
+    compare,
     data,
     evaluate,
     fit,
@@ -44,7 +45,19 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    modules = (data, train, upgrade, translate, evaluate, fit, recommend, sweep, verify, book)
+    modules = (
+        data,
+        train,
+        upgrade,
+        translate,
+        evaluate,
+        compare,
+        fit,
+        recommend,
+        sweep,
+        verify,
+        book,
+    )
     for module in modules:
         module.add(commands)
     return parser

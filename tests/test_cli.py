@@ -28,7 +28,8 @@ from mnmt_repro.training.config import TrainingConfig
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = (
     ["data"], ["data", "list"], ["data", "check"], ["data", "vocabulary"], ["train"], ["upgrade"],
-    ["translate"], ["evaluate"], ["fit"], ["recommend"], ["sweep"], ["verify"], ["book"],
+    ["translate"], ["evaluate"], ["compare"], ["fit"], ["recommend"], ["sweep"], ["verify"],
+    ["book"],
 )  # fmt: skip
 SHORT = ["--steps", "3", "--d-model", "8", "--heads", "2", "--curve-points", "2"]
 

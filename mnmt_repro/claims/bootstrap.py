@@ -6,25 +6,11 @@ nothing of the seed, nor of other languages.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from mnmt_repro.claims.noise import LEVEL
 from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation.significance import LossBootstrap, bootstrap_gaps
 from mnmt_repro.results.sentences import SentenceLosses
-
-
-@dataclass(frozen=True, kw_only=True)
-class LossBootstrap:
-    """Difference of two losses in nats per target token, with its 95 % interval and p-value."""
-
-    difference: float
-    low: float
-    high: float
-    p_value: float  # two-sided
-    directions: int
-    sentences: int  # of all directions
 
 
 def bootstrap_losses(
@@ -38,9 +24,8 @@ def bootstrap_losses(
     """Resample the sentences within each direction, the same for both runs (Koehn, 2004).
 
     The loss of a run is the mean over directions of its cross-entropy of the test set, summed nats
-    over summed tokens, as the claims take it; for a single direction, that of the corpus. The
-    interval is that of the drawn differences (percentiles); the p-value is the share of draws that
-    stray from the difference by as much as it is from zero, counting it itself as one of them.
+    over summed tokens, as the claims take it; for a single direction, that of the corpus. Interval
+    and p-value are those of `evaluation.significance.bootstrap_gaps`.
 
     Parameters
     ----------
@@ -68,10 +53,8 @@ def bootstrap_losses(
     chosen = pairs or tuple(treated.nats)
     if treated.test_set != control.test_set:
         raise InputError(f"runs scored on {treated.test_set} and {control.test_set}: one test set")
-    random = np.random.default_rng(seed)
-    seen, drawn = np.zeros(len(chosen)), np.zeros(draws)
-    sentences = 0
-    for i, pair in enumerate(chosen):
+    gaps, counts = [], []
+    for pair in chosen:
         for run in (treated, control):
             if pair not in run.nats:
                 raise InputError(f"run {run.run_id}: no losses of {pair}")
@@ -81,19 +64,6 @@ def bootstrap_losses(
                 f"runs {treated.run_id} and {control.run_id}, {pair}: other sentences or other "
                 "pieces; nats per token compare only runs of one vocabulary"
             )
-        gap = treated.nats[pair].astype(np.float64) - control.nats[pair]
-        picks = random.integers(len(gap), size=(draws, len(gap)))
-        seen[i] = gap.sum() / tokens.sum()
-        drawn += gap[picks].sum(1) / tokens[picks].sum(1) / len(chosen)
-        sentences += len(gap)
-    difference = float(seen.mean())
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    as_far = np.abs(drawn - difference) >= abs(difference)
-    return LossBootstrap(
-        difference=difference,
-        low=float(low),
-        high=float(high),
-        p_value=float((as_far.sum() + 1) / (draws + 1)),
-        directions=len(chosen),
-        sentences=sentences,
-    )
+        gaps.append(treated.nats[pair].astype(np.float64) - control.nats[pair])
+        counts.append(tokens)
+    return bootstrap_gaps(gaps, counts, draws=draws, seed=seed)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.commands.options import add_command, check_device
 from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from mnmt_repro.commands.trained import Trained
+    from mnmt_repro.evaluation.search import SearchConfig
 
 
 def add(commands: Any) -> None:
@@ -41,32 +46,47 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
 
 
-def act(options: argparse.Namespace) -> int:
-    """Translate all lines; nothing is printed before all are read and found well."""
-    from tqdm import tqdm
-
-    from mnmt_repro.commands.trained import load_trained
-    from mnmt_repro.corpora.textfile import decode_lines
-    from mnmt_repro.evaluation.search import SearchConfig, translate
+def search_config(options: argparse.Namespace) -> SearchConfig:
+    """How the options of `add_search` ask to search; `InputError` where one is out of range."""
+    from mnmt_repro.evaluation.search import SearchConfig
 
     if options.batch < 1:
         raise InputError(f"--batch {options.batch}: give a number of sentences, 1 or more")
-    config = SearchConfig(beam=options.beam, length_penalty=options.length_penalty)
-    check_device(options.device)
-    trained = load_trained(options.folder, device=options.device)
-    pair = trained.direction(options.to, options.source)
-    lines = decode_lines(sys.stdin.buffer.read(), "standard input")
+    return SearchConfig(beam=options.beam, length_penalty=options.length_penalty)
+
+
+def translations(
+    trained: Trained, lines: Sequence[str], pair: str, options: argparse.Namespace
+) -> list[str]:
+    """Translate lines as the options of `add_search` ask, with a progress bar."""
+    from tqdm import tqdm
+
+    from mnmt_repro.evaluation.search import translate
+
     with tqdm(total=len(lines), unit="line", desc=pair, disable=None, leave=False) as bar:
-        found = translate(
+        return translate(
             trained.model,
             trained.vocabulary,
             lines,
             pair,
             trained.tags,
-            config=config,
+            config=search_config(options),
             batch_sentences=options.batch,
             progress=bar.update,
         )
+
+
+def act(options: argparse.Namespace) -> int:
+    """Translate all lines; nothing is printed before all are read and found well."""
+    from mnmt_repro.commands.trained import load_trained
+    from mnmt_repro.corpora.textfile import decode_lines
+
+    search_config(options)
+    check_device(options.device)
+    trained = load_trained(options.folder, device=options.device)
+    pair = trained.direction(options.to, options.source)
+    lines = decode_lines(sys.stdin.buffer.read(), "standard input")
+    found = translations(trained, lines, pair, options)
     sys.stdout.write("".join(f"{line}\n" for line in found))
     sys.stdout.flush()
     return 0

@@ -1,4 +1,8 @@
-"""Is a difference chance? Over sentences: paired bootstrap. Over directions: paired t-test."""
+"""Is a difference chance? Over sentences: paired bootstrap. Over directions: paired t-test.
+
+A bootstrap asks what other test sentences would have said of the same two models, the t-test what
+other directions would; neither knows of the seed that a model was trained with.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sacrebleu.significance import PairedTest, Result
+from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.evaluation.metrics import check_lengths, make_metric
+
+LEVEL = 0.95  # of the intervals of `bootstrap_gaps`
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossBootstrap:
+    """Difference of two losses in nats per unit, with its 95 % interval and p-value."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float  # two-sided
+    directions: int
+    sentences: int  # of all directions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +63,51 @@ class PairedTTest:
     p_value: float
 
 
+def bootstrap_gaps(
+    gaps: Sequence[NDArray[np.float64]],
+    units: Sequence[NDArray[np.float64]],
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+) -> LossBootstrap:
+    """Resample the sentences within each direction, the same for both models (Koehn, 2004).
+
+    The difference is the mean over directions of summed gaps over summed units. Its interval is
+    that of the drawn differences (percentiles); the p-value is the share of draws that stray from
+    the difference by as much as it is from zero, counting it itself as one of them.
+
+    Parameters
+    ----------
+    gaps
+        Of each direction, (sentences,): nats that a model spends on a sentence beyond the other's.
+    units
+        Of each direction, (sentences,): what losses are counted by, such as target tokens.
+
+    Examples
+    --------
+    >>> found = bootstrap_gaps([np.array([-1.0, -1.0, -1.0])], [np.array([2.0, 2.0, 2.0])])
+    >>> found.difference, found.low, found.high  # a nat less for every two tokens
+    (-0.5, -0.5, -0.5)
+    """
+    random = np.random.default_rng(seed)
+    drawn = np.zeros(draws)
+    for gap, unit in zip(gaps, units, strict=True):
+        picks = random.integers(len(gap), size=(draws, len(gap)))
+        drawn += gap[picks].sum(1) / unit[picks].sum(1) / len(gaps)
+    seen = [gap.sum() / unit.sum() for gap, unit in zip(gaps, units, strict=True)]
+    difference = float(np.mean(seen))
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    as_far = np.abs(drawn - difference) >= abs(difference)
+    return LossBootstrap(
+        difference=difference,
+        low=float(low),
+        high=float(high),
+        p_value=float((as_far.sum() + 1) / (draws + 1)),
+        directions=len(gaps),
+        sentences=sum(len(gap) for gap in gaps),
+    )
+
+
 def paired_bootstrap(
     system: Sequence[str],
     baseline: Sequence[str],
@@ -65,6 +127,10 @@ def paired_bootstrap(
     InputError
         When the three do not have the same length, or the metric does not exist.
     """
+    from sacrebleu.significance import PairedTest, Result
+
+    from mnmt_repro.evaluation.metrics import check_lengths, make_metric
+
     check_lengths(system, references)
     check_lengths(baseline, references)
     if samples < 1:

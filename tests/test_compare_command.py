@@ -1,0 +1,150 @@
+"""`mnmt-repro compare`: which of two models is better, and is it chance?"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_text import small_bitext
+
+from mnmt_repro.cli import main
+from mnmt_repro.evaluation.significance import bootstrap_gaps, paired_t_test
+
+CONLANG = ["train", "--d-model", "8", "--heads", "2", "--curve-points", "2"]
+BITEXT = ["--data", "eng-deu=talks.tsv", "--data", "eng-nld=talks.nl.tsv", "--tags", "both"]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> Path:
+    """`short` and `longer` on one conlang; `few` and `more` pieces on one bitext."""
+    folder = tmp_path_factory.mktemp("models")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("MNMT_REPRO_CACHE", str(folder / "cache"))
+        for name, steps in (("short", "2"), ("longer", "40")):
+            assert main([*CONLANG, "--steps", steps, "--out", name]) == 0
+        text = small_bitext(count=120)
+        for language, file in (("deu", "talks.tsv"), ("nld", "talks.nl.tsv")):
+            columns = {"eng": text.source, language: text.target}
+            pd.DataFrame(columns).to_csv(file, sep="\t", index=False)
+        for name, pieces in (("few", "320"), ("more", "350")):
+            mine = [*CONLANG, *BITEXT, "--pieces", pieces, "--steps", "3", "--out", name]
+            assert main(mine) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(models: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(models)
+    capsys.readouterr()
+
+
+def rows_of(arguments: list[str], capsys) -> list[dict]:
+    assert main(["compare", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def losses(folder: str, arguments: list[str], capsys) -> dict[str, dict]:
+    assert main(["evaluate", folder, *arguments, "--json"]) == 0
+    return {row["pair"]: row for row in json.loads(capsys.readouterr().out)}
+
+
+def test_a_better_model_is_told_from_chance(capsys) -> None:
+    options = ["--limit", "60"]
+    rows = rows_of(["short", "longer", *options], capsys)
+    assert [row["pair"] for row in rows] == ["src-aaa", "src-bbb", "all 2"]
+    before, after = (losses(name, options, capsys) for name in ("short", "longer"))
+    for row in rows[:2]:
+        assert (row["measure"], row["sentences"]) == ("nats per token", 60)
+        assert row["baseline"] == pytest.approx(before[row["pair"]]["cross_entropy"], rel=1e-12)
+        assert row["model"] == pytest.approx(after[row["pair"]]["cross_entropy"], rel=1e-12)
+        assert row["difference"] == pytest.approx(row["model"] - row["baseline"], rel=1e-9)
+        assert row["low"] < row["difference"] < row["high"] < 0
+        assert row["p_value"] == pytest.approx(1 / 1001)
+    over = paired_t_test(
+        {row["pair"]: row["model"] for row in rows[:2]},
+        {row["pair"]: row["baseline"] for row in rows[:2]},
+    )
+    assert rows[2]["test"] == "t-test" and rows[2]["sentences"] == 120
+    assert rows[2]["p_value"] == pytest.approx(over.p_value, rel=1e-12)
+    assert (rows[2]["low"], rows[2]["high"]) == pytest.approx((over.low, over.high), rel=1e-12)
+
+
+def test_a_model_against_itself(capsys) -> None:
+    rows = rows_of(["short", "short", "--limit", "20", "--decode", "--draws", "50"], capsys)
+    losses, metrics = rows[::2], rows[1::2]
+    assert [row["measure"] for row in metrics] == ["chrfpp", "chrfpp"]
+    assert all(row["difference"] == row["low"] == row["high"] == 0 for row in losses)
+    assert all(row["p_value"] == 1 for row in losses)
+    assert all(row["difference"] == 0 and row["low"] is None for row in metrics)
+    assert not any(row["test"] == "t-test" for row in rows)  # nothing to test
+
+
+def test_translations_are_compared_by_the_metric_named(capsys) -> None:
+    options = ["--limit", "30", "--beam", "1", "--pairs", "src-bbb"]
+    decode = [*options, "--decode", "--metric", "chrf"]
+    (_, row) = rows_of(["short", "longer", *decode, "--draws", "99"], capsys)
+    before, after = (losses(n, [*options, "--decode"], capsys) for n in ("short", "longer"))
+    assert row["baseline"] == pytest.approx(before["src-bbb"]["chrf"])
+    assert row["model"] == pytest.approx(after["src-bbb"]["chrf"])
+    assert row["difference"] == pytest.approx(row["model"] - row["baseline"]) != 0
+    assert 0.01 <= row["p_value"] <= 1
+
+
+def test_other_pieces_are_compared_by_character(capsys) -> None:
+    """Nats a token times tokens are nats a character times characters, for both models."""
+    data = ["--data", "eng-deu=talks.tsv", "--data", "eng-nld=talks.nl.tsv"]
+    rows = rows_of(["few", "more", *data], capsys)
+    assert [row["measure"] for row in rows] == ["nats per character"] * 3
+    assert (rows[2]["pair"], rows[2]["test_set"]) == ("all 2", "--data")  # two files, one test
+    characters = sum(len(line) + 1 for line in small_bitext(count=120).target)
+    for name, column in (("few", "baseline"), ("more", "model")):
+        found = losses(name, data, capsys)
+        for row in rows[:2]:
+            mine = found[row["pair"]]
+            nats = mine["cross_entropy"] * mine["test_tokens"]
+            assert row[column] * characters == pytest.approx(nats, rel=1e-9)
+
+
+def test_gaps_are_weighted_by_their_units() -> None:
+    """Two directions: a nat for each of 2 units, and three for 12: the mean of 0.5 and 0.25."""
+    gaps, units = [np.ones(4), np.full(8, 3.0)], [np.full(4, 2.0), np.full(8, 12.0)]
+    found = bootstrap_gaps(gaps, units, draws=19)
+    assert (found.difference, found.low, found.high) == (0.375, 0.375, 0.375)
+    assert (found.directions, found.sentences) == (2, 12)
+
+
+def test_a_table_for_reading(capsys) -> None:
+    assert main(["compare", "short", "longer", "--limit", "9"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].split()[:5] == ["pair", "test_set", "sentences", "measure", "baseline"]
+    assert len(shown) == 4 and "NaN" not in "".join(shown)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["short", "few"], "no pair in common: src-aaa, src-bbb; eng-deu, eng-nld"),
+        (["short", "absent"], "absent: no model of `mnmt-repro train` here"),
+        (["few", "more"], "your own text; use --data"),
+        (["short", "longer", "--draws", "0"], "--draws 0"),
+        (["short", "longer", "--batch", "0"], "--batch 0"),
+        (["short", "longer", "--limit", "0"], "--limit 0"),
+    ],
+)
+def test_mistakes_are_told(arguments: list[str], message: str, capsys) -> None:
+    assert main(["compare", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err and shown.err.count("\n") == 1 and not shown.out
+
+
+def test_models_of_other_generated_languages_are_refused(capsys) -> None:
+    assert main([*CONLANG, "--steps", "1", "--similarity", "0.5", "--out", "related"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "short", "related"]) == 2
+    assert "not of the same generated languages" in capsys.readouterr().err
+    assert math.isfinite(rows_of(["related", "related", "--limit", "5"], capsys)[0]["model"])
