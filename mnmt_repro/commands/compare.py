@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from mnmt_repro.commands.trained import Trained
 
 METRICS = ("chrfpp", "chrf", "bleu", "spbleu")
+READING = """\
+A difference is MODEL less BASELINE: below zero is better for losses, above it for metrics.
+Models with different pieces are compared per character of the reference, as a token of
+one is not a token of the other. No test here knows of the seed: where it matters, train
+both models with several."""
 
 
 def add(commands: Any) -> None:
@@ -37,12 +42,7 @@ def add(commands: Any) -> None:
         ],
         act=act,
     )
-    parser.epilog += (
-        "\n\nA difference is MODEL less BASELINE: below zero is better for losses, above it for "
-        "metrics.\nModels with different pieces are compared per character of the reference, as "
-        "a token of\none is not a token of the other. No test here knows of the seed: where it "
-        "matters, train\nboth models with several."
-    )
+    parser.epilog = f"{parser.epilog}\n\n{READING}"
     parser.add_argument("baseline", type=Path, metavar="BASELINE", help="what `train` wrote")
     parser.add_argument("folder", type=Path, metavar="MODEL", help="the one compared with it")
     add_test_sets(parser)
