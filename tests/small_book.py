@@ -17,7 +17,9 @@ CHART = """
 import altair
 import pandas as pd
 
-from mnmt_repro.figures.house import Badge, show, show_table, weight_color
+from mnmt_repro.figures.badge import Badge
+from mnmt_repro.figures.house import show, show_table
+from mnmt_repro.figures.theme import weight_color
 
 frame = pd.DataFrame({"n": [1, 10, 100] * 2, "p": [0.5] * 3 + [1.0] * 3})
 frame["loss"] = [scale * value for value in (4, 3, 2, 3, 2, 1)]

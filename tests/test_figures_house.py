@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import house
-from mnmt_repro.figures.house import Badge, Provenance, show, show_table, weight_colours
+from mnmt_repro.figures.badge import STYLE, Badge
+from mnmt_repro.figures.house import show, show_table
+from mnmt_repro.figures.provenance import Provenance
+from mnmt_repro.figures.theme import weight_color, weight_colours
 
 FRAME = pd.DataFrame({"n": [1, 10], "loss": [2.0, 1.0]})
 CHART = altair.Chart(FRAME).mark_line().encode(x="n", y="loss")
@@ -150,11 +152,11 @@ def test_a_cell_may_be_a_badge() -> None:
 
 def test_badges_can_be_read() -> None:
     signs = set()
-    for verdict in house._VERDICT_STYLE:
-        sign, colour = house._VERDICT_STYLE[verdict]
+    for verdict in STYLE:
+        sign, colour = STYLE[verdict]
         assert 1.05 / (luminance(colour) + 0.05) >= 4.5  # white text on it, WCAG AA
         signs.add(sign)
-    assert len(signs) == len(house._VERDICT_STYLE)
+    assert len(signs) == len(STYLE)
     with pytest.raises(InputError, match="verdict 'good'"):
         Badge(verdict="good")  # type: ignore[arg-type]
     assert Badge(verdict="reproduced", href="a.html").to_html().startswith('<a class="mnmt-badge"')
@@ -172,7 +174,7 @@ def test_weights_are_told_apart_without_colour_vision() -> None:
 
 
 def test_one_weight_has_one_colour_in_every_figure() -> None:
-    few = house.weight_color([0.5, 1.0]).to_dict()["scale"]
-    many = house.weight_color([0.1, 0.5, 0.9, 1.0]).to_dict()["scale"]
+    few = weight_color([0.5, 1.0]).to_dict()["scale"]
+    many = weight_color([0.1, 0.5, 0.9, 1.0]).to_dict()["scale"]
     lookup = dict(zip(many["domain"], many["range"], strict=True))
     assert [lookup[p] for p in few["domain"]] == few["range"]

@@ -26,7 +26,8 @@ from mnmt_repro.figures.contrasts import (
     star,
     stored_of,
 )
-from mnmt_repro.figures.house import Provenance, show, show_table
+from mnmt_repro.figures.house import show, show_table
+from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.upgrade_curves import SCRATCH, UPGRADED
 from mnmt_repro.results.sentences import SentenceLosses
 

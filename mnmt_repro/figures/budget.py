@@ -10,8 +10,8 @@ import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
-from mnmt_repro.figures.house import weight_color
 from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.theme import weight_color
 from mnmt_repro.laws import effective_fraction_direct, fit_per_weight_laws, fraction_slope
 
 CELL = ["pair", "p", "n_non_embedding"]

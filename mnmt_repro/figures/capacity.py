@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import GREY, weight_color
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import PairFits
+from mnmt_repro.figures.theme import GREY, weight_color
 from mnmt_repro.laws import (
     FractionFit,
     effective_fraction,

@@ -21,8 +21,8 @@ from mnmt_repro.experiments.conlang_upgrade import (
     UPGRADE_SHARES,
 )
 from mnmt_repro.figures.contrasts import Bench
-from mnmt_repro.figures.house import CATEGORIES
 from mnmt_repro.figures.names import language
+from mnmt_repro.figures.theme import CATEGORIES
 
 NAMES = tuple(cohort.name for cohort in COHORTS)
 LIKE, UNLIKE = "added, like an old one", "added, like none"

@@ -19,7 +19,8 @@ from mnmt_repro.claims.evidence import NoRowsYet
 from mnmt_repro.claims.paired import Sample, Study, Variant, functional, gain, p_value
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.languages25 import directions_of
-from mnmt_repro.figures.house import Provenance, Table, show_table
+from mnmt_repro.figures.house import Table, show_table
+from mnmt_repro.figures.provenance import Provenance
 
 MAIN = "software25-main"
 SIGNIFICANT = 0.05

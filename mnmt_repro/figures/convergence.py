@@ -13,9 +13,9 @@ import pandas as pd
 
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import weight_color
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import fit_pairs, joint_curves, observed
+from mnmt_repro.figures.theme import weight_color
 from mnmt_repro.laws import (
     correct_convergence,
     declared_runs,

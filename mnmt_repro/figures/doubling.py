@@ -14,9 +14,9 @@ from scipy import stats
 
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.experiments.catalogue import get_cohort
-from mnmt_repro.figures.house import GREY
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import PairFits
+from mnmt_repro.figures.theme import GREY
 
 COLUMNS = ["pair", "p", "n", "loss", "doubled", "whole", "reducible", "predicted", "l_inf"]
 

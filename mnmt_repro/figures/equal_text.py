@@ -18,8 +18,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.figures.house import GREY, weight_color
 from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.theme import GREY, weight_color
 from mnmt_repro.laws import fit_additive_law
 
 PARTS = {"text": "the text it was not shown", "equal": "at equal text"}

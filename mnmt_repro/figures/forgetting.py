@@ -17,8 +17,8 @@ from mnmt_repro.experiments.catalogue import declared
 from mnmt_repro.experiments.languages25 import GROUPINGS, directions
 from mnmt_repro.experiments.software25 import FISHER_SHARES
 from mnmt_repro.figures import languages25
-from mnmt_repro.figures.house import CATEGORIES, GREY
 from mnmt_repro.figures.names import language
+from mnmt_repro.figures.theme import CATEGORIES, GREY
 
 MAIN, TABLE3, TABLE11 = "software25-main", "software25-table3", "software25-table11"
 SETTINGS = {"full recipe": "with scaling", "no learning-rate scaling": "without scaling"}

@@ -11,9 +11,9 @@ import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.capacity import fraction_fits, fractions, held_out_errors
-from mnmt_repro.figures.house import GREY
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import PairFits
+from mnmt_repro.figures.theme import GREY
 from mnmt_repro.laws import FractionFit
 
 NEARLY = 1.5  # the ratio of errors up to which claim A15 has the line do nearly as well

@@ -16,8 +16,8 @@ from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.experiments.cohorts import GRIDS
 from mnmt_repro.figures.capacity import direct_fractions, fractions
 from mnmt_repro.figures.grids import Grid, read_grids
-from mnmt_repro.figures.house import GREY
 from mnmt_repro.figures.names import language
+from mnmt_repro.figures.theme import GREY
 
 ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
 HUBS = ("eng", "src")  # the language that all pairs of a cohort share

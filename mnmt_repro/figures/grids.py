@@ -16,8 +16,8 @@ import pandas as pd
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
-from mnmt_repro.figures.house import Provenance
 from mnmt_repro.figures.names import cohort_name
+from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.scaling import PairFits, check_size, fit_pairs, observed
 
 MIN_SIZES = 4  # of a weight: one more than the parameters of its law

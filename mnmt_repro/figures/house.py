@@ -1,4 +1,4 @@
-"""What all figures share: theme, colours, and how a page displays a chart or a table.
+"""How a page displays a chart or a table.
 
 `show` and `show_table` return objects that a notebook displays with everything a page owes its
 reader: an interactive chart over a static one (for print, or where no script runs), a text
@@ -14,10 +14,10 @@ import html
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import altair
 import numpy as np
@@ -25,241 +25,15 @@ import pandas as pd
 import vl_convert
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.figures.badge import Badge
+from mnmt_repro.figures.provenance import Provenance, counted
+from mnmt_repro.figures.theme import vega_lite_version
 
-INK = "#1b1f24"
-GREY = "#5c6670"
-GRID = "#e4e7eb"
-
-#: Colours of categories such as language pairs (Okabe and Ito, readable with any colour vision).
-CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-#: Anchors of the scale for a weight p from 0 to 1: inferno without its pale end, dark to light.
-WEIGHT_ANCHORS = ("#000004", "#320a5e", "#781c6d", "#bc3754", "#ed6925", "#f6961e")
-# The weights of Eq. 5 are spread evenly over that scale, else 0.9, 0.95 and 1 would look alike.
-_SPREAD = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
-#: Anchors of a scale for signed differences: blue below zero, grey at zero, red above.
-DIFFERENCE_ANCHORS = ("#2166ac", "#92c5de", "#d9d9d9", "#f4a582", "#b2182b")
-
-# A verdict's sign says it without colour; each colour has a contrast of at least 4.5 to white.
-_VERDICT_STYLE: dict[str, tuple[str, str]] = {
-    "reproduced": ("✓", "#00694e"),
-    "direction only": ("↗", "#0b62a4"),
-    "inconclusive": ("?", "#5c6670"),
-    "not reproduced": ("✗", "#a8360b"),
-    "out of reach here": ("–", "#6b4a86"),
-    "no rows yet": ("…", "#5c6670"),
-}
-_SAID = {"no rows yet": "not enough runs yet"}  # the rest are said as they are named
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _PROSE = 60  # characters from which a cell of a table is read as a sentence
 _NAME_LENGTH = 9  # up to which one with a hyphen is read as a name
 _FIRST_LENGTH = 24  # the same in the first column
 _MANY_COLUMNS = 6  # beyond which a table leaves out what is the same in every row
-_MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
-MANY_PASSES = 4.0  # over a text, from which on a figure says so
-
-
-@altair.theme.register("mnmt", enable=True)
-def theme() -> altair.theme.ThemeConfig:
-    """Return the theme of all charts: white ground, thin grid, colour-blind safe categories."""
-    text = {"labelColor": GREY, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 12}
-    axis = {"domainColor": GREY, "tickColor": GREY, "gridColor": GRID, "titleFontWeight": 500}
-    config: Any = {  # plain dicts, which altair types as its own
-        "background": "white",
-        "font": "Arial, Liberation Sans, sans-serif",
-        "padding": 8,
-        "view": {"continuousWidth": 540, "continuousHeight": 320, "stroke": None},
-        "axis": {**text, **axis},
-        "legend": {
-            **text,
-            "symbolStrokeWidth": 2.5,
-            "symbolSize": 90,
-            "orient": "bottom",  # beside a chart there is no room
-            "columns": 3,
-            "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},
-        },
-        "header": {**text, "labelFontWeight": 600, "labelColor": INK},
-        "title": {"anchor": "start", "fontSize": 14, "color": INK},
-        "line": {"strokeWidth": 1.8},
-        "point": {"size": 45, "filled": True},
-        "range": {
-            "category": list(CATEGORIES),
-            "ramp": list(WEIGHT_ANCHORS),
-            "heatmap": list(WEIGHT_ANCHORS),
-            "diverging": list(DIFFERENCE_ANCHORS),
-        },
-    }
-    return altair.theme.ThemeConfig(config=config)
-
-
-altair.data_transformers.enable("default", max_rows=_MAX_ROWS, consolidate_datasets=True)
-
-
-def weight_colours(weights: Iterable[float]) -> list[str]:
-    """Give each weight p in [0, 1] its colour, the same in every figure.
-
-    Examples
-    --------
-    >>> weight_colours([0, 1])
-    ['#000004', '#f6961e']
-    """
-    anchors = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in WEIGHT_ANCHORS])
-    colours = []
-    for weight in weights:
-        if not 0 <= weight <= 1:
-            raise InputError(f"weight {weight!r} is outside [0, 1]")
-        at = np.interp(weight, _SPREAD, np.linspace(0, len(anchors) - 1, len(_SPREAD)))
-        channels = [np.interp(at, np.arange(len(anchors)), anchors[:, i]) for i in range(3)]
-        colours.append("#" + "".join(f"{round(float(channel)):02x}" for channel in channels))
-    return colours
-
-
-def weight_color(
-    weights: Sequence[float], *, field: str = "p", title: str | None = "weight p"
-) -> altair.Color:
-    """Encode a frame's column of weights as colour, with a legend that lists each weight."""
-    values = sorted(set(map(float, weights)))
-    scale = altair.Scale(domain=values, range=weight_colours(values))
-    legend = altair.Legend(columns=5)
-    return altair.Color(field, type="ordinal", scale=scale, title=title, legend=legend)
-
-
-def said(verdict: str) -> str:
-    """Say a verdict to a reader, who need not know the name of its state.
-
-    >>> said("reproduced"), said("no rows yet")
-    ('reproduced', 'not enough runs yet')
-    """
-    return _SAID.get(verdict, verdict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Badge:
-    """The verdict shown beside a figure.
-
-    Parameters
-    ----------
-    verdict
-        One of the six verdicts; it gives the sign and the colour.
-    text
-        What the badge says, such as ``"A2 reproduced"``; default the verdict itself.
-    title
-        One sentence with the measured number and the rule; shown on hovering and read aloud.
-    href
-        Where the badge leads, relative to the page; empty for nowhere.
-    """
-
-    verdict: str
-    text: str = ""
-    title: str = ""
-    href: str = ""
-
-    def __post_init__(self) -> None:
-        """Check the verdict."""
-        if self.verdict not in _VERDICT_STYLE:
-            raise InputError(f"verdict {self.verdict!r}: use one of {', '.join(_VERDICT_STYLE)}")
-
-    @property
-    def label(self) -> str:
-        """The badge in plain text, its sign included."""
-        return f"{_VERDICT_STYLE[self.verdict][0]} {self.text or said(self.verdict)}"
-
-    def to_html(self) -> str:
-        """Write the badge as HTML."""
-        tag, link = ("a", f' href="{_attribute(self.href)}"') if self.href else ("span", "")
-        colour = _VERDICT_STYLE[self.verdict][1]
-        title = f' title="{_attribute(self.title)}"' if self.title else ""
-        spoken = f'<span class="mnmt-spoken">. {html.escape(self.title)}</span>' * bool(self.title)
-        return (
-            f'<{tag} class="mnmt-badge" data-verdict="{self.verdict}" '
-            f'style="background-color:{colour}"{link}{title}>{html.escape(self.label)}{spoken}</{tag}>'
-        )
-
-    def __str__(self) -> str:
-        return self.label
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Provenance:
-    """Where a figure's numbers come from: the runs behind it, each field without repetition."""
-
-    run_ids: tuple[str, ...]
-    config_hashes: tuple[str, ...]
-    data_hashes: tuple[str, ...]
-    commits: tuple[str, ...]
-    tiers: tuple[str, ...]
-    corpora: tuple[str, ...]
-    seeds: tuple[str, ...]
-    hardware: tuple[str, ...]
-    wall_seconds: float
-    passes: float = 0.0  # the most over any pair's text
-
-    @classmethod
-    def of(cls, rows: pd.DataFrame) -> Self:
-        """Collect the provenance of rows of `results.load`; a run's time counts once.
-
-        Raises
-        ------
-        InputError
-            If a column is missing, or there are no rows.
-        """
-        columns = {
-            "run_ids": "run_id",
-            "config_hashes": "config_hash",
-            "data_hashes": "data_hash",
-            "commits": "commit",
-            "tiers": "tier",
-            "corpora": "corpus",
-            "seeds": "seed",
-            "hardware": "hardware",
-        }
-        missing = ({*columns.values()} | {"wall_seconds"}) - {*rows.columns}
-        if missing:
-            raise InputError(f"provenance needs the columns {', '.join(sorted(missing))}")
-        if rows.empty:
-            raise InputError("provenance of no rows: nothing was selected from the results")
-        runs = rows.drop_duplicates("run_id")
-        values = {
-            field: tuple(str(value) for value in sorted(runs[column].dropna().unique()))
-            for field, column in columns.items()
-        }
-        return cls(
-            **values,
-            wall_seconds=float(runs["wall_seconds"].sum()),
-            passes=float(rows["passes"].max()) if "passes" in rows else 0.0,
-        )
-
-    def line(self) -> str:
-        """Return the line under the figure: what was run, in short.
-
-        More than four passes over a pair's text are named: beyond, repeated text is worth less
-        than new text, and a law of the model's size mixes with one of the data's.
-        """
-        repeated = [f"up to {self.passes:.1f} passes over a pair's text"]
-        return " · ".join(
-            [
-                _count(len(self.run_ids), "run"),
-                f"tier {', '.join(self.tiers)}",
-                f"corpus {', '.join(self.corpora)}",
-                f"seed{'s' * (len(self.seeds) > 1)} {', '.join(self.seeds)}",
-                f"commit {', '.join(_short(self.commits))}",
-                f"data {', '.join(_short(self.data_hashes))}",
-                *(repeated if self.passes > MANY_PASSES else []),
-                f"{_duration(self.wall_seconds)} of computing",
-            ]
-        )
-
-    def details(self) -> dict[str, tuple[str, ...]]:
-        """Return what the opened line lists in full."""
-        return {
-            "runs": self.run_ids,
-            "configurations": self.config_hashes,
-            "data": self.data_hashes,
-            "commits": self.commits,
-            "hardware": self.hardware,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -302,7 +76,7 @@ class _Display(ABC):
             f"<figcaption>{badges} {caption}\n"
             f'<a class="mnmt-download" download="{self.name}.csv" '
             f'href="data:text/csv;charset=utf-8;base64,{_base64(self.csv.encode())}">'
-            f"Download data (CSV, {_count(len(self.data), 'row')})</a>\n"
+            f"Download data (CSV, {counted(len(self.data), 'row')})</a>\n"
             f"{self._provenance()}</figcaption>\n</figure>"
         )
 
@@ -356,13 +130,14 @@ class Figure(_Display):
         return vl_convert.vegalite_to_png(self.spec, vl_version=vega_lite_version(), scale=2)
 
     def _body(self) -> str:
+        alt = html.escape(self.alt)
         # "<" is escaped so that no text of the data can close the script element.
         spec = json.dumps(self.spec, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
         return (
             '<div class="mnmt-chart">\n'
-            f'<img class="mnmt-static" alt="{_attribute(self.alt)}" '
+            f'<img class="mnmt-static" alt="{alt}" '
             f'src="data:image/svg+xml;base64,{_base64(self.svg.encode())}">\n'
-            f'<div class="mnmt-live" role="img" aria-label="{_attribute(self.alt)}" hidden></div>\n'
+            f'<div class="mnmt-live" role="img" aria-label="{alt}" hidden></div>\n'
             f'<script type="application/json">{spec}</script>\n</div>'
         )
 
@@ -428,7 +203,7 @@ class Table(_Display):
             bodies.append(f"<tbody><tr>{cells}</tr></tbody>")
         listed = ", ".join(f"{column} {value}" for column, value in constant.items())
         same = f'<div class="mnmt-same">In every row: {html.escape(listed)}.</div>' * bool(constant)
-        label = f' aria-label="{_attribute(self.caption)}"' * bool(self.caption)
+        label = f' aria-label="{html.escape(self.caption)}"' * bool(self.caption)
         return (
             f'<div class="mnmt-scroll"><table class="mnmt-table"{label}>\n'
             f"<thead><tr>{heads}</tr></thead>\n" + "\n".join(bodies) + f"</table></div>{same}"
@@ -569,11 +344,6 @@ def _badges(badge: Badge | Sequence[Badge]) -> tuple[Badge, ...]:
     return (badge,) if isinstance(badge, Badge) else tuple(badge)
 
 
-def vega_lite_version() -> str:
-    """Name the Vega-Lite version of altair's charts as vl-convert does, such as ``"6.1"``."""
-    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-
-
 def _number(numeric: bool) -> str:
     return ' class="mnmt-number"' if numeric else ""
 
@@ -594,36 +364,5 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
 
 
-def _attribute(text: str) -> str:
-    return html.escape(text, quote=True)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def _count_of(term: str, values: Sequence[str]) -> str:
     return f"{term} ({len(values)})" if len(values) > 1 else term
-
-
-def _short(hashes: Sequence[str], most: int = 3) -> list[str]:
-    """Shorten hashes for reading; of many, count the rest.
-
-    >>> _short(["0123456789abcdef"] * 5)
-    ['0123456789', '0123456789', '0123456789', 'and 2 more']
-    """
-    shown = [value[:10] for value in hashes[:most]]
-    return shown + [f"and {len(hashes) - most} more"] * (len(hashes) > most)
-
-
-def _duration(seconds: float) -> str:
-    """Write a duration in its natural unit.
-
-    >>> _duration(40), _duration(600), _duration(9000)
-    ('40 s', '10 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -13,8 +13,8 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import CATEGORIES, GREY
 from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.theme import CATEGORIES, GREY
 from mnmt_repro.laws import FractionFit
 
 STEP = 0.005  # between the weights tried

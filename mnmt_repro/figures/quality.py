@@ -15,9 +15,9 @@ from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.capacity import observed_frontier
-from mnmt_repro.figures.house import GREY, weight_color
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import PANEL, SIZE_TITLES
+from mnmt_repro.figures.theme import GREY, weight_color
 from mnmt_repro.laws import FractionFit, JointLawFit, fit_fraction, fit_joint_law, frontier
 from mnmt_repro.results.schema import CEILINGS
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.figures.convergence import PAPER_BATCH, PAPER_STEPS
-from mnmt_repro.figures.house import weight_color
 from mnmt_repro.figures.names import cohort_name, pair_name
+from mnmt_repro.figures.theme import weight_color
 
 LAST_POINTS = 4  # of a learning curve, from which its end slope is read
 

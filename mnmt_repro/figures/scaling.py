@@ -16,8 +16,8 @@ import pandas as pd
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
-from mnmt_repro.figures.house import GREY, weight_color
 from mnmt_repro.figures.names import cohort_name, pair_name
+from mnmt_repro.figures.theme import GREY, weight_color
 from mnmt_repro.laws import (
     JointLawFit,
     PowerLawFit,

@@ -8,8 +8,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.figures.house import GREY, weight_color
 from mnmt_repro.figures.names import cohort_name, language, pair_name
+from mnmt_repro.figures.theme import GREY, weight_color
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 
 Laws = dict[str, list[FractionFit]]

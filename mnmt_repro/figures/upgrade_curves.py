@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.experiments.software25 import KINDS, SUFFIX
-from mnmt_repro.figures.house import CATEGORIES, GREY
+from mnmt_repro.figures.theme import CATEGORIES, GREY
 from mnmt_repro.figures.upgrades import EARLY
 from mnmt_repro.upgrading.compute import compute_share
 

@@ -9,7 +9,7 @@ from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.software25 import KINDS
 from mnmt_repro.experiments.software25_runs import GPU, MINI, PAPER, Tier, recipe
-from mnmt_repro.figures.house import CATEGORIES
+from mnmt_repro.figures.theme import CATEGORIES
 from mnmt_repro.upgrading.config import Kind, factor_at
 from mnmt_repro.upgrading.places import place_layers
 

@@ -10,7 +10,8 @@ import pandas as pd
 
 from mnmt_repro.claims import NO_ROWS, OUT_OF_REACH, VERDICTS, Claim, Step, load_claims
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import Badge, Table, said, show_table
+from mnmt_repro.figures.badge import Badge, said
+from mnmt_repro.figures.house import Table, show_table
 from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"

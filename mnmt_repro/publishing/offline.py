@@ -20,7 +20,7 @@ import vl_convert
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from mnmt_repro.figures.house import vega_lite_version
+from mnmt_repro.figures.theme import vega_lite_version
 
 STATIC = ("mnmt.css", "mnmt.js")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mnmt_repro import results
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.figures import scaling
-from mnmt_repro.figures.house import Provenance, show
+from mnmt_repro.figures.house import show
+from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.repository import ROOT
 
 PATH = ROOT / "book" / "images" / "loss-against-size.svg"

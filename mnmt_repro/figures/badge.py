@@ -1,0 +1,77 @@
+"""The badge of a verdict, shown beside figures and in tables."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+from mnmt_repro.errors import InputError
+
+# A verdict's sign says it without colour; each colour has a contrast of at least 4.5 to white.
+STYLE: dict[str, tuple[str, str]] = {
+    "reproduced": ("✓", "#00694e"),
+    "direction only": ("↗", "#0b62a4"),
+    "inconclusive": ("?", "#5c6670"),
+    "not reproduced": ("✗", "#a8360b"),
+    "out of reach here": ("–", "#6b4a86"),
+    "no rows yet": ("…", "#5c6670"),
+}
+_SAID = {"no rows yet": "not enough runs yet"}  # the rest are said as they are named
+
+
+def said(verdict: str) -> str:
+    """Say a verdict to a reader, who need not know the name of its state.
+
+    >>> said("reproduced"), said("no rows yet")
+    ('reproduced', 'not enough runs yet')
+    """
+    return _SAID.get(verdict, verdict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Badge:
+    """The verdict shown beside a figure.
+
+    Parameters
+    ----------
+    verdict
+        One of the six verdicts; it gives the sign and the colour.
+    text
+        What the badge says, such as ``"A2 reproduced"``; default the verdict itself.
+    title
+        One sentence with the measured number and the rule; shown on hovering and read aloud.
+    href
+        Where the badge leads, relative to the page; empty for nowhere.
+    """
+
+    verdict: str
+    text: str = ""
+    title: str = ""
+    href: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the verdict."""
+        if self.verdict not in STYLE:
+            raise InputError(f"verdict {self.verdict!r}: use one of {', '.join(STYLE)}")
+
+    @property
+    def label(self) -> str:
+        """The badge in plain text, its sign included."""
+        return f"{STYLE[self.verdict][0]} {self.text or said(self.verdict)}"
+
+    def to_html(self) -> str:
+        """Write the badge as HTML."""
+        tag, link = ("a", f' href="{html.escape(self.href)}"') if self.href else ("span", "")
+        colour = STYLE[self.verdict][1]
+        title = f' title="{html.escape(self.title)}"' if self.title else ""
+        spoken = f'<span class="mnmt-spoken">. {html.escape(self.title)}</span>' * bool(self.title)
+        return (
+            f'<{tag} class="mnmt-badge" data-verdict="{self.verdict}" '
+            f'style="background-color:{colour}"{link}{title}>{html.escape(self.label)}{spoken}</{tag}>'
+        )
+
+    def __str__(self) -> str:
+        return self.label
+
+    def _repr_html_(self) -> str:
+        return self.to_html()

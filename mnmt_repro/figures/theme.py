@@ -1,0 +1,95 @@
+"""What all charts share: their theme, and the colours of categories and of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair
+import numpy as np
+
+from mnmt_repro.errors import InputError
+
+INK = "#1b1f24"
+GREY = "#5c6670"
+GRID = "#e4e7eb"
+
+#: Colours of categories such as language pairs (Okabe and Ito, readable with any colour vision).
+CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+#: Anchors of the scale for a weight p from 0 to 1: inferno without its pale end, dark to light.
+WEIGHT_ANCHORS = ("#000004", "#320a5e", "#781c6d", "#bc3754", "#ed6925", "#f6961e")
+# The weights of Eq. 5 are spread evenly over that scale, else 0.9, 0.95 and 1 would look alike.
+_SPREAD = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
+#: Anchors of a scale for signed differences: blue below zero, grey at zero, red above.
+DIFFERENCE_ANCHORS = ("#2166ac", "#92c5de", "#d9d9d9", "#f4a582", "#b2182b")
+_MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
+
+
+@altair.theme.register("mnmt", enable=True)
+def theme() -> altair.theme.ThemeConfig:
+    """Return the theme of all charts: white ground, thin grid, colour-blind safe categories."""
+    text = {"labelColor": GREY, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 12}
+    axis = {"domainColor": GREY, "tickColor": GREY, "gridColor": GRID, "titleFontWeight": 500}
+    config: Any = {  # plain dicts, which altair types as its own
+        "background": "white",
+        "font": "Arial, Liberation Sans, sans-serif",
+        "padding": 8,
+        "view": {"continuousWidth": 540, "continuousHeight": 320, "stroke": None},
+        "axis": {**text, **axis},
+        "legend": {
+            **text,
+            "symbolStrokeWidth": 2.5,
+            "symbolSize": 90,
+            "orient": "bottom",  # beside a chart there is no room
+            "columns": 3,
+            "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},
+        },
+        "header": {**text, "labelFontWeight": 600, "labelColor": INK},
+        "title": {"anchor": "start", "fontSize": 14, "color": INK},
+        "line": {"strokeWidth": 1.8},
+        "point": {"size": 45, "filled": True},
+        "range": {
+            "category": list(CATEGORIES),
+            "ramp": list(WEIGHT_ANCHORS),
+            "heatmap": list(WEIGHT_ANCHORS),
+            "diverging": list(DIFFERENCE_ANCHORS),
+        },
+    }
+    return altair.theme.ThemeConfig(config=config)
+
+
+altair.data_transformers.enable("default", max_rows=_MAX_ROWS, consolidate_datasets=True)
+
+
+def weight_colours(weights: Iterable[float]) -> list[str]:
+    """Give each weight p in [0, 1] its colour, the same in every figure.
+
+    Examples
+    --------
+    >>> weight_colours([0, 1])
+    ['#000004', '#f6961e']
+    """
+    anchors = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in WEIGHT_ANCHORS])
+    colours = []
+    for weight in weights:
+        if not 0 <= weight <= 1:
+            raise InputError(f"weight {weight!r} is outside [0, 1]")
+        at = np.interp(weight, _SPREAD, np.linspace(0, len(anchors) - 1, len(_SPREAD)))
+        channels = [np.interp(at, np.arange(len(anchors)), anchors[:, i]) for i in range(3)]
+        colours.append("#" + "".join(f"{round(float(channel)):02x}" for channel in channels))
+    return colours
+
+
+def weight_color(
+    weights: Sequence[float], *, field: str = "p", title: str | None = "weight p"
+) -> altair.Color:
+    """Encode a frame's column of weights as colour, with a legend that lists each weight."""
+    values = sorted(set(map(float, weights)))
+    scale = altair.Scale(domain=values, range=weight_colours(values))
+    legend = altair.Legend(columns=5)
+    return altair.Color(field, type="ordinal", scale=scale, title=title, legend=legend)
+
+
+def vega_lite_version() -> str:
+    """Name the Vega-Lite version of altair's charts as vl-convert does, such as ``"6.1"``."""
+    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
