@@ -484,21 +484,24 @@ def against_truth(fits: Mapping[str, PairFits]) -> pd.DataFrame:
 
 
 def in_words(fits: Mapping[str, PairFits]) -> str:
-    """What the fits of each cohort say about the weight, as Markdown with the numbers filled in."""
+    """What fits say about the weight, as Markdown with the numbers filled in.
+
+    `fits` names each set of models as the reader should know it.
+    """
     lines = []
-    for cohort, pairs in fits.items():
+    for models, pairs in fits.items():
         for pair, (alone, joint) in pairs.items():
             weights = [p for p, law in alone.items() if law.identified]
             if 1.0 not in weights or not joint.identified:
-                lines.append(f"- *{cohort_name(cohort)}*, {pair_name(pair)}: not identified")
+                lines.append(f"- *{models}*, {pair_name(pair)}: not identified")
                 continue
             least = min(weights)
             r2 = [alone[p].r2 for p in weights]
             bound = sum("l_inf" in alone[p].held for p in weights)
-            name = f"*{cohort_name(cohort)}*, {pair_name(pair)}"
             lines.append(
-                f"- {name}: α is {alone[1.0].alpha:.3f} at p = 1 and {alone[least].alpha:.3f} at "
-                f"p = {least:g}; L∞ is at its bound of zero at {bound} of {len(weights)} weights; "
+                f"- *{models}*, {pair_name(pair)}: α is {alone[1.0].alpha:.3f} at p = 1 and "
+                f"{alone[least].alpha:.3f} at p = {least:g}; L∞ is at its "
+                f"bound of zero at {bound} of {len(weights)} weights; "
                 f"R² of the separate laws {min(r2):.3f} to {max(r2):.3f}, of the joint law "
                 f"{joint.r2:.3f}."
             )
