@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import least_squares
+from stored_claims import ROOT, NoHistory, ledger
 from synthetic import SIZES, WEIGHTS, loss_of, rows
 
 from mnmt_repro.claims import (
-    Ancestry,
-    Claim,
     Evidence,
-    History,
     Measure,
     Verdict,
     decide,
     evaluate,
-    load_claims,
 )
 from mnmt_repro.claims.drift import Coefficient, fit_drift
 from mnmt_repro.claims.estimands_law import drift_measures
@@ -31,22 +27,9 @@ from mnmt_repro.claims.ledger import Condition, Step
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.effective import effective_fraction
 
-ROOT = Path(__file__).resolve().parents[1]
 OUT, OTHER, INTO = "webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en"
 FRENCH = ("eng-deu", "eng-fra")
 ENGLISH = ("deu-eng", "zho-eng")
-
-
-class NoHistory(History):
-    """Rules that are older than all rows."""
-
-    def check(self, claim: str, fingerprint: str, commits: object) -> Ancestry:
-        return Ancestry(post_hoc=False, note="")
-
-
-@cache
-def ledger() -> dict[str, Claim]:
-    return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
 
 
 def judge(claim: str, *frames: pd.DataFrame, curves: pd.DataFrame | None = None) -> Verdict:

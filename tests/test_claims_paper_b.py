@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,16 @@ import pandas as pd
 import pytest
 import yaml
 from scipy import stats
+from stored_claims import ROOT, NoHistory, ledger
 
 from mnmt_repro.claims import (
     ESTIMANDS,
     NO_ROWS,
-    Ancestry,
-    Claim,
     Evidence,
-    History,
     Measure,
     Scope,
     Verdict,
     evaluate,
-    load_claims,
     printed_values,
     to_json,
 )
@@ -40,25 +36,12 @@ from mnmt_repro.experiments.software25 import cohorts
 from mnmt_repro.figures.verdicts import cell_table, of_paper, rules
 from mnmt_repro.results import load_analyses
 
-ROOT = Path(__file__).resolve().parents[1]
 ALL = directions(tuple(LANGUAGES))
 ADDED = directions(GROUPINGS["Mt25"].added)
 MAIN = "software25-main"
 
 Loss = Callable[[str], float]
 Gain = float | tuple[float, float]
-
-
-class NoHistory(History):
-    """Rules that are older than all rows."""
-
-    def check(self, claim: str, fingerprint: str, commits: object) -> Ancestry:
-        return Ancestry(post_hoc=False, note="")
-
-
-@cache
-def ledger() -> dict[str, Claim]:
-    return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
 
 
 def base(pair: str) -> float:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_line import fails
 from small_text import small_bitext
 
 from mnmt_repro.cli import build_parser, main
@@ -38,16 +39,6 @@ SHORT = ["--steps", "3", "--d-model", "8", "--heads", "2", "--curve-points", "2"
 def own_folder(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
-
-
-def fails(arguments: list[str], capsys, *parts: str) -> None:
-    """The command ends with 2 and one line that holds all `parts`."""
-    assert main(arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.err.startswith("mnmt-repro: ") and shown.err.count("\n") == 1, shown.err
-    for part in parts:
-        assert part in shown.err
-    assert shown.out == ""
 
 
 def write_tsv(path: Path, pair: str = "eng-deu", count: int = 200, domains: bool = False) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import fails
 from small_text import small_bitext
 
 from mnmt_repro.cli import main
@@ -137,14 +138,11 @@ def test_a_table_for_reading(capsys) -> None:
     ],
 )
 def test_mistakes_are_told(arguments: list[str], message: str, capsys) -> None:
-    assert main(["compare", *arguments]) == 2
-    shown = capsys.readouterr()
-    assert message in shown.err and shown.err.count("\n") == 1 and not shown.out
+    fails(["compare", *arguments], capsys, message)
 
 
 def test_models_of_other_generated_languages_are_refused(capsys) -> None:
     assert main([*CONLANG, "--steps", "1", "--similarity", "0.5", "--out", "related"]) == 0
     capsys.readouterr()
-    assert main(["compare", "short", "related"]) == 2
-    assert "not of the same generated languages" in capsys.readouterr().err
+    fails(["compare", "short", "related"], capsys, "not of the same generated languages")
     assert math.isfinite(rows_of(["related", "related", "--limit", "5"], capsys)[0]["model"])

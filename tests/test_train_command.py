@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from command_line import fails
 from safetensors.torch import load_file
 from small_text import small_bitext
 
@@ -48,15 +49,6 @@ def own_folder(tmp_path: Path, monkeypatch) -> None:
     text = small_bitext("eng-deu", 120)
     frame = pd.DataFrame({"eng": text.source, "deu": text.target})
     frame.to_csv("talks.tsv", sep="\t", index=False)
-
-
-def fails(arguments: list[str], capsys, *parts: str) -> None:
-    """The command ends with 2 and one line that holds all `parts`."""
-    assert main(arguments) == 2
-    shown = capsys.readouterr().err
-    assert shown.startswith("mnmt-repro: ") and shown.count("\n") == 1, shown
-    for part in parts:
-        assert part in shown
 
 
 def stop_at(step: int, monkeypatch) -> None:
@@ -137,7 +129,8 @@ def test_a_run_that_another_process_began_meanwhile_is_left_alone(capsys, monkey
         return encode(*arguments)
 
     monkeypatch.setattr(train_command, "_encode", slowly)
-    fails([*OWN, "--out", "run"], capsys, "another run was begun here meanwhile")
+    assert main([*OWN, "--out", "run"]) == 2
+    assert "another run was begun here meanwhile" in capsys.readouterr().err
     assert main(["evaluate", "run", "--data", "eng-deu=talks.tsv", "--limit", "5"]) == 0
 
 

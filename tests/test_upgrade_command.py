@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from command_line import fails
 from safetensors.torch import load_file, save_file
 from small_text import small_bitext
 
@@ -89,18 +90,6 @@ def rates(folder: str) -> dict[int, float]:
 def loss_of(folder: str, capsys) -> float:
     assert main(["evaluate", folder, "--data", "eng-deu=talks.tsv", "--json"]) == 0
     return json.loads(capsys.readouterr().out)[0]["cross_entropy"]
-
-
-def fails(arguments: list[str], capsys, *parts: str) -> None:
-    """The command ends with 2 and one line that holds all `parts`, and writes nothing."""
-    before = sorted(Path().rglob("*"))
-    assert main(arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.err.startswith("mnmt-repro: ") and shown.err.count("\n") == 1, shown.err
-    for part in parts:
-        assert part in shown.err
-    assert shown.out == ""
-    assert sorted(Path().rglob("*")) == before
 
 
 # --- from one language to two ---------------------------------------------------------------------

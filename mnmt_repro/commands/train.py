@@ -342,6 +342,7 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
         if known is None:
             check_free(folder, ours=("lock", VOCABULARY))
             vocabulary = _make_vocabulary(options, text, upgraded)
+            vocabulary.check_free(folder / VOCABULARY)
         else:
             vocabulary = read_vocabulary(folder, known)
         model = model_config(options, len(vocabulary)) if start is None else start.model.config

@@ -161,11 +161,15 @@ class Vocabulary:
         """
         path = Path(path)
         try:
-            if path.exists() and path.read_bytes() != self.model:
-                raise InputError(f"{path}: is there already; choose another name, or remove it")
+            self.check_free(path)
             write_bytes(path, self.model)
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+    def check_free(self, path: Path) -> None:
+        """Raise `InputError` when there is another file of that name."""
+        if path.exists() and path.read_bytes() != self.model:
+            raise InputError(f"{path}: is there already; choose another name, or remove it")
 
 
 def train_vocabulary(
