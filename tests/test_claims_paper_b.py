@@ -827,8 +827,21 @@ def test_b14_blocks() -> None:
     assert verdict(3.0, 3.0).verdict == "not reproduced"
     alone = moved("Mt25-wide, full recipe", 1, 1, lambda stack, k: 1.0)
     assert "no learning-rate scaling" in judge("B14", none, analyses=alone).scopes[0].reason
-    lacking = alone.query("block != 'new'")
+    other = moved("Mt25-wide, no learning-rate scaling", 1, 1, lambda stack, k: 1.0)
+    lacking = pd.concat([alone, other]).query("block != 'new'")
     assert "lacks block 'new'" in judge("B14", none, analyses=lacking).scopes[0].reason
+
+
+def test_forgetting_is_read_of_common_seeds() -> None:
+    """Another seed is another old model: on one side alone it says nothing of the setting."""
+    old = rows(MAIN, {("M20", 1.0): base}, pairs=OLD)
+    both = substituted(0.2, 0.5)
+    scaled = both["variant"].str.endswith("full recipe")
+    alone = both[scaled].assign(seed=2, value=9.0)
+    found = judge("B12", old, analyses=pd.concat([both, alone]))
+    assert found.measured == pytest.approx(0.3)
+    apart = pd.concat([both[~scaled], alone])
+    assert "no seed is analysed on both sides" in judge("B12", old, analyses=apart).scopes[0].reason
 
 
 def test_b21_halves() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -61,7 +62,8 @@ def stored(claim: str, unit: str, verdict: str) -> list[dict]:
     number = {"value": 1.0, "interval": None}
     measures = dict.fromkeys(("published", "marked", "gain", "p_value"), number)
     cell = {unit: {"verdict": verdict, "measures": measures}}
-    return json.loads(json.dumps([{"id": claim, "scopes": [{"units": cell}]}]))
+    scope = {"scope": "software25, main condition", "units": cell}
+    return json.loads(json.dumps([{"id": claim, "scopes": [scope]}]))
 
 
 # Ablations
@@ -115,6 +117,9 @@ def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
     assert control["paper"] == 31.0 and control["mark"] == "" and control["our mark"] == ""
     missing = cells.loc[("alpha 5, related", "all")]
     assert missing["paper"] == 31.5 and missing[["loss", "gain, %", "verdict"]].isna().all()
+    # The verdict is that of the setting shown.
+    longer = replace(bench(rows, "table5"), test_set="indomain-3words")
+    assert ablations.cells(BY_NAME["table5"], longer, verdicts)["verdict"].isna().all()
 
 
 def test_marks_in_brackets_where_a_table_prints_none() -> None:

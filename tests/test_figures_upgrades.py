@@ -158,6 +158,7 @@ def test_a_table_of_gains_is_narrow() -> None:
     shown = narrow(table)
     assert list(shown) == ["variant", "difference", "loss", "gain, %", INTERVAL, "p"]
     assert shown["difference"].fillna("").tolist() == ["", "-0.3*"]
+    assert shown["gain, %"].fillna("").tolist() == ["", "-5.00*"]
     assert shown[INTERVAL].fillna("").tolist() == ["", interval(-6, -4)]
     assert "seeds" in narrow(table.assign(seeds=[1, 3]))
     display = show_gains(table, name="t", provenance="made up", caption="Made up.")

@@ -164,6 +164,7 @@ def test_presets_are_the_published_settings() -> None:
     third = options("--preset", "paper-a", "--d-model", "768", "--layers", "6", "--heads", "12")
     assert model_config(third, third.pieces) == PAPER_A[2].config
     baseline = options("--preset", "paper-b")
+    assert (first.vocabulary_temperature, baseline.vocabulary_temperature) == (1, 2)
     assert model_config(baseline, 64_000) == PAPER.model("same") and baseline.pieces == 64_000
     assert training_config(baseline) == PAPER.training and baseline.tags == "both"
 

@@ -29,10 +29,8 @@ def embeddings_substituted(evidence: Evidence, claim: Claim, scope: Scope) -> Un
             Variant(scope.cohorts[0], f"{model}, {setting}", options["share"])
             for setting in (options["scaled"], options["unscaled"])
         ]
-        drops = [
-            analysis(evidence, scope, variant, "substituted").groupby("pair")["value"].mean()
-            for variant in variants
-        ]
+        found = [analysis(evidence, scope, variant, "substituted") for variant in variants]
+        drops = [rows.groupby("pair")["value"].mean() for rows in of_common_seeds(*found)]
         both = pd.concat(drops, axis=1, keys=["scaled", "unscaled"]).dropna()
         if len(both) < (wanted := options["needs"]["directions"]):
             raise NoRowsYet(f"{variants[0]}: {len(both)} of {wanted} directions are substituted")
@@ -43,10 +41,12 @@ def embeddings_substituted(evidence: Evidence, claim: Claim, scope: Scope) -> Un
 def blocks_moved(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """B14: distance from the old matrix with scaled rates over that without, by block."""
     options = claim.options
-    scaled, unscaled = (
-        _moved(evidence, scope, Variant(scope.cohorts[0], options[name], options["share"]))
+    variants = [
+        Variant(scope.cohorts[0], options[name], options["share"])
         for name in ("scaled", "unscaled")
-    )
+    ]
+    found = [analysis(evidence, scope, variant, "moved") for variant in variants]
+    scaled, unscaled = map(_by_layer, of_common_seeds(*found), variants)
     change = (scaled / unscaled).map(math.log)
     return {
         "all": {
@@ -63,8 +63,8 @@ def blocks_moved(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 def halves_apart(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """B21: distance between the two halves in the last decoder layers over that elsewhere."""
     options = claim.options
-    moved = _moved(evidence, scope, Variant(scope.cohorts[0], options["model"], options["share"]))
-    between = moved["between"]
+    variant = Variant(scope.cohorts[0], options["model"], options["share"])
+    between = _by_layer(analysis(evidence, scope, variant, "moved"), variant)["between"]
     place = [name.partition(".") for name in between.index]
     decoder = [int(number) for stack, _, number in place if stack == "decoder"]
     from_layer = len(decoder) - math.ceil(options["last"] * len(decoder))
@@ -103,9 +103,22 @@ def analysis(evidence: Evidence, scope: Scope, variant: Variant, name: str) -> p
     return rows
 
 
-def _moved(evidence: Evidence, scope: Scope, variant: Variant) -> pd.DataFrame:
+def of_common_seeds(*frames: pd.DataFrame) -> list[pd.DataFrame]:
+    """Rows of the seeds that all frames have: other seeds are other old models.
+
+    Raises
+    ------
+    NoRowsYet
+        When there is none.
+    """
+    seeds = set.intersection(*(set(frame["seed"]) for frame in frames))
+    if not seeds:
+        raise NoRowsYet("no seed is analysed on both sides")
+    return [frame[frame["seed"].isin(list(seeds))] for frame in frames]
+
+
+def _by_layer(rows: pd.DataFrame, variant: Variant) -> pd.DataFrame:
     """Distances of a variant, mean over seeds: a row a layer, columns old, new and between."""
-    rows = analysis(evidence, scope, variant, "moved")
     table = rows.pivot_table(index="layer", columns="block", values="value")
     if missing := {"old", "new", "between"} - set(table.columns):
         raise NoRowsYet(f"{variant}: analysis 'moved' lacks block {sorted(missing)[0]!r}")

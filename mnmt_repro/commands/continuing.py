@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MODEL = (
     "arch", "d_model", "layers", "heads", "d_ff", "dropout", "attention_dropout", "pieces",
-    "vocabulary",
+    "vocabulary", "vocabulary_temperature",
 )  # fmt: skip
 """Options of `train` that an upgraded model has settled."""
 BUDGET = ("target_tokens", "steps")
@@ -105,6 +105,12 @@ def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespac
                 f"--{name.replace('_', '-')}: the upgraded model's own stays; leave it out, or "
                 "make another upgrade"
             )
+    constant = about["upgrade"]["config"]["schedule"] == "constant"
+    if constant and "learning_rate" not in options.given:
+        raise InputError(
+            f"--continue-from {upgraded.folder}: its rate is constant; give --learning-rate "
+            f"(the old model's peak was {about['training']['learning_rate']:g}; a tenth of it is small)"
+        )
     found = {name: value for name, value in about["training"].items() if name not in BUDGET}
     found["seed"] = about["seed"] + 1
     if about["tags"] != "none":

@@ -22,9 +22,11 @@ def preset(name: str) -> dict[str, Any]:
 
     if name == "paper-a":
         model, training, tags = tiers.PAPER_A[0].config, tiers.PAPER_TRAINING, "auto"
+        temperature = 1.0
     else:
         published = software25_runs.PAPER
         model, training, tags = published.model("same"), published.training, "both"
+        temperature = published.vocabulary(()).temperature
     return {
         "arch": "t5" if name == "paper-a" else "fairseq",
         "d_model": model.d_model,
@@ -32,6 +34,7 @@ def preset(name: str) -> dict[str, Any]:
         "heads": model.heads,
         "attention_dropout": model.attention_dropout,
         "pieces": model.vocab_size,
+        "vocabulary_temperature": temperature,
         "tags": tags,
         **asdict(training),
     }

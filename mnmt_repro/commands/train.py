@@ -140,6 +140,13 @@ def add(commands: Any) -> None:
         "--pieces", type=int, default=4000, help="vocabulary size, where one is trained"
     )
     model.add_argument(
+        "--vocabulary-temperature",
+        type=float,
+        default=1.0,
+        metavar="T",
+        help="pairs are sampled by size ** (1 / T) to train it",
+    )
+    model.add_argument(
         "--vocabulary", type=Path, metavar="FILE.model", help="use this vocabulary, train none"
     )
     _add_training(parser.add_argument_group("training"))
@@ -473,7 +480,7 @@ def _model_identity(options: argparse.Namespace) -> list[Any]:
 
         pieces: Any = Vocabulary.load(options.vocabulary).hash
     else:
-        pieces = options.pieces
+        pieces = [options.pieces, options.vocabulary_temperature]
     return [dataclasses.asdict(model_config(options, 1)), pieces]
 
 
@@ -503,6 +510,7 @@ def _make_vocabulary(
         return Vocabulary.load(options.vocabulary)
     config = VocabularyConfig(
         pieces=options.pieces,
+        temperature=options.vocabulary_temperature,
         languages=tuple(name for pair in text.pairs for name in pair.split("-")),
     )
     return train_vocabulary(

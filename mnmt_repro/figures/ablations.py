@@ -140,7 +140,7 @@ def cells(
     Parameters
     ----------
     stored
-        From `claims.read_stored`; its verdicts are those of the claims' own setting.
+        From `claims.read_stored`; its verdicts are those of the bench's setting.
 
     Returns
     -------
@@ -152,7 +152,8 @@ def cells(
         variants that only we ran no printed numbers.
     """
     printed = _printed(ablation)
-    verdicts = cell_table(stored, *ablation.claims).set_index(["variant", "group"])["verdict"]
+    judged = cell_table(stored, *ablation.claims, test_set=bench.test_set, tier=bench.tier)
+    verdicts = judged.set_index(["variant", "group"])["verdict"]
     rows = []
     for variant in ablation.variants:
         mine, control = bench.variant(variant, SHARE), ablation.control_of(variant)
@@ -205,7 +206,8 @@ def agreement(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     DataFrame
         ``where``; ``printed`` differences; ``compared``, those that are not zero and have rows of
         ours; of these ``agree``, significant here with the printed sign (p < 0.05 and an interval
-        without zero), and ``oppose``, with the other; ``marked`` by the paper, and of these
+        without zero), and ``oppose``, with the other; ``marked`` by the paper (in brackets where it
+        prints no marks, and the claims take the difference for noticeable), and of these
         ``marked, agree``, ``marked, oppose`` and ``marked, against`` (`against`). The last row adds
         them up.
     """
@@ -263,8 +265,8 @@ def in_words(counts: pd.DataFrame) -> str:
     return (
         f"Of the {whole['printed']} differences that the paper prints, {whole['compared']} are not "
         f"zero and have rows of ours: {whole['agree']} are significant here with the printed sign, "
-        f"{whole['oppose']} with the other. Of these {whole['marked']} are marked in print: "
-        f"{whole['marked, agree']} are significant here with the printed sign, "
+        f"{whole['oppose']} with the other. Of these {whole['marked']} are marked, in print or "
+        f"in brackets: {whole['marked, agree']} are significant here with the printed sign, "
         f"{whole['marked, oppose']} with the other, and in {whole['marked, against']} our interval "
         "excludes even a fifth of the printed size."
     )

@@ -8,11 +8,12 @@ page.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from mnmt_repro.claims import Evidence, Measure, Scope
 from mnmt_repro.claims.evidence import NoRowsYet
@@ -239,7 +240,11 @@ def show_gains(
     return show_table(
         shown,
         data=table if data is None else data,
-        formats={column: form for column, form in wanted.items() if column in shown},
+        formats={
+            column: form
+            for column, form in wanted.items()
+            if column in shown and (callable(form) or is_numeric_dtype(shown[column]))
+        },
         caption=caption.strip() + told,
         **about,
     )
@@ -248,15 +253,14 @@ def show_gains(
 def narrow(table: pd.DataFrame) -> pd.DataFrame:
     """A table of gains without what a reader can do without.
 
-    ``low`` and ``high`` become one column, a printed ``mark`` goes with its ``difference``, ours is
-    left to p, and columns without any value go, as do seeds where all rows have as many.
+    ``low`` and ``high`` become one column, a printed ``mark`` goes with its ``difference`` and ours
+    with the gain, and columns without any value go, as do seeds where all rows have as many.
     """
     frame = table.drop(columns=["mark", "our mark", "high"], errors="ignore")
+    if "our mark" in table:
+        frame["gain, %"] = _marked(table["gain, %"], table["our mark"], ".2f")
     if "mark" in table:
-        frame["difference"] = [
-            None if math.isnan(value) else f"{value:+.1f}{mark}"
-            for value, mark in zip(table["difference"], table["mark"], strict=True)
-        ]
+        frame["difference"] = _marked(table["difference"], table["mark"], ".1f")
     if "low" in table:
         frame["low"] = [
             interval(low, high) or None
@@ -265,6 +269,13 @@ def narrow(table: pd.DataFrame) -> pd.DataFrame:
     if "seeds" in table and len(set(table["seeds"]) - {0}) < 2:
         frame = frame.drop(columns="seeds")
     return frame.rename(columns={"low": INTERVAL}).dropna(axis=1, how="all")
+
+
+def _marked(values: Iterable[float], marks: Iterable[str], form: str) -> list[str | None]:
+    return [
+        None if math.isnan(value) else f"{value:+{form}}{mark}"
+        for value, mark in zip(values, marks, strict=True)
+    ]
 
 
 def interval(low: float, high: float) -> str:

@@ -7,6 +7,7 @@ Where no analysis is stored they are empty. Values are means over seeds.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import altair as alt
 import pandas as pd
@@ -84,8 +85,7 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
         `languages`, largest languages first; a row a direction and setting.
     """
     parts = []
-    for name, setting in SETTINGS.items():
-        mine = _of(analyses, TABLE3, "substituted", f"{model}, {name}")
+    for setting, mine in _compared(analyses, "substituted", model, SETTINGS).items():
         rise = mine.groupby("pair")["value"].agg(rise="mean", seeds="size")
         parts.append(rise.reset_index().assign(setting=setting))
     found = pd.concat(parts, ignore_index=True)
@@ -127,12 +127,8 @@ def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
         the rank correlation of that with the language's training pairs, NaN for the three related
         languages; empty while a run is missing.
     """
-    rises = {
-        title: _of(analyses, TABLE3, "substituted", f"{model}, {name}")
-        .groupby("pair")["value"]
-        .mean()
-        for name, title in UPSAMPLED.items()
-    }
+    compared = _compared(analyses, "substituted", model, UPSAMPLED)
+    rises = {title: mine.groupby("pair")["value"].mean() for title, mine in compared.items()}
     table = pd.DataFrame(rises).dropna()
     if table.empty:
         return table
@@ -207,8 +203,7 @@ def moved(analyses: pd.DataFrame) -> pd.DataFrame:
         ``stack, layer, setting, block, distance, seeds``.
     """
     parts = []
-    for name, setting in SETTINGS.items():
-        mine = _of(analyses, TABLE3, "moved", f"{WIDE}, {name}")
+    for setting, mine in _compared(analyses, "moved", WIDE, SETTINGS).items():
         grouped = mine.groupby(["layer", "block"])["value"].agg(distance="mean", seeds="size")
         parts.append(grouped.reset_index().assign(setting=setting))
     found = pd.concat(parts, ignore_index=True)
@@ -411,6 +406,19 @@ def forgotten_in_words(points: pd.DataFrame, model: str) -> str:
         f"directions lose less with it. Loss added and training pairs have a rank correlation of "
         f"{rank:+.2f}: below zero, small languages lose more."
     )
+
+
+def _compared(
+    analyses: pd.DataFrame, name: str, model: str, runs: Mapping[str, str]
+) -> dict[str, pd.DataFrame]:
+    """An analysis of runs of Table 3 by what `runs` calls them, of the seeds that they share.
+
+    Other seeds are other old models. A run that is not analysed has no rows.
+    """
+    found = {title: _of(analyses, TABLE3, name, f"{model}, {run}") for run, title in runs.items()}
+    seeds = [set(rows["seed"]) for rows in found.values() if len(rows)]
+    common = list(set.intersection(*seeds)) if seeds else []
+    return {title: rows[rows["seed"].isin(common)] for title, rows in found.items()}
 
 
 def _of(analyses: pd.DataFrame, cohort: str, name: str, variant: str | None = None) -> pd.DataFrame:

@@ -47,7 +47,8 @@ def table8(bench: Bench, stored: Sequence[Mapping[str, Any]] = ()) -> pd.DataFra
     printed = table(8)
     places = zip(printed["grouping"], printed["pair"], strict=True)
     upsampled = dict(zip(places, printed["upsampled"], strict=True))
-    verdicts = cell_table(stored, "B11").set_index(["variant", "group"])["verdict"]
+    judged = cell_table(stored, "B11", test_set=bench.test_set, tier=bench.tier)
+    verdicts = judged.set_index(["variant", "group"])["verdict"]
     rows = []
     for cell in zoomed():
         pairs = directions_of(cell.group)

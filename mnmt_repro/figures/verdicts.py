@@ -42,6 +42,7 @@ def badges(
     cohort: str = "",
     test_set: str = "indomain",
     n: str = "n_non_embedding",
+    tier: str = "mini",
     href: str = VERDICTS_PAGE,
 ) -> list[Badge]:
     """Badges of the named claims, as stored in `data/claims/verdicts.json`.
@@ -52,7 +53,7 @@ def badges(
         From `claims.read_stored`.
     claims
         Claim ids, such as ``"A2"``.
-    cohort, test_set, n
+    cohort, test_set, n, tier
         The setting of the figure; a claim that was not examined in it gets no badge. Without a
         cohort, the claim's own setting (its first).
 
@@ -73,7 +74,8 @@ def badges(
             scope.name
             for scope in ledger[claim].scopes
             if not cohort
-            or (scope.cohorts[:1] == (cohort,) and scope.test_set == test_set and scope.n == n)
+            or (scope.cohorts[:1], scope.test_set, scope.n, scope.tier)
+            == ((cohort,), test_set, n, tier)
         ]
         settings = {scope["scope"]: scope for scope in known[claim]["scopes"]}
         if scopes and scopes[0] in settings:
@@ -196,8 +198,13 @@ def show_claims(
     return show_table(shown, name=name, provenance=SOURCE, data=table, caption=caption, below="why")
 
 
-def cell_table(stored: Sequence[Mapping[str, Any]], *claims: str) -> pd.DataFrame:
-    """One row a published cell of the tables that claims judge cell by cell, in their own setting.
+def cell_table(
+    stored: Sequence[Mapping[str, Any]],
+    *claims: str,
+    test_set: str = "indomain",
+    tier: str = "mini",
+) -> pd.DataFrame:
+    """One row a published cell of the tables that claims judge cell by cell.
 
     Parameters
     ----------
@@ -205,6 +212,8 @@ def cell_table(stored: Sequence[Mapping[str, Any]], *claims: str) -> pd.DataFram
         From `claims.read_stored`.
     claims
         Claim ids, such as ``"B4"``; all without any.
+    test_set, tier
+        The setting; a claim that was not examined in it has no rows.
 
     Returns
     -------
@@ -214,11 +223,18 @@ def cell_table(stored: Sequence[Mapping[str, Any]], *claims: str) -> pd.DataFram
         Empty where there are no rows yet.
     """
     columns = ["claim", "variant", "group", "published", "marked", "gain", "p_value", "verdict"]
+    ledger = {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
     rows = []
     for verdict in stored:
         if claims and verdict["id"] not in claims:
             continue
-        for name, unit in verdict["scopes"][0]["units"].items():
+        settings = {
+            scope.name
+            for scope in ledger[verdict["id"]].scopes
+            if (scope.test_set, scope.tier) == (test_set, tier)
+        }
+        mine = [scope for scope in verdict["scopes"] if scope["scope"] in settings]
+        for name, unit in (mine[0]["units"] if mine else {}).items():
             variant, bar, group = name.partition(" | ")
             found = unit["measures"]
             if not bar:

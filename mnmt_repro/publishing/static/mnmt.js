@@ -63,8 +63,11 @@
     document.documentElement.dataset.mnmtCharts = "done"; // for tests
   }
 
-  // The number that a cell shows, thousands separators and percent signs aside; else NaN.
-  const number = (text) => Number(text.replace(/[,%*\s]/g, "").replace("−", "-") || NaN);
+  // The number that a cell shows, its separators, percent sign and mark aside; else NaN.
+  const number = (text) => {
+    const bare = text.replace(/[,%*()\s]/g, "").replace("−", "-");
+    return bare === "" ? NaN : Number(bare);
+  };
 
   function compare(a, b) {
     const [x, y] = [number(a), number(b)];
