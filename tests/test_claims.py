@@ -387,6 +387,11 @@ def test_a16_a17_a18_metrics() -> None:
     assert judge("A17", line).verdict == "reproduced"
     assert judge("A17", line).measured < 0.02
     assert judge("A16", frame.assign(chrf=np.nan)).verdict == "no rows yet"
+    # Another seed that was not decoded moves the law of the losses, not the relation to scores.
+    again = line.assign(chrf=np.nan, seed=2, cross_entropy=2 * line["cross_entropy"])
+    some = pd.concat([line, again[again["n_non_embedding"] < 10_000]])
+    for claim in ("A16", "A17"):
+        assert judge(claim, some).measured == judge(claim, line).measured
     curved = scored(frame, "chrf", lambda loss: 60 * np.exp(-4 * (loss - loss.min())))
     assert judge("A16", curved).verdict not in ("reproduced", "no rows yet")
     flat = scored(frame, "chrf", lambda loss: 12 - loss / 10)
@@ -426,6 +431,71 @@ def test_a19_convergence_correction() -> None:
     assert overshot.verdict == "not reproduced"
     level = rows(OUT, noise=0.003)
     assert judge("A19", level, curves=curves_of(level, 0.02)).verdict == "inconclusive"
+
+
+SIMILAR = ("conlang-sim0", "conlang-sim025", "conlang-sim05", "conlang-sim075", "conlang-sim1")
+CONLANG = ("src-aaa", "src-bbb")
+FIVE = tuple(SIZES[i] for i in (0, 1, 2, 4, 6))
+
+
+def test_a21_fraction_against_similarity() -> None:
+    def family(tilt: float, noise: float = 0.001) -> list[pd.DataFrame]:
+        """f = p times exp(tilt times similarity), but for the single pair."""
+        frames = []
+        for k, cohort in enumerate(SIMILAR):
+            factor = math.exp(tilt * k / 4)
+            loss = with_fraction(lambda p, factor=factor: p if p == 1 else factor * p)
+            some = {} if k in (0, 4) else {"weights": (0.1, 0.5, 0.9, 1.0), "sizes": FIVE}
+            frames.append(rows(cohort, CONLANG, loss=loss, noise=noise, seed=k, **some))
+        return frames
+
+    flat = judge("A21", *family(0.0))
+    assert flat.verdict == "reproduced" and measures(flat)["power"].value > 0.9
+    assert measures(flat)["cells"].value == 4 * 5  # those that all have
+    tilted = judge("A21", *family(0.6))
+    assert tilted.verdict == "not reproduced"
+    assert tilted.measured == pytest.approx(0.6, abs=0.1)
+    assert tilted.interval[0] < 0.6 < tilted.interval[1]
+    assert measures(tilted)["spread"].value == pytest.approx(0.6, abs=0.1)
+    noisy = judge("A21", *family(0.0, noise=0.05))
+    assert noisy.verdict == "inconclusive"
+    assert judge("A21", *family(0.0)[:4]).verdict == "no rows yet"
+
+
+def test_a_scope_may_ask_for_less() -> None:
+    """The controlled subset has four weights and sizes, where the whole grid has eight."""
+    entry = ledger()["A9"]
+    scope = next(s for s in entry.scopes if "controlled" in s.name)
+    few = {"weights": (0.1, 0.5, 0.9, 1.0), "sizes": FIVE[:3] + FIVE[4:], "noise": 0.0005}
+    frames = [
+        rows(cohort, pairs, loss=with_fraction(lambda p: p), seed=k, **few)
+        for k, (cohort, pairs) in enumerate(
+            (("shared-en-dezh", ("eng-deu", "eng-zho")), ("shared-en-defr", FRENCH))
+        )
+    ]
+    evidence = Evidence(frame=pd.concat(frames, ignore_index=True))
+    found = evaluate(replace(entry, scopes=(scope,)), evidence, NoHistory(ROOT))
+    assert found.verdict == "reproduced" and found.scopes[0].unit == "eng-deu"
+    whole = replace(entry, scopes=(replace(scope, options={}),))
+    assert evaluate(whole, evidence, NoHistory(ROOT)).verdict == "no rows yet"
+    assert entry.fingerprint(scope) != entry.fingerprint(replace(scope, options={}))
+
+
+def test_a20_generated_languages_are_alike() -> None:
+    entry = ledger()["A20"]
+    scope = next(s for s in entry.scopes if "three languages" in s.name)
+    two = rows("conlang-sim0", CONLANG, loss=with_fraction(eq12))
+    three = rows(
+        "conlang-three",
+        (*CONLANG, "src-ccc"),
+        loss=with_fraction(eq12),
+        weights=(0.1, 0.25, 0.5),
+        sizes=FIVE,
+        seed=3,
+    )
+    evidence = Evidence(frame=pd.concat([two, three], ignore_index=True))
+    found = evaluate(replace(entry, scopes=(scope,)), evidence, NoHistory(ROOT))
+    assert found.verdict == "reproduced"  # of a pair that no model of two has seen, too
 
 
 def test_a20_three_pairs_from_two() -> None:

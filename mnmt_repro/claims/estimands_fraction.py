@@ -1,4 +1,4 @@
-"""Estimands of the effective fraction f(p) (Eq. 10): claims A8 to A13 of Paper A.
+"""Estimands of the effective fraction f(p) (Eq. 10): claims A8 to A13 and A21 of Paper A.
 
 Each function is pure: evidence, claim and scope in; for each pair its named measures out.
 """
@@ -16,6 +16,8 @@ from mnmt_repro.claims.estimands_law import joint_law
 from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NoRowsYet, Units
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.noise import DRAWS, curve, measure, power, residual_sd
+from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.laws import JointLawFit
 from mnmt_repro.laws.checks import Array
 
@@ -112,6 +114,66 @@ def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             ],
         )
     return units
+
+
+def fraction_trend(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+    """A21: slope of log f on the similarity of generated languages, on the cells that all have."""
+    assert claim.alternative is not None
+    options = claim.options
+    weights = tuple(options["weights"])
+    grids = [
+        evidence.grid(scope, cohort, options["needs"], weights=(*weights, 1))
+        for cohort in scope.cohorts
+    ]
+    similarity = np.array([_similarity(cohort) for cohort in scope.cohorts])
+    away = similarity - similarity.mean()
+    slope_of = away / (away**2).sum()
+    units: Units = {}
+    for pair in sorted(set.intersection(*(set(grid) for grid in grids))):
+        laws = []
+        for k, cells in enumerate(common_cells([grid[pair] for grid in grids])):
+            fit = joint_law(cells, scope.n, pair)
+            noise = np.random.default_rng(k).standard_normal((DRAWS, fit.observations))
+            laws.append(Fractions(fit, weights, noise))
+
+        def slopes(draws: list[Array]) -> Array:
+            return np.tensordot(slope_of, np.array([each.mean(1) for each in draws]), 1)
+
+        seen = np.array([law.log_f for law in laws])  # (cohorts, W)
+        value = float(slope_of @ seen.mean(1))
+        deviations = slopes([law.draws for law in laws]) - value
+        powers = []
+        for sign in (1, -1):
+            tilted = seen.mean(0) + sign * claim.alternative.effect * away[:, None]
+            under = slopes([law.draws_with(f) for law, f in zip(laws, tilted, strict=True)])
+            powers.append(power(under, deviations, sign))
+        units[pair] = {
+            "slope": measure(value, deviations),
+            "spread": Measure(value=float(np.ptp(seen.mean(1)))),
+            "cells": Measure(value=laws[0].fit.observations),
+            "power": Measure(value=min(powers)),
+        }
+    if not units:
+        raise NoRowsYet("no pair is in all of what is compared")
+    return units
+
+
+def _similarity(cohort: str) -> float:
+    """How much of their lexicon the languages of a cohort share."""
+    config = get_cohort(cohort).corpus.conlang
+    if config is None or isinstance(config.similarity, tuple):
+        raise InputError(f"{cohort}: has no similarity that is one number")
+    return config.similarity
+
+
+def common_cells(tables: Sequence[Cells]) -> list[Cells]:
+    """Of each table the cells whose weight and size all tables have."""
+    keys = ["p", "n_non_embedding"]
+    shared = set.intersection(*(set(map(tuple, table[keys].to_numpy())) for table in tables))
+    return [
+        table[[tuple(row) in shared for row in table[keys].to_numpy()]].reset_index(drop=True)
+        for table in tables
+    ]
 
 
 def _same_runs(

@@ -13,8 +13,7 @@ from mnmt_repro.claims.ledger import Claim, Scope
 def metric_linear(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """Correlation of a metric with cross-entropy over decoded cells, and its curvature."""
     options, metric = claim.options, claim.options["metric"]
-    cells = evidence.cells(scope, scope.cohorts[0])
-    decoded = cells[cells[metric].notna()]
+    decoded = evidence.cells(scope, scope.cohorts[0], scored=metric)
     units: Units = {}
     for pair in named_pairs(sorted(decoded["pair"].unique()), options["pairs"]):
         rows = decoded[decoded["pair"] == pair]

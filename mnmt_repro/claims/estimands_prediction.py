@@ -75,10 +75,7 @@ def held_out_forms(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 def metric_frontier(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A17: as A14 for a metric of decoded output; errors in shares of its range."""
     options, metric = claim.options, claim.options["metric"]
-    cells = evidence.cells(scope, scope.cohorts[0])
-    decoded = cells[cells[metric].notna()]
-    if decoded.empty:
-        raise NoRowsYet(f"{scope.cohorts[0]}: no run has been decoded and scored with {metric}")
+    decoded = evidence.cells(scope, scope.cohorts[0], scored=metric)
     units: Units = {}
     reasons = []
     for pair, rows in decoded.groupby("pair"):
@@ -102,6 +99,9 @@ def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Unit
         for pair, cells in evidence.grid(scope, cohort, options["needs"]).items():
             laws.setdefault(pair, []).append(_law(cells, options["form"], scope.n, pair))
     cells = evidence.cells(scope, wanted)
+    if options.get("alike"):
+        every = [law for found in laws.values() for law in found]
+        laws = {str(pair): every for pair in sorted(cells["pair"].unique())}
     cells = cells[cells["pair"].isin(list(laws)) & cells["p"].between(0.05, 1, inclusive="left")]
     needs = options["needs_predicted"]
     for name, rows in cells.groupby("pair"):

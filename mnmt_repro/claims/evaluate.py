@@ -47,6 +47,7 @@ ESTIMANDS: dict[str, Estimand] = {
         law.joint_law_suffices,
         law.fraction_slope,
         fraction.fraction_contrast,
+        fraction.fraction_trend,
         fraction.neutral_fraction,
         fraction.relative_capacity,
         prediction.held_out_prediction,
@@ -220,7 +221,7 @@ def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) 
         )
 
     try:
-        units = ESTIMANDS[claim.function](evidence, claim, scope)
+        units = ESTIMANDS[claim.function](evidence, claim.in_scope(scope), scope)
     except NoRowsYet as missing:
         if claim.out_of_reach:
             return verdict(OUT_OF_REACH, claim.out_of_reach)

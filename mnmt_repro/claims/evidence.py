@@ -74,8 +74,15 @@ class Evidence:
             found |= set(self.analyses.loc[mine & (self.analyses["tier"] == scope.tier), "commit"])
         return found
 
-    def cells(self, scope: Scope, cohort: str, test_set: str = "") -> Cells:
+    def cells(
+        self, scope: Scope, cohort: str, test_set: str = "", scored: str = "cross_entropy"
+    ) -> Cells:
         """Means over seeds of the scope's rows in one cohort and test set.
+
+        Parameters
+        ----------
+        scored
+            Read are rows that have this score, so that all means of a cell are of the same runs.
 
         Raises
         ------
@@ -83,6 +90,9 @@ class Evidence:
             When there are none.
         """
         rows = self.rows(scope, [cohort], test_set or scope.test_set)
+        rows = rows[rows[scored].notna()] if scored in rows else rows.iloc[:0]
+        if rows.empty and scored != "cross_entropy":
+            raise NoRowsYet(f"{cohort}: no run has been decoded and scored with {scored}")
         if rows.empty:
             where = f"{cohort}, {test_set or scope.test_set}, tier {scope.tier}"
             raise NoRowsYet(f"no rows of {where}")

@@ -11,7 +11,7 @@ import hashlib
 import json
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,10 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """Where a claim is evaluated: which rows, and against which parameter count."""
+    """Where a claim is evaluated: which rows, and against which parameter count.
+
+    `options` stand in for those of the claim that have the same names.
+    """
 
     name: str
     cohorts: tuple[str, ...]
@@ -72,6 +75,7 @@ class Scope:
     domain: str = "all"
     n: str = "n_non_embedding"
     tier: str = "mini"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +130,13 @@ class Claim:
     explained: Mapping[str, str] = field(default_factory=dict)
     revised: tuple[str, ...] = ()
 
+    def in_scope(self, scope: Scope) -> Claim:
+        """The claim with the options that it has in one of its scopes."""
+        if not scope.options:
+            return self
+        where = getattr(self.options, "where", self.id)
+        return replace(self, options=Options({**self.options, **scope.options}, where))
+
     def fingerprint(self, scope: Scope) -> str:
         """SHA-256 of everything that can turn the verdict in `scope`; prose is left out.
 
@@ -134,7 +145,11 @@ class Claim:
         judged: dict[str, Any] = {
             "function": self.function,
             "options": self.options,
-            "scope": {key: value for key, value in vars(scope).items() if key != "name"},
+            "scope": {
+                key: value
+                for key, value in vars(scope).items()
+                if key != "name" and (value or key != "options")
+            },
             "alternative": self.alternative
             and [self.alternative.measure, self.alternative.effect, self.alternative.sides],
             "rule": _as_data(self.rule),
@@ -275,11 +290,13 @@ def _step(item: Any, where: str) -> Step:
 
 
 def _scope(item: Any, where: str) -> Scope:
-    _fields(item, ("name", "cohorts"), ("test_set", "other_test_set", "domain", "n", "tier"), where)
+    optional = ("test_set", "other_test_set", "domain", "n", "tier", "options")
+    _fields(item, ("name", "cohorts"), optional, where)
     for key, value in item.items():
-        if key != "cohorts":
+        if key not in ("cohorts", "options"):
             _kind(value, str, f"{where}.{key}", "text")
     _kind(item["cohorts"], list, f"{where}.cohorts", "a list")
+    _kind(item.get("options", {}), dict, f"{where}.options", "a mapping")
     if item.get("n", "n_total") not in ("n_non_embedding", "n_total"):
         raise InputError(f"{where}.n must be n_non_embedding or n_total, got {item['n']!r}")
     return Scope(**{**item, "cohorts": tuple(item["cohorts"])})

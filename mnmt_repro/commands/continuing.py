@@ -107,9 +107,10 @@ def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespac
             )
     constant = about["upgrade"]["config"]["schedule"] == "constant"
     if constant and "learning_rate" not in options.given:
+        peak = about["training"]["learning_rate"]
         raise InputError(
-            f"--continue-from {upgraded.folder}: its rate is constant; give --learning-rate "
-            f"(the old model's peak was {about['training']['learning_rate']:g}; a tenth of it is small)"
+            f"--continue-from {upgraded.folder}: its rate is constant; give --learning-rate (the "
+            f"old model's peak was {peak:g}; a tenth of it is small)"
         )
     found = {name: value for name, value in about["training"].items() if name not in BUDGET}
     found["seed"] = about["seed"] + 1
