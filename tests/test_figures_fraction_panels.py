@@ -20,13 +20,13 @@ def tripled(p: float) -> float:
     return p ** (np.log(0.15) / np.log(0.05))
 
 
-def lines(fraction=tripled, *, panel="domain", line="in-domain", pairs=(), **options):
+def lines(fraction=tripled, *, panel="domain", line="in-domain", **options):
     def loss(p: float, n: float) -> float:
         return loss_of(p, n, fraction=fraction)
 
     stored = rows(COHORT, loss=loss, noise=0.0, weights=WEIGHTS, **options)
     grid = read_grid(stored, COHORT)
-    return panels.fraction_lines(grid, panel=panel, line=line, pairs=pairs)
+    return panels.fraction_lines(grid, panel=panel, line=line)
 
 
 def test_both_estimators_find_the_fraction():
@@ -49,7 +49,8 @@ def test_the_range_of_the_direct_estimator_is_over_sizes():
         return loss_of(fraction(p, n), n)
 
     grid = read_grid(rows(COHORT, loss=loss, noise=0.0, weights=WEIGHTS), COHORT)
-    found = panels.fraction_lines(grid, panel="a", line="b", pairs=["eng-deu"])
+    found = panels.fraction_lines(grid, panel="a", line="b")
+    found = found[found["language"] == "German"]
     half = found[(found["estimator"] == DIRECT) & (found["p"] == 0.5)].iloc[0]
     # Only sizes whose effective size is among those trained can be solved for.
     kept = [fraction(0.5, n) for n in SIZES if fraction(0.5, n) * n >= SIZES[0]]
@@ -57,10 +58,6 @@ def test_the_range_of_the_direct_estimator_is_over_sizes():
     assert half["f_high"] == pytest.approx(max(kept), rel=2e-3)
     assert half["f_low"] == pytest.approx(min(kept), rel=2e-3)
     assert half["f"] == pytest.approx(np.median(kept), rel=2e-3)
-
-
-def test_pairs_may_be_chosen():
-    assert set(lines(pairs=["eng-zho"])["language"]) == {"Chinese"}
 
 
 def test_relative_capacity_is_three_where_it_was_put_in():
@@ -174,6 +171,31 @@ def test_a_comparison_draws_what_there_is_and_names_what_there_is_not():
     assert len(sentences) == 2  # one a cohort, however often it is asked for
     assert sentences[0].startswith("*Too few runs of {German, Chinese}→English")
     assert sentences[1] == "*No runs of English→{German, French} are stored yet.*"
+
+
+def test_the_lines_of_a_panel_rest_on_the_same_cells():
+    """A grid of five sizes and four weights beside a whole one: f of both is read off 5 by 4."""
+    few = {"sizes": SIZES[:5], "weights": (0.05, 0.5, 0.9, 1.0)}
+    whole = rows(COHORT, noise=0.05, seed=1)
+    stored = pd.concat([whole, rows("webtech-dezh-en", ("deu-eng", "zho-eng"), **few)])
+    wanted = [
+        panels.Line(panel="direction", label="out of English", cohort=COHORT),
+        panels.Line(panel="direction", label="into English", cohort="webtech-dezh-en"),
+        panels.Line(panel="alone", label="out of English", cohort=COHORT),
+    ]
+    found = panels.compare(stored, wanted)
+    beside = found.lines[found.lines["panel"] == "direction"]
+    assert set(beside["p"]) == {0.05, 0.5, 0.9, 1.0}
+    assert beside["sizes"].max() == 5
+    kept = whole[whole["n_non_embedding"].isin(SIZES[:5]) & whole["p"].isin(few["weights"])]
+    own = panels.fraction_lines(read_grid(kept, COHORT), panel="direction", line="out of English")
+    mine = beside[beside["line"] == "out of English"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(mine, own)
+    assert set(found.lines.loc[found.lines["panel"] == "alone", "p"]) > set(beside["p"])
+    far = stored[(stored["cohort"] == COHORT) | (stored["n_non_embedding"] < SIZES[4])]
+    far = far[(far["cohort"] != COHORT) | (far["n_non_embedding"] > SIZES[1])]
+    apart = panels.compare(far, wanted)
+    assert "out of English: too few weights and sizes in common" in apart.absent
 
 
 def test_a_comparison_of_nothing_is_empty():

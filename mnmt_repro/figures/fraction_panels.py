@@ -15,7 +15,7 @@ import pandas as pd
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.experiments.cohorts import GRIDS
 from mnmt_repro.figures.capacity import direct_fractions, fractions
-from mnmt_repro.figures.grids import Grid, read_grids
+from mnmt_repro.figures.grids import Grid, read_grid, read_grids
 from mnmt_repro.figures.names import language
 from mnmt_repro.figures.theme import GREY
 
@@ -70,6 +70,9 @@ def compare(
 ) -> Comparison:
     """Read the lines of a figure out of stored rows; those without enough rows are told apart.
 
+    The lines of a panel are fitted to the weights and sizes that all of them have, so that they
+    differ in nothing but what is compared.
+
     Parameters
     ----------
     stored
@@ -82,14 +85,27 @@ def compare(
     lines = [pd.DataFrame(columns=list(_COLUMNS))]
     rows = [stored.iloc[:0]]
     absent: dict[str, None] = {}
+    panels: dict[str, list[tuple[Line, pd.DataFrame]]] = {}
     for line in wanted:
         grids, sentence = read_grids(stored, [line.cohort], line.test_set, n=n)
         for grid in grids.values():
-            found = fraction_lines(grid, panel=line.panel, line=line.label, pairs=line.pairs)
-            lines = [*lines, found] if len(found) else lines
-            rows.append(grid.rows)
+            own = grid.rows[grid.rows["pair"].isin(list(line.pairs))] if line.pairs else grid.rows
+            panels.setdefault(line.panel, []).append((line, own))
         if sentence:
             absent[sentence] = None
+    for panel in panels.values():
+        cells = set.intersection(*(set(_cells(own)) for _, own in panel))
+        for line, own in panel:
+            kept = own[[cell in cells for cell in _cells(own)]]
+            grid = read_grid(kept, line.cohort, line.test_set, n=n)
+            if grid is None:
+                absent[f"*{line.label}: too few weights and sizes in common with the others.*"] = (
+                    None
+                )
+                continue
+            found = fraction_lines(grid, panel=line.panel, line=line.label)
+            lines = [*lines, found] if len(found) else lines
+            rows.append(grid.rows)
     return Comparison(
         lines=pd.concat(lines[1:] or lines, ignore_index=True),
         rows=pd.concat(rows[1:] or rows, ignore_index=True),
@@ -97,9 +113,12 @@ def compare(
     )
 
 
-def fraction_lines(
-    grid: Grid, *, panel: str, line: str, pairs: Collection[str] = ()
-) -> pd.DataFrame:
+def _cells(rows: pd.DataFrame) -> list[tuple[float, int]]:
+    """Weight and size of each row."""
+    return list(zip(rows["p"].round(9), rows["n_non_embedding"], strict=True))
+
+
+def fraction_lines(grid: Grid, *, panel: str, line: str) -> pd.DataFrame:
     """Effective fraction of the pairs of a grid at each weight, by both estimators.
 
     *Eq. 10* is read off the joint law; its band is the 95 % interval. *Eq. 8* is solved at each
@@ -112,8 +131,6 @@ def fraction_lines(
         Title of the panel that it is drawn in.
     line
         What sets the grid apart from the others of its panel: ``"in-domain"``.
-    pairs
-        Which pairs; default all.
 
     Returns
     -------
@@ -121,7 +138,7 @@ def fraction_lines(
         ``panel, line, language, estimator, p, f, f_low, f_high, sizes``; a law that the rows do
         not identify leaves its rows out.
     """
-    fits = {pair: fit for pair, fit in grid.fits.items() if not pairs or pair in pairs}
+    fits = grid.fits
     joint = fractions({pair: fit for pair, fit in fits.items() if fit[1].identified})
     solved = direct_fractions(grid.points, fits).groupby(["pair", "p"], as_index=False)
     names = {"median": "f", "min": "f_low", "max": "f_high", "size": "sizes"}

@@ -96,7 +96,8 @@ def why_no_rows(**wanted: Any) -> str:
     rows = results.load()
     before: list[str] = []
     for name, value in wanted.items():
-        kept = rows[rows[name] == value]
+        several = list(value) if isinstance(value, list | tuple | set) else [value]
+        kept = rows[rows[name].isin(several)]
         if kept.empty:
             known = ", ".join(sorted(map(str, rows[name].unique()))) or "none"
             among = f" among those with {', '.join(before)}" if before else ""
