@@ -66,6 +66,7 @@ def errata() -> pd.DataFrame:
         _tandem(),
         _curves_of_figure_4(),
         _doubling(),
+        _figure_8(),
         _duplicate_reference(),
         _appendix_a(),
         _newstest_french(),
@@ -228,6 +229,21 @@ def _newstest_french() -> Erratum:
     )
 
 
+def _figure_8() -> Erratum:
+    return Erratum(
+        where="Figure 8, caption, left panel",
+        kind="caption",
+        printed="positive correlations between ChrF and cross-entropy loss",
+        meant="negative ones: the lower the loss, the higher chrF",
+        evidence=(
+            "larger models have the lower loss (Figure 2) and the higher chrF (the law of the "
+            "right panel rises with size), so the two go opposite ways, as in our runs (claim "
+            "A16); “positive” is true of qualities, of which the loss is the reverse"
+        ),
+        certainty="wording",
+    )
+
+
 def _into_english_french() -> Erratum:
     return Erratum(
         where="Figure 14, caption",
@@ -349,6 +365,14 @@ def followed(steps: float = 1e6, batch_tokens: float = 5e5) -> pd.DataFrame:
             f"{sentence[0.1]:.0f}",
             "the length of a sentence is not given, nor whether a batch counts both sides; 0.05 is "
             "the only weight below 0.1",
+        ),
+        (
+            "Appendix G, what the correction touches",
+            "two models per scenario",
+            f"the 2 largest of {sizes} sizes at p = 0.05 of one pair, or one size for both pairs: "
+            "2; both pairs and sizes: 4 a cohort",
+            "what a scenario is, and how many sizes are “largest”, is not said; we correct both "
+            "largest sizes for either pair",
         ),
         (
             "§3.4 and Appendix F, the law fitted to chrF and BLEURT",
