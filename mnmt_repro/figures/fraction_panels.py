@@ -97,15 +97,15 @@ def compare(
         cells = set.intersection(*(set(_cells(own)) for _, own in panel))
         for line, own in panel:
             kept = own[[cell in cells for cell in _cells(own)]]
-            grid = read_grid(kept, line.cohort, line.test_set, n=n)
-            if grid is None:
+            shared = read_grid(kept, line.cohort, line.test_set, n=n)
+            if shared is None:
                 absent[f"*{line.label}: too few weights and sizes in common with the others.*"] = (
                     None
                 )
                 continue
-            found = fraction_lines(grid, panel=line.panel, line=line.label)
+            found = fraction_lines(shared, panel=line.panel, line=line.label)
             lines = [*lines, found] if len(found) else lines
-            rows.append(grid.rows)
+            rows.append(shared.rows)
     return Comparison(
         lines=pd.concat(lines[1:] or lines, ignore_index=True),
         rows=pd.concat(rows[1:] or rows, ignore_index=True),
