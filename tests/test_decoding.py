@@ -36,7 +36,7 @@ from mnmt_repro.evaluation.search import Hypothesis, translate
 from mnmt_repro.experiments import catalogue, decoding
 from mnmt_repro.experiments import sweep as sweep_module
 from mnmt_repro.experiments.data import CONLANG_TEST_SENTENCES, TestSet
-from mnmt_repro.experiments.decoding import DecodingConfig, decode
+from mnmt_repro.experiments.decoding import DecodingConfig, decode, usual
 from mnmt_repro.experiments.execute import execute
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.results import decodings
@@ -561,3 +561,10 @@ def test_without_bleurt_it_is_said_what_is_needed(
     assert "holds no BLEURT weights" in capsys.readouterr().err
     assert main(["sweep", "mine", "--bleurt", str(weights)]) == 2
     assert "only with --decode" in capsys.readouterr().err
+
+
+def test_a_corpus_is_decoded_in_its_usual_way() -> None:
+    assert usual({"software25"}) == DecodingConfig(sentences=100)
+    assert usual({"webtech", "conlang-sim0"}) == usual(()) == DecodingConfig(sentences=500)
+    with pytest.raises(InputError, match="--sentences: say how many"):
+        usual({"software25", "webtech"})

@@ -33,10 +33,14 @@ def decode_runs(
         should be, or there is nothing that can be decoded.
     """
     from mnmt_repro import results
-    from mnmt_repro.experiments.decoding import DecodingConfig, decode_in_worker
+    from mnmt_repro.experiments.decoding import DecodingConfig, decode_in_worker, usual
     from mnmt_repro.experiments.finished import without_checkpoint
 
-    config = DecodingConfig(sentences=options.sentences)
+    config = (
+        usual({spec.corpus for spec in specs})
+        if options.sentences is None
+        else DecodingConfig(sentences=options.sentences)
+    )
     scorer = "sacrebleu" if options.bleurt is None else "bleurt"
     if options.bleurt is not None:
         from mnmt_repro.evaluation.learned_metrics import bleurt_weights

@@ -13,7 +13,7 @@ import datetime
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,24 @@ from mnmt_repro.training.checkpoint import Checkpoint
 
 Texts = dict[str, dict[str, list[str]]]
 """Pair to test set to translations, one a decoded sentence."""
+
+
+SENTENCES = {"software25": 100}
+"""Sentences of a test set of a corpus that are decoded, where not 500."""
+
+
+def usual(corpora: Collection[str]) -> DecodingConfig:
+    """How runs on some corpora are decoded, unless one says otherwise.
+
+    Raises
+    ------
+    InputError
+        When they are decoded in different ways.
+    """
+    found = {SENTENCES.get(corpus, DecodingConfig.sentences) for corpus in corpora}
+    if len(found) > 1:
+        raise InputError("--sentences: say how many; these corpora are decoded in different ways")
+    return DecodingConfig(sentences=found.pop()) if found else DecodingConfig()
 
 
 @dataclass(frozen=True, kw_only=True)
