@@ -256,6 +256,22 @@ def test_unusable_mixtures_are_errors(two) -> None:
         recommend_weights(two, 0.0, EqualRegret())
 
 
+def test_noisy_laws_predict_three_pairs_near_the_truth() -> None:
+    """Runs of two pairs 1 % off: over draws the prediction is right, each within a per cent."""
+    errors = []
+    for seed in range(8):
+        laws = {
+            "eng-deu": [law(60.0, noise=0.01, seed=seed), law(60.0, noise=0.01, seed=50 + seed)],
+            "eng-zho": law(90.0, noise=0.01, seed=100 + seed),
+        }
+        table = predict_mixture(laws, {"eng-deu": 0.25, "eng-zho": 0.75}, [1e4, 1e5])
+        beta = table["pair"].map({"eng-deu": 60.0, "eng-zho": 90.0}).to_numpy()
+        errors.append(table["loss"] / loss_of(table["p"], table["n"], beta) - 1)
+    errors = np.array(errors)
+    assert np.abs(errors).max() < 0.015
+    assert np.abs(errors.mean()) < 0.003 < np.abs(errors).max()
+
+
 def test_three_pairs_from_two_pair_laws() -> None:
     """Appendix H: German has two laws, from two cohorts; their predictions are averaged."""
     laws = {"eng-deu": [law(60.0), law(62.0)], "eng-zho": law(90.0)}
