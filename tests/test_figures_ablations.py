@@ -122,6 +122,17 @@ def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
     assert ablations.cells(BY_NAME["table5"], longer, verdicts)["verdict"].isna().all()
 
 
+def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:
+    pairs = [("alpha 10", "alpha 5"), ("alpha 5, related", "alpha 5")]
+    found = ablations.between(BY_NAME["table5"], bench(rows, "table5"), pairs)
+    cells = found.set_index(["variant", "group"])
+    ten = cells.loc[("alpha 10", "original")]
+    assert ten["against"] == "alpha 5"
+    assert ten["difference"] == pytest.approx(32.6 - 33.0)  # by eye from the paper
+    assert ten["gain, %"] == pytest.approx(100 * (1 - 0.98 / 1.01), abs=0.1)
+    assert math.isnan(cells.loc[("alpha 5, related", "all"), "gain, %"])  # not stored
+
+
 def test_marks_in_brackets_where_a_table_prints_none() -> None:
     empty = results.load(root=Path("no such store"))
     cells = ablations.cells(BY_NAME["table4"], bench(empty, "table4"))

@@ -174,6 +174,41 @@ def cells(
     return pd.DataFrame(rows)
 
 
+def between(ablation: Ablation, bench: Bench, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """Variants of a table against others than its control.
+
+    Parameters
+    ----------
+    pairs
+        Variant, and the one that it is set against.
+
+    Returns
+    -------
+    DataFrame
+        ``variant, against, group``; the printed ``difference`` in spBLEU; our ``loss``, the columns
+        `contrasts.GAIN` and ``seeds``.
+    """
+    printed = _printed(ablation)
+    rows = []
+    for variant, other in pairs:
+        mine, base = bench.variant(variant, SHARE), bench.variant(other, SHARE)
+        for group in ablation.groups:
+            scores = [printed[name, group]["paper"] for name in (variant, other)]
+            chosen = directions_of(group)
+            rows.append(
+                {
+                    "variant": variant,
+                    "against": other,
+                    "group": group,
+                    "difference": scores[0] - scores[1],
+                    "loss": bench.mean(mine, chosen),
+                    **bench.gain(mine, base, chosen),
+                    "seeds": bench.seeds(chosen, mine, base),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
 _NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}
 
 
