@@ -1,0 +1,55 @@
+"""Does the effective fraction move with the similarity of the targets? Generated languages only."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from mnmt_repro.figures.fraction_panels import ESTIMATORS, similarity_cohorts
+from mnmt_repro.figures.theme import weight_color
+
+LABELS = {f"similarity {value:g}": value for value in similarity_cohorts()}
+"""What a line of Figure 6 is called to the similarity of its languages."""
+
+
+def by_similarity(lines: pd.DataFrame) -> pd.DataFrame:
+    """Fractions of the weights below one against similarity; empty for fewer than two of them.
+
+    Parameters
+    ----------
+    lines
+        From `fraction_panels.compare`, whose labels are those of `LABELS`.
+
+    Returns
+    -------
+    DataFrame
+        ``language, p, similarity, estimator, f, f_low, f_high, sizes``.
+    """
+    found = lines[lines["line"].isin(list(LABELS)) & (lines["p"] < 1)]
+    found = found.assign(similarity=found["line"].map(LABELS))
+    if found["similarity"].nunique() < 2:
+        found = found.iloc[:0]
+    columns = ["language", "p", "similarity", "estimator", "f", "f_low", "f_high", "sizes"]
+    return found.sort_values(["estimator", *columns[:3]], ignore_index=True)[columns]
+
+
+def similarity_chart(table: pd.DataFrame) -> alt.HConcatChart:
+    """Fraction by the joint law against similarity, a panel a language, a colour a weight.
+
+    Parameters
+    ----------
+    table
+        From `by_similarity`.
+    """
+    joint = table[table["estimator"] == ESTIMATORS["eq10"]]
+    colour = weight_color(list(joint["p"]))
+    panels = []
+    for language, group in joint.groupby("language", sort=False):
+        base = alt.Chart(group[["p", "similarity", "f", "f_low", "f_high"]])
+        x = alt.X("similarity:Q", title="share of the lexicon in common", axis=alt.Axis(format="%"))
+        y = alt.Y("f:Q", title="effective fraction", scale=alt.Scale(zero=True))
+        tooltip = ["p", "similarity", alt.Tooltip("f", format=".3f")]
+        bars = base.mark_rule(opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
+        line = base.mark_line(point=True).encode(x, y, colour, tooltip=tooltip)
+        panels.append((bars + line).properties(title=str(language), width=220, height=240))
+    return alt.hconcat(*panels).resolve_scale(color="shared")
