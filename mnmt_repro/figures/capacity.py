@@ -132,11 +132,20 @@ def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
     return wide.reset_index().rename(columns={"share": "p"})
 
 
-def frontier_chart(laws: Mapping[str, FractionFit], points: pd.DataFrame) -> alt.LayerChart:
+def frontier_chart(
+    laws: Mapping[str, FractionFit], points: pd.DataFrame, title: str = "loss"
+) -> alt.LayerChart:
     """Figures 7 and 18: predicted frontier (dashed) and observed trade-offs, a colour a size.
 
     The band of a curve joins the lower and the upper 95 % limits of the law, by refits to resampled
     residuals.
+
+    Parameters
+    ----------
+    points
+        With the column ``loss``, which may hold a score that the laws were fitted to.
+    title
+        What it is, for the axes.
 
     Raises
     ------
@@ -153,7 +162,8 @@ def frontier_chart(laws: Mapping[str, FractionFit], points: pd.DataFrame) -> alt
     ).reset_index()
     for pair in (first, second):  # the curves run to infinity; keep what the points span
         low, high = seen[pair].min(), seen[pair].max()
-        edges = edges[edges["loss", pair].between(low - 0.1, high + 0.1)]
+        margin = 0.05 * (high - low)
+        edges = edges[edges["loss", pair].between(low - margin, high + margin)]
 
     def side(edge: str, order: int) -> pd.DataFrame:
         return pd.DataFrame(
@@ -165,8 +175,8 @@ def frontier_chart(laws: Mapping[str, FractionFit], points: pd.DataFrame) -> alt
         "n:O", title="N", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=",")
     )
     scale = alt.Scale(zero=False)
-    x = alt.X(f"{first}:Q", scale=scale, title=f"{pair_name(first)}, loss")
-    y = alt.Y(f"{second}:Q", scale=scale, title=f"{pair_name(second)}, loss")
+    x = alt.X(f"{first}:Q", scale=scale, title=f"{pair_name(first)}, {title}")
+    y = alt.Y(f"{second}:Q", scale=scale, title=f"{pair_name(second)}, {title}")
     # Out along the high edge and back along the low one.
     around = pd.concat([side("high", -1), side("low", 1)]).sort_values(["n", "place"])
     band = alt.Chart(around).mark_line(filled=True, strokeWidth=0, fillOpacity=0.15)

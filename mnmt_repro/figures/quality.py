@@ -14,11 +14,11 @@ import pandas as pd
 from scipy import stats
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.capacity import observed_frontier
+from mnmt_repro.figures import capacity
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import PANEL, SIZE_TITLES
 from mnmt_repro.figures.theme import GREY, weight_color
-from mnmt_repro.laws import FractionFit, JointLawFit, fit_fraction, fit_joint_law, frontier
+from mnmt_repro.laws import FractionFit, JointLawFit, fit_fraction, fit_joint_law
 from mnmt_repro.results.schema import CEILINGS
 
 METRICS = {
@@ -308,7 +308,7 @@ def why_no_frontier(laws: Mapping[str, FractionFit]) -> str:
 def frontier_chart(
     laws: Mapping[str, FractionFit], points: pd.DataFrame, metric: str
 ) -> alt.LayerChart:
-    """Figures 8 and 19, right: predicted frontier (dashed) and observed scores, a colour a size.
+    """Figures 8 and 19, right: as `capacity.frontier_chart`, of scores.
 
     Raises
     ------
@@ -317,24 +317,7 @@ def frontier_chart(
     """
     if reason := why_no_frontier(laws):
         raise InputError(reason)
-    first, second = sorted(laws)
-    seen = observed_frontier(points.assign(loss=points["score"]))
-    sizes = sorted(points["n"].unique())
-    predicted = frontier(laws, sizes).pivot(index=["n", "point"], columns="pair", values="loss")
-    inside = predicted.reset_index()
-    for pair in (first, second):  # the curves run far out; keep what the points span
-        low, high = seen[pair].min(), seen[pair].max()
-        margin = 0.05 * (high - low)
-        inside = inside[inside[pair].between(low - margin, high + margin)]
-    colour = alt.Color(
-        "n:O", title="N", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=",")
-    )
-    scale, title = alt.Scale(zero=False), METRICS[metric]
-    x = alt.X(f"{first}:Q", scale=scale, title=f"{pair_name(first)}, {title}")
-    y = alt.Y(f"{second}:Q", scale=scale, title=f"{pair_name(second)}, {title}")
-    curves = alt.Chart(inside).mark_line(strokeDash=[6, 4]).encode(x, y, colour, order="point:Q")
-    dots = alt.Chart(seen).mark_point().encode(x, y, colour, tooltip=["n", "p", first, second])
-    return (curves + dots).properties(width=440, height=400)
+    return capacity.frontier_chart(laws, points.assign(loss=points["score"]), METRICS[metric])
 
 
 def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
