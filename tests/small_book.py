@@ -40,7 +40,14 @@ show(
 """
 TABLE = """
 show_table(
-    pd.DataFrame({"pair": ["b", "a", "c"], "tokens": [20, 1000, 3], "gap": [0.5, None, -1.0]}),
+    pd.DataFrame(
+        {
+            "pair": ["b", "a", "c"],
+            "tokens": [20, 1000, 3],
+            "gap": [0.5, None, -1.0],
+            "marked": ["+0.0", "-0.8(*)", "-10.0*"],
+        }
+    ),
     name="rows",
     provenance="Made up.",
 )

@@ -186,6 +186,8 @@ def test_a_table_is_sorted_by_its_heads(browser: webdriver.Chrome, first_page: P
     assert column(3) == ["-1", "0.5", "–"]
     heads[2].click()
     assert column(3) == ["0.5", "-1", "–"]  # what is missing stays last
+    heads[3].click()
+    assert column(4) == ["-10.0*", "-0.8(*)", "+0.0"]  # by number, whatever its mark
 
 
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
