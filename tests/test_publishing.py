@@ -141,7 +141,7 @@ def test_the_data_can_be_downloaded_as_computed_with_the_given_parameter(first_p
 def test_missing_values_are_empty_in_the_download(first_page: Path) -> None:
     table = Elements(first_page.with_name("chart.html")).of_class("mnmt-download")[1]
     content = base64.b64decode((table["href"] or "").partition("base64,")[2]).decode()
-    assert content == "pair,tokens,gap\nb,20,0.5\na,1000,\nc,3,-1.0\n"
+    assert content == "pair,tokens,gap,marked\nb,20,0.5,+0.0\na,1000,,-0.8(*)\nc,3,-1.0,-10.0*\n"
 
 
 def test_text_of_the_data_cannot_close_the_chart(first_page: Path) -> None:
