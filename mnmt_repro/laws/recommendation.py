@@ -108,7 +108,7 @@ class Recommendation:
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{note}</p>" for note in self.notes)
-        return self.summary().to_html(index=False) + notes
+        return self.summary().to_html(index=False, float_format="{:.3f}".format) + notes
 
 
 def recommend_weights(
