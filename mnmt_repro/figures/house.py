@@ -30,6 +30,7 @@ from mnmt_repro.figures.provenance import Provenance, counted
 from mnmt_repro.figures.theme import vega_lite_version
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_MARKED = re.compile(r"–|[+-]?[\d.,]+(\*|\(\*\))?")  # a number as tables mark significance
 _PROSE = 60  # characters from which a cell of a table is read as a sentence
 _NAME_LENGTH = 9  # up to which one with a hyphen is read as a name
 _FIRST_LENGTH = 24  # the same in the first column
@@ -309,7 +310,10 @@ def show_table(
             for column in frame.columns
         }
     )
-    numeric = tuple(pd.api.types.is_numeric_dtype(frame[column]) for column in frame.columns)
+    numeric = tuple(
+        pd.api.types.is_numeric_dtype(frame[column]) or all(map(_marked_number, shown[column]))
+        for column in frame.columns
+    )
     return Table(
         shown=shown,
         numeric=numeric,
@@ -338,6 +342,15 @@ def _cell(value: Any, form: str | Callable[[Any], str] | None) -> str | Badge:
     if isinstance(value, float | np.floating):
         return f"{value:.4g}"
     return str(value)
+
+
+def _marked_number(cell: str | Badge) -> bool:
+    """Whether a cell is a number with a mark, or the dash of one that is missing.
+
+    >>> _marked_number("-3.6*"), _marked_number("+0.8(*)"), _marked_number("4 of 8")
+    (True, True, False)
+    """
+    return isinstance(cell, str) and bool(_MARKED.fullmatch(cell))
 
 
 def _badges(badge: Badge | Sequence[Badge]) -> tuple[Badge, ...]:
