@@ -128,13 +128,13 @@ def test_what_is_made_of_the_declared_runs() -> None:
 
     assert of("main", "M25") == of("main", "M25-wide") == ()
     assert of("main", "M20") == ("widened",) == of("table7", "M12")
-    assert of("main", "Mt25") == of("main", "Mt25-deep") == ("substituted",)
-    assert of("main", "Mt25-wide") == ("substituted", "moved")
-    assert of("table3", "Mt25-wide, random init all") == ("substituted",)
-    assert of("table3", "Mt25-wide, random init new") == ("substituted", "moved")
-    assert of("table4", "Mt25-wide, linear interpolation") == ("substituted",)
-    assert of("table11", "f 1e-6, gamma 0.1") == ("substituted", "moved", "fisher")
-    assert of("table11", "full recipe") == ("substituted", "moved")
+    assert of("main", "Mt25") == of("main", "Mt25-deep") == ("overlap", "substituted")
+    assert of("main", "Mt25-wide") == ("overlap", "substituted", "moved")
+    assert of("table3", "Mt25-wide, random init all") == ("overlap", "substituted")
+    assert of("table3", "Mt25-wide, random init new") == ("overlap", "substituted", "moved")
+    assert of("table4", "Mt25-wide, linear interpolation") == ("overlap", "substituted")
+    assert of("table11", "f 1e-6, gamma 0.1") == ("overlap", "substituted", "moved", "fisher")
+    assert of("table11", "full recipe") == ("overlap", "substituted", "moved")
     assert found["upgrade-sim05", "M4"] == ()  # nothing wide is made of it
     assert gated.model.feed_forward == "gated-gelu"
     assert gated.mixture.weights == {"eng-deu": 0.5, "eng-zho": 0.5}
@@ -160,6 +160,18 @@ def test_the_old_model_with_the_embeddings_of_the_new_one(
     rise = loss_of(probe, PARENT, pair) - loss_of(old, PARENT, pair)
     assert values(of_wide, "substituted") == {(pair,): pytest.approx(rise, abs=1e-5)}
     assert abs(rise) > 1e-3
+
+
+def test_overlap_of_the_vocabularies(of_wide: dict[str, Any]) -> None:
+    """The parent has met neither the tag of bbb nor the syllables that bbb alone writes."""
+    conlang = Conlang(VARIED)
+    spelled = {name: set(conlang.spellings[name].ravel().tolist()) for name in VARIED.languages}
+    added = len(spelled["bbb"] - spelled["src"] - spelled["aaa"])
+    found = {block: value for (block,), value in values(of_wide, "overlap").items()}
+    assert found["tag, kept"] == 2 and found["tag, added"] == 1
+    assert found["special, kept"] == 4 and found["special, added"] == 0
+    assert found["text, added"] == found["all, added"] - 1 == added > 0
+    assert found["all, kept"] + found["all, added"] == PARENT.model.vocab_size
 
 
 def test_distances_of_the_halves_by_hand(trained: Path, of_wide: dict[str, Any]) -> None:
@@ -270,7 +282,7 @@ def test_analyses_are_written_once_and_read_again(
         results.write_analyses(others, corpus="conlang-test", root=tmp_path)
     assert [each.name for each in path.parent.iterdir()] == [path.name]
     twice = {**of_wide, "run_id": "another", "rows": [of_wide["rows"][0]] * 2}
-    with pytest.raises(InputError, match=r"another\.json: rows\[1\] repeats substituted, src-aaa"):
+    with pytest.raises(InputError, match=r"another\.json: rows\[1\] repeats overlap, special, kept"):
         results.write_analyses(twice, corpus="conlang-test", root=tmp_path)
     assert not analyses.path_of(tmp_path, "conlang-test", "another").exists()
 

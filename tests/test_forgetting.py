@@ -236,6 +236,24 @@ def test_up_sampled_relatives_are_told_apart_from_small_languages() -> None:
     assert forgetting.relatives_in_words(forgetting.relatives_apart(full, "Mt25"), "Mt25") == ""
 
 
+def test_overlap_of_the_vocabularies() -> None:
+    assert forgetting.overlap(EMPTY).empty
+
+    def run(variant: str, kept: float) -> pd.DataFrame:
+        values = {"kept": kept, "added": 500 - kept, "dropped": 30}
+        items = [
+            {"analysis": "overlap", "block": f"{kind}, {part}", "value": value}
+            for kind in ("text", "all")
+            for part, value in values.items()
+        ]
+        return of_run("software25-table3", variant, items)
+
+    found = forgetting.overlap(pd.concat([run("a", 300), run("b", 310), moved()]))
+    assert found["pieces"].tolist() == ["text", "all"]
+    assert found.loc[0, ["kept", "added", "dropped"]].tolist() == [305, 195, 30]
+    assert found["share"].tolist() == [0.61, 0.61]
+
+
 def test_provenance_is_of_the_runs_that_are_drawn() -> None:
     analyses = pd.concat([moved(), substituted("Mt25"), fisher()], ignore_index=True)
     runs = analyses[["run_id", "cohort"]].drop_duplicates()

@@ -18,7 +18,7 @@ GATED = "webtech-en-dezh"
 def analyses_of(spec: RunSpec) -> tuple[str, ...]:
     """Names of what is made of a run; nothing is made of many.
 
-    - ``substituted``: of every upgraded run.
+    - ``overlap`` and ``substituted``: of every upgraded run.
     - ``moved``: of those twice as wide whose first half is the old model's.
     - ``fisher``: of those that slow down only some of the old entries.
     - ``widened``: of the runs that wide ones upgrade, and of one gated model (`GATED`).
@@ -26,7 +26,7 @@ def analyses_of(spec: RunSpec) -> tuple[str, ...]:
     names = []
     if spec.upgrade is not None:
         config, deeper = spec.upgrade.config, spec.upgrade.config.deeper
-        names.append("substituted")
+        names += ["overlap", "substituted"]
         halves = config.wider == 2 and config.width.init != "interpolation"
         if halves and config.keep != "nothing" and not (deeper.encoder or deeper.decoder):
             names.append("moved")

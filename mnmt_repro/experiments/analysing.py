@@ -151,6 +151,15 @@ def analyse_in_worker(
     return done
 
 
+def _overlap(
+    spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str
+) -> Iterator[Row]:
+    pieces = piece_map(spec)
+    for found in [] if pieces is None else pieces.overlap.rows():
+        for part in ("kept", "added", "dropped"):
+            yield _row("overlap", found[part], block=f"{found['kind']}, {part}")
+
+
 def _substituted(
     spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str
 ) -> Iterator[Row]:
@@ -206,6 +215,7 @@ def _widened(
 
 
 ANALYSES: dict[str, Callable[[RunSpec, Path, Checkpoint, str], Iterator[Row]]] = {
+    "overlap": _overlap,
     "substituted": _substituted,
     "moved": _moved,
     "fisher": _fisher,

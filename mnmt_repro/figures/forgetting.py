@@ -40,6 +40,7 @@ DRAWN = {
     "for widening alone": ("widened", (MAIN, GATED)),
 }
 """What the page draws, of which analysis and cohorts."""
+PIECES = ("special", "tag", "byte", "text", "all")
 KEPT = 1e-3  # nats that a loss may change by where a function is said to be kept
 
 _COLOUR = alt.Scale(domain=list(SETTINGS.values()), range=[CATEGORIES[0], CATEGORIES[1]])
@@ -307,6 +308,23 @@ def fisher_chart(bins: pd.DataFrame, marked: pd.DataFrame) -> alt.LayerChart:
         at, alt.Text("label:N"), y=alt.value(-3)
     )
     return (bars + rule + text).properties(width=540, height=260)
+
+
+def overlap(analyses: pd.DataFrame) -> pd.DataFrame:
+    """How many pieces the old and the new vocabulary of the central comparison share.
+
+    Returns
+    -------
+    DataFrame
+        ``pieces`` (of which kind), how many are ``kept, added, dropped``, and the ``share`` of the
+        new vocabulary's that are kept; means over runs, which differ where vocabularies do.
+    """
+    mine = analyses[analyses["cohort"].isin((MAIN, TABLE3)) & (analyses["analysis"] == "overlap")]
+    blocks = mine["block"].astype(str)
+    rows = mine.assign(pieces=blocks.str.split(", ").str[0], part=blocks.str.split(", ").str[-1])
+    table = rows.pivot_table(index="pieces", columns="part", values="value", aggfunc="mean")
+    table = table.reindex(columns=["kept", "added", "dropped"], index=PIECES).dropna()
+    return table.assign(share=table["kept"] / (table["kept"] + table["added"])).reset_index()
 
 
 def widened(analyses: pd.DataFrame) -> pd.DataFrame:

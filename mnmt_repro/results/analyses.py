@@ -8,6 +8,10 @@ is the way in. One file a run, ``<root>/<corpus>/analyses/<run_id>.json``, never
 
 `commit` is that of the code which analysed. Of an upgraded run:
 
+``overlap``
+    How many pieces of the new vocabulary the old one has too: `block` is ``text, kept``, or another
+    kind of piece (``special``, ``tag``, ``byte``, ``all``) and ``added`` or ``dropped``. None where
+    the vocabulary stays. `layer` and `pair` are empty.
 ``substituted``
     For each `pair` of the old model: by how many nats per target token its loss rises when its
     embeddings of the pieces that both vocabularies hold are replaced by the run's (Figures 3 and
