@@ -282,7 +282,7 @@ def test_analyses_are_written_once_and_read_again(
         results.write_analyses(others, corpus="conlang-test", root=tmp_path)
     assert [each.name for each in path.parent.iterdir()] == [path.name]
     twice = {**of_wide, "run_id": "another", "rows": [of_wide["rows"][0]] * 2}
-    with pytest.raises(InputError, match=r"another\.json: rows\[1\] repeats overlap, special, kept"):
+    with pytest.raises(InputError, match=r"another\.json: rows\[1\] repeats overlap, special"):
         results.write_analyses(twice, corpus="conlang-test", root=tmp_path)
     assert not analyses.path_of(tmp_path, "conlang-test", "another").exists()
 

@@ -313,3 +313,19 @@ def test_embedding_rows_explain_paper_as_total() -> None:
     size = PAPER_A[6]
     assert parameter_counts(size.config)["total"] + 256 * 1280 == size.published_total
     assert "128,128 pieces" in row(audit.parameters_paper_a(), "d 1280: total")["reading"]
+
+
+def test_the_levels_of_table_7() -> None:
+    """By hand, for Mt25-v1: M25-wide of Table 12 plus Table 8, over bel and npi, both ways."""
+    checks = audit.very_low_from_tables_8_and_12()
+    assert checks["agrees"].all() and len(checks) == 3
+    wide = audit.directions().query("model == 'M25-wide'").set_index("pair")["spbleu"]
+    pairs = {"eng-bel": 2.0, "bel-eng": -0.5, "eng-npi": -0.1, "npi-eng": -0.6}
+    mean = sum(wide[pair] + gain for pair, gain in pairs.items()) / 4
+    assert row(checks, "Mt25-v1")["recomputed"] == pytest.approx(mean)
+    cuts = audit.level_cuts()
+    names = ["high", "mid", "low", "very low"]
+    assert (cuts[names].sum(axis=1) == 25).all() and cuts["distance"].is_monotonic_increasing
+    assert cuts.loc[0, names].tolist() == [14, 4, 5, 2]
+    # Table 9's own cut is not among them: 5 high, 8 mid, 10 low, 2 very low.
+    assert not (cuts[names] == [5, 8, 10, 2]).all(axis=1).any()

@@ -222,7 +222,8 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
     root = write_store(tmp_path, "software25-total", loss=loss)
     bench = Bench(rows=results.load(root=root), cohort="software25-total")
     table = upgrades.old_training_counted(bench).set_index(["upgraded", "group"])
-    assert len(table) == 5 * 3
+    assert len(table) == 6 * 5
+    assert table.loc[("M25, rate halved, 130%", "all"), "from scratch"] == "M25, 130%"
     assert table.loc[("Mt25, no up-sampling, 30%", "all"), "from scratch"] == "M25, 130%"
     row = table.loc[("Mt25, 30%", "all")]
     mean = 0.01 * sum(range(50)) / 50

@@ -23,7 +23,7 @@ from mnmt_repro.experiments.catalogue import COHORTS, find_cohort, get_cohort, m
 from mnmt_repro.experiments.data import keep
 from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES
 from mnmt_repro.experiments.software25 import cohorts
-from mnmt_repro.experiments.software25_runs import MINI, PAPER, table9_share
+from mnmt_repro.experiments.software25_runs import MINI, PAPER, kept_pairs
 from mnmt_repro.experiments.spec import RunSpec, Upgrade, digest
 from mnmt_repro.experiments.variants import Variant, VariantCohort
 from mnmt_repro.repository import ROOT
@@ -108,7 +108,7 @@ def test_added_languages_keep_the_share_of_table_9() -> None:
     files = get_card("software25").files
     here = {file.languages[-1]: file.sentences["train"] for file in files}
     theirs, ours = sum(value[c] for c in original), sum(here[c] for c in original)
-    kept = table9_share()
+    kept = kept_pairs("main")
     assert set(kept) == {row["language"] for row in published("09") if row["group"] == "added"}
     for code in ("guj", "npi", "ind", "kaz"):
         assert kept[code] / ours == pytest.approx(value[code] / theirs, abs=0.5 / ours)
@@ -121,13 +121,25 @@ def test_the_main_condition_cuts_the_added_languages_and_the_second_nothing() ->
         assert variant.spec.kept == ()
     for variant in cohort("main").variants:
         present = {pair for pair in variant.spec.mixture.pairs if pair.startswith("eng-")}
-        expected = {c: n for c, n in table9_share().items() if f"eng-{c}" in present}
+        expected = {c: n for c, n in kept_pairs("main").items() if f"eng-{c}" in present}
         assert dict(variant.spec.kept) == expected
         assert bool(expected) == (variant.name != "M20")
-    # Whatever the grouping, the text is that of the main condition.
+
+
+def test_where_groupings_are_compared_none_adds_more_than_in_the_paper() -> None:
     kept = {v.name: dict(v.spec.kept) for v in cohort("table7").variants}
-    assert kept["Mt25-v1"] == kept["M12t25"] == kept["M25-wide"] == table9_share()
-    assert kept["M20-v1"].keys() == {"xho", "ind", "kaz"} and kept["M12"] == {}
+    cut = kept_pairs("groupings")
+    assert kept["Mt25-v1"] == kept["M12t25"] == kept["M25-wide"] == kept["Mt25"] == cut
+    whole = {"lav", "lit", "swh", "rus", "bul", "fin", "pol", "ces", "fra", "spa", "deu"}
+    assert set(cut) == set(LANGUAGES) - whole
+    assert kept["M20-v1"].keys() == set(cut) - {"guj", "npi", "est", "bel", "kir"}
+    sizes = {f.languages[-1]: f.sentences["train"] for f in get_card("software25").files}
+    here = {code: cut.get(code, sizes[code]) for code in LANGUAGES}
+    theirs = {code: row.sentences for code, row in LANGUAGES.items()}
+    for grouping in GROUPINGS.values():
+        chosen = (*grouping.added, *grouping.related)
+        ours, paper = (sum(n[c] for c in chosen) / sum(n.values()) for n in (here, theirs))
+        assert ours == pytest.approx(paper, rel=0.15) and ours < paper * 1.02
 
 
 def test_a_selection_by_hash_is_the_same_in_any_order_and_direction() -> None:
@@ -204,7 +216,7 @@ def test_baselines_are_not_upsampled_and_upgrades_are() -> None:
         assert set(factors.values()) == {1.0, 5.0}
     # By hand: 401 Nepali pairs times 5, two directions, of the sum of all.
     sizes = {f.languages[-1]: f.sentences["train"] for f in get_card("software25").files}
-    sizes |= table9_share()
+    sizes |= kept_pairs("main")
     total = sum(n * (5 if c in marked else 1) for c, n in sizes.items() if c != "zho")
     npi = runs["Mt25"].spec.mixture.weights["eng-npi"]
     assert npi == pytest.approx(5 * sizes["npi"] / (2 * total))
@@ -237,8 +249,10 @@ def test_every_row_of_tables_3_to_7_and_11_is_declared() -> None:
 
 
 ALL_NEW = {
-    "Mt25": {"upgrade.config.embeddings"},
-    "Mt25-wide": {"upgrade.config.embeddings", "upgrade.config.width.init"},
+    "Mt25": {"upgrade.config.embeddings", "upgrade.config.seed"},
+    "Mt25-wide": {
+        "upgrade.config.embeddings", "upgrade.config.width.init", "upgrade.config.seed",
+    },
     "Mt25-deep": {
         "upgrade.config.embeddings", "upgrade.config.deeper.init", "upgrade.config.seed",
     },
@@ -272,16 +286,15 @@ def test_table_4_scales_no_rate_and_upsamples_no_related_language() -> None:
         assert fields["gamma_old"] == fields["gamma_new"] == 1.0
         assert {c for c, factor in alphas(variant.spec).items() if factor != 1} == added
     rows = variants("table4")
-    for names, path in (
-        (("Mt25, new embeddings random", "Mt25, new embeddings mean"), "embeddings"),
-        (("Mt25, all embeddings random",), "keep"),
+    for name, control, fields in (
+        ("Mt25, new embeddings mean", "Mt25, new embeddings from unk", {"embeddings"}),
+        ("Mt25, new embeddings random", "Mt25, new embeddings from unk", {"embeddings", "seed"}),
+        ("Mt25, all embeddings random", "Mt25, new embeddings from unk", {"keep", "seed"}),
+        ("Mt25-wide, linear interpolation", "Mt25-wide, concatenation", {"width.init"}),
+        ("Mt25-wide, new units random", "Mt25-wide, concatenation", {"width.init", "seed"}),
     ):
-        for name in names:
-            control = rows["Mt25, new embeddings from unk"]
-            assert differences(rows[name], control) == {f"upgrade.config.{path}"}
-    for name in ("new units random", "linear interpolation"):
-        control = rows["Mt25-wide, concatenation"]
-        assert differences(rows[f"Mt25-wide, {name}"], control) == {"upgrade.config.width.init"}
+        found = differences(rows[name], rows[control])
+        assert found == {f"upgrade.config.{path}" for path in fields}
     control = rows["Mt25-deep, average layer"]
     init, seed = "upgrade.config.deeper.init", "upgrade.config.seed"
     assert differences(rows["Mt25-deep, closest layer"], control) == {init}
@@ -371,6 +384,11 @@ def test_the_longer_baselines_have_the_updates_of_old_model_and_upgrade() -> Non
         # Otherwise they are the baselines of Table 1, which they continue.
         training = replace(longer.spec.training, steps=old)
         assert replace(longer.spec, training=training) == variants("main")[f"M25{suffix}"].spec
+    halved, whole = variants("total")["M25, rate halved"].spec, variants("main")["M25"].spec
+    assert halved.upgrade is not None and halved.upgrade.parent == whole
+    assert settings(halved)["gamma_old"] == 0.5 and halved.model == whole.model
+    assert halved.mixture == whole.mixture and halved.vocabulary == whole.vocabulary
+    assert old + steps["M25, rate halved"] == steps["M25"]
 
 
 def test_runs_are_shared_between_cohorts() -> None:
@@ -385,10 +403,12 @@ def test_runs_are_shared_between_cohorts() -> None:
          run("noise", "noise 0.01")},
         {run("table3", "Mt25, no learning-rate scaling"), run("table5", "alpha 5, related")},
         {main_30["Mt25"], run("table3", "Mt25, full recipe"), run("schedule", "not reset")},
-        {main_30["Mt25-wide"], run("table7", "Mt25"), run("table11", "full recipe")},
+        {main_30["Mt25-wide"], run("table11", "full recipe"),
+         run("unsaid", "Mt25-wide, full recipe")},
+        {run("table3", "Mt25-deep, random init all"),
+         run("unsaid", "Mt25-deep, random init all")},
         {main_30["Mt25-deep"], run("insertion", "encoder bottom, decoder top")},
-        {run("main", "M20"), run("full", "M20"), run("table7", "M20")},
-        {run("main", "M25-wide"), run("table7", "M25-wide")},
+        {run("main", "M20"), run("full", "M20")},
     ):  # fmt: skip
         assert len(same) == 1
     assert run("main", "M25") != run("full", "M25")
@@ -399,7 +419,7 @@ def test_runs_are_shared_between_cohorts() -> None:
         ]
         assert len(set(runs)) == len(runs)
     everything = {run.run_id for name in NAMES for run in find_cohort(name).runs()}
-    assert len(everything) == 143
+    assert len(everything) == 152
 
 
 # --- models, settings, identities -------------------------------------------------------------
@@ -420,9 +440,9 @@ def test_the_declared_model_is_what_the_upgrade_makes(tier) -> None:
                 decoder_layers=parent.model.decoder_layers + config.deeper.decoder,
             )
             assert parent.training == replace(tier.training) and parent.seed == run.seed
-            # Layers that are drawn are not those that the old model began with, but for one run
-            # that was stored when they still were.
-            apart = config.deeper.init == "random" and run.run_id != "b2b650d31f19"
+            # What is drawn beside old weights is not what those began as.
+            drawn = {config.embeddings, config.width.init, config.deeper.init}
+            apart = "random" in drawn or config.keep == "body"
             assert (config.seed == run.seed) == (not apart)
 
 

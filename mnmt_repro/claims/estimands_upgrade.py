@@ -57,8 +57,9 @@ def _upgrade(
                 **shares(treated, control, start),
             }
         else:
-            found[f"gain_{group}"] = gain(treated, control)
-            found[f"closed_{group}"] = shares(treated, control, start)["closed"]
+            name = group.replace(" ", "_")
+            found[f"gain_{name}"] = gain(treated, control)
+            found[f"closed_{name}"] = shares(treated, control, start)["closed"]
     for metric in ("chrfpp", "spbleu"):
         found |= _quality(evidence, scope, options, metric, model, full, groups["all"])
     return found

@@ -118,43 +118,60 @@ def directions(languages: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(pair for code in languages for pair in (f"eng-{code}", f"{code}-eng"))
 
 
-def share_of_added(original_here: int, available: dict[str, int]) -> dict[str, int]:
-    """Training sentences of each added language that bear Table 9's ratio to the original ones.
+CHANGING = tuple(
+    code
+    for code in LANGUAGES
+    if any(code in (*grouping.added, *grouping.related) for grouping in GROUPINGS.values())
+)
+"""Languages that some grouping adds, or up-samples as relatives of added ones."""
+
+
+def cut_to_table9(available: dict[str, int], chosen: tuple[str, ...]) -> dict[str, int]:
+    """Training sentences of the chosen languages that bear Table 9's ratio to all others.
 
     Parameters
     ----------
-    original_here
-        Sentences of all 20 original languages in our corpus.
     available
-        Sentences of each added language in our corpus: what there is not cannot be kept.
+        Sentences of each language in our corpus: what there is not cannot be kept.
 
     Examples
     --------
     In the paper Nepali is 72,250 pairs beside 105,590,647 original ones:
 
-    >>> share_of_added(10_559_065, {"npi": 9_000, "xho": 3_000})
-    {'npi': 7225, 'xho': 3000}
+    >>> here = {code: row.sentences // 10 for code, row in LANGUAGES.items()}
+    >>> cut_to_table9(here | {"npi": 9_000, "xho": 3_000}, GROUPINGS["Mt25"].added)["npi"]
+    7225
+    >>> cut_to_table9(here | {"npi": 9_000, "xho": 3_000}, GROUPINGS["Mt25"].added)["xho"]
+    3000
     """
-    added = GROUPINGS["Mt25"].added
-    theirs = sum(row.sentences for code, row in LANGUAGES.items() if code not in added)
+    others = [code for code in LANGUAGES if code not in chosen]
+    theirs = sum(LANGUAGES[code].sentences for code in others)
+    ours = sum(available[code] for code in others)
     return {
-        code: min(round(LANGUAGES[code].sentences * original_here / theirs), count)
-        for code, count in available.items()
+        code: min(round(LANGUAGES[code].sentences * ours / theirs), available[code])
+        for code in chosen
     }
 
 
 def groups_of(grouping: str) -> dict[str, tuple[str, ...]]:
-    """Directions of all, of the original and of the added languages of a grouping."""
+    """Directions of all, of the original and of the added languages of a grouping.
+
+    The original ones also parted into those that are ``related`` to added ones, and up-sampled with
+    them, and the ``other original`` ones.
+    """
     found = GROUPINGS[grouping]
+    other = tuple(code for code in found.original if code not in found.related)
     return {
         "all": directions(found.original + found.added),
         "original": directions(found.original),
         "added": directions(found.added),
+        "related": directions(found.related),
+        "other original": directions(other),
     }
 
 
 def directions_of(group: str) -> tuple[str, ...]:
-    """Directions of a group: all, original or added, a resource level, or one direction.
+    """Directions of a group of `groups_of`, of a resource level, or one direction.
 
     >>> directions_of("very low")
     ('eng-bel', 'bel-eng', 'eng-npi', 'npi-eng')

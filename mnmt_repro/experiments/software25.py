@@ -10,7 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 from mnmt_repro.experiments.languages25 import GROUPINGS
-from mnmt_repro.experiments.software25_runs import CORPUS, MINI, Tier, from_scratch, upgraded
+from mnmt_repro.experiments.software25_runs import (
+    CORPUS,
+    MINI,
+    Condition,
+    Tier,
+    from_scratch,
+    slower,
+    upgraded,
+)
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.variants import Variant, VariantCohort
 from mnmt_repro.upgrading.config import DepthConfig, DepthInit, Kind, Place, WidthConfig
@@ -27,32 +35,34 @@ SHARES: dict[Kind, tuple[float, ...]] = {
 BASELINE_SHARES = (0.1, 0.3, 0.5, 1.0)
 
 
-def _central(tier: Tier, seeds: tuple[int, ...], *, full: bool) -> tuple[Variant, ...]:
+def _central(
+    tier: Tier, seeds: tuple[int, ...], condition: Condition = "main"
+) -> tuple[Variant, ...]:
     """M20, then baseline and upgrade of each kind, seed by seed; the longest are decoded."""
-    original = GROUPINGS["Mt25"].original
+    original, decode = GROUPINGS["Mt25"].original, condition == "main"
     variants = []
     for seed in seeds:
-        old = from_scratch(tier, "same", languages=original, seed=seed, full=full)
-        variants.append(Variant(name="M20", updates_share=1.0, spec=old, decode=not full))
+        old = from_scratch(tier, "same", languages=original, seed=seed, condition=condition)
+        variants.append(Variant(name="M20", updates_share=1.0, spec=old, decode=decode))
         for kind in KINDS:
             for share in BASELINE_SHARES:
-                run = from_scratch(tier, kind, share=share, seed=seed, full=full)
+                run = from_scratch(tier, kind, share=share, seed=seed, condition=condition)
                 variants.append(
                     Variant(
                         name=f"M25{SUFFIX[kind]}",
                         updates_share=share,
                         spec=run,
-                        decode=share == BASELINE_SHARES[-1] and not full,
+                        decode=decode and share == BASELINE_SHARES[-1],
                     )
                 )
             for share in SHARES[kind]:
-                run = upgraded(tier, kind, share=share, seed=seed, full=full)
+                run = upgraded(tier, kind, share=share, seed=seed, condition=condition)
                 variants.append(
                     Variant(
                         name=f"Mt25{SUFFIX[kind]}",
                         updates_share=share,
                         spec=run,
-                        decode=share == SHARES[kind][-1] and not full,
+                        decode=decode and share == SHARES[kind][-1],
                     )
                 )
     return tuple(variants)
@@ -61,10 +71,14 @@ def _central(tier: Tier, seeds: tuple[int, ...], *, full: bool) -> tuple[Variant
 def _total(tier: Tier) -> tuple[Variant, ...]:
     """Upgraded models, and baselines after as many updates as M20 and the upgrade together.
 
-    No baseline is up-sampled, so one upgrade without up-sampling is set against its own, too.
+    No baseline is up-sampled, so one upgrade without up-sampling is set against its own, too. And
+    one baseline goes on at half the rate, as nearly all weights of the upgrade of its size do.
     """
-    plain = upgraded(tier, "same", alpha=1.0)
-    variants = [Variant(name="Mt25, no up-sampling", updates_share=0.3, spec=plain)]
+    plain, halved = upgraded(tier, "same", alpha=1.0), slower(tier, share=0.3, factor=0.5)
+    variants = [
+        Variant(name="Mt25, no up-sampling", updates_share=0.3, spec=plain),
+        Variant(name="M25, rate halved", updates_share=1.3, spec=halved),
+    ]
     for kind in KINDS:
         share = SHARES[kind][-1]
         new = upgraded(tier, kind, share=share)
@@ -158,15 +172,15 @@ def _table6(tier: Tier) -> tuple[Variant, ...]:
 
 def _table7(tier: Tier) -> tuple[Variant, ...]:
     """Tables 7 and 8: other groupings, their old models, and the baseline that all share."""
-    variants = [
-        Variant(name="M25-wide", updates_share=share, spec=from_scratch(tier, "wide", share=share))
-        for share in (0.3, 1.0)
-    ]
+    variants = []
+    for share in (0.3, 1.0):
+        run = from_scratch(tier, "wide", share=share, condition="groupings")
+        variants.append(Variant(name="M25-wide", updates_share=share, spec=run))
     for name, grouping in GROUPINGS.items():
-        old = from_scratch(tier, "same", languages=grouping.original)
-        variants.append(Variant(name=grouping.old_model, updates_share=1.0, spec=old))
-        run = upgraded(tier, "wide", grouping=grouping)
-        variants.append(Variant(name=name, updates_share=0.3, spec=run))
+        run = upgraded(tier, "wide", grouping=grouping, condition="groupings")
+        assert run.upgrade is not None
+        old = Variant(name=grouping.old_model, updates_share=1.0, spec=run.upgrade.parent)
+        variants += [old, Variant(name=name, updates_share=0.3, spec=run)]
     return tuple(variants)
 
 
@@ -239,6 +253,24 @@ def _noise(tier: Tier) -> tuple[Variant, ...]:
     )
 
 
+def _unsaid(tier: Tier) -> tuple[Variant, ...]:
+    """What the paper leaves open and may bear on Table 3 (ours)."""
+    return _at_30(
+        {
+            "Mt25, full recipe": upgraded(tier, "same"),
+            "Mt25, new 5": upgraded(tier, "same", gamma_new=5.0),
+            "Mt25-wide, full recipe": upgraded(tier, "wide"),
+            "Mt25-wide, new 5": upgraded(tier, "wide", gamma_new=5.0),
+            "Mt25, random init all": upgraded(tier, "same", keep="nothing"),
+            "Mt25, random init all, one rate": upgraded(tier, "same", keep="nothing", **UNSCALED),
+            "Mt25-deep, random init all": upgraded(tier, "deep", keep="nothing"),
+            "Mt25-deep, random init all, one rate": upgraded(
+                tier, "deep", keep="nothing", **UNSCALED
+            ),
+        }
+    )
+
+
 def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
     """All of Paper B's runs at one tier, in the order in which they matter."""
 
@@ -251,7 +283,7 @@ def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
         cohort(
             "main",
             "from scratch and upgraded, added languages cut to Table 9's share: Table 1, Figure 4",
-            _central(tier, (1, 2, 3), full=False),
+            _central(tier, (1, 2, 3)),
         ),
         cohort(
             "total",
@@ -267,11 +299,12 @@ def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
         cohort(
             "full",
             "from scratch and upgraded on all text: the second condition of Table 1",
-            _central(tier, (1,), full=True),
+            _central(tier, (1,), "full"),
         ),
         cohort("schedule", "what becomes of the learning rate: footnote 7", _schedule(tier)),
         cohort("insertion", "where new layers go: Section 4.2", _insertion(tier)),
         cohort("noise", "noise on copied units: footnote 10", _noise(tier)),
+        cohort("unsaid", "rates that the paper does not say (ours)", _unsaid(tier)),
     )
 
 

@@ -1,8 +1,7 @@
 """Runs of Paper B on the corpus software25: settings of a tier, baselines, upgrades.
 
-English beside Paper B's own 25 languages, both directions of each, one model for all. In the main
-condition the five added languages keep but the share of the text that they have in the paper's
-Table 9, whatever the grouping; in the second one all their text is used. Tests are the same.
+English beside Paper B's own 25 languages, both directions of each, one model for all. How much of
+the text is used is a `Condition`; tests are the same in all.
 
 Every share of updates is one of the baselines' updates, as the paper gives its own (30k of 100k).
 The learning rate of a step does not depend on the budget, nor does the deep model's ramp, so that a
@@ -13,18 +12,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.experiments.languages25 import (
+    CHANGING,
     GROUPINGS,
     LANGUAGES,
     Grouping,
+    cut_to_table9,
     directions,
-    share_of_added,
 )
 from mnmt_repro.experiments.spec import RunSpec, Upgrade
 from mnmt_repro.training.config import TrainingConfig
@@ -145,7 +145,7 @@ MINI = Tier(
         learning_rate=0.012,
         warmup_steps=1_120,  # 8 % of the updates, as published
         batch_tokens=1_024,
-        steps=14_000,  # 14M target tokens, eight tenths of a pass over all text; half an hour
+        steps=14_000,  # 14M target tokens, about one pass over the text; half an hour
         optimiser="adamw",
         label_smoothing=0.1,
         curve_points=3,  # of each share, whose runs continue one another
@@ -165,13 +165,17 @@ def available() -> dict[str, int]:
     }
 
 
+Condition = Literal["main", "full", "groupings"]
+"""Which languages keep but the share of the text that they have in the paper's Table 9: in the main
+condition the five added ones (12k sentences in all); in the full one none; where groupings are
+compared, all that some grouping adds or up-samples, so that none adds more than in the paper."""
+
+
 @cache
-def table9_share() -> dict[str, int]:
-    """Training pairs that the main condition keeps of each added language, 12k in all."""
-    added = GROUPINGS["Mt25"].added
-    here = available()
-    original = sum(count for code, count in here.items() if code not in added)
-    return share_of_added(original, {code: here[code] for code in added})
+def kept_pairs(condition: Condition) -> dict[str, int]:
+    """Training pairs of each language that a condition cuts."""
+    chosen = {"main": GROUPINGS["Mt25"].added, "full": (), "groupings": CHANGING}
+    return cut_to_table9(available(), chosen[condition])
 
 
 def mixture(
@@ -202,16 +206,10 @@ def from_scratch(
     languages: tuple[str, ...] = ALL,
     share: float = 1.0,
     seed: int = 1,
-    full: bool = False,
+    condition: Condition = "main",
 ) -> RunSpec:
-    """M20, M25, M25-wide, M25-deep and the other old models: no language is up-sampled.
-
-    Parameters
-    ----------
-    full
-        The second condition: all text of the added languages.
-    """
-    kept = {} if full else {c: n for c, n in table9_share().items() if c in languages}
+    """M20, M25, M25-wide, M25-deep and the other old models: no language is up-sampled."""
+    kept = {code: count for code, count in kept_pairs(condition).items() if code in languages}
     return RunSpec(
         tier=tier.name,
         corpus=CORPUS,
@@ -226,9 +224,10 @@ def from_scratch(
 
 
 DRAWN_APART = 1_000
-"""Added to the seed of an upgrade that draws whole layers. With the old model's own seed, the layer
-drawn for the bottom of the encoder is the one that the old model's first began as: in M20 of the
-mini tier, after training, the two still have a cosine of 0.21."""
+"""Added to the seed of an upgrade that draws weights beside old ones. With the old model's own, a
+drawn row of the embeddings is what the old model's row of that number began as, and a layer drawn
+for the bottom of the encoder what its first layer did: in M20 of the mini tier, after training,
+these two layers still have a cosine of 0.21."""
 
 
 def recipe(tier: Tier, kind: Kind, seed: int = 1, **changes: Any) -> UpgradeConfig:
@@ -242,7 +241,8 @@ def recipe(tier: Tier, kind: Kind, seed: int = 1, **changes: Any) -> UpgradeConf
         "deep": {"deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper)},
     }
     config = replace(published(kind, tier.steps(0.5)), **({"seed": seed} | sizes[kind] | changes))
-    if config.deeper.init == "random":
+    drawn = (config.embeddings, config.width.init, config.deeper.init)
+    if "random" in drawn or config.keep == "body":
         config = replace(config, seed=config.seed + DRAWN_APART)
     return config
 
@@ -254,7 +254,7 @@ def upgraded(
     grouping: Grouping = GROUPINGS["Mt25"],
     share: float = 0.3,
     seed: int = 1,
-    full: bool = False,
+    condition: Condition = "main",
     alpha: float = 5.0,
     related: bool = True,
     fisher_share: float | None = None,
@@ -274,8 +274,9 @@ def upgraded(
     **changes
         Of `recipe`.
     """
-    parent = from_scratch(tier, "same", languages=grouping.original, seed=seed, full=full)
-    run = from_scratch(tier, kind, share=share, seed=seed, full=full)
+    old = grouping.original
+    parent = from_scratch(tier, "same", languages=old, seed=seed, condition=condition)
+    run = from_scratch(tier, kind, share=share, seed=seed, condition=condition)
     chosen = (*grouping.added, *(grouping.related if related else ()))
     upsampling = dict.fromkeys(chosen, alpha) if alpha != 1 else {}
     rate = run.training.learning_rate if learning_rate is None else learning_rate
@@ -286,4 +287,14 @@ def upgraded(
         upgrade=Upgrade(
             parent=parent, config=recipe(tier, kind, seed, **changes), fisher_share=fisher_share
         ),
+    )
+
+
+def slower(tier: Tier, *, share: float, factor: float, seed: int = 1) -> RunSpec:
+    """M25 trained on after all its updates, its schedule's rate multiplied by a factor."""
+    whole = from_scratch(tier, "same", seed=seed)
+    config = UpgradeConfig(gamma_old=factor, seed=seed)
+    return replace(
+        from_scratch(tier, "same", share=share, seed=seed),
+        upgrade=Upgrade(parent=whole, config=config),
     )

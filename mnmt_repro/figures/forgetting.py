@@ -7,7 +7,7 @@ Where no analysis is stored they are empty. Values are means over seeds.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import altair as alt
 import pandas as pd
@@ -365,6 +365,7 @@ def used(
     name: str,
     *cohorts: str,
     model: str = "",
+    settings: Iterable[str] = tuple(SETTINGS),
 ) -> pd.DataFrame:
     """Rows of the runs of which an analysis is drawn, for their provenance.
 
@@ -373,11 +374,11 @@ def used(
     frame
         From `results.load`.
     model
-        Only its runs with scaling and without; default all runs of the cohorts.
+        Only its runs of these `settings`; default all runs of the cohorts.
     """
     mine = analyses[(analyses["analysis"] == name) & analyses["cohort"].isin(cohorts)]
     if model:
-        mine = mine[mine["variant"].isin([f"{model}, {setting}" for setting in SETTINGS])]
+        mine = mine[mine["variant"].isin([f"{model}, {setting}" for setting in settings])]
     return frame.merge(mine[["run_id", "cohort"]].drop_duplicates(), on=["run_id", "cohort"])
 
 

@@ -94,6 +94,7 @@ def cohort_name(cohort: str) -> str:
         "software25-table5": "software25, Table 5",
         "software25-table6": "software25, Table 6",
         "software25-table7": "software25, Table 7",
+        "software25-unsaid": "software25, what is not said",
         "software25-table11": "software25, Table 11",
         "software25-noise": "software25, footnote 10",
         "software25-schedule": "software25, footnote 7",

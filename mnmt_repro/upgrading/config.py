@@ -143,7 +143,7 @@ class UpgradeConfig:
     schedule: Literal["continued", "reset", "constant"] = "continued"  # of the learning rate
     # (footnote 7): from the old model's last step on, from its start again, or no schedule at all
     seed: int = 0  # of new weights and noise; take another than the old model was trained with: its
-    # own draws the weights that it began with, an inserted first layer being its first layer's
+    # own draws what that model began with, row by row in the embeddings and in a first layer
 
     def __post_init__(self) -> None:
         if not 1.0 <= self.wider < math.inf:

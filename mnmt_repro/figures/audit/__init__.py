@@ -7,11 +7,13 @@ are told in `mnmt_repro.figures.audit.checks`). `disagreements()` lists every ch
 
 from mnmt_repro.figures.audit.aggregates import (
     gains,
+    level_cuts,
     means_over_groups,
     repeated_rows,
     table_1_from_table_12,
     table_3_from_table_12,
     table_8_from_table_12,
+    very_low_from_tables_8_and_12,
 )
 from mnmt_repro.figures.audit.languages import language_facts, resource_level, resource_levels
 from mnmt_repro.figures.audit.overview import CHECKS, disagreements, readings, summary
@@ -40,6 +42,7 @@ __all__ = [
     "gains",
     "grouping",
     "language_facts",
+    "level_cuts",
     "means_over_groups",
     "parameters_paper_a",
     "prose",
@@ -53,4 +56,5 @@ __all__ = [
     "table_1_from_table_12",
     "table_3_from_table_12",
     "table_8_from_table_12",
+    "very_low_from_tables_8_and_12",
 ]

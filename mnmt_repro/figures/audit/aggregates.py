@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -142,6 +144,58 @@ def means_over_groups() -> pd.DataFrame:
             )
         )
     return frame_of(rows)
+
+
+def very_low_from_tables_8_and_12() -> pd.DataFrame:
+    """Table 7's very low level from Table 8's differences and Table 12's wide baseline.
+
+    By Table 9 its languages are Belarusian and Nepali, whose four directions are among Table 8's.
+    """
+    codes = published(9).query("level == 'very low'")["language"]
+    pairs = [pair for code in codes for pair in (f"eng-{code}", f"{code}-eng")]
+    baseline = directions().pivot(index="pair", columns="model", values="spbleu")["M25-wide"]
+    printed = published(7).query("level == 'very low'").set_index("grouping")
+    gains = published(8).pivot(index="pair", columns="grouping", values="value")
+    return frame_of(
+        check(
+            f"Table 7, {name}, very low: of Tables 8 and 12",
+            printed.loc[name, "value"],
+            float((baseline + gains[name])[pairs].mean()),
+            tolerance=0.15,  # three numbers, each rounded to 0.1
+        )
+        for name in gains
+    )
+
+
+def level_cuts() -> pd.DataFrame:
+    """Levels other than Table 9's, languages ordered by size, that Table 7's means allow.
+
+    Of all cuts of the 25 languages into four contiguous levels, those whose rows of Table 7,
+    weighted by their languages, give all four printed means within rounding.
+
+    Returns
+    -------
+    DataFrame
+        How many languages are ``high, mid, low, very low``; ``distance``, the largest difference of
+        a level's mean in Table 12's Mt25-wide from Table 7's; in its order, nearest first.
+    """
+    sizes = published(9).sort_values("value", ascending=False)["language"]
+    table = directions().query("model == 'Mt25-wide'")
+    scores = table.assign(language=table["pair"].str.replace("eng", "").str.strip("-"))
+    by_size = scores.groupby("language")["spbleu"].mean()[sizes].to_numpy()
+    names = ["high", "mid", "low", "very low"]
+    printed = published(7).pivot(index="level", columns="grouping", values="value")
+    found = []
+    for ends in combinations(range(1, len(sizes)), len(names) - 1):
+        counts = np.diff([0, *ends, len(sizes)])
+        means = counts @ printed.loc[names].to_numpy() / len(sizes)
+        if (np.abs(means - printed.loc["all"].to_numpy()) <= 0.1 + 1e-9).all():
+            levels = np.array([part.mean() for part in np.split(by_size, ends)])
+            distance = np.abs(levels - printed.loc[names, "Mt25"].to_numpy()).max()
+            found.append([*counts.tolist(), float(distance)])
+    return pd.DataFrame(found, columns=[*names, "distance"]).sort_values(
+        "distance", ignore_index=True
+    )
 
 
 def repeated_rows() -> pd.DataFrame:

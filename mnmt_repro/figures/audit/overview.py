@@ -13,6 +13,7 @@ from mnmt_repro.figures.audit.aggregates import (
     table_1_from_table_12,
     table_3_from_table_12,
     table_8_from_table_12,
+    very_low_from_tables_8_and_12,
 )
 from mnmt_repro.figures.audit.checks import COLUMNS
 from mnmt_repro.figures.audit.languages import language_facts, resource_levels
@@ -25,6 +26,7 @@ CHECKS: dict[str, Callable[[], pd.DataFrame]] = {
     "Table 8 from Table 12": table_8_from_table_12,
     "gains over the baseline": gains,
     "means over groups": means_over_groups,
+    "Table 7 from Tables 8 and 12": very_low_from_tables_8_and_12,
     "rows printed twice": repeated_rows,
     "resource levels": resource_levels,
     "languages": language_facts,
