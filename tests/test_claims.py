@@ -492,7 +492,7 @@ def test_a20_generated_languages_are_alike() -> None:
         weights=(0.1, 0.25, 0.5),
         sizes=FIVE,
         seed=3,
-    )
+    ).assign(mixture="one")
     evidence = Evidence(frame=pd.concat([two, three], ignore_index=True))
     found = evaluate(replace(entry, scopes=(scope,)), evidence, NoHistory(ROOT))
     assert found.verdict == "reproduced"  # of a pair that no model of two has seen, too
@@ -509,10 +509,15 @@ def test_a20_three_pairs_from_two() -> None:
             weights=(0.2, 0.4),
             sizes=SIZES[::2] + SIZES[-1:],
             seed=3,
-        )
+        ).assign(mixture="one")
 
     assert judge("A20", *two).verdict == "no rows yet"
     assert judge("A20", *two, three(eq12)).verdict == "reproduced"
+    # One weight in two mixtures: two cells, not the mean of two seeds.
+    twice = three(eq12).assign(mixture="another")
+    twice["cross_entropy"] *= 1.2
+    apart = judge("A20", *two, three(eq12), twice)
+    assert measures(apart)["error"].value > 0.1
     worse = judge("A20", *two, three(lambda p: 0.3 * p))
     assert worse.verdict == "not reproduced"
     assert measures(worse)["bias"].low > 0  # worse than predicted
@@ -550,6 +555,15 @@ def test_a_drift_of_curves_that_do_not_flatten_is_found(coefficient: Coefficient
     found = drift_measures(fit, coefficient, 0.2, 2.0, draws=200)["shift"]
     assert found.low < found.value < found.high
     assert found.high < 0 if coefficient == "alpha" else found.low > 0
+
+
+def test_power_is_no_larger_for_a_drift_that_is_there() -> None:
+    """An alternative of nothing is seen in 2.5 % of data, whatever the data at hand do."""
+    for drift in (0.0, -0.4):
+        loss = partial(drifting, alpha=drift)
+        fit = fit_joint_law(rows(OUT, ("eng-deu",), loss=loss, noise=0.01))
+        alarms = drift_measures(fit, "alpha", 1e-6, 1.0, draws=400)["power"].value
+        assert alarms <= 0.055, drift  # more by chance: 0.0004 (binomial, 400 of 0.025)
 
 
 def test_the_drift_interval_covers_its_truth() -> None:

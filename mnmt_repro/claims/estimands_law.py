@@ -25,7 +25,6 @@ from mnmt_repro.claims.noise import (
     refits,
     require,
     residual_sd,
-    robust_sd,
 )
 from mnmt_repro.laws import (
     JointLawFit,
@@ -35,6 +34,7 @@ from mnmt_repro.laws import (
 )
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.selection import pooled_aicc
+from mnmt_repro.laws.uncertainty import robust_sd
 
 _HELD_OUT_DRAWS = 200
 
@@ -252,7 +252,7 @@ def _spread_in_sd(laws: list[PowerLawFit], name: Coefficient, sigma: float) -> f
         noise = np.random.default_rng(k).standard_normal((DRAWS, len(loss)))
         drawn.append(loss * (1 + sigma * noise))
     refitted = refit_power_laws([np.array(law.n) for law in laws], drawn)
-    sds = [robust_sd(found[:, column]) for found in refitted]
+    sds = [float(robust_sd(found[:, column])) for found in refitted]
     larger = np.maximum.outer(sds, sds)
     return float((np.abs(np.subtract.outer(values, values)) / larger).max())
 
@@ -263,7 +263,9 @@ def drift_measures(
     """Measure the `shift` of a coefficient from p = 1 to p = 0.05, and the power to see `effect`.
 
     Shifts are relative: of alpha to itself, of L_inf to `loss_scale`. The power is the smaller of
-    both signs, of those that the law's bounds allow.
+    both signs, of those that the law's bounds allow; its data are drawn from the joint law, with
+    the alternative built in, and judged by the interval that data of the joint law have, whose
+    noise is larger than the drifting law's where there is a drift.
     """
     model, values, sd = fit_drift(fit, name)
 
@@ -273,14 +275,18 @@ def drift_measures(
     value = shift(values[None])[0]
     drawn = model.fit(noisy(model.losses(values[None])[0], sd, 0, draws), values)
     deviations = _finite(shift(drawn) - value)
+    noise, level = residual_sd(fit), model.start(fit)
+    undrifted = _finite(
+        shift(model.fit(noisy(model.losses(level[None])[0], noise, 2, draws), level))
+    )
     powers = []
     for sign in (1, -1):
         moved = model.start(fit, sign * effect * (fit.alpha if name == "alpha" else loss_scale))
         if not model.allows(moved):  # a constant below zero, say: no law that could be drawn from
             continue
         around = model.losses(moved[None])[0]
-        under = model.fit(noisy(around, residual_sd(fit), 1, draws), moved)
-        powers.append(power(_finite(shift(under)), deviations, sign))
+        under = model.fit(noisy(around, noise, 1, draws), moved)
+        powers.append(power(_finite(shift(under)), undrifted, sign))
     return {"shift": measure(value, deviations), "power": Measure(value=min(powers))}
 
 

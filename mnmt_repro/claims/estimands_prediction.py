@@ -98,7 +98,7 @@ def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Unit
     for cohort in known:
         for pair, cells in evidence.grid(scope, cohort, options["needs"]).items():
             laws.setdefault(pair, []).append(_law(cells, options["form"], scope.n, pair))
-    cells = evidence.cells(scope, wanted)
+    cells = evidence.cells(scope, wanted, apart=["mixture"])
     if options.get("alike"):
         every = [law for found in laws.values() for law in found]
         laws = {str(pair): every for pair in sorted(cells["pair"].unique())}

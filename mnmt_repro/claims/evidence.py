@@ -75,12 +75,21 @@ class Evidence:
         return found
 
     def cells(
-        self, scope: Scope, cohort: str, test_set: str = "", scored: str = "cross_entropy"
+        self,
+        scope: Scope,
+        cohort: str,
+        test_set: str = "",
+        scored: str = "cross_entropy",
+        *,
+        apart: Sequence[str] = (),
     ) -> Cells:
         """Means over seeds of the scope's rows in one cohort and test set.
 
         Parameters
         ----------
+        apart
+            Columns that tell cells apart beside pair, weight and size: where a pair has one weight
+            in several mixtures, ``mixture``.
         scored
             Read are rows that have this score, so that all means of a cell are of the same runs.
 
@@ -98,7 +107,7 @@ class Evidence:
             raise NoRowsYet(f"no rows of {where}")
         rows = rows.assign(p=rows["p"].round(9))
         values = ["n_total", "cross_entropy", *(m for m in METRICS if m in rows)]
-        keys = ["pair", "p", "n_non_embedding"]
+        keys = [*apart, "pair", "p", "n_non_embedding"]
         cells = rows.groupby(keys, as_index=False)
         return cells.agg({name: "mean" for name in values} | {"run_id": _joined}).rename(
             columns={"run_id": "runs"}

@@ -103,9 +103,3 @@ def power(under_alternative: Array, deviations: Array, sign: int) -> float:
     low, high = quantiles(deviations)
     seen = under_alternative + low > 0 if sign > 0 else under_alternative + high < 0
     return float(np.mean(seen))
-
-
-def robust_sd(values: Array) -> float:
-    """Half the central 68.27 % of `values`: their standard deviation were they Gaussian."""
-    low, high = np.quantile(values, [0.158655, 0.841345])
-    return float(high - low) / 2

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, same_length, vector
@@ -23,6 +24,7 @@ from mnmt_repro.laws.fit_result import (
     r_squared,
     rank_deficient,
 )
+from mnmt_repro.laws.grouped_law import TREND_LEVEL
 from mnmt_repro.laws.newton import Index, Minimum, minimise
 from mnmt_repro.laws.uncertainty import Draws
 
@@ -183,8 +185,10 @@ def fit_additive_law(
     -------
     AdditiveLawFit
         Standard errors come from the Jacobian for least squares, and from the row bootstrap (400
-        draws) for Huber's loss. ``identified=False`` with a reason when the rows leave no unique
-        answer.
+        draws) for Huber's loss; NaN for Huber's loss on fewer than 50 rows, which are too few to
+        draw from, while an outlier would rule the Jacobian's. ``identified=False`` with a reason
+        when the rows leave no unique answer, or (least squares) their losses do not change with
+        size and data beyond their noise.
 
     Raises
     ------
@@ -210,6 +214,8 @@ def fit_additive_law(
         model = _Additive(log_n=np.log(size), log_d=np.log(data), loss=y[None], log_loss=log_loss)
         found = _from_grid(model, huber_delta)
         reason = _unidentified(model, found)
+        if not reason and huber_delta is None and _trend_p_value(model, found) >= TREND_LEVEL:
+            reason = "the loss does not change with n and d beyond its noise"
     if reason:
         return AdditiveLawFit.unidentified(reason, NAMES, objective=np.nan, **rows)
     values = model.unscaled(found.theta)[0]
@@ -217,6 +223,8 @@ def fit_additive_law(
     weights = _row_weights(y, log_loss)
     rss = float(weights @ (predicted - y) ** 2)
     covariance = _covariance(model, found)
+    if huber_delta is not None:
+        covariance = np.full_like(covariance, np.nan)
     fit = AdditiveLawFit(
         names=NAMES,
         values=as_tuple(values),
@@ -304,6 +312,21 @@ def _unidentified(model: _Additive, found: Minimum) -> str:
     if not found.converged[0]:
         return "the optimiser did not converge"
     return ""
+
+
+def _trend_p_value(model: _Additive, found: Minimum) -> float:
+    """P-value of the correlation between the loss and the fitted surface.
+
+    The surface has two heights and two exponents to follow noise with. Zero where there are no rows
+    to spare, as there is then no noise to judge by.
+    """
+    loss = np.log(model.loss[0]) if model.log_loss else model.loss[0]
+    surface = model.residual(found.theta, np.zeros(1, dtype=int))[0][0] + loss
+    dof = len(loss) - 5
+    if dof < 1:
+        return 0.0
+    r2 = float(np.corrcoef(surface, loss)[0, 1]) ** 2
+    return float(stats.f.sf(r2 / 4 * dof / max(1.0 - r2, 1e-300), 4, dof))
 
 
 def _covariance(model: _Additive, found: Minimum) -> Array:

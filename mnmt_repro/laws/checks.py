@@ -55,6 +55,12 @@ def check_direction(direction: str) -> None:
         raise InputError(f'direction: {direction!r}; use "min" for a loss, "max" for a quality')
 
 
+def check_level(level: float) -> None:
+    """`InputError` unless the level of an interval is a probability between 0 and 1."""
+    if not 0 < level < 1:
+        raise InputError(f"level: {level}; give a probability between 0 and 1, such as 0.95")
+
+
 def columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
     """`InputError` naming the columns that the frame lacks."""
     missing = [name for name in names if name not in frame.columns]

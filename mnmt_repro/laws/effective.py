@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, vector
+from mnmt_repro.laws.checks import Array, check_level, vector
 from mnmt_repro.laws.joint_law import JointLawFit, pair_rows
 from mnmt_repro.laws.power_law import PowerLawFit
-from mnmt_repro.laws.uncertainty import Method, noise_scale
+from mnmt_repro.laws.uncertainty import Method, Resampling, noise_scale
 
 
 def effective_fraction(
@@ -48,6 +48,7 @@ def effective_fraction(
     """
     if 1.0 not in fit.p:
         raise InputError(f"effective fraction: needs the single pair, p = 1; fitted: {list(fit.p)}")
+    check_level(level)
     p, values = np.array(fit.p), np.array(fit.values)
     one = fit.p.index(1.0)
     log_f = _log_fraction(values[None], one)[0]
@@ -89,7 +90,7 @@ def effective_fraction_direct(
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
     level: float = 0.95,
-    method: Method = "residual",
+    method: Resampling = "residual",
     draws: int = 2000,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -117,6 +118,7 @@ def effective_fraction_direct(
     InputError
         When the single-pair law is not identified, or for frames that `fit_joint_law` rejects.
     """
+    check_level(level)
     if not single.identified:
         raise InputError(f"the single-pair law is not identified: {single.reason}")
     rows, p = pair_rows(frame, n, loss)
@@ -147,7 +149,7 @@ def fraction_slope(
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
     level: float = 0.95,
-    method: Method = "residual",
+    method: Resampling = "residual",
     draws: int = 2000,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -156,12 +158,15 @@ def fraction_slope(
     All fractions rest on one single-pair law, whose error tilts them together: the scatter about
     the line says little about the error of its slope. The interval is therefore of slopes
     recomputed with refits of that law and noise on the losses, as in `effective_fraction_direct`.
+    Only sizes at which that law need not be extrapolated are used: beyond its data, a slope is what
+    its curve was assumed to be.
 
     Parameters
     ----------
     single, frame, n, loss, level, method, draws, seed
-        As in `effective_fraction_direct`. Rows with infinite f are left out and counted; so are
-        draws in which a kept row has infinite f, or one too small for a float.
+        As in `effective_fraction_direct`. Rows whose effective size lies outside those of the
+        single pair are left out and counted; so are draws in which a kept row has infinite f, or
+        one too small for a float.
 
     Returns
     -------
@@ -174,7 +179,7 @@ def fraction_slope(
     lines = []
     for p in np.unique(direct["p"]):
         rows = np.flatnonzero(direct["p"] == p)
-        kept = rows[np.isfinite(direct["f"].to_numpy()[rows])]
+        kept = rows[~direct["extrapolated"].to_numpy()[rows]]
         slope = low = high = np.nan
         used = 0
         if len(np.unique(size[kept])) >= 3:
@@ -191,7 +196,7 @@ def fraction_slope(
 
 
 def _direct_draws(
-    single: PowerLawFit, size: Array, observed: Array, method: Method, draws: int, seed: int
+    single: PowerLawFit, size: Array, observed: Array, method: Resampling, draws: int, seed: int
 ) -> Array:
     """Fractions (B, m) with refits of the single-pair law and noise on the observed losses."""
     refits = single.draws(method, draws=draws, seed=seed)

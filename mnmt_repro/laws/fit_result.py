@@ -15,7 +15,7 @@ from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import uncertainty
-from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.checks import Array, check_level
 
 Floats = tuple[float, ...]
 
@@ -136,8 +136,7 @@ class LawFit(ABC):
         -------
         dict of name to (low, high); NaN when not identified.
         """
-        if not 0 < level < 1:
-            raise InputError(f"level: {level}; give a probability between 0 and 1, such as 0.95")
+        check_level(level)
         if not self.identified:
             return {name: (math.nan, math.nan) for name in self.names}
         if method != "t":
@@ -149,7 +148,7 @@ class LawFit(ABC):
         }
 
     def draws(
-        self, method: uncertainty.Method, *, draws: int = 10_000, seed: int = 0
+        self, method: uncertainty.Resampling, *, draws: int = 10_000, seed: int = 0
     ) -> uncertainty.Draws:
         """Refits of this law to drawn losses; see `mnmt_repro.laws.uncertainty`."""
         if not self.identified:
@@ -157,7 +156,14 @@ class LawFit(ABC):
         return uncertainty.draw(self, method, draws=draws, seed=seed)
 
     def t_quantile(self, level: float) -> float:
-        """Two-sided Student quantile at the fit's degrees of freedom; NaN without any."""
+        """Two-sided Student quantile at the fit's degrees of freedom; NaN without any.
+
+        Raises
+        ------
+        InputError
+            When the level is no probability.
+        """
+        check_level(level)
         dof = self.degrees_of_freedom
         return float(stats.t.ppf((1 + level) / 2, dof)) if dof > 0 else math.nan
 

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, Direction, check_direction, vector
+from mnmt_repro.laws.checks import Array, Direction, check_direction, check_level, vector
 from mnmt_repro.laws.fit_result import (
     Floats,
     LawFit,
@@ -32,7 +32,7 @@ from mnmt_repro.laws.fit_result import (
 )
 from mnmt_repro.laws.joint_law import fit_joint_law, pair_rows
 from mnmt_repro.laws.newton import Index, Minimum, minimise
-from mnmt_repro.laws.uncertainty import Method
+from mnmt_repro.laws.uncertainty import Resampling
 
 Form = Literal["eq12", "eq13"]
 COEFFICIENTS = {"eq12": ("c1", "c2", "c3"), "eq13": ("c1",)}
@@ -102,12 +102,13 @@ class FractionFit(LawFit):
         p: ArrayLike,
         n: ArrayLike,
         level: float = 0.95,
-        method: Method = "residual",
+        method: Resampling = "residual",
         *,
         draws: int = 500,
         seed: int = 0,
     ) -> pd.DataFrame:
         """Predictions with a percentile band from refits: ``p, n, loss, low, high``."""
+        check_level(level)
         many = self.predict_with(self.draws(method, draws=draws, seed=seed).values, p, n)
         low, high = np.quantile(many, [(1 - level) / 2, (1 + level) / 2], axis=0)
         size = vector("n", np.atleast_1d(n), positive=True)
@@ -252,6 +253,7 @@ def fit_fraction(
         reason = (
             f"{others} weights below 1 cannot determine {len(COEFFICIENTS[form])} coefficients of "
             "the fraction; train more weights"
+            + (", or use eq13, which has one" if form == "eq12" and others else "")
         )
     if not reason:
         theta, held, objective = _best_start(model, _starts(model, joint.alpha, joint.l_inf))

@@ -10,9 +10,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, vector
+from mnmt_repro.laws.checks import Array, check_level, vector
 from mnmt_repro.laws.fraction import FractionFit
-from mnmt_repro.laws.uncertainty import Method
+from mnmt_repro.laws.uncertainty import Resampling
+
+MOST_PAIRS = 6
+"""Of which a lattice is made; its points grow with the factorial of their number."""
 
 
 def frontier(
@@ -20,14 +23,14 @@ def frontier(
     n: ArrayLike,
     *,
     level: float | None = None,
-    method: Method = "residual",
+    method: Resampling = "residual",
     draws: int = 500,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Predict every pair's loss along the mixtures, at each size.
 
-    Mixtures are 99 even steps for two pairs, and for more a lattice of some hundred to a few
-    thousand that give every pair a share.
+    Mixtures are 99 even steps for two pairs, a lattice of some hundred to a few thousand for up to
+    six, and 3,000 drawn evenly for more; all give every pair a share.
 
     Parameters
     ----------
@@ -50,8 +53,10 @@ def frontier(
         Fewer than two laws, or a law that is not identified.
     """
     pairs = checked_pairs(laws)
+    if level is not None:
+        check_level(level)
     sizes = vector("n", np.atleast_1d(n), positive=True)
-    mixtures = lattice(len(pairs))
+    mixtures = lattice(len(pairs)) if len(pairs) <= MOST_PAIRS else drawn(len(pairs))
     frames = []
     for column, pair in enumerate(pairs):
         law, p = laws[pair], mixtures[:, column]
@@ -84,6 +89,11 @@ def lattice(pairs: int, steps: int | None = None) -> Array:
     cuts = np.array(list(itertools.combinations(range(1, steps), pairs - 1)))
     ends = np.column_stack([np.zeros(len(cuts)), cuts, np.full(len(cuts), steps)])
     return np.diff(ends, axis=1) / steps
+
+
+def drawn(pairs: int, points: int = 3_000) -> Array:
+    """Mixtures spread evenly over all of `pairs` pairs, the same at every call: (points, pairs)."""
+    return np.random.default_rng(0).dirichlet(np.ones(pairs), points)
 
 
 def checked_pairs(laws: Mapping[str, FractionFit]) -> list[str]:

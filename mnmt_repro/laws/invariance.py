@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, Direction, vector
+from mnmt_repro.laws.checks import Array, Direction, check_level, vector
 from mnmt_repro.laws.grouped_law import least_constant
 from mnmt_repro.laws.joint_law import fit_joint_law, pair_rows
 from mnmt_repro.laws.newton import Index, minimise
@@ -111,6 +111,7 @@ def check_unchanged(
         raise InputError(f'parameter: {parameter!r}; use "alpha" or "l_inf"')
     if not 0 < relative_alternative < 1:
         raise InputError(f"relative_alternative: {relative_alternative}; give a number in (0, 1)")
+    check_level(level)
     rows, p = pair_rows(frame, n, loss)
     joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, ceiling=ceiling)
     if not joint.identified:

@@ -43,13 +43,7 @@ def predict_mixture(
     sizes = vector("n", np.atleast_1d(n), positive=True)
     frames = []
     for pair, p in weights.items():
-        if pair not in laws:
-            raise InputError(f"{pair}: no law; fitted are {sorted(laws)}")
-        given = laws[pair]
-        own = [given] if isinstance(given, FractionFit) else list(given)
-        for law in own:
-            if not law.identified:
-                raise InputError(f"{pair}: a law is not identified: {law.reason}")
+        own = _own(laws, pair)
         many = np.stack([law.predict(p, sizes) for law in own])
         frames.append(
             pd.DataFrame(
@@ -87,15 +81,18 @@ def mixture_errors(
     DataFrame
         The rows' ``pair, p, n, loss`` with ``predicted, error, relative_error`` (predicted less
         observed; as a fraction of observed).
+
+    Raises
+    ------
+    InputError
+        A pair without a law, a law that is not identified, a share or size not above zero.
     """
     columns(frame, ["pair", "p", n, loss])
-    predicted = []
-    for pair, p, size in zip(frame["pair"], frame["p"], frame[n], strict=True):
-        if pair not in laws:
-            raise InputError(f"{pair}: no law; fitted are {sorted(laws)}")
-        given = laws[pair]
-        own = [given] if isinstance(given, FractionFit) else list(given)
-        predicted.append(float(np.mean([law.predict(p, size)[0] for law in own])))
+    share, sizes = (vector(name, frame[name], positive=True) for name in ("p", n))
+    predicted = [
+        float(np.mean([law.predict(p, size)[0] for law in _own(laws, pair)]))
+        for pair, p, size in zip(frame["pair"], share, sizes, strict=True)
+    ]
     observed = vector(loss, frame[loss])
     error = np.array(predicted) - observed
     return pd.DataFrame(
@@ -109,3 +106,15 @@ def mixture_errors(
             "relative_error": error / observed,
         }
     )
+
+
+def _own(laws: Mapping[str, Laws], pair: str) -> list[FractionFit]:
+    """The laws of a pair, all of them identified."""
+    if pair not in laws:
+        raise InputError(f"{pair}: no law; fitted are {sorted(laws)}")
+    given = laws[pair]
+    own = [given] if isinstance(given, FractionFit) else list(given)
+    for law in own:
+        if not law.identified:
+            raise InputError(f"{pair}: a law is not identified: {law.reason}")
+    return own

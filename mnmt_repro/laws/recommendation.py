@@ -16,7 +16,7 @@ from scipy.optimize import brentq, minimize, minimize_scalar
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import FractionFit
-from mnmt_repro.laws.frontier import checked_pairs, lattice
+from mnmt_repro.laws.frontier import MOST_PAIRS, checked_pairs, drawn, lattice
 
 Cost = Callable[[Array], Array]
 
@@ -301,7 +301,9 @@ def _equal_regret(pairs: int, regret: Cost) -> Array:
 
 
 def _closed_lattice(pairs: int) -> Array:
-    """Mixtures in even steps, zero shares included."""
+    """Mixtures in even steps, zero shares included; of many pairs the corners and some between."""
+    if pairs > MOST_PAIRS:
+        return np.vstack([np.eye(pairs), np.full((1, pairs), 1 / pairs), drawn(pairs)])
     steps = {2: 400, 3: 60, 4: 24}.get(pairs, 8)
     return (lattice(pairs, steps + pairs) * (steps + pairs) - 1) / steps
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.checks import Array, Direction
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import fit_fraction
 from mnmt_repro.laws.joint_law import fit_joint_law, fit_per_weight_laws, pair_rows
@@ -24,6 +24,8 @@ def leave_one_size_out(
     *,
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
+    direction: Direction = "min",
+    ceiling: float | None = None,
 ) -> pd.DataFrame:
     """Predict every size from fits that never saw it.
 
@@ -31,7 +33,7 @@ def leave_one_size_out(
     ----------
     frame : rows of one pair, as for `fit_joint_law`
     law : ``"per_weight"`` (Eq. 6), ``"joint"`` (Eq. 7), ``"eq12"`` or ``"eq13"`` (Eq. 11)
-    n, loss : as in `fit_joint_law`
+    n, loss, direction, ceiling : as in `fit_joint_law`
 
     Returns
     -------
@@ -39,7 +41,7 @@ def leave_one_size_out(
         ``p, n, loss, predicted, error, extrapolated``; `predicted` is NaN where the rest does not
         identify the law, `extrapolated` marks the smallest and the largest size.
     """
-    return _leave_out(frame, law, "n", n, loss)
+    return _leave_out(frame, law, "n", n, loss, direction, ceiling)
 
 
 def leave_one_weight_out(
@@ -48,6 +50,8 @@ def leave_one_weight_out(
     *,
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
+    direction: Direction = "min",
+    ceiling: float | None = None,
 ) -> pd.DataFrame:
     """Predict every weight from fits that never saw it; `extrapolated` marks the end weights.
 
@@ -56,7 +60,7 @@ def leave_one_weight_out(
     """
     if law not in ("eq12", "eq13"):
         raise InputError(f'law: {law!r} cannot predict an unseen weight; use "eq12" or "eq13"')
-    return _leave_out(frame, law, "p", n, loss)
+    return _leave_out(frame, law, "p", n, loss, direction, ceiling)
 
 
 def error_summary(held_out: pd.DataFrame) -> dict[str, float]:
@@ -82,26 +86,31 @@ def compare_per_weight_joint(
     *,
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
+    direction: Direction = "min",
+    ceiling: float | None = None,
 ) -> pd.DataFrame:
     """Set Eq. 6 at every weight (3 W parameters) against Eq. 7 (W + 2) on the same rows.
 
     Returns
     -------
     DataFrame
-        Index ``per_weight, joint``; columns ``parameters, rss, r2, aicc, delta_aicc`` and
-        ``rmse_size_out`` from `leave_one_size_out`. `parameters` counts all; `pooled_aicc` leaves
-        out those that a bound holds. NaN when a law is not identified or has too few rows.
+        Index ``per_weight, joint``; columns ``parameters, rss, r2, aicc, delta_aicc``,
+        ``rmse_size_out`` from `leave_one_size_out` and the ``rows_size_out`` that it is over: those
+        that both laws predict. `parameters` counts all; `pooled_aicc` leaves out those that a bound
+        holds. NaN when a law is not identified or has too few rows.
     """
     rows, _ = pair_rows(frame, n, loss)
+    of: Any = {"n": n, "loss": loss, "direction": direction, "ceiling": ceiling}
     laws: dict[Law, list[LawFit]] = {
-        "per_weight": list(fit_per_weight_laws(rows, n=n, loss=loss).values()),
-        "joint": [fit_joint_law(rows, n=n, loss=loss)],
+        "per_weight": list(fit_per_weight_laws(rows, **of).values()),
+        "joint": [fit_joint_law(rows, **of)],
     }
+    held_out = {law: leave_one_size_out(rows, law, **of) for law in laws}
+    known = np.all([found["predicted"].notna() for found in held_out.values()], axis=0)
     total = float(((rows[loss] - rows[loss].mean()) ** 2).sum())
     table = []
     for law, fits in laws.items():
         rss = float(sum(fit.rss for fit in fits))
-        held_out = leave_one_size_out(rows, law, n=n, loss=loss)
         table.append(
             {
                 "law": law,
@@ -109,7 +118,8 @@ def compare_per_weight_joint(
                 "rss": rss,
                 "r2": 1 - rss / total,
                 "aicc": pooled_aicc(fits),
-                "rmse_size_out": error_summary(held_out)["rmse"],
+                "rmse_size_out": error_summary(held_out[law][known])["rmse"],
+                "rows_size_out": int(known.sum()),
             }
         )
     result = pd.DataFrame(table).set_index("law")
@@ -159,6 +169,8 @@ def _leave_out(
     column: Literal["n", "p"],
     n: str,
     loss: str,
+    direction: Direction,
+    ceiling: float | None,
 ) -> pd.DataFrame:
     rows, p = pair_rows(frame, n, loss)
     table = pd.DataFrame({"p": p, "n": rows[n].to_numpy(float), "loss": rows[loss].to_numpy(float)})
@@ -167,27 +179,33 @@ def _leave_out(
         out = table[column] == value
         if out.all():
             continue
-        predict = _fit(table[~out], law)
+        predict = _fit(table[~out], law, direction, ceiling)
         table.loc[out, "predicted"] = predict(
             table.loc[out, "p"].to_numpy(), table.loc[out, "n"].to_numpy()
+        )
+    if table["predicted"].isna().all():
+        raise InputError(
+            f"{law}: without any one {column} the rest identifies no law; train more, or say by "
+            "direction whether this falls with size or rises"
         )
     table["error"] = table["predicted"] - table["loss"]
     table["extrapolated"] = table[column].isin([table[column].min(), table[column].max()])
     return table
 
 
-def _fit(rows: pd.DataFrame, law: Law) -> Predictor:
+def _fit(rows: pd.DataFrame, law: Law, direction: Direction, ceiling: float | None) -> Predictor:
+    of: Any = {"n": "n", "loss": "loss", "direction": direction, "ceiling": ceiling}
     if law == "per_weight":
-        fits = fit_per_weight_laws(rows, n="n", loss="loss")
+        fits = fit_per_weight_laws(rows, **of)
         return lambda p, n: np.array(
             [fits[w].predict(s)[0] if w in fits else np.nan for w, s in zip(p, n, strict=True)]
         )
     if law == "joint":
-        joint = fit_joint_law(rows, n="n", loss="loss")
+        joint = fit_joint_law(rows, **of)
         known = set(joint.p)
         return lambda p, n: np.array(
             [joint.predict(w, s)[0] if w in known else np.nan for w, s in zip(p, n, strict=True)]
         )
     if law not in ("eq12", "eq13"):
         raise InputError(f"law: {law!r}; use per_weight, joint, eq12 or eq13")
-    return fit_fraction(rows, form=law, n="n", loss="loss").predict
+    return fit_fraction(rows, form=law, **of).predict

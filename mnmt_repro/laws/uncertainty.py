@@ -12,9 +12,12 @@ from typing import Literal, Protocol
 import numpy as np
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.checks import Array, check_level
 
-Method = Literal["t", "perturbation", "residual", "seeds"]
+Resampling = Literal["perturbation", "residual", "seeds"]
+"""Ways to draw losses and refit: functions of this module."""
+Method = Literal["t"] | Resampling
+"""Ways to an interval: Student's t from standard errors, or percentiles of refits."""
 
 
 class Refittable(Protocol):
@@ -50,13 +53,24 @@ class Draws:
     losses: Array
 
     def std(self) -> dict[str, float]:
-        """Return the standard deviation of each parameter (the shaded band of Figure 4)."""
-        return dict(zip(self.names, self.values.std(0, ddof=1).tolist(), strict=True))
+        """`robust_sd` of each parameter (the shaded band of Figure 4)."""
+        return dict(zip(self.names, robust_sd(self.values).tolist(), strict=True))
 
     def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         """Percentile interval of each parameter."""
+        check_level(level)
         low, high = np.quantile(self.values, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return {k: (float(a), float(b)) for k, a, b in zip(self.names, low, high, strict=True)}
+
+
+def robust_sd(values: Array) -> Array:
+    """Half the central 68.27 % of `values` along the first axis.
+
+    Their standard deviation were they Gaussian. Where a bound holds a parameter in some draws and
+    not in others, the plain one says how far a few of them ran.
+    """
+    low, high = np.quantile(values, [0.158655, 0.841345], axis=0)
+    return np.asarray((high - low) / 2)
 
 
 def perturbation(
@@ -144,7 +158,7 @@ def seed_bootstrap(fit: Refittable, *, draws: int = 10_000, seed: int = 0) -> Dr
     return _refit(fit, losses)
 
 
-def draw(fit: Refittable, method: Method, *, draws: int, seed: int) -> Draws:
+def draw(fit: Refittable, method: Resampling, *, draws: int, seed: int) -> Draws:
     """Draws by the name of the method."""
     functions = {
         "perturbation": perturbation,
