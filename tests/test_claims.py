@@ -23,6 +23,7 @@ from mnmt_repro.claims import (
 )
 from mnmt_repro.claims.drift import Coefficient, fit_drift
 from mnmt_repro.claims.estimands_law import drift_measures
+from mnmt_repro.claims.evaluate import _severity
 from mnmt_repro.claims.ledger import Condition, Step
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.effective import effective_fraction
@@ -555,6 +556,16 @@ def test_a_drift_of_curves_that_do_not_flatten_is_found(coefficient: Coefficient
     found = drift_measures(fit, coefficient, 0.2, 2.0, draws=200)["shift"]
     assert found.low < found.value < found.high
     assert found.high < 0 if coefficient == "alpha" else found.low > 0
+
+
+def test_of_pairs_with_one_verdict_the_worst_speaks() -> None:
+    """By what the rule asks of the headline: R² low, an error ratio high, a shift far from zero."""
+    entries = ledger()
+    for claim, good, bad in (("A2", 0.99, 0.9), ("A6", 0.9, 1.4), ("A3", 0.1, -0.5)):
+        headline = entries[claim].headline
+        better, worse = ({headline: Measure(value=value)} for value in (good, bad))
+        assert _severity(entries[claim], worse) > _severity(entries[claim], better)
+    assert _severity(entries["A2"], {"r2_min": Measure(value=math.nan)}) == 0
 
 
 def test_power_is_no_larger_for_a_drift_that_is_there() -> None:

@@ -354,6 +354,7 @@ def test_fit_a_joint_law_to_each_pair(capsys) -> None:
     assert {each["law"] for each in found} == {"joint"}
     assert found[0]["params"]["alpha"] == pytest.approx(0.3, rel=1e-5)
     assert found[0]["params"]["beta[0.1]"] == pytest.approx(60 * 0.1**-0.15, rel=1e-5)
+    assert found[0]["fraction"]["0.1"]["f"] == pytest.approx(0.1**0.5, rel=1e-4)  # Eq. 10
     fails(["fit", "l.csv", "--law", "power"], capsys, "eng-deu has 7 weights p")
 
 
@@ -391,6 +392,41 @@ def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
     Path("flat.csv").write_text("n,loss\n1,2\n2,2\n4,2\n8,2\n16,2\n", encoding="utf-8")
     assert main(["fit", "flat.csv"]) == 1
     assert "not identified" in capsys.readouterr().out
+
+
+def test_what_a_law_is_not_of_is_left_out_or_asked_for(capsys) -> None:
+    law_table("l.csv", ("eng-deu", "eng-zho"))
+    table = pd.read_csv("l.csv").assign(test_set="indomain")
+    both = pd.concat([table, table.assign(test_set="newstest", loss=table["loss"] + 1)])
+    both.to_csv("both.csv", index=False)
+    told = "column test_set has indomain, newstest, and a law is of one: add --where test_set="
+    fails(["fit", "both.csv"], capsys, told)
+    fails(["recommend", "both.csv", "--n", "3e4", "--equal-regret"], capsys, told)
+    main(["fit", "l.csv", "--json"])
+    expected = capsys.readouterr().out
+    assert main(["fit", "both.csv", "--where", "test_set=indomain", "--json"]) == 0
+    assert capsys.readouterr().out == expected
+    fails(["fit", "both.csv", "--where", "test_set=x"], capsys, "no such row", "newstest")
+    fails(["fit", "both.csv", "--where", "tests=x"], capsys, "write COLUMN=VALUE", "test_set")
+    # Zero-shot rows are left out and counted; a pair without others is named.
+    unseen = table[table["p"] == 1].assign(p=0.0, loss=9.0)
+    pd.concat([table, unseen]).to_csv("zero.csv", index=False)
+    assert main(["fit", "zero.csv", "--json"]) == 0
+    found = capsys.readouterr()
+    assert found.out == expected and "10 zero-shot rows (p = 0) are left out" in found.err
+    unseen.to_csv("zero.csv", index=False)
+    fails(["fit", "zero.csv"], capsys, "zero.csv: all rows are zero-shot")
+    flat = table.assign(loss=[2.0 if pair == "eng-zho" else x for pair, x in
+                              zip(table["pair"], table["loss"], strict=True)])  # fmt: skip
+    flat.to_csv("flat.csv", index=False)
+    fails(["recommend", "flat.csv", "--n", "3e4", "--equal-regret"], capsys, "eng-zho: ")
+
+
+def test_a_table_in_another_encoding_or_with_bars_is_told(capsys) -> None:
+    Path("latin.csv").write_bytes("n,loss,größe\n1,2,3\n".encode("latin-1"))
+    fails(["fit", "latin.csv"], capsys, "latin.csv: is not in UTF-8; save it as CSV in UTF-8")
+    Path("bars.csv").write_text("n|loss\n1|2\n", encoding="utf-8")
+    fails(["fit", "bars.csv"], capsys, "no column 'n'", "comma, semicolon or tab")
 
 
 def rows_with(column: str, row: int, value: object) -> None:
@@ -474,10 +510,14 @@ def test_fit_a_law_of_the_fraction(law: str, fraction, capsys) -> None:
     (found,) = json.loads(capsys.readouterr().out)
     c = {"c1": 0.4, "c2": 0.5, "c3": 1.5} if law == "eq12" else {"c1": 0.8}
     assert {name: found["params"][name] for name in c} == pytest.approx(c, rel=1e-3)
-    expected = {f"{p}": fraction(p) for p in weights}
-    assert found["fraction"] == pytest.approx(expected, rel=1e-4)
+    expected = {f"{p:g}": fraction(p) for p in weights}
+    mine = {p: each["f"] for p, each in found["fraction"].items()}
+    assert mine == pytest.approx(expected, rel=1e-4)
+    assert all(each["low"] <= each["f"] * 1.001 for each in found["fraction"].values())
     assert main(["fit", "l.csv", "--law", law]) == 0
-    assert f"f(0.5) = {fraction(0.5):.4g}" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "effective fraction f(p), with its 95 % interval" in out
+    assert f"{fraction(0.5):.4g}" in out
     pd.DataFrame(rows).drop(columns="p").to_csv("l.csv", index=False)
     assert main(["fit", "l.csv", "--law", law]) == 2
     assert "name it by --p-column" in capsys.readouterr().err
@@ -513,6 +553,15 @@ def test_recommend(capsys) -> None:
     shown = capsys.readouterr().out
     assert "--pairs eng-deu,eng-zho --weights 0.5000,0.5000" in shown
     assert shown.count("low, high: 95% interval") == 1 and "note:" not in shown
+    assert main([*command, "--equal-regret", "--frontier", "f.csv"]) == 0
+    curve = pd.read_csv("f.csv").query("pair == 'eng-deu'")
+    assert len(curve) == 99
+    curve = curve[curve["p"] >= 0.05]  # the least weight of the table
+    assert (curve["low"] <= curve["loss"] * 1.0001).all()
+    assert curve["loss"].to_numpy() == pytest.approx(
+        60 * (curve["p"] ** 0.5 * 3e4) ** -0.3 + 1, rel=1e-3
+    )
+    capsys.readouterr()
     fails([*command, "--floor", "eng-fra=1"], capsys, "--floor names eng-fra", "eng-deu, eng-zho")
     fails([*command, "--prefer", "eng-deu"], capsys, "write PAIR=NUMBER")
     one = [*command, "--prefer", "eng-deu=1"]

@@ -56,7 +56,7 @@ def test_a_page_names_what_the_laws_table_holds():
     laws = budget.laws_by_budget(cells())
     shown = budget.law_table(laws)
     names = ["pair", "p", "budget", "α", "L∞", "L∞ at its bound", "R²", "slope of log f"]
-    assert list(shown) == [*names, "low", "high"]
+    assert list(shown) == [*names, "low", "high", "sizes"]
     assert set(shown["pair"]) == {"English→German", "English→Chinese"}
     assert (shown["α"] == laws["alpha"]).all()
 

@@ -92,15 +92,16 @@ def test_a_panel_with_one_line_has_no_contrast():
 def test_estimators_that_disagree_are_told():
     table = pd.DataFrame(
         {
-            "what": "conlang", "language": list("ABCD"), "p": 0.05, "f": 0.3, "f / p": 6.0,
+            "what": "conlang", "test set": "indomain", "language": list("ABCD"), "p": 0.05,
+            "f": 0.3, "f / p": 6.0,
             "low": 5.0, "high": 7.0, "f / p directly": [4.0, 6.5, np.nan, 4.0], "least": 2.5,
             "greatest": 8.0, "sizes": [7, 7, 0, 2],
         }
     )  # fmt: skip
     first, second = panels.estimators_in_words(table).split("\n")
     assert first == (
-        "- conlang, A at p = 0.05: 6.00 by the joint law (5.00 to 7.00); directly 4.00 in the "
-        "median of 7 sizes (2.50 to 8.00), below the joint law's interval."
+        "- conlang, A at p = 0.05 (indomain): 6.00 by the joint law (5.00 to 7.00); directly 4.00 "
+        "in the median of 7 sizes (2.50 to 8.00), below the joint law's interval."
     )
     assert second.endswith("inside the joint law's interval.")
     assert panels.estimators_in_words(table[2:]) == ""

@@ -134,7 +134,7 @@ def test_held_out_errors_vanish_on_an_exact_law() -> None:
     assert list(errors["measure"]) == ["chrF", "test loss"] * 2
     assert list(errors["fitted"]) == [7 * 7] * 4
     assert list(errors["predicted"]) == [64 - 49] * 4
-    assert (errors["error"] < 1e-4).all()
+    assert (errors["error"] < 1e-4).all() and (errors["nearest cell"] > 0.01).all()
     assert "why" not in errors
 
 
@@ -219,11 +219,17 @@ def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:
     points = pd.DataFrame({"pair": "eng-deu", "p": p, "n": 1.0, "loss": loss, "score": score})
     table = quality.linearity_by_weight(points).set_index("p")
     assert table["slope"].tolist() == pytest.approx([-10, -10])
-    assert table["score at mean loss"].to_dict() == pytest.approx(
+    assert table["score at equal loss"].to_dict() == pytest.approx(
         {0.1: 31.0, 1.0: 25.0}
     )  # at a loss of 3.5
     told = quality.weights_in_words(points, "chrf")
     # Between weights 3 points either way; along the lines a variance of 125.
     assert f"explains {125 / 134:.1%}" in told and "a weight, 100.0%" in told
-    assert "3.50 nats, the line of p = 0.1 is at 31.0, that of p = 1 at 25.0" in told
+    assert "3.50 nats, which 2 of the 2 weights have" in told
+    assert "the line of p = 0.1 is at 31.0, that of p = 1 at 25.0" in told
+    # A weight whose losses do not reach so low has no score there.
+    far = points[points["p"] == 0.1].assign(p=0.05, loss=lambda rows: rows["loss"] + 9)
+    table = quality.linearity_by_weight(pd.concat([points, far])).set_index("p")
+    assert np.isnan(table.loc[0.05, "score at equal loss"])
+    assert table.loc[1.0, "score at equal loss"] == pytest.approx(25.0)
     assert quality.weights_in_words(points[points["p"] == 1], "chrf") == ""

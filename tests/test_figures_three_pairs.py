@@ -104,7 +104,7 @@ def test_an_excess_that_is_built_in_is_found() -> None:
     np.testing.assert_allclose(table["error"], 1 - 1 / 1.04, atol=3e-4)
     told = three_pairs.in_words(table, three_pairs.own_errors(laws))
     assert "worse than predicted by 4.0% on average" in told
-    assert "0.0% on the two-pair runs" in told
+    assert "0.0% on the two-pair runs of these sizes and weights" in told
 
 
 def test_the_laws_own_errors_are_what_is_put_in() -> None:
@@ -115,6 +115,25 @@ def test_the_laws_own_errors_are_what_is_put_in() -> None:
     # Noise of 2 % with six of 64 degrees of freedom spent.
     np.testing.assert_allclose(table["error"], 0.02 * (58 / 64) ** 0.5, rtol=0.2)
     assert (table["worst"] > 0.03).all()
+    # Of the sizes and weights of the mixtures alone: 8 weights of 8 sizes are cut to some.
+    cells = three_pairs.cells_of(three_pair_rows())
+    some = three_pairs.own_errors(laws, cells)
+    shares = frame[frame["pair"] == "eng-deu"]["p"]
+    within = shares.between(cells["p"].min() - 1e-9, cells["p"].max() + 1e-9)
+    sizes = frame[frame["pair"] == "eng-deu"]["n_non_embedding"].isin(cells["n"])
+    assert list(some["cells"]) == [int((within & sizes).sum())] * 2 and some["cells"][0] < 64
+
+
+def test_each_law_of_a_pair_that_has_two_is_held_against_the_runs_alone() -> None:
+    points = two_pair_points()
+    points["webtech-en-defr"] = points["webtech-en-defr"].assign(
+        loss=lambda frame: 1.1 * frame["loss"]
+    )
+    laws = three_pairs.pair_laws(points)
+    table = three_pairs.each_law(laws, three_pairs.cells_of(three_pair_rows()))
+    assert set(table["pair"]) == {"English→German"} and len(table) == 2
+    assert table["error"].tolist() == pytest.approx([0.0, 0.1], abs=1e-3)
+    assert table["bias"].tolist() == pytest.approx([0.0, 1 / 1.1 - 1], abs=1e-3)
 
 
 def test_pairs_without_a_law_are_left_out_unless_all_languages_are_alike() -> None:

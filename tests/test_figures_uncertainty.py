@@ -187,3 +187,26 @@ def test_stored_measures_have_a_row_a_setting_and_pair():
     assert table.loc[2, "why"] == "no fit"
     with pytest.raises(InputError, match="A9 has no stored verdict"):
         uncertainty.stored_measures(STORED, "A9")
+
+
+def test_the_outcome_counts_what_the_tables_hold() -> None:
+    noise = pd.DataFrame(
+        {
+            "footnote 5": 0.01, "left by Eq. 6": [0.02, 0.005, 0.02],
+            "left by Eq. 7": [0.04, 0.006, 0.021],
+        }
+    )  # fmt: skip
+    laws = pd.DataFrame(
+        [
+            {"cohort": cohort, "pair": "German", "law": law, "ΔAICc": value}
+            for cohort, values in {"a": (0.0, 5.0), "b": (3.0, 0.0), "c": (np.nan, 0.0)}.items()
+            for law, value in zip(("Eq. 6", "Eq. 7"), values, strict=True)
+        ]
+    )
+    tests = pd.DataFrame(
+        {"verdict": ["changed", "inconclusive", "inconclusive"], "power": [0.85, 0.3, np.nan]}
+    )
+    told = uncertainty.outcome_in_words(noise, laws, tests)
+    assert "more than 1 % in 2 of 3 cases" in told and "what they leave in 1:" in told
+    assert "joint one in 1 of the 2 cases" in told
+    assert "3 tests, 1 changed, 2 inconclusive. 1 of them has a power of 80%" in told

@@ -49,7 +49,7 @@ def test_a_verdict_leads_to_its_page_and_says_when_its_rule_came_late() -> None:
     badge = table.shown["verdict"].iloc[0]
     assert badge.href == "../paper-a/scaling-laws.html"
     assert badge.label == "✗ not reproduced; post hoc"
-    assert table.shown["measured"].tolist() == ["r2_min 0.95 (0.9 to 0.98)"]
+    assert table.shown["measured"].tolist() == ["r2_min 0.95 (0.9 to 0.98), English→German"]
 
 
 def test_without_verdicts_the_table_is_empty() -> None:

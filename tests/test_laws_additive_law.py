@@ -70,6 +70,37 @@ def test_published_least_squares(runs: pd.DataFrame, log_loss: bool, published: 
         assert fit.rss == pytest.approx(fit.objective, rel=1e-9)
 
 
+def test_noise_alone_is_no_law() -> None:
+    noise = [2 + 0.02 * np.random.default_rng(seed).standard_normal(36) for seed in range(40)]
+    fits = [fit_additive_law(N, D, loss) for loss in noise]
+    assert sum(fit.identified for fit in fits) <= 2  # 0.4 at a level of 1 %
+    assert any("beyond its noise" in fit.reason for fit in fits)
+
+
+def test_standard_errors_and_bands_are_those_of_known_noise() -> None:
+    rng = np.random.default_rng(3)
+    fits = [fit_additive_law(N, D, LOSS * (1 + 0.002 * rng.standard_normal(36))) for _ in range(60)]
+    for name, truth in {"alpha": 0.34, "beta": 0.28, "E": 1.7}.items():
+        found = np.array([fit.params[name] for fit in fits])
+        told = np.median([fit.stderr[name] for fit in fits])
+        assert told == pytest.approx(found.std(), rel=0.3), name
+        assert abs(found.mean() - truth) < 4 * found.std() / math.sqrt(60), name
+    truth = 1.7 + 400 * 1e10**-0.34 + 410 * 1e12**-0.28
+    bands = [fit.band(1e10, 1e12).iloc[0] for fit in fits]
+    inside = sum(band.low <= truth <= band.high for band in bands)
+    assert 51 <= inside <= 60  # 57 expected
+    errors = np.std([band.loss for band in bands])
+    assert np.median([band.high - band.low for band in bands]) == pytest.approx(4 * errors, rel=0.3)
+
+
+def test_few_rows_give_no_standard_errors_of_a_robust_fit() -> None:
+    loss = LOSS.copy()
+    loss[[3, 20]] *= 1.2  # which Huber's loss shrugs off, and the Jacobian's errors would not
+    fit = fit_additive_law(N, D, loss, huber_delta=1e-3, log_loss=True)
+    assert fit.identified and fit.params["alpha"] == pytest.approx(0.34, abs=0.01)
+    assert all(map(math.isnan, fit.stderr.values()))
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"log_loss": True}, {"huber_delta": 1e-3, "log_loss": True}]
 )

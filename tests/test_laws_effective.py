@@ -92,6 +92,10 @@ def test_slope_of_the_fraction_finds_a_drift_and_nothing_else() -> None:
     slopes = fraction_slope(single_of(flat), flat)
     assert list(slopes.p) == list(F)
     assert ((slopes.low <= 0) & (slopes.high >= 0)).all()
+    # At p = 0.05 the least effective sizes are below the least model of the single pair.
+    least = slopes.iloc[0]
+    assert least.rows == (F[0.05] * SIZES >= SIZES[0] * 0.999).sum() == 4
+    assert least.left_out == 4
     tilted = grid(noise=0.002, seed=2, drift=0.15)
     slopes = fraction_slope(single_of(tilted), tilted)
     below = slopes[slopes.p < 1]
@@ -132,9 +136,11 @@ def test_needs_the_single_pair_and_an_identified_law() -> None:
 def test_slope_leaves_out_draws_whose_fraction_vanishes():
     # The single-pair law is so nearly flat that refits put some effective sizes below any float.
     n = np.geomspace(2_500, 116_000, 6)
-    wobble = 1 + 0.004 * np.array([1, -1, 1, 1, -1, -1])
+    wobble = 1 + 0.002 * np.array([1, -1, 1, 1, -1, -1])
     single = fit_power_law(n, 5 * n**-0.006 * wobble)
-    frame = pd.DataFrame({"p": 0.1, "n_non_embedding": n, "cross_entropy": 6.5 * n**-0.004})
+    assert single.identified
+    losses = single.predict(np.geomspace(3_000, 1e5, 6))
+    frame = pd.DataFrame({"p": 0.1, "n_non_embedding": n, "cross_entropy": losses})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         line = fraction_slope(single, frame, draws=500).iloc[0]

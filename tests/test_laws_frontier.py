@@ -59,14 +59,17 @@ def test_frontier_is_the_law_along_the_mixtures(two) -> None:
 
 
 def test_band_holds_the_truth_at_every_point_of_most_frontiers() -> None:
-    covered = []
+    covered, widths, errors = [], [], []
     for seed in range(10):
         laws = {"a": law(noise=0.004, seed=seed), "b": law(90.0, noise=0.004, seed=100 + seed)}
         band = frontier(laws, 2e5, level=0.95, draws=200)
         assert list(band.columns) == ["n", "point", "pair", "p", "loss", "low", "high"]
         truth = loss_of(band.p, 2e5, band.pair.map({"a": 60.0, "b": 90.0}))
         covered.append(((band.low <= truth) & (truth <= band.high)).mean())
+        widths.append((band.high - band.low).median())
+        errors.append(band.loss - truth)
     assert np.mean(covered) >= 0.8  # 40 points, in pairs that err together
+    assert np.median(widths) == pytest.approx(3.92 * np.std(errors), rel=0.5)
 
 
 def test_lattice_holds_all_mixtures_once() -> None:
@@ -74,6 +77,16 @@ def test_lattice_holds_all_mixtures_once() -> None:
     assert len(points) == 36  # 9 choose 2
     assert points.sum(1) == pytest.approx(np.ones(36)) and (points > 0).all()
     assert len(np.unique(points, axis=0)) == 36
+
+
+def test_many_pairs_are_drawn_instead_of_laid_out(two) -> None:
+    laws = {f"pair {k}": two["eng-deu"] for k in range(12)}
+    frame = frontier(laws, 1e5)
+    wide = frame.pivot(index="point", columns="pair", values="p").to_numpy()
+    assert wide.shape == (3000, 12) and wide.sum(1) == pytest.approx(np.ones(3000))
+    assert wide.mean(0) == pytest.approx(np.full(12, 1 / 12), abs=0.01)
+    found = recommend_weights(laws, 1e5, Importance(weights=dict.fromkeys(laws, 1.0)))
+    assert list(found.weights.values()) == pytest.approx([1 / 12] * 12, abs=0.005)
 
 
 def test_equal_pairs_share_equally(two) -> None:

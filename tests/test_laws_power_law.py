@@ -110,6 +110,12 @@ def test_degenerate_data_give_no_number(n, loss, direction, word) -> None:
         fit.draws("perturbation")
 
 
+def test_noise_alone_seldom_passes_for_a_law() -> None:
+    noise = (2 + 0.02 * np.random.default_rng(seed).standard_normal(8) for seed in range(300))
+    passed = sum(fit_power_law(SIZES, loss).identified for loss in noise)
+    assert passed <= 8  # 3 at a level of 1 %; more than 8 by chance: 0.004
+
+
 @pytest.mark.parametrize(
     ("n", "loss", "options", "word"),
     [

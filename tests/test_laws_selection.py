@@ -57,6 +57,18 @@ def test_exact_data_have_no_held_out_error(law) -> None:
     assert summary["rmse"] < 1e-4 and summary["rows"] == 64 and summary["missing"] == 0
 
 
+def test_held_out_errors_of_a_quality() -> None:
+    frame = grid()
+    frame["chrf"] = 60 - 8 * (frame["cross_entropy"] - 1.1)
+    asked = {"loss": "chrf", "direction": "max", "ceiling": 100.0}
+    for law in ("per_weight", "joint", "eq12"):
+        assert error_summary(leave_one_size_out(frame, law, **asked))["rmse"] < 1e-3
+    assert error_summary(leave_one_weight_out(frame, "eq12", **asked))["inside"] < 1e-2
+    assert compare_per_weight_joint(frame, **asked).rmse_size_out["joint"] < 1e-3
+    flat = leave_one_size_out(frame.assign(chrf=50.0), "joint", **asked)
+    assert error_summary(flat)["missing"] == 64
+
+
 def test_a_held_out_row_is_predicted_without_it() -> None:
     frame = grid(noise=0.01)
     table = leave_one_size_out(frame, "joint")
@@ -100,6 +112,7 @@ def test_criterion_prefers_the_law_that_made_the_data() -> None:
     assert list(same.parameters) == [24, 10]
     assert same.delta_aicc["joint"] == 0 and same.delta_aicc["per_weight"] > 5
     assert same.rmse_size_out["joint"] < same.rmse_size_out["per_weight"]
+    assert same.rows_size_out["joint"] == same.rows_size_out["per_weight"] > 0
     differing = compare_per_weight_joint(grid(noise=0.005, alpha_change=0.15, l_change=-0.4))
     assert differing.delta_aicc["per_weight"] == 0 and differing.delta_aicc["joint"] > 5
     rss, k = same.rss["joint"], 11
@@ -130,7 +143,7 @@ def test_coefficients_of_figure_4() -> None:
     assert len(table) == 24 and table["identified"].all()
     row = table[(table.p == 0.3) & (table.parameter == "alpha")].iloc[0]
     assert row["value"] == fits[0.3].alpha
-    assert row["std"] == fits[0.3].draws("perturbation", draws=500).std()["alpha"]
+    assert row["std"] == fits[0.3].draws("perturbation", draws=500).spread()["alpha"]
     assert coefficients(fits, method="t")["std"].iloc[0] == fits[0.05].stderr["alpha"]
 
 

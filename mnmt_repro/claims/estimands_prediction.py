@@ -42,7 +42,7 @@ def held_out_prediction(evidence: Evidence, claim: Claim, scope: Scope) -> Units
         held = cells[~fitted]
         truth = held["cross_entropy"].to_numpy()
         predicted = _predicted(cells[fitted], held, options["form"], scope.n, pair)
-        naive = _relative(_naive(cells[fitted], held, "cross_entropy"), truth)
+        naive = _relative(nearest_seen(cells[fitted], held, "cross_entropy"), truth)
         error = _relative(predicted, truth)
         units[pair] = {
             "error": _rms(error),
@@ -193,7 +193,7 @@ def _metric(cells: Cells, pair: str, metric: str, options: Mapping[str, Any], n:
     def errors(column: str, direction: Literal["min", "max"]) -> tuple[Array, Array]:
         truth, spread = held[column].to_numpy(), np.ptp(cells[column].to_numpy())
         predicted = _predicted(cells[fitted], held, options["form"], n, pair, column, direction)
-        naive = _naive(cells[fitted], held, column)
+        naive = nearest_seen(cells[fitted], held, column)
         return (predicted - truth) / spread, (naive - truth) / spread
 
     error, naive = errors(metric, "max")
@@ -240,13 +240,13 @@ def _predicted(
     return np.asarray(_law(seen, form, n, pair, column, direction).predict(held["p"], held[n]))
 
 
-def _naive(seen: Cells, held: Cells, column: str) -> Array:
-    """Take the value at the nearest weight seen, and there at the nearest size."""
+def nearest_seen(seen: Cells, held: Cells, column: str, n: str = "n_non_embedding") -> Array:
+    """No law: the value at the nearest weight seen, and there at the nearest size."""
     found = []
     for cell in _rows(held):
         distance = (seen["p"] - cell["p"]).abs()
         near = seen[distance <= distance.min() + 1e-9]
-        apart = np.abs(np.log(near["n_non_embedding"] / cell["n_non_embedding"]))
+        apart = np.abs(np.log(near[n] / cell[n]))
         found.append(near.loc[apart <= apart.min() + 1e-9, column].mean())
     return np.array(found)
 

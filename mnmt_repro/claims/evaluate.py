@@ -236,7 +236,10 @@ def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) 
         raise InputError(
             f"claim {claim.id}: rule: {claim.function} measures no {missing}"
         ) from missing
-    unit = min(decided, key=lambda unit: _WORST_FIRST.index(decided[unit][0]))
+    unit = min(
+        decided,
+        key=lambda unit: (_WORST_FIRST.index(decided[unit][0]), -_severity(claim, units[unit])),
+    )
     return verdict(
         decided[unit][0],
         decided[unit][1],
@@ -244,6 +247,24 @@ def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) 
         units=units,
         verdicts={unit: name for unit, (name, _) in decided.items()},
     )
+
+
+def _severity(claim: Claim, measures: Measures) -> float:
+    """How bad the headline measure is, by what the rule asks of it for "reproduced".
+
+    Of pairs with one verdict the worst speaks for them. Zero where the rule asks nothing of it.
+    """
+    asked = {
+        condition.op[0]
+        for step in claim.rule
+        if step.verdict == "reproduced"
+        for condition in step.when
+        if condition.measure == claim.headline and condition.op != "=="
+    }
+    value = measures[claim.headline].value if claim.headline in measures else math.nan
+    if math.isnan(value) or not asked:
+        return 0.0
+    return abs(value) if len(asked) > 1 else value if asked == {"<"} else -value
 
 
 def _of_table(claim: Claim, units: Units, verdict: Callable[..., ScopeVerdict]) -> ScopeVerdict:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
     Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
 
+LABELS = ("tier", "cohort", "test_set", "domain", "metric")
+"""Columns of a table of which a law may read one value only."""
+
 FORMULA = {
     "power": "loss = beta * n**-alpha + l_inf",
     "joint": "loss = beta[p] * n**-alpha + l_inf",
@@ -43,6 +48,7 @@ def add(commands: Any) -> None:
         examples=[
             "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
             "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
+            "mnmt-repro fit rows.csv --where test_set=indomain --where domain=all",
             "mnmt-repro fit table.csv --pair-column language --p-column weight --law eq12",
             "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
             "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
@@ -75,7 +81,16 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.csv",
         help="table with a header line, separated by comma, semicolon or tab: one row a model and "
         "pair, with the columns pair, p (its weight in the mixture, 0 to 1), n (model size) and "
-        "loss, in any order; other columns are not used, and further seeds are further rows",
+        "loss, in any order; further seeds are further rows, weights of 0 (zero-shot) are left "
+        "out, and of other columns only those that name what was measured are looked at: "
+        f"{', '.join(LABELS)} must each have one value",
+    )
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="use only rows with this value; again for another column",
     )
     parser.add_argument("--n-column", default="n", metavar="NAME", help="column of model sizes")
     parser.add_argument("--loss-column", default="loss", metavar="NAME", help="column of losses")
@@ -109,7 +124,8 @@ def read_losses(
     Raises
     ------
     InputError
-        For a missing column, or with file, line and column for a value that cannot be used.
+        For a missing column, with file, line and column for a value that cannot be used, for a
+        column of `LABELS` with several values, or when no row is left.
     """
     path, n, loss = options.file, options.n_column, options.loss_column
     if options.ceiling is not None and options.direction == "min":
@@ -117,7 +133,14 @@ def read_losses(
     named = {"pair": options.pair_column} | ({} if data else {"p": options.p_column})
     wanted = [column for name, column in named.items() if name in needed or column != name]
     numbers = [n, loss, *([data] if data else [])]
-    table = read_table(path, [*numbers, *wanted])
+    table = _chosen(read_table(path, [*numbers, *wanted]), options.where, path)
+    for label in LABELS:
+        values = sorted(set(table[label])) if label in table.columns else []
+        if label not in (*numbers, *named.values()) and len(values) > 1:
+            raise InputError(
+                f"{path}: column {label} has {', '.join(values)}, and a law is of one: add --where "
+                f"{label}={values[0]}"
+            )
     frame = table.drop(columns=["p", "pair"], errors="ignore")
     for column in numbers:
         frame[column] = numbers_of(table, column, path)
@@ -135,7 +158,31 @@ def read_losses(
     if named["pair"] in table.columns:
         frame["pair"] = table[named["pair"]]
         refuse(frame["pair"] == "", table, named["pair"], path, "no pair is named")
-    return frame
+    return _trained(frame, path) if "p" in frame else frame
+
+
+def _chosen(table: pd.DataFrame, wishes: list[str], path: Path) -> pd.DataFrame:
+    """Rows of a table with the values of ``--where``."""
+    for wish in wishes:
+        column, equals, value = wish.partition("=")
+        if not equals or column not in table.columns:
+            there = ", ".join(table.columns)
+            raise InputError(f"--where {wish}: write COLUMN=VALUE; {path} has {there}")
+        values = sorted(set(table[column]))
+        table = table[table[column] == value]
+        if table.empty:
+            raise InputError(f"--where {wish}: no such row; {column} has {', '.join(values[:20])}")
+    return table
+
+
+def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Rows with a weight above 0: no law describes a pair that was not trained on."""
+    kept = frame[frame["p"] > 0]
+    if kept.empty:
+        raise InputError(f"{path}: all rows are zero-shot (p = 0), which no law describes")
+    if left := len(frame) - len(kept):
+        print(f"mnmt-repro: note: {left} zero-shot rows (p = 0) are left out", file=sys.stderr)
+    return kept
 
 
 def one_curve_note(frame: pd.DataFrame, n: str, data: str | None = None) -> str:
@@ -178,8 +225,6 @@ def fit_table(
         When the law needs weights that the table lacks, several are given to the power law, or a
         quality to the additive law.
     """
-    from mnmt_repro.laws import fit_additive_law, fit_fraction, fit_joint_law, fit_power_law
-
     if law == "additive" and direction == "max":
         raise InputError("--law additive: fits losses, not a quality; leave out --direction max")
     if law in ("joint", "eq12", "eq13") and "p" not in frame.columns:
@@ -187,31 +232,52 @@ def fit_table(
     fits: dict[str, tuple[str, Fit]] = {}
     for pair, rows in by_pair(frame).items():
         weights = rows["p"].nunique() if "p" in rows.columns else 1
-        options: Any = {"direction": direction, "ceiling": ceiling, "label": pair}
         if law == "power" and weights > 1:
             raise InputError(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
-        if law == "additive":
-            fits[pair] = law, fit_additive_law(rows[n], rows[data], rows[loss])
-        elif law in ("eq12", "eq13"):
-            options["form"] = law
-            fits[pair] = law, fit_fraction(rows, n=n, loss=loss, **options)
-        elif law == "joint" or weights > 1:
-            fits[pair] = "joint", fit_joint_law(rows, n=n, loss=loss, **options)
-        else:
-            fits[pair] = "power", fit_power_law(rows[n], rows[loss], **options)
+        several = "joint" if weights > 1 else "power"
+        options: Any = {"direction": direction, "ceiling": ceiling, "label": pair}
+        with of_pair(pair):
+            fits[pair] = _fit(rows, several if law == "auto" else law, n, loss, data, options)
     return fits
 
 
-def fractions(fit: Fit) -> dict[float, float]:
-    """Effective fraction at each fitted weight; empty for a law that has none."""
-    from mnmt_repro.laws import FractionFit
+def _fit(
+    rows: pd.DataFrame, law: str, n: str, loss: str, data: str | None, options: dict[str, Any]
+) -> tuple[str, Fit]:
+    from mnmt_repro.laws import fit_additive_law, fit_fraction, fit_joint_law, fit_power_law
 
-    if not (isinstance(fit, FractionFit) and fit.identified):
-        return {}
-    weights = sorted(set(fit.p))
-    return dict(zip(weights, fit.fraction(weights).tolist(), strict=True))
+    if law == "additive":
+        return law, fit_additive_law(rows[n], rows[data], rows[loss])
+    if law == "eq12" or law == "eq13":
+        return law, fit_fraction(rows, form=law, n=n, loss=loss, **options)
+    if law == "joint":
+        return law, fit_joint_law(rows, n=n, loss=loss, **options)
+    return law, fit_power_law(rows[n], rows[loss], **options)
+
+
+@contextlib.contextmanager
+def of_pair(pair: str) -> Iterator[None]:
+    """Name the pair in an `InputError` about its rows."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{pair}: {error}") from error
+
+
+def fractions(fit: Fit) -> pd.DataFrame:
+    """Effective fraction at each fitted weight with its 95 % interval: ``p, f, f_low, f_high``.
+
+    Of the joint law where it has the single pair (Eq. 10), and of Eqs. 12 and 13; else empty.
+    """
+    from mnmt_repro.laws import FractionFit, JointLawFit, effective_fraction
+
+    if isinstance(fit, JointLawFit) and fit.identified and 1.0 in fit.p:
+        return effective_fraction(fit)[["p", "f", "f_low", "f_high"]]
+    if isinstance(fit, FractionFit) and fit.identified and fit.degrees_of_freedom > 0:
+        return fit.fraction_band(sorted(set(fit.p)))
+    return pd.DataFrame(columns=["p", "f", "f_low", "f_high"])
 
 
 def act(options: argparse.Namespace) -> int:
@@ -241,7 +307,10 @@ def act(options: argparse.Namespace) -> int:
                     "params": fit.params,
                     "stderr": fit.stderr,
                     "interval": {name: list(ends) for name, ends in fit.interval().items()},
-                    "fraction": fractions(fit),
+                    "fraction": {
+                        f"{row.p:g}": {"f": row.f, "low": row.f_low, "high": row.f_high}
+                        for row in fractions(fit).itertuples()
+                    },
                     "r2": fit.r2,
                     "observations": fit.observations,
                     "identified": fit.identified,
@@ -261,8 +330,9 @@ def act(options: argparse.Namespace) -> int:
                 print(fit.summary().to_string(index=False, float_format=lambda x: f"{x:.5g}"))
             else:
                 print(f"not identified: {fit.reason}")
-            if found := fractions(fit):
-                print("f(p):", ", ".join(f"f({p:g}) = {f:.4g}" for p, f in found.items()))
+            if len(found := fractions(fit)):
+                print("effective fraction f(p), with its 95 % interval:")
+                print(found.to_string(index=False, float_format=lambda x: f"{x:.4g}"))
             if fit.active_bounds:
                 print(f"bounds active: {', '.join(fit.active_bounds)}")
             print()

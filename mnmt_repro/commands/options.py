@@ -123,6 +123,8 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
         )
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not in UTF-8; save it as CSV in UTF-8") from error
     except (ValueError, pd.errors.ParserError) as error:
         raise InputError(f"{path}: is no CSV with a header line: {error}") from error
     if not isinstance(frame.index, pd.RangeIndex):
@@ -135,7 +137,11 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
     for column in needed:
         if column not in frame.columns:
             there = ", ".join(frame.columns)
-            raise InputError(f"{path}: no column {column!r}; there are {there}")
+            known = "; columns are told apart by comma, semicolon or tab"
+            raise InputError(
+                f"{path}: no column {column!r}; there are {there}"
+                + known * (len(frame.columns) == 1)
+            )
     frame = frame[(frame != "").any(axis=1)]
     if frame.empty:
         raise InputError(f"{path}: holds no rows")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.commands.fit import add_table, by_pair, read_losses
+from mnmt_repro.atomic import write_bytes
+from mnmt_repro.commands.fit import add_table, by_pair, of_pair, read_losses
 from mnmt_repro.commands.options import (
     add_command,
     add_json,
@@ -30,6 +33,7 @@ def add(commands: Any) -> None:
             "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
             "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",
             "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
+            "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
         ],
         act=act,
     )
@@ -58,6 +62,13 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--form", choices=("eq12", "eq13"), default="eq12", help="shape of the effective fraction"
     )
+    parser.add_argument(
+        "--frontier",
+        type=Path,
+        metavar="OUT.csv",
+        help="also write what every mixture is predicted to give at this size, with its interval: "
+        "a row a mixture (point) and pair",
+    )
     add_json(parser)
 
 
@@ -83,25 +94,30 @@ def _preference(options: argparse.Namespace, pairs: set[str]) -> Preference:
 def act(options: argparse.Namespace) -> int:
     """Print the recommended weights with the losses they should give."""
     from mnmt_repro.laws.fraction import fit_fraction
+    from mnmt_repro.laws.frontier import frontier
     from mnmt_repro.laws.recommendation import LEVEL, recommend_weights
 
     if options.relative and not options.equal_regret:
         raise InputError("--relative goes with --equal-regret")
     pairs = by_pair(read_losses(options, needed=("p", "pair")))
     preference = _preference(options, set(pairs))
-    laws = {
-        pair: fit_fraction(
-            rows,
-            form=options.form,
-            n=options.n_column,
-            loss=options.loss_column,
-            direction=options.direction,
-            ceiling=options.ceiling,
-            label=pair,
-        )
-        for pair, rows in pairs.items()
-    }
+    laws = {}
+    for pair, rows in pairs.items():
+        with of_pair(pair):
+            laws[pair] = fit_fraction(
+                rows,
+                form=options.form,
+                n=options.n_column,
+                loss=options.loss_column,
+                direction=options.direction,
+                ceiling=options.ceiling,
+                label=pair,
+            )
     found = recommend_weights(laws, options.n, preference)
+    if options.frontier:
+        curve = frontier(laws, options.n, level=LEVEL).rename(columns={"loss": options.loss_column})
+        write_bytes(options.frontier, curve.to_csv(index=False).encode())
+        print(f"mnmt-repro: wrote {options.frontier}", file=sys.stderr)
     if options.json:
         print_json(
             {

@@ -78,9 +78,10 @@ def laws_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, p, budget, alpha, l_inf, at_bound`` (is L∞ held at zero?), ``r2, slope, low, high``:
-        the slope of log f on log N by the direct estimator with its 95 % interval, which is zero
-        where the fraction does not depend on size; NaN at p = 1.
+        ``pair, p, budget, alpha, l_inf, at_bound`` (is L∞ held at zero?), ``r2, slope, low, high,
+        rows``: the slope of log f on log N by the direct estimator with its 95 % interval, which is
+        zero where the fraction does not depend on size, and over how many sizes; NaN at p = 1, and
+        with fewer than three sizes at which the single pair's law need not be extrapolated.
     """
     rows = []
     for (pair, budget), group in cells.groupby(["pair", "budget"]):
@@ -98,7 +99,7 @@ def laws_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
                     "l_inf": law.params["l_inf"],
                     "at_bound": "l_inf" in law.held,
                     "r2": law.r2,
-                    **{name: tilt.get(name, np.nan) for name in ("slope", "low", "high")},
+                    **{name: tilt.get(name, np.nan) for name in ("slope", "low", "high", "rows")},
                 }
             )
     return pd.DataFrame(rows).sort_values(["pair", "p", "budget"], ignore_index=True)
@@ -161,6 +162,7 @@ def law_table(table: pd.DataFrame) -> pd.DataFrame:
         "at_bound": "L∞ at its bound",
         "r2": "R²",
         "slope": "slope of log f",
+        "rows": "sizes",
     }
     return table.assign(pair=table["pair"].map(pair_name)).rename(columns=names)
 
@@ -192,18 +194,28 @@ def change_in_words(table: pd.DataFrame) -> str:
     """What the longest budget changed against the shortest, as Markdown, a line a pair."""
     lines = []
     for pair, group in table.groupby("pair"):
+        ends = {group["budget"].min(), group["budget"].max()}
+        known = group.dropna(subset=["slope"]).groupby("p")["budget"].agg(set)
+        both = [p for p, budgets in known.items() if budgets >= ends]
+        sloped = group[group["p"].isin(both)]
         first, last = group["budget"].min(), group["budget"].max()
         told = []
         for budget in (first, last):
             at = group[group["budget"] == budget]
             spread = at["alpha"].max() - at["alpha"].min()
             bound = f"{int(at['at_bound'].sum())} of {len(at)}"
-            told.append((budget / 1e6, spread, bound, at["slope"].mean()))
+            slopes = sloped.loc[sloped["budget"] == budget, "slope"]
+            told.append((budget / 1e6, spread, bound, slopes.mean()))
         (b0, s0, l0, f0), (b1, s1, l1, f1) = told
         lines.append(
             f"- **{pair_name(str(pair))}**, {b0:.0f}M to {b1:.0f}M target tokens: the spread of α "
             f"over the weights goes from {s0:.3f} to {s1:.3f}; L∞ sits at its bound at "
-            f"{l0} weights, then at {l1}; the mean slope of log f on "
-            f"log N goes from {f0:+.3f} to {f1:+.3f}."
+            f"{l0} weights, then at {l1}"
+            + (
+                f"; the mean slope of log f on log N, over the {sloped['p'].nunique()} weights "
+                f"that have one, goes from {f0:+.3f} to {f1:+.3f}."
+                if len(sloped)
+                else "."
+            )
         )
     return "\n".join(lines)

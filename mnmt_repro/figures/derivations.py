@@ -20,7 +20,8 @@ BETA_1, BETA_P, ALPHA, N, N_EFF, F = sp.symbols("beta_1 beta_p alpha N N_eff f",
 ALPHA_1, ALPHA_P = sp.symbols("alpha_1 alpha_p", positive=True)
 L_INF = sp.Symbol("L_infty", nonnegative=True)
 P = sp.Symbol("p", positive=True)
-C1, C2, C3 = sp.symbols("c_1 c_2 c_3", positive=True)
+C1 = sp.Symbol("c_1", real=True)  # below zero in some fits
+C2, C3 = sp.symbols("c_2 c_3", positive=True)
 
 RATIO = BETA_1 / BETA_P
 EQ_9 = RATIO ** (1 / ALPHA) * N
@@ -227,8 +228,9 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, p, α, α at p = 1, implied slope, direct slope, low, high, same L∞``: the
-        last says whether both laws have L∞ at zero, where the algebra is exact.
+        ``pair, p, α, α at p = 1, implied slope, direct slope, low, high, sizes, same L∞``: `sizes`
+        are those that the direct slope is over; the last says whether both laws have L∞ at zero,
+        where the algebra is exact.
     """
     rows = []
     for pair, (alone, _) in fits.items():
@@ -251,11 +253,12 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
                     "direct slope": direct[p]["slope"],
                     "low": direct[p]["low"],
                     "high": direct[p]["high"],
+                    "sizes": direct[p]["rows"],
                     "same L∞": bool("l_inf" in law.held and "l_inf" in single.held),
                 }
             )
     names = ["pair", "p", "α", "α at p = 1", "implied slope", "direct slope"]
-    return pd.DataFrame(rows, columns=[*names, "low", "high", "same L∞"])
+    return pd.DataFrame(rows, columns=[*names, "low", "high", "sizes", "same L∞"])
 
 
 # --- what doubling does (section 3.2) ----------------------------------------------------------

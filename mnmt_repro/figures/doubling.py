@@ -73,53 +73,71 @@ def known_limits(cohort: str, fits: PairFits) -> dict[str, float]:
 
 
 def doubling_by_weight(
-    points: pd.DataFrame, fits: PairFits, limits: Mapping[str, float], *, level: float = 0.95
+    points: pd.DataFrame, limits: Mapping[str, float], *, level: float = 0.95
 ) -> pd.DataFrame:
-    """What doubling the size did to the reducible loss, at each weight by itself.
+    """What doubling the size did to the reducible loss, at each weight by itself and at all.
 
-    Least squares of log(loss - L∞) on log2 N give the factor of one doubling, with no law shared
-    between weights.
+    Least squares of log(loss - L∞) on log2 N give the factor of one doubling: with a slope a
+    weight, and with one slope for all of them, which is what the joint law says.
 
     Parameters
     ----------
     points
         From `scaling.observed`.
-    fits
-        From `scaling.fit_pairs`.
     limits
         L∞ of each pair, such as from `known_limits`.
 
     Returns
     -------
     DataFrame
-        ``pair, p, factor, low, high, predicted``; the last is ``2**-alpha`` of the joint law.
-        Weights with fewer than three sizes, or a loss at or below L∞, are left out.
+        ``pair, p, factor, low, high, common``; the last is the pair's factor with one slope for all
+        weights. Weights with fewer than three sizes, or a loss at or below L∞, are left out.
     """
     rows = []
     for (pair, p), group in points.groupby(["pair", "p"]):
         above = group["loss"].to_numpy() - limits[str(pair)]
         if len(group) < 3 or not (above > 0).all():
             continue
-        line = stats.linregress(np.log2(group["n"]), np.log2(above))
+        x = np.log2(group["n"].to_numpy(dtype=float))
+        line = stats.linregress(x, np.log2(above))
         half = stats.t.ppf((1 + level) / 2, len(group) - 2) * line.stderr
         factor, low, high = 2.0 ** np.array([line.slope, line.slope - half, line.slope + half])
-        predicted = 2.0 ** -fits[str(pair)][1].params["alpha"]
-        rows.append([pair, p, factor, low, high, predicted])
-    return pd.DataFrame(rows, columns=["pair", "p", "factor", "low", "high", "predicted"])
+        rows.append([pair, p, factor, low, high, line.slope, ((x - x.mean()) ** 2).sum()])
+    names = ["pair", "p", "factor", "low", "high", "slope", "spread"]
+    table = pd.DataFrame(rows, columns=names)
+    # The common slope is the mean of the weights' own, each counted by the spread of its sizes.
+    weighted = (table["slope"] * table["spread"]).groupby(table["pair"]).transform("sum")
+    common = weighted / table.groupby("pair")["spread"].transform("sum")
+    return table.assign(common=2.0**common).drop(columns=["slope", "spread"])
+
+
+def factors_in_words(table: pd.DataFrame) -> str:
+    """What `doubling_by_weight` says, as Markdown, a line a pair."""
+    lines = []
+    for pair, rows in table.groupby("pair"):
+        outside = (rows["low"] > rows["common"]) | (rows["high"] < rows["common"])
+        ends = rows.sort_values("p")["factor"].iloc[[0, -1]]
+        lines.append(
+            f"- {pair_name(str(pair))}: doubling left {ends.iloc[0]:.3f} of the reducible loss at "
+            f"the least weight and {ends.iloc[1]:.3f} at the greatest; one factor for all, "
+            f"{rows['common'].iloc[0]:.3f}, lies outside {int(outside.sum())} of {len(rows)} "
+            "intervals."
+        )
+    return "\n".join(lines)
 
 
 def doubling_chart(table: pd.DataFrame) -> alt.HConcatChart:
-    """Factor of one doubling against the weight, with 95 % intervals; the joint law dashed."""
+    """Factor of one doubling against the weight, with 95 % intervals; one for all dashed."""
     panels = []
     for pair, group in table.groupby("pair"):
-        base = alt.Chart(group[["p", "factor", "low", "high", "predicted"]])
+        base = alt.Chart(group[["p", "factor", "low", "high", "common"]])
         x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
         scale = alt.Scale(zero=False)
         y = alt.Y("factor:Q", scale=scale, title="reducible loss at 2N over that at N")
         dots = base.mark_point().encode(x, y, tooltip=["p", alt.Tooltip("factor", format=".4f")])
         bars = base.mark_rule().encode(x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
         law = base.mark_line(strokeDash=[6, 4], color=GREY).encode(
-            x, y=alt.Y("predicted:Q", scale=scale)
+            x, y=alt.Y("common:Q", scale=scale)
         )
         panel = (law + bars + dots).properties(title=pair_name(str(pair)), width=220, height=220)
         panels.append(panel)

@@ -22,7 +22,8 @@ from mnmt_repro.figures.theme import GREY
 ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
 HUBS = ("eng", "src")  # the language that all pairs of a cohort share
 TOP = 1.6  # of the axis; bands that reach beyond it are cut
-_COLUMNS = ("panel", "line", "language", "estimator", "p", "f", "f_low", "f_high", "sizes")
+_RUN = ("panel", "line", "test_set", "language")
+_COLUMNS = (*_RUN, "estimator", "p", "w", "f", "f_low", "f_high", "sizes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +136,9 @@ def fraction_lines(grid: Grid, *, panel: str, line: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``panel, line, language, estimator, p, f, f_low, f_high, sizes``; a law that the rows do
-        not identify leaves its rows out.
+        ``panel, line, test_set, language, estimator, p, w, f, f_low, f_high, sizes``; `w` is the
+        share of target tokens that the weight comes to (NaN where the rows do not say). A law that
+        the rows do not identify leaves its rows out.
     """
     fits = grid.fits
     joint = fractions({pair: fit for pair, fit in fits.items() if fit[1].identified})
@@ -151,7 +153,14 @@ def fraction_lines(grid: Grid, *, panel: str, line: str) -> pd.DataFrame:
         ],
         ignore_index=True,
     )
-    both = both.assign(panel=panel, line=line, language=both["pair"].map(_other))
+    shares = grid.rows.assign(w=grid.rows.get("token_share", float("nan")))
+    shares = (
+        shares.assign(p=shares["p"].round(9)).groupby(["pair", "p"], as_index=False)["w"].mean()
+    )
+    both = both.assign(p=both["p"].round(9)).merge(shares, on=["pair", "p"], how="left")
+    both = both.assign(
+        panel=panel, line=line, test_set=grid.test_set, language=both["pair"].map(_other)
+    )
     return both[list(_COLUMNS)]
 
 
@@ -254,14 +263,15 @@ def relative_capacity(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame
     Returns
     -------
     DataFrame
-        ``what, language, p, f, f / p, low, high, f / p directly, least, greatest, sizes``: the
-        95 % interval of the first estimator, the range over so many sizes of the second. A
-        quantity that the rows do not give is NaN; without any row at `weight` the frame is empty.
+        ``what, test set, language, p, w, f, f / p, low, high, f / w, f / p directly, least,
+        greatest, sizes``: the 95 % interval of the first estimator, the range over so many sizes of
+        the second; w is the share of target tokens that the weight p comes to. A quantity that the
+        rows do not give is NaN; without any row at `weight` the frame is empty.
     """
     chosen = lines[lines["p"].round(9) == round(weight, 9)]
-    same = chosen.groupby(["language", "p", "estimator", "f"])["line"]
+    same = chosen.groupby(["test_set", "language", "p", "estimator", "f"])["line"]
     chosen = chosen.assign(line=same.transform(lambda names: ", ".join(dict.fromkeys(names))))
-    keys = ["line", "language", "p"]
+    keys = ["line", "test_set", "language", "p"]
     values = chosen.assign(**{name: chosen[name] / chosen["p"] for name in _VALUES})
     of = {
         key: values[values["estimator"] == name].drop_duplicates(keys)
@@ -271,14 +281,15 @@ def relative_capacity(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame
     direct = of["eq8"].rename(
         columns={"f": "f / p directly", "f_low": "least", "f_high": "greatest"}
     )
-    table = joint[[*keys, "f / p", "low", "high"]].merge(
+    table = joint[[*keys, "w", "f / p", "low", "high"]].merge(
         direct[[*keys, "f / p directly", "least", "greatest", "sizes"]], on=keys, how="outer"
     )
     order = {line: i for i, line in enumerate(dict.fromkeys(chosen["line"]))}
     table = table.sort_values("line", key=lambda line: line.map(order), ignore_index=True)
     table["sizes"] = table["sizes"].fillna(0).astype(int)
-    table.insert(3, "f", table["f / p"] * table["p"])
-    return table.rename(columns={"line": "what"})
+    table.insert(5, "f", table["f / p"] * table["p"])
+    table.insert(9, "f / w", table["f"] / table["w"])
+    return table.rename(columns={"line": "what", "test_set": "test set"})
 
 
 def estimators_in_words(table: pd.DataFrame) -> str:
@@ -296,7 +307,8 @@ def estimators_in_words(table: pd.DataFrame) -> str:
         place = "below" if direct < row["low"] else "above" if direct > row["high"] else "inside"
         spread = f"{row['least']:.2f} to {row['greatest']:.2f}"
         lines.append(
-            f"- {row['what']}, {row['language']} at p = {row['p']:g}: {row['f / p']:.2f} by the "
+            f"- {row['what']}, {row['language']} at p = {row['p']:g} "
+            f"({row['test set']}): {row['f / p']:.2f} by the "
             f"joint law ({row['low']:.2f} to {row['high']:.2f}); directly {direct:.2f} in the "
             f"median of {row['sizes']} sizes ({spread}), {place} the joint law's interval."
         )

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from mnmt_repro.claims.estimands_prediction import nearest_seen
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import capacity
 from mnmt_repro.figures.names import cohort_name, pair_name
@@ -32,7 +33,8 @@ METRICS = {
 
 COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
 HELD_OUT_WEIGHT = 0.5  # and the largest size: what claim A17 holds out
-AT_MEAN = "score at mean loss"
+AT_EQUAL = "score at equal loss"
+HELD_OUT = ["pair", "measure", "fitted", "predicted", "error", "nearest cell", "why"]
 LEAST_CELLS = 3  # for a correlation with an interval
 
 
@@ -133,13 +135,13 @@ def linearity_by_weight(points: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, p, cells, slope`` (points of the score a nat), ``score at mean loss`` (the line's
-        score at the pair's mean loss over all weights) and ``R²``; weights with fewer than three
-        cells are left out.
+        ``pair, p, cells, slope`` (points of the score a nat), ``score at equal loss`` (the line's
+        score at `common_loss`; NaN where the weight's own losses do not reach it) and ``R²``;
+        weights with fewer than three cells are left out.
     """
     table = []
     for pair, group in points.groupby("pair"):
-        middle = group["loss"].mean()
+        common = common_loss(group)
         for p, cells in group.groupby("p"):
             if len(cells) < LEAST_CELLS:
                 continue
@@ -150,11 +152,29 @@ def linearity_by_weight(points: pd.DataFrame) -> pd.DataFrame:
                     "p": p,
                     "cells": len(cells),
                     "slope": float(line.slope),
-                    AT_MEAN: float(line.intercept + line.slope * middle),
+                    AT_EQUAL: float(line.intercept + line.slope * common)
+                    if cells["loss"].min() <= common <= cells["loss"].max()
+                    else np.nan,
                     "R²": float(line.rvalue**2),
                 }
             )
-    return pd.DataFrame(table, columns=["pair", "p", "cells", "slope", AT_MEAN, "R²"])
+    return pd.DataFrame(table, columns=["pair", "p", "cells", "slope", AT_EQUAL, "R²"])
+
+
+def common_loss(points: pd.DataFrame) -> float:
+    """The loss of one pair that lies between least and greatest loss of as many weights as can be.
+
+    Where several do, the middle of the first such range.
+    """
+    ends = points.groupby("p")["loss"].agg(["min", "max"])
+    levels = np.sort(points["loss"].unique())
+    middles = (levels[1:] + levels[:-1]) / 2 if len(levels) > 1 else levels
+    held = [int(((ends["min"] <= x) & (x <= ends["max"])).sum()) for x in middles]
+    first = int(np.argmax(held))
+    last = first
+    while last + 1 < len(held) and held[last + 1] == held[first]:
+        last += 1
+    return float((middles[first] + middles[last]) / 2)
 
 
 def weights_in_words(points: pd.DataFrame, metric: str) -> str:
@@ -170,13 +190,19 @@ def weights_in_words(points: pd.DataFrame, metric: str) -> str:
         about = group[["loss", "score"]] - group.groupby("p")[["loss", "score"]].transform("mean")
         unexplained = (1 - about["loss"].corr(about["score"]) ** 2) * (about["score"] ** 2).sum()
         whole = ((group["score"] - group["score"].mean()) ** 2).sum()
-        least, most = own.iloc[0], own.iloc[-1]
+        reached = own.dropna(subset=[AT_EQUAL])
         told.append(
             f"- {pair_name(str(pair))}: one straight line for all weights explains "
             f"{group['loss'].corr(group['score']) ** 2:.1%} of the variance of {METRICS[metric]}, "
-            f"parallel lines, one a weight, {1 - unexplained / whole:.1%}. At the pair's mean "
-            f"loss, {group['loss'].mean():.2f} nats, the line of p = {least['p']:g} is at "
-            f"{least[AT_MEAN]:.1f}, that of p = {most['p']:g} at {most[AT_MEAN]:.1f}."
+            f"parallel lines, one a weight, {1 - unexplained / whole:.1%}."
+            + (
+                f" At a loss of {common_loss(group):.2f} nats, which {len(reached)} of the "
+                f"{len(own)} weights have models below and above, the line of p = "
+                f"{reached['p'].iloc[0]:g} is at {reached[AT_EQUAL].iloc[0]:.1f}, that of p = "
+                f"{reached['p'].iloc[-1]:g} at {reached[AT_EQUAL].iloc[-1]:.1f}."
+                if len(reached) > 1
+                else ""
+            )
         )
     return "\n".join(told)
 
@@ -328,8 +354,9 @@ def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, measure, fitted, predicted, error``: `error` is the root mean square error as a
-        share of the range of all that was observed, so that scores and losses can be compared.
+        ``pair, measure, fitted, predicted, error, nearest cell``: `error` is the root mean square
+        error as a share of the range of all that was observed, so that scores and losses can be
+        compared, and `nearest cell` that of taking the nearest weight and size seen for the rest.
         Where no law is identified it is NaN, and a column ``why`` says so.
     """
     held = np.isclose(points["p"], HELD_OUT_WEIGHT) | (points["n"] == points["n"].max())
@@ -343,6 +370,7 @@ def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
                 "fitted": len(seen),
                 "predicted": len(unseen),
                 "error": np.nan,
+                "nearest cell": np.nan,
                 "why": "",
             }
             try:
@@ -351,11 +379,14 @@ def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
             except InputError as error:
                 law = None
                 row["why"] = str(error)
+            if len(seen) and len(unseen):
+                naive = nearest_seen(seen, unseen, column, "n") - unseen[column].to_numpy()
+                row["nearest cell"] = float(np.sqrt(np.mean(naive**2)) / np.ptp(group[column]))
             if law is not None and law.identified and len(unseen):
                 miss = law.predict(unseen["p"], unseen["n"]) - unseen[column].to_numpy()
                 row["error"] = float(np.sqrt(np.mean(miss**2)) / np.ptp(group[column]))
             table.append(row)
-    frame = pd.DataFrame(table, columns=["pair", "measure", "fitted", "predicted", "error", "why"])
+    frame = pd.DataFrame(table, columns=HELD_OUT)
     return frame if frame["why"].any() else frame.drop(columns="why")
 
 

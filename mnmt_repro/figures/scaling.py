@@ -17,7 +17,7 @@ from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.names import cohort_name, pair_name
-from mnmt_repro.figures.theme import GREY, weight_color
+from mnmt_repro.figures.theme import CATEGORIES, GREY, weight_color
 from mnmt_repro.laws import (
     JointLawFit,
     PowerLawFit,
@@ -310,8 +310,9 @@ def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``pair, p, parameter, value, std, low, high, joint, identified``; `std` is the paper's
-        (footnote 5: refits under 1 % noise), `joint` the coefficient of Eq. 7.
+        ``pair, p, parameter, value, std, low, high, joint, held, identified``; `std` is the paper's
+        (footnote 5: refits under 1 % noise), `joint` the coefficient of Eq. 7. `held`: at its
+        bound, where `std` says nothing.
     """
     parts = []
     for pair, (laws, joint) in fits.items():
@@ -323,12 +324,16 @@ def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
         parts.append(table)
     frame = pd.concat(parts, ignore_index=True)
     frame["low"], frame["high"] = frame["value"] - frame["std"], frame["value"] + frame["std"]
-    names = ["pair", "p", "parameter", "value", "std", "low", "high", "joint", "identified"]
-    return frame[names]
+    bounded = frame["parameter"] == "l_inf"
+    frame["low"] = frame["low"].mask(bounded, frame["low"].clip(lower=0))
+    names = ["pair", "p", "parameter", "value", "std", "low", "high", "joint", "held"]
+    return frame[[*names, "identified"]]
 
 
 def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> alt.VConcatChart:
     """Figure 4 (10, 12, 14): α, β and L∞ of each weight's own law, with the joint law dashed.
+
+    A hollow dot is a coefficient at its bound.
 
     Parameters
     ----------
@@ -351,14 +356,18 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
             band = base.mark_area(opacity=0.2).encode(
                 y=alt.Y("low:Q", scale=scale, axis=axis, title=title), y2="high:Q"
             )
-            line = base.mark_line(point=True).encode(
-                y=alt.Y("value:Q", scale=scale, axis=axis, title=title),
-                tooltip=["p", alt.Tooltip("value", format=".4g"), alt.Tooltip("std", format=".2g")],
+            value = alt.Y("value:Q", scale=scale, axis=axis, title=title)
+            tooltip = ["p", alt.Tooltip("value", format=".4g"), alt.Tooltip("std", format=".2g")]
+            dots = base.mark_point(size=36, fillOpacity=1).encode(
+                y=value,
+                fill=alt.condition("datum.held", alt.value("white"), alt.value(CATEGORIES[0])),
+                tooltip=[*tooltip, alt.Tooltip("held", title="at its bound")],
             )
+            line = base.mark_line().encode(y=value)
             dashed = base.mark_line(strokeDash=[6, 4], color=GREY).encode(
                 y=alt.Y("joint:Q", scale=scale, axis=axis, title=title)
             )
-            layers = band + dashed + line if bands else dashed + line
+            layers = band + dashed + line + dots if bands else dashed + line + dots
             panel = layers.properties(width=220, height=150)
             panels.append(panel.properties(title=pair_name(str(pair))) if not rows else panel)
         rows.append(alt.hconcat(*panels))

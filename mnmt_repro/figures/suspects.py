@@ -40,7 +40,8 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
         A row a pair and setting: ``pair, fitted to``; ``α alone`` and ``α, least weight``, of the
         single pair's own law (Eq. 6) and of the smallest weight's, and the ``spread of α``, largest
         less smallest; at how many weights ``L∞ at bound`` is; ``slope of log f`` on log N, the mean
-        over weights of what the direct estimator gives; ``R²`` of the joint law (Eq. 7).
+        of what the direct estimator gives over the weights that have one in every setting, and how
+        many these ``weights`` are; ``R²`` of the joint law (Eq. 7); ``test tokens`` of the pair.
     """
     domain = common_domain(rows)
     own = rows[rows["test_set"] == "indomain"]
@@ -50,10 +51,17 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
         ALL_PARAMETERS: observed(whole, "n_total"),
         f"{domain} alone": observed(own[own["domain"] == domain]),
     }
+    tokens = own.groupby(["domain", "pair"])["test_tokens"].max()
+    read = dict.fromkeys(settings, "all") | {f"{domain} alone": domain}
+    laws = {name: laws_by_budget(points.assign(budget=0)) for name, points in settings.items()}
+    sloped = pd.concat([each.dropna(subset=["slope"]) for each in laws.values()])
+    in_all = sloped.groupby(["pair", "p"]).size() == len(laws)
     table = []
     for name, points in settings.items():
-        laws = laws_by_budget(points.assign(budget=0))
-        for pair, group in laws.groupby("pair"):
+        for pair, group in laws[name].groupby("pair"):
+            common = group["p"].isin(
+                [p for p, there in in_all.get(pair, pd.Series()).items() if there]
+            )
             mine = points[points["pair"] == pair]
             alpha = group.set_index("p")["alpha"]
             table.append(
@@ -64,7 +72,9 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
                     "α, least weight": alpha[alpha.index.min()],
                     "spread of α": alpha.max() - alpha.min(),
                     "L∞ at bound": f"{int(group['at_bound'].sum())} of {len(group)}",
-                    "slope of log f": group["slope"].mean(),
+                    "slope of log f": group.loc[common, "slope"].mean(),
+                    "weights": int(common.sum()),
+                    "test tokens": int(tokens[read[name], pair]),
                     "R²": fit_joint_law(mine, n="n", loss="loss").r2,
                 }
             )

@@ -138,8 +138,14 @@ def error_table(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["mixture", "pair", "p", "sizes", "error", "bias", "worst"])
 
 
-def own_errors(laws: Laws) -> pd.DataFrame:
+def own_errors(laws: Laws, cells: pd.DataFrame | None = None) -> pd.DataFrame:
     """How well the laws describe the two-pair runs that they are fitted to: what to measure by.
+
+    Parameters
+    ----------
+    cells
+        From `cells_of`. With them, only of two-pair runs of the same sizes, at weights no smaller
+        and no larger than these: at the ends of their range laws err most.
 
     Returns
     -------
@@ -150,6 +156,10 @@ def own_errors(laws: Laws) -> pd.DataFrame:
     for pair, own in laws.items():
         for law in own:
             relative = law.fitted() / law.observed() - 1
+            if cells is not None and len(cells):
+                p, n = np.array(law.p), np.array(law.n)
+                within = (p >= cells["p"].min() - 1e-9) & (p <= cells["p"].max() + 1e-9)
+                relative = relative[within & np.isin(n, cells["n"].unique())]
             rows.append(
                 {
                     "pair": pair_name(pair),
@@ -160,6 +170,33 @@ def own_errors(laws: Laws) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows, columns=["pair", "fitted to", "cells", "error", "worst"])
+
+
+def each_law(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
+    """Where a pair has several laws, the error with each of them alone in place of their mean.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, law of, cells, error, bias`` as in `error_table`.
+    """
+    rows = []
+    for pair, own in laws.items():
+        mine = cells[cells["pair"] == pair]
+        if len(own) < 2 or mine.empty:
+            continue
+        for law in own:
+            whole = error_table(predict({pair: [law]}, mine)).iloc[-1]
+            rows.append(
+                {
+                    "pair": pair_name(pair),
+                    "law of": cohort_name(law.label),
+                    "cells": len(mine),
+                    "error": whole["error"],
+                    "bias": whole["bias"],
+                }
+            )
+    return pd.DataFrame(rows, columns=["pair", "law of", "cells", "error", "bias"])
 
 
 def law_lines(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
@@ -356,7 +393,8 @@ def in_words(table: pd.DataFrame, own: pd.DataFrame) -> str:
     tendency = "worse" if whole["bias"] > 0 else "better"
     return (
         f"Over all cells the laws of two pairs err by {whole['error']:.1%} (root mean square), "
-        f"where they err by {fitted:.1%} on the two-pair runs that they were fitted to; the models "
+        f"where they err by {fitted:.1%} on the two-pair runs of these sizes and weights, to which "
+        f"they were fitted; the models "
         f"do {tendency} than predicted by {abs(whole['bias']):.1%} on average. The largest error "
         f"of a mixture is that of {worst['pair']} in “{worst['mixture']}”, {worst['error']:.1%}."
     )

@@ -27,6 +27,7 @@ from mnmt_repro.laws import (
     leave_one_weight_out,
 )
 from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.invariance import ENOUGH_POWER
 from mnmt_repro.laws.selection import pooled_aicc
 from mnmt_repro.laws.uncertainty import Method
 
@@ -142,7 +143,7 @@ def _deviations(law: LawFit | None, method: Method, draws: int, seed: int) -> di
     if method == "t":
         return law.stderr
     try:
-        return law.draws(method, draws=draws, seed=seed).std()
+        return law.draws(method, draws=draws, seed=seed).spread()
     except InputError:  # no residuals, or no two seeds
         return nothing
 
@@ -259,6 +260,38 @@ def unchanged(
         ],
         ignore_index=True,
     ).pipe(lambda table: table[["cohort", *table.columns[:-1]]])
+
+
+def outcome_in_words(noise: pd.DataFrame, laws: pd.DataFrame, tests: pd.DataFrame) -> str:
+    """What the tables of the page come to together, as Markdown.
+
+    Parameters
+    ----------
+    noise
+        From `noise_levels`.
+    laws
+        From `law_comparison`.
+    tests
+        From `unchanged`, of the exponent.
+    """
+    best = laws.pivot(index=["cohort", "pair"], columns="law", values="ΔAICc")
+    known = (best["Eq. 6"] - best["Eq. 7"]).dropna()
+    above = int((noise["left by Eq. 6"] > noise["footnote 5"]).sum())
+    more = int((noise["left by Eq. 7"] > 1.5 * noise["left by Eq. 6"]).sum())
+    count = {name: int((tests["verdict"] == name).sum()) for name in tests["verdict"].unique()}
+    told = ", ".join(f"{number} {name}" for name, number in count.items())
+    powerful = int((tests["power"] >= ENOUGH_POWER).sum())
+    lines = [
+        f"- **Noise**: separate laws leave more than 1 % in {above} of {len(noise)} cases, and "
+        "there the paper's bands are too narrow. The joint law leaves over one and a half "
+        f"times what they leave in {more}: it misses something that is no noise.",
+        f"- **Which law**: AICc prefers separate laws to the joint one in {(known < 0).sum()} of "
+        f"the {len(known)} cases in which it can be had of both.",
+        f"- **α**: {len(tests)} tests, {told}. {powerful or 'None'} of them "
+        f"{'has' if powerful < 2 else 'have'} a power of {ENOUGH_POWER:.0%}, without which none "
+        "can say *unchanged*.",
+    ]
+    return "\n".join(lines)
 
 
 def stored_measures(stored: Sequence[Mapping[str, Any]], claim: str) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from mnmt_repro.claims import NO_ROWS, OUT_OF_REACH, VERDICTS, Claim, Step, load
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.house import Table, show_table
+from mnmt_repro.figures.names import pair_name
 from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"
@@ -83,8 +84,19 @@ def badges(
     return found
 
 
+def _of_pair(unit: str) -> str:
+    """The pair that a number is of, where it is one.
+
+    >>> _of_pair("eng-deu"), _of_pair("all"), _of_pair("Mt25-wide")
+    (', English→German', '', '')
+    """
+    parts = unit.split("-")
+    return f", {pair_name(unit)}" if len(parts) == 2 and all(map(str.islower, parts)) else ""
+
+
 def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> Badge:
     number_ = f"{verdict['measure']} {measured(scope)}" if verdict["measure"] else ""
+    number_ += _of_pair(scope["decided_by"]) if number_ else ""
     late = "; post hoc" if scope["post_hoc"] else ""
     return Badge(
         verdict=scope["verdict"],
@@ -189,7 +201,9 @@ def show_claims(
                 for row in rows.to_dict("records")
             ],
             "measured": [
-                "–" if row["measured"] == "–" else f"{row['measure']} {row['measured']}"
+                "–"
+                if row["measured"] == "–"
+                else f"{row['measure']} {row['measured']}" + _of_pair(row["decided by"])
                 for row in rows.to_dict("records")
             ],
             "why": rows["why"].str.replace(">=", "≥").str.replace("<=", "≤"),

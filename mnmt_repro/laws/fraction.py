@@ -85,6 +85,22 @@ class FractionFit(LawFit):
         """Effective fraction at weights `p` in (0, 1]."""
         return fraction_of(_weights(p), np.array(self.values)[None, 3:])[0]
 
+    def fraction_band(
+        self,
+        p: ArrayLike,
+        level: float = 0.95,
+        method: Resampling = "residual",
+        *,
+        draws: int = 500,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """Effective fraction with a percentile band from refits: ``p, f, f_low, f_high``."""
+        check_level(level)
+        weights = _weights(p)
+        many = fraction_of(weights, self.draws(method, draws=draws, seed=seed).values[:, 3:])
+        low, high = np.quantile(many, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        return pd.DataFrame({"p": weights, "f": self.fraction(p), "f_low": low, "f_high": high})
+
     def predict(self, p: ArrayLike, n: ArrayLike) -> Array:
         """Evaluate Eq. 11 at weights `p` in (0, 1] and sizes `n` (broadcast together)."""
         return self.predict_with(np.array(self.values)[None], p, n)[0]

@@ -161,8 +161,9 @@ def coefficients(
     Parameters
     ----------
     fits : from `fit_per_weight_laws`
-    method, draws, seed : of the standard deviation; the paper's is ``"perturbation"``, and
-        ``"t"`` takes the standard error of the fit
+    method, draws, seed : of the standard deviation, which is half the central 68 % of refits
+        (`uncertainty.robust_sd`); the paper's is ``"perturbation"``, and ``"t"`` takes the standard
+        error of the fit
 
     Returns
     -------
@@ -177,7 +178,7 @@ def coefficients(
         elif method == "t":
             std = fit.stderr
         else:
-            std = fit.draws(method, draws=draws, seed=seed).std()
+            std = fit.draws(method, draws=draws, seed=seed).spread()
         for name, value in fit.params.items():
             rows.append(
                 {

@@ -53,6 +53,10 @@ class Draws:
     losses: Array
 
     def std(self) -> dict[str, float]:
+        """Return the standard deviation of each parameter."""
+        return dict(zip(self.names, self.values.std(0, ddof=1).tolist(), strict=True))
+
+    def spread(self) -> dict[str, float]:
         """`robust_sd` of each parameter (the shaded band of Figure 4)."""
         return dict(zip(self.names, robust_sd(self.values).tolist(), strict=True))
 
