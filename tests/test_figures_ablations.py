@@ -7,6 +7,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from software25_store import write_store
@@ -21,6 +22,7 @@ from mnmt_repro.figures import ablations, audit, groupings, languages25
 from mnmt_repro.figures.ablations import ABLATIONS
 from mnmt_repro.figures.contrasts import Bench
 from mnmt_repro.figures.names import LANGUAGES as NAMES
+from mnmt_repro.results.sentences import SentenceLosses
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL, ADDED = directions_of("all"), directions_of("added")
@@ -253,6 +255,30 @@ def test_skew_by_hand() -> None:
     levels = table[table.index.str.startswith("languages")]
     assert (levels.sum() == 25).all()
     assert table.loc["added ones, % of all", "main condition"] < 2.2
+
+
+def test_differences_over_test_sentences_are_counted(tmp_path: Path) -> None:
+    root = write_store(tmp_path, "software25-table5", loss=loss)
+    (table5,) = (each for each in ablations.ABLATIONS if each.name == "table5")
+    bench = Bench(rows=results.load(root=root), cohort=table5.cohort)
+    assert ablations.over_sentences(table5, bench, {}).empty
+    assert "No losses" in ablations.sentences_in_words(pd.DataFrame())
+
+    def scored(name: str, nats: float) -> tuple[str, SentenceLosses]:
+        ids = bench.own.loc[bench.own["variant"] == name, "run_id"]
+        of = dict.fromkeys(directions_of("all"))
+        found = SentenceLosses(
+            run_id=ids.iloc[0], commit="c0ffee", test_set="indomain", most=3,
+            nats={pair: np.full(3, nats, np.float32) for pair in of},
+            tokens={pair: np.full(3, 4, np.int16) for pair in of},
+        )  # fmt: skip
+        return found.run_id, found
+
+    losses = dict([scored("alpha 1", 8.0), scored("alpha 5", 7.0), scored("alpha 10", 8.0)])
+    table = ablations.over_sentences(table5, bench, losses)
+    assert table["model"].tolist() == ["alpha 5"] * 3 + ["alpha 10"] * 3
+    assert table["difference"].tolist() == pytest.approx([-0.25] * 3 + [0.0] * 3)
+    assert "3 of 6 differences" in ablations.sentences_in_words(table)
 
 
 def test_groupings_are_those_of_the_paper() -> None:

@@ -16,12 +16,14 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from mnmt_repro.claims import Evidence, Measure, Scope
+from mnmt_repro.claims.bootstrap import bootstrap_losses
 from mnmt_repro.claims.evidence import NoRowsYet
 from mnmt_repro.claims.paired import Sample, Study, Variant, functional, gain, p_value
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.figures.house import Table, show_table
 from mnmt_repro.figures.provenance import Provenance
+from mnmt_repro.results.sentences import SentenceLosses
 
 MAIN = "software25-main"
 SIGNIFICANT = 0.05
@@ -180,6 +182,56 @@ class Bench:
             f"{freedom} degree{'s' * (freedom != 1)} of freedom); p-values, like the paper's, "
             "know of directions only."
         )
+
+
+def over_sentences(
+    bench: Bench,
+    compared: Iterable[tuple[Variant, Variant]],
+    losses: Mapping[str, SentenceLosses],
+    groups: Iterable[str],
+) -> pd.DataFrame:
+    """Differences of variants with other test sentences: paired bootstrap, a row a seed.
+
+    Parameters
+    ----------
+    compared
+        Each variant with its control, of the bench's own cohort.
+    losses
+        Of single sentences, by run id (`results.load_sentence_losses`); pairs of runs that lack
+        them are left out.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates, group, seed``, ``difference`` of the losses in nats per token (treated
+        less control) with its interval ``low, high`` and ``p``, and the ``sentences``.
+    """
+    keys = ["variant", "updates_share", "seed"]
+    ids = bench.own[bench.own["run_id"].isin(list(losses))].groupby(keys)["run_id"].first()
+    rows = []
+    groups = tuple(groups)
+    for treated, control in compared:
+        for seed in sorted(bench.own["seed"].unique()):
+            both = [(each.name, each.share, seed) for each in (treated, control)]
+            if not set(both) <= set(ids.index):
+                continue
+            mine, base = (losses[ids[key]] for key in both)
+            for group in groups:
+                found = bootstrap_losses(mine, base, directions_of(group))
+                rows.append(
+                    {
+                        "model": treated.name,
+                        "updates": treated.share,
+                        "group": group,
+                        "seed": seed,
+                        "difference": found.difference,
+                        "low": found.low,
+                        "high": found.high,
+                        "p": found.p_value,
+                        "sentences": found.sentences,
+                    }
+                )
+    return pd.DataFrame(rows)
 
 
 def source(rows: pd.DataFrame) -> Provenance | str:

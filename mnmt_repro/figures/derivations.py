@@ -191,7 +191,7 @@ def fraction_checks() -> pd.DataFrame:
         BETA_P * N**-ALPHA + L_INF,
     )
     add("Eq. 12: f̂(1) = 1", EQ_12.subs(P, 1), sp.Integer(1))
-    add("Eq. 12: f̂(0) = 0, whatever the coefficients", EQ_12.subs(P, 0), sp.Integer(0))
+    add("Eq. 12: f̂(0) = 0 for any c₁, and c₂ above 0", EQ_12.subs(P, 0), sp.Integer(0))
     add("Eq. 12: c₁ = 0 is f̂(p) = p", EQ_12.subs(C1, 0), P)
     add("Eq. 13: f̂(1) = 1", EQ_13.subs(P, 1), sp.Integer(1))
     add("Eq. 13: c₁ = 1 is f̂(p) = p", EQ_13.subs(C1, 1), P)

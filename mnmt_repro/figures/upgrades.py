@@ -14,12 +14,11 @@ import pandas as pd
 from scipy import stats
 
 from mnmt_repro.claims import Measure
-from mnmt_repro.claims.bootstrap import bootstrap_losses
 from mnmt_repro.claims.estimands_upgrade import shares
 from mnmt_repro.claims.paired import Variant, lower_by
 from mnmt_repro.experiments.languages25 import GROUPINGS, directions_of
 from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
-from mnmt_repro.figures import audit
+from mnmt_repro.figures import audit, contrasts
 from mnmt_repro.figures.audit.checks import rows_of
 from mnmt_repro.figures.audit.tables import GROUPS, METRIC_NAMES, UPGRADES
 from mnmt_repro.figures.contrasts import GAIN, NO_GAIN, Bench
@@ -159,44 +158,12 @@ def _shown(bench: Bench, variant: Variant, pairs: tuple[str, ...]) -> float:
 def over_sentences(bench: Bench, losses: Mapping[str, SentenceLosses]) -> pd.DataFrame:
     """Table 1's differences with other test sentences: paired bootstrap, a row a seed.
 
-    Parameters
-    ----------
-    losses
-        Of single sentences, by run id (`results.load_sentence_losses`); pairs of runs that lack
-        them are left out.
-
-    Returns
-    -------
-    DataFrame
-        ``model, updates, group, seed``, ``difference`` of the losses in nats per token (upgraded
-        less from scratch) with its interval ``low, high`` and ``p``, and the ``sentences``.
+    Parameters and columns as of `contrasts.over_sentences`.
     """
-    keys = ["variant", "updates_share", "seed"]
-    runs = bench.own[bench.own["run_id"].isin(list(losses))].groupby(keys)["run_id"].first()
-    ids = dict(runs.items())
-    rows = []
-    for new, old in UPGRADES.items():
-        for seed in sorted(bench.own["seed"].unique()):
-            both = (new, BUDGETS[new], seed), (old, 1.0, seed)
-            if not set(both) <= ids.keys():
-                continue
-            treated, control = (losses[ids[key]] for key in both)
-            for group in GROUPS:
-                found = bootstrap_losses(treated, control, directions_of(group))
-                rows.append(
-                    {
-                        "model": new,
-                        "updates": BUDGETS[new],
-                        "group": group,
-                        "seed": seed,
-                        "difference": found.difference,
-                        "low": found.low,
-                        "high": found.high,
-                        "p": found.p_value,
-                        "sentences": found.sentences,
-                    }
-                )
-    return pd.DataFrame(rows)
+    compared = [
+        (bench.variant(new, BUDGETS[new]), bench.variant(old, 1.0)) for new, old in UPGRADES.items()
+    ]
+    return contrasts.over_sentences(bench, compared, losses, GROUPS)
 
 
 def table12(bench: Bench) -> pd.DataFrame:
