@@ -82,11 +82,11 @@ def groupings(languages: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``language, name``, the levels in the paper and in our main condition, and a column a
-        grouping: ``original``, ``original *`` (up-sampled, as a relative of an added one) or
-        ``added``.
+        ``language, name``, the levels in the paper and on the text that groupings are compared on,
+        a column a grouping: ``original``, ``original *`` (up-sampled, as a relative of an added
+        one) or ``added``.
     """
-    levels = [f"level, {TEXTS[0]}", f"level, {TEXTS[2]}"]
+    levels = [f"level, {TEXTS[0]}", f"level, {TEXTS[3]}"]
     frame = languages[["language", "name", *levels]].copy()
     for name, grouping in GROUPINGS.items():
         frame[name] = [
