@@ -149,7 +149,7 @@ def measures(verdict: Verdict, unit: str = "") -> dict[str, Measure]:
 
 def test_all_of_paper_b_is_in_the_ledger() -> None:
     claims = [claim for claim in ledger().values() if claim.paper == "B"]
-    assert [claim.id for claim in claims] == [f"B{k}" for k in range(1, 22)]
+    assert [claim.id for claim in claims] == [f"B{k}" for k in range(1, 23)]
     for claim in claims:
         assert claim.function in ESTIMANDS
         assert claim.gap_of_scale and claim.description
@@ -216,7 +216,7 @@ def test_published_cells_are_those_of_the_paper() -> None:
         table(13)
 
 
-@pytest.mark.parametrize("claim", [f"B{k}" for k in range(1, 22)])
+@pytest.mark.parametrize("claim", [f"B{k}" for k in range(1, 23)])
 def test_without_rows_there_is_no_verdict(claim: str) -> None:
     verdict = judge(claim, main().iloc[:0])
     assert verdict.verdict == NO_ROWS
@@ -284,6 +284,19 @@ def test_every_claim_finds_its_runs_among_the_declared_ones() -> None:
                 assert "no analysis" in found.scopes[0].reason
             else:
                 assert found.verdict != NO_ROWS, found.scopes[0].reason
+
+
+def test_b22_judges_each_cell_of_table_1_at_its_own_budget() -> None:
+    found = judge("B22", main())
+    cells = {name for name in found.scopes[0].units if " | " in name}
+    models, groups = ("Mt25", "Mt25-wide", "Mt25-deep"), ("all", "original", "added")
+    assert cells == {f"{model} | {group}" for model in models for group in groups}
+    added = measures(found, "Mt25 | added")
+    assert added["published"].value == pytest.approx(0.6) and added["marked"].value == 1
+    assert added["gain"] == measures(judge("B1", main()), "Mt25")["gain_added"]
+    wide = measures(found, "Mt25-wide | all")
+    assert wide["gain"] == measures(judge("B2", main()), "Mt25-wide")["gain"]
+    assert wide["published"].value == 0 and wide["marked"].value == 0
 
 
 # ------------------------------------------------------------------ the comparison

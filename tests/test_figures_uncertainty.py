@@ -204,9 +204,12 @@ def test_the_outcome_counts_what_the_tables_hold() -> None:
         ]
     )
     tests = pd.DataFrame(
-        {"verdict": ["changed", "inconclusive", "inconclusive"], "power": [0.85, 0.3, np.nan]}
+        {
+            "answer": ["changed", "inconclusive: its power, 0.30", "inconclusive: it is 0"],
+            "power": [0.85, 0.3, np.nan],
+        }
     )
     told = uncertainty.outcome_in_words(noise, laws, tests)
     assert "more than 1 % in 2 of 3 cases" in told and "what they leave in 1:" in told
     assert "joint one in 1 of the 2 cases" in told
-    assert "3 tests, 1 changed, 2 inconclusive. 1 of them has a power of 80%" in told
+    assert "3 tests, 2 inconclusive, 1 changed. 1 of them has a power of 80%" in told

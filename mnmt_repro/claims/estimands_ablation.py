@@ -1,4 +1,4 @@
-"""Estimands of single techniques: claims B4 to B11 and B15 to B19 of Paper B.
+"""Estimands of tables and single techniques: claims B4 to B11, B15 to B19 and B22 of Paper B.
 
 Each function is pure: evidence, claim and scope in; under ``"all"`` the measures of the claim, and
 for a table under the name of each published cell those of the cell. What they read is told in
@@ -33,7 +33,7 @@ from mnmt_repro.laws.checks import Array
 
 
 def ablation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
-    """B4 to B10, B15 to B19: variants of one cohort against each other, and a table's cells."""
+    """B4 to B10, B15 to B19, B22: variants of a cohort against each other, and a table's cells."""
     bench = _Bench(evidence, claim, scope)
     contrasts = claim.options.get("contrasts", {})
     whole = {name: gain(*bench.pair(**asked)) for name, asked in contrasts.items()}
@@ -73,7 +73,10 @@ def directions_learned(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 
 
 class _Bench:
-    """Variants of the scope's first cohort at one share of the updates, by group of directions."""
+    """Variants of the scope's first cohort by group of directions.
+
+    Each at its own of the `shares` of the updates, else at the `share` of all.
+    """
 
     def __init__(self, evidence: Evidence, claim: Claim, scope: Scope) -> None:
         self._evidence, self._scope, self._options = evidence, scope, claim.options
@@ -156,7 +159,8 @@ class _Bench:
         return self._study(group, directions_of(group)).samples(*variants)
 
     def _variant(self, name: str, share: float | None = None) -> Variant:
-        share = self._options["share"] if share is None else share
+        if share is None:
+            share = self._options.get("shares", {}).get(name) or self._options["share"]
         return Variant(self._scope.cohorts[0], name, share)
 
     def _study(self, name: str, pairs: tuple[str, ...]) -> Study:

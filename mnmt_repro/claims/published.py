@@ -63,7 +63,7 @@ def table(number: int) -> pd.DataFrame:
 
 
 def comparisons(number: int, controls: Sequence[str], prefix: str = "") -> tuple[Cell, ...]:
-    """Cells of Table 3, 4, 5, 6, 7 or 11 (right) against their controls.
+    """Cells of Table 1, 3, 4, 5, 6, 7 or 11 (right) against their controls.
 
     Parameters
     ----------
@@ -157,10 +157,14 @@ def printed_rows(number: int) -> list[dict[str, str]]:
     Raises
     ------
     InputError
-        When the table is not 3, 4, 5, 6, 7 or 11 (right).
+        When the table is not 1, 3, 4, 5, 6, 7 or 11 (right).
     """
     rows = table(number)
-    if number in (3, 4):
+    if number == 1:  # M20 is compared with none; a wide model with the wide one, and so on
+        rows = rows[(rows["metric"] == "spbleu") & (rows["model"] != "M20")]
+        variant = rows["model"]
+        rows = rows.assign(model=variant.str.partition("-")[2])
+    elif number in (3, 4):
         variant = rows["model"] + ", " + rows["setting"]
     elif number == 5:
         variant = "alpha " + rows["alpha"] + rows["related"].map({"yes": ", related", "no": ""})

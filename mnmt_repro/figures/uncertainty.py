@@ -278,8 +278,8 @@ def outcome_in_words(noise: pd.DataFrame, laws: pd.DataFrame, tests: pd.DataFram
     known = (best["Eq. 6"] - best["Eq. 7"]).dropna()
     above = int((noise["left by Eq. 6"] > noise["footnote 5"]).sum())
     more = int((noise["left by Eq. 7"] > 1.5 * noise["left by Eq. 6"]).sum())
-    count = {name: int((tests["verdict"] == name).sum()) for name in tests["verdict"].unique()}
-    told = ", ".join(f"{number} {name}" for name, number in count.items())
+    answers = tests["answer"].str.partition(":")[0].value_counts()
+    told = ", ".join(f"{number} {answer}" for answer, number in answers.items())
     powerful = int((tests["power"] >= ENOUGH_POWER).sum())
     lines = [
         f"- **Noise**: separate laws leave more than 1 % in {above} of {len(noise)} cases, and "
