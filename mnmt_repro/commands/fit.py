@@ -250,8 +250,8 @@ def _fit(
 
     if law == "additive":
         return law, fit_additive_law(rows[n], rows[data], rows[loss])
-    if law == "eq12" or law == "eq13":
-        return law, fit_fraction(rows, form=law, n=n, loss=loss, **options)
+    if law in ("eq12", "eq13"):
+        return law, fit_fraction(rows, n=n, loss=loss, **options | {"form": law})
     if law == "joint":
         return law, fit_joint_law(rows, n=n, loss=loss, **options)
     return law, fit_power_law(rows[n], rows[loss], **options)

@@ -153,11 +153,11 @@ def fraction_lines(grid: Grid, *, panel: str, line: str) -> pd.DataFrame:
         ],
         ignore_index=True,
     )
-    shares = grid.rows.assign(w=grid.rows.get("token_share", float("nan")))
-    shares = (
-        shares.assign(p=shares["p"].round(9)).groupby(["pair", "p"], as_index=False)["w"].mean()
+    shares = grid.rows[["pair"]].assign(
+        p=grid.rows["p"].round(9), w=grid.rows.get("token_share", float("nan"))
     )
-    both = both.assign(p=both["p"].round(9)).merge(shares, on=["pair", "p"], how="left")
+    realised = shares.groupby(["pair", "p"], as_index=False).agg(w=("w", "mean"))
+    both = both.assign(p=both["p"].round(9)).merge(realised, on=["pair", "p"], how="left")
     both = both.assign(
         panel=panel, line=line, test_set=grid.test_set, language=both["pair"].map(_other)
     )

@@ -55,13 +55,12 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
     read = dict.fromkeys(settings, "all") | {f"{domain} alone": domain}
     laws = {name: laws_by_budget(points.assign(budget=0)) for name, points in settings.items()}
     sloped = pd.concat([each.dropna(subset=["slope"]) for each in laws.values()])
-    in_all = sloped.groupby(["pair", "p"]).size() == len(laws)
+    times = sloped.groupby(["pair", "p"]).size()
+    in_all = set(times[times == len(laws)].index)
     table = []
     for name, points in settings.items():
         for pair, group in laws[name].groupby("pair"):
-            common = group["p"].isin(
-                [p for p, there in in_all.get(pair, pd.Series()).items() if there]
-            )
+            common = pd.Series([(pair, p) in in_all for p in group["p"]], index=group.index)
             mine = points[points["pair"] == pair]
             alpha = group.set_index("p")["alpha"]
             table.append(
