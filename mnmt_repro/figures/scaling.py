@@ -358,7 +358,9 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
             )
             value = alt.Y("value:Q", scale=scale, axis=axis, title=title)
             tooltip = ["p", alt.Tooltip("value", format=".4g"), alt.Tooltip("std", format=".2g")]
-            dots = base.mark_point(size=36, fillOpacity=1).encode(
+            dots = base.mark_point(
+                size=36, fillOpacity=1, stroke=CATEGORIES[0], strokeWidth=1.2
+            ).encode(
                 y=value,
                 fill=alt.condition("datum.held", alt.value("white"), alt.value(CATEGORIES[0])),
                 tooltip=[*tooltip, alt.Tooltip("held", title="at its bound")],
