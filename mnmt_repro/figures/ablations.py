@@ -25,8 +25,6 @@ from mnmt_repro.figures.verdicts import cell_table
 from mnmt_repro.results.sentences import SentenceLosses
 
 SHARE = 0.3  # of the baselines' updates: all ablations are scored after 30k
-PARTED = (*GROUPS, "related", "other original")
-"""Groups of the paper's tables, and original languages parted by whether they are up-sampled."""
 FIFTH = 0.2  # of a printed effect, below which the claims take a cell for one against the paper
 
 
@@ -74,7 +72,7 @@ ABLATIONS = (
         controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
         setup="the full recipe of the same model",
         claims=("B4",),
-        groups=PARTED,
+        groups=contrasts.PARTS,
     ),
     Ablation(
         where="Table 4",
@@ -96,7 +94,7 @@ ABLATIONS = (
         controls=("alpha 1",),
         setup="no up-sampling; Mt25 without learning-rate scaling",
         claims=("B8", "B19"),
-        groups=PARTED,
+        groups=contrasts.PARTS,
     ),
     Ablation(
         where="Table 6",

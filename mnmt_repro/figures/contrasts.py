@@ -21,11 +21,14 @@ from mnmt_repro.claims.evidence import NoRowsYet
 from mnmt_repro.claims.paired import Sample, Study, Variant, functional, gain, p_value
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.languages25 import directions_of
+from mnmt_repro.figures.audit.tables import GROUPS
 from mnmt_repro.figures.house import Table, show_table
 from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.results.sentences import SentenceLosses
 
 MAIN = "software25-main"
+PARTS = (*GROUPS, "related", "other original")
+"""Groups of the paper's tables, and original languages parted by whether they are up-sampled."""
 SIGNIFICANT = 0.05
 GAIN = ("gain, %", "low", "high", "p", "our mark")
 """Columns that tell of a gain: by how many per cent of the control's loss, 95 % interval, p-value

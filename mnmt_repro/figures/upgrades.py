@@ -34,8 +34,6 @@ BUDGETS = {"M20": 1.0} | {
 TABLE3 = "software25-table3"
 UNSCALED, UNSAMPLED = "Mt25, no learning-rate scaling", "Mt25, no up-sampling"
 HALVED = "M25, rate halved"
-PARTS = (*GROUPS, "related", "other original")
-"""Groups of Table 1, and the original languages parted by whether they are up-sampled."""
 _PRINTED = ["spBLEU, paper", "difference, paper"]
 
 EARLY = 0.1
@@ -113,9 +111,9 @@ def old_training_counted(bench: Bench) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``upgraded, from scratch`` (names, with updates of their own), ``group`` (of `PARTS`), the
-        loss of each, the gain of the upgraded one (`contrasts.GAIN`), how many target tokens of the
-        group each was shown.
+        ``upgraded, from scratch`` (names, with updates of their own), ``group`` (of
+        `contrasts.PARTS`), the loss of each, the gain of the upgraded one (`contrasts.GAIN`), how
+        many target tokens of the group each was shown.
     """
     rows = []
     share = BUDGETS["Mt25"]
@@ -127,7 +125,7 @@ def old_training_counted(bench: Bench) -> pd.DataFrame:
     ]
     for treated, old in compared:
         control = bench.variant(old, 1 + BUDGETS.get(treated.name, share))
-        for group in PARTS:
+        for group in contrasts.PARTS:
             pairs = directions_of(group)
             rows.append(
                 {
