@@ -21,12 +21,13 @@ from mnmt_repro.claims import (
     decide,
     evaluate,
 )
-from mnmt_repro.claims.drift import Coefficient, fit_drift
+from mnmt_repro.claims.drift import fit_drift
 from mnmt_repro.claims.estimands_law import drift_measures
 from mnmt_repro.claims.evaluate import _severity
 from mnmt_repro.claims.ledger import Condition, Step
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.effective import effective_fraction
+from mnmt_repro.laws.trend import Coefficient
 
 OUT, OTHER, INTO = "webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en"
 FRENCH = ("eng-deu", "eng-fra")
@@ -533,7 +534,7 @@ def test_the_drift_fit_is_the_least_squares_optimum(coefficient: Coefficient) ->
     fit = fit_joint_law(frame)
     model, values, sd = fit_drift(fit, coefficient)
     oracle = least_squares(
-        lambda theta: model.losses(theta[None])[0] - fit.observed(),
+        lambda theta: model.predict(theta[None])[0] - fit.observed(),
         model.start(fit),
         x_scale="jac",
         xtol=1e-14,

@@ -22,6 +22,7 @@ from mnmt_repro.laws import (
     invariance,
     leave_one_size_out,
     leave_one_weight_out,
+    trend,
 )
 from mnmt_repro.laws.newton import minimise
 from mnmt_repro.laws.selection import pooled_aicc
@@ -213,7 +214,7 @@ def test_no_optimum_gives_no_verdict(monkeypatch) -> None:
         found = minimise(*args, **options)
         return replace(found, converged=np.zeros_like(found.converged))
 
-    monkeypatch.setattr(invariance, "minimise", stopped)
+    monkeypatch.setattr(trend, "minimise", stopped)
     test = check_unchanged(grid(noise=0.005, alpha_change=0.05), simulations=20)
     assert test.verdict == "inconclusive" and "no optimum" in test.reason
     assert all(map(math.isnan, (test.low, test.high, test.p_value, test.power)))
@@ -226,7 +227,7 @@ def test_simulations_without_an_optimum_are_no_rejections(monkeypatch) -> None:
         found = minimise(model, start, *args, **options)
         return replace(found, converged=found.converged & (len(start) == 1))
 
-    monkeypatch.setattr(invariance, "minimise", stopped)
+    monkeypatch.setattr(trend, "minimise", stopped)
     test = check_unchanged(grid(noise=0.005, seed=2), simulations=20)
     assert test.verdict == "inconclusive" and "power" in test.reason
     assert test.power == 0 and test.false_alarms == 0
@@ -236,7 +237,7 @@ def test_power_is_the_smaller_of_both_directions(monkeypatch) -> None:
     """Were a rise seen in nine of ten data sets and a fall in half of them."""
     seen = []
 
-    def rejections(model, truth, *rest):
+    def rejections(law, parameter, truth, *rest):
         seen.append(float(truth[1] - truth[0]))
         return {-1.0: 0.5, 0.0: 0.05, 1.0: 0.9}[np.sign(seen[-1])]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.architecture import PAPER_A, parameter_counts
-from mnmt_repro.claims.drift import Coefficient, fit_drift
+from mnmt_repro.claims.drift import fit_drift, refit_drift
 from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NotIdentified, Units
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.noise import (
@@ -34,6 +34,7 @@ from mnmt_repro.laws import (
 )
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.selection import pooled_aicc
+from mnmt_repro.laws.trend import Coefficient
 from mnmt_repro.laws.uncertainty import robust_sd
 
 _HELD_OUT_DRAWS = 200
@@ -267,26 +268,28 @@ def drift_measures(
     the alternative built in, and judged by the interval that data of the joint law have, whose
     noise is larger than the drifting law's where there is a drift.
     """
-    model, values, sd = fit_drift(fit, name)
+    law, values, sd = fit_drift(fit, name)
+    one, small = law.ends(name)
+    unit = fit.alpha if name == "alpha" else loss_scale
 
-    def shift(parameters: Array) -> Array:
-        return model.shift(parameters) / (parameters[:, 0] if name == "alpha" else loss_scale)
+    def shift(theta: Array) -> Array:
+        return law.change(name, theta) / (theta[:, one] if name == "alpha" else loss_scale)
+
+    def refitted(theta: Array, noise_sd: float, seed: int) -> Array:
+        """Shifts of laws fitted to data of parameters `theta` (P,)."""
+        losses = noisy(law.predict(theta[None])[0], noise_sd, seed, draws)
+        return _finite(shift(refit_drift(law, losses, theta)))
 
     value = shift(values[None])[0]
-    drawn = model.fit(noisy(model.losses(values[None])[0], sd, 0, draws), values)
-    deviations = _finite(shift(drawn) - value)
-    noise, level = residual_sd(fit), model.start(fit)
-    undrifted = _finite(
-        shift(model.fit(noisy(model.losses(level[None])[0], noise, 2, draws), level))
-    )
+    noise, level = residual_sd(fit), law.start(fit)
+    deviations = refitted(values, sd, 0) - value
+    undrifted = refitted(level, noise, 2)
     powers = []
     for sign in (1, -1):
-        moved = model.start(fit, sign * effect * (fit.alpha if name == "alpha" else loss_scale))
-        if not model.allows(moved):  # a constant below zero, say: no law that could be drawn from
-            continue
-        around = model.losses(moved[None])[0]
-        under = model.fit(noisy(around, noise, 1, draws), moved)
-        powers.append(power(_finite(shift(under)), undrifted, sign))
+        moved = level.copy()
+        moved[small] += sign * effect * unit
+        if law.allows(moved):  # a constant below zero, say: no law that could be drawn from
+            powers.append(power(refitted(moved, noise, 1), undrifted, sign))
     return {"shift": measure(value, deviations), "power": Measure(value=min(powers))}
 
 

@@ -7,22 +7,18 @@ too seldom.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, Direction, check_level, vector
-from mnmt_repro.laws.grouped_law import least_constant
-from mnmt_repro.laws.joint_law import fit_joint_law, pair_rows
-from mnmt_repro.laws.newton import Index, minimise
-from mnmt_repro.laws.projection import ALPHA_BOUNDS
+from mnmt_repro.laws.checks import Array, Direction, check_level
+from mnmt_repro.laws.joint_law import fit_joint_law
+from mnmt_repro.laws.trend import Coefficient, TrendLaw
 
-Parameter = Literal["alpha", "l_inf"]
 Verdict = Literal["changed", "unchanged", "inconclusive"]
 ENOUGH_POWER = 0.8
 
@@ -47,7 +43,7 @@ class InvarianceTest:
         p-value and power are NaN.
     """
 
-    parameter: Parameter
+    parameter: Coefficient
     at_one: float
     change: float
     low: float
@@ -63,7 +59,7 @@ class InvarianceTest:
 
 def check_unchanged(
     frame: pd.DataFrame,
-    parameter: Parameter = "alpha",
+    parameter: Coefficient = "alpha",
     *,
     relative_alternative: float = 0.2,
     other_free: bool = True,
@@ -112,42 +108,31 @@ def check_unchanged(
     if not 0 < relative_alternative < 1:
         raise InputError(f"relative_alternative: {relative_alternative}; give a number in (0, 1)")
     check_level(level)
-    rows, p = pair_rows(frame, n, loss)
-    joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, ceiling=ceiling)
+    joint = fit_joint_law(frame, n=n, loss=loss, direction=direction, ceiling=ceiling)
     if not joint.identified:
         raise InputError(f"the joint law is not identified: {joint.reason}")
-    sign = 1.0 if direction == "min" else -1.0
-    weights, group = np.unique(p, return_inverse=True)
-    if len(weights) < 2:
+    if len(joint.p) < 2:
         raise InputError("a trend over weights needs at least two of them")
-    log_n = np.log(vector(n, rows[n], positive=True))
-    trend = np.log(p / weights[-1]) / np.log(weights[0] / weights[-1])
-    ends, one = np.column_stack([1 - trend, trend]), np.ones((len(p), 1))
-    model = _Trend(
-        parameter=parameter,
-        log_x=log_n - log_n.mean(),
-        alpha=ends if other_free or parameter == "alpha" else one,
-        l_inf=ends if other_free or parameter == "l_inf" else one,
-        group=group,
-        loss=(sign * vector(loss, rows[loss]))[None],
-        least=least_constant(direction, ceiling),
-    )
-    start = model.start(joint.alpha, sign * joint.l_inf, np.array(joint.values[2:]), log_n.mean())
-    if len(p) <= len(start):
-        raise InputError(f"{len(p)} rows leave nothing to judge noise by; train more sizes")
-    fit = _fit(model, start[None])
+    log_p = np.log(np.array(joint.p) / joint.p[-1])
+    trends: list[Coefficient] = ["alpha", "l_inf"] if other_free else [parameter]
+    law = TrendLaw.of(joint, log_p / log_p[0], trends)
+    start = law.start(joint)
+    if len(law.group) <= len(start):
+        raise InputError(f"{len(law.group)} rows leave nothing to judge noise by; train more sizes")
+    fit = _fit(law, parameter, law.sign * joint.observed()[None], start)
     change, stderr, spare = fit.change[0], fit.stderr[0], fit.spare[0]
     size = joint.alpha if parameter == "alpha" else abs(joint.l_inf)
     alternative = float(relative_alternative * size)
     with np.errstate(divide="ignore", invalid="ignore"):  # data without any noise
         p_value = float(2 * stats.t.sf(np.abs(change / stderr), spare))
+    one, least_weight = law.ends(parameter)
     reason, power, false_alarms = fit.reason, np.nan, np.nan
     if not reason:
         truth = {put_in: start.copy() for put_in in (0.0, alternative, -alternative)}
         for put_in, values in truth.items():
-            values[model.least_weight] += put_in
+            values[least_weight] += put_in
         share = {
-            put_in: _rejections(model, values, fit.noise, level, simulations, seed)
+            put_in: _rejections(law, parameter, values, fit.noise, level, simulations, seed)
             for put_in, values in truth.items()
         }
         false_alarms = share[0.0]
@@ -162,11 +147,11 @@ def check_unchanged(
         reason = f"the joint law's {parameter} is 0, and no fraction of it is a change to notice"
     elif not reason:
         reason = f"its power, {power:.2f}, is less than {ENOUGH_POWER:g}"
-    flip = sign if parameter == "l_inf" else 1.0
+    flip = law.sign if parameter == "l_inf" else 1.0
     half = stats.t.ppf((1 + level) / 2, spare) * stderr
     return InvarianceTest(
         parameter=parameter,
-        at_one=float(flip * fit.theta[0, model.least_weight - 1]),
+        at_one=float(flip * fit.theta[0, one]),
         change=float(flip * change),
         low=float(flip * change - half),
         high=float(flip * change + half),
@@ -178,62 +163,6 @@ def check_unchanged(
         verdict=verdict,
         reason=reason,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Trend:
-    """Residuals in theta = (alpha, l_inf, beta' by weight), sizes divided by their mean.
-
-    A coefficient with a trend has two entries, at the greatest and at the least weight: then its
-    bounds at all weights are a box.
-    """
-
-    parameter: Parameter
-    log_x: Array  # (m,)
-    alpha: Array  # (m, 1 or 2), share of each entry in a row's exponent
-    l_inf: Array  # (m, 1 or 2)
-    group: NDArray[np.intp]
-    loss: Array  # (B, m)
-    least: float  # of l_inf
-
-    @property
-    def least_weight(self) -> int:
-        """Position in theta of the tested coefficient at the least weight."""
-        return 1 if self.parameter == "alpha" else self.alpha.shape[1] + 1
-
-    def start(self, alpha: float, l_inf: float, beta: Array, centre: float) -> Array:
-        """Parameters (k,) that make this the joint law."""
-        ends = [[alpha] * self.alpha.shape[1], [l_inf] * self.l_inf.shape[1]]
-        return np.concatenate([*ends, beta * np.exp(-alpha * centre)])
-
-    def bounds(self) -> tuple[Array, Array]:
-        """Least and greatest value of each parameter, as in the joint law."""
-        a, b, g = self.alpha.shape[1], self.l_inf.shape[1], int(self.group.max()) + 1
-        lower = np.repeat([ALPHA_BOUNDS[0], self.least, 0.0], [a, b, g])
-        return lower, np.repeat([ALPHA_BOUNDS[1], np.inf, np.inf], [a, b, g])
-
-    def _parts(self, theta: Array) -> tuple[Array, Array, Array]:
-        a, b = self.alpha.shape[1], self.l_inf.shape[1]
-        exponent = -(theta[:, :a] @ self.alpha.T) * self.log_x
-        power = np.exp(np.minimum(exponent, 300.0))
-        reducible = theta[:, a + b + self.group] * power
-        return power, reducible, reducible + theta[:, a : a + b] @ self.l_inf.T
-
-    def predict(self, theta: Array) -> Array:
-        """Losses (B, m)."""
-        return self._parts(theta)[2]
-
-    def residual(self, theta: Array, index: Index) -> tuple[Array, Array]:
-        a, b = self.alpha.shape[1], self.l_inf.shape[1]
-        power, reducible, value = self._parts(theta)
-        jacobian = np.zeros((*power.shape, theta.shape[1]))
-        jacobian[:, :, :a] = (-reducible * self.log_x)[:, :, None] * self.alpha
-        jacobian[:, :, a : a + b] = self.l_inf
-        jacobian[:, np.arange(len(self.group)), a + b + self.group] = power
-        return value - self.loss[index], jacobian
-
-    def curvature(self, theta: Array, index: Index, score: Array) -> float:
-        return 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,36 +186,33 @@ class _TrendFit:
     reason: str
 
 
-def _fit(model: _Trend, start: Array) -> _TrendFit:
-    """Fit each problem from its start (B, k)."""
-    lower, upper = model.bounds()
-    ones = np.ones((1, len(model.log_x)))
-    found = minimise(model, start, ones, lower=lower, upper=upper)
-    jacobian = model.residual(found.theta, np.arange(len(start)))[1] * ~found.held[:, None]
+def _fit(law: TrendLaw, parameter: Coefficient, losses: Array, start: Array) -> _TrendFit:
+    """Fit losses (B, m) from `start` (k,), and say how sure the change of `parameter` is."""
+    found = law.fit(losses, start)
+    ends = law.ends(parameter)
+    jacobian = law.evaluate(found.theta)[1] * ~found.held[:, None]
     norm = np.linalg.norm(jacobian, axis=1, keepdims=True)
     scaled = jacobian / np.where(norm > 0, norm, 1.0)
-    contrast = np.zeros((len(start), start.shape[1], 1))
-    contrast[:, model.least_weight, 0], contrast[:, model.least_weight - 1, 0] = 1.0, -1.0
+    contrast = np.zeros((len(losses), len(start), 1))
+    contrast[:, ends, 0] = -1.0, 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
         contrast = np.where(found.held[:, :, None], 0.0, contrast / norm.transpose(0, 2, 1))
     inverse = np.linalg.pinv(scaled.transpose(0, 2, 1) @ scaled, hermitian=True)
-    spare = len(model.log_x) - start.shape[1] + found.held.sum(1)
+    spare = losses.shape[1] - len(start) + found.held.sum(1)
     variance = 2 * found.objective / spare
     stderr = np.sqrt(variance * (contrast.transpose(0, 2, 1) @ inverse @ contrast)[:, 0, 0])
     singular = np.linalg.svd(scaled, compute_uv=False)
-    free = start.shape[1] - found.held.sum(1)
+    free = len(start) - found.held.sum(1)
     faults = {
         "the optimiser found no optimum": ~found.converged,
-        "the exponent ran to an end of its range": found.held[:, : model.alpha.shape[1]].any(1),
-        f"{model.parameter} is at its bound at every weight": found.held[
-            :, model.least_weight - 1 : model.least_weight + 1
-        ].all(1),
-        "several parameter sets fit equally well": singular[np.arange(len(start)), free - 1]
+        "the exponent ran to an end of its range": found.held[:, law.ends("alpha")].any(1),
+        f"{parameter} is at its bound at every weight": found.held[:, ends].all(1),
+        "several parameter sets fit equally well": singular[np.arange(len(losses)), free - 1]
         < 1e-7 * singular[:, 0],
     }
     return _TrendFit(
         theta=found.theta,
-        change=found.theta[:, model.least_weight] - found.theta[:, model.least_weight - 1],
+        change=law.change(parameter, found.theta),
         stderr=np.where(np.any(list(faults.values()), axis=0), np.nan, stderr),
         spare=spare,
         noise=float(np.sqrt(variance[0])),
@@ -295,12 +221,18 @@ def _fit(model: _Trend, start: Array) -> _TrendFit:
 
 
 def _rejections(
-    model: _Trend, truth: Array, noise: float, level: float, simulations: int, seed: int
+    law: TrendLaw,
+    parameter: Coefficient,
+    truth: Array,
+    noise: float,
+    level: float,
+    simulations: int,
+    seed: int,
 ) -> float:
     """Share of data sets drawn from `truth` (k,) in which the change is found significant."""
-    value = model.predict(truth[None])
+    value = law.predict(truth[None])
     rng = np.random.default_rng(seed)
     losses = value + noise * rng.standard_normal((simulations, value.shape[1]))
-    fit = _fit(replace(model, loss=losses), np.repeat(truth[None], simulations, 0))
+    fit = _fit(law, parameter, losses, truth)
     critical = stats.t.ppf((1 + level) / 2, fit.spare)
     return float((np.abs(fit.change) > critical * fit.stderr).mean())

@@ -1,0 +1,148 @@
+"""The joint law with one or both coefficients allowed to follow the weight.
+
+Eq. 7 says that alpha and L_inf do not depend on p. Here a coefficient may, along a straight line in
+a stated place of each weight, 0 at one end and 1 at the other: a single further parameter, hence a
+test of far more power than comparing eight separate fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.grouped_law import least_constant
+from mnmt_repro.laws.joint_law import JointLawFit
+from mnmt_repro.laws.newton import Index, Minimum, minimise
+from mnmt_repro.laws.projection import ALPHA_BOUNDS
+
+Coefficient = Literal["alpha", "l_inf"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrendLaw:
+    """``beta[p] * x**-alpha(p) + l_inf(p)``, in losses or in negated qualities.
+
+    Parameters are alpha, l_inf and the multipliers at the geometric mean of the sizes. A
+    coefficient with a trend has two entries, at place 0 and at place 1: then its bounds at all
+    weights, which are those of the joint law, are a box.
+
+    Attributes
+    ----------
+    log_x : (m,)
+        Log of the size over the geometric mean.
+    alpha, l_inf : (m, 1 or 2)
+        Share of each of the coefficient's entries in a row's.
+    group : (m,)
+    sign : 1 for losses, -1 for qualities
+    least : lowest constant allowed, of what is fitted
+    """
+
+    log_x: Array
+    alpha: Array
+    l_inf: Array
+    group: NDArray[np.intp]
+    sign: float
+    least: float
+
+    @classmethod
+    def of(cls, fit: JointLawFit, place: Array, trends: Collection[Coefficient]) -> TrendLaw:
+        """Widen a joint law.
+
+        Parameters
+        ----------
+        fit : whose rows, and order of weights, the law takes
+        place : (G,)
+            Place on the line of each weight.
+        trends : coefficients that follow it
+        """
+        log_n, group = np.log(np.array(fit.n)), np.array(fit.group)
+        ends = np.column_stack([1 - place, place])[group]
+        one = np.ones((len(group), 1))
+        return cls(
+            log_x=log_n - log_n.mean(),
+            alpha=ends if "alpha" in trends else one,
+            l_inf=ends if "l_inf" in trends else one,
+            group=group,
+            sign=1.0 if fit.direction == "min" else -1.0,
+            least=least_constant(fit.direction, fit.ceiling),
+        )
+
+    def ends(self, coefficient: Coefficient) -> list[int]:
+        """Positions among the parameters of a coefficient's entries."""
+        first = 0 if coefficient == "alpha" else self.alpha.shape[1]
+        shares = self.alpha if coefficient == "alpha" else self.l_inf
+        return list(range(first, first + shares.shape[1]))
+
+    def change(self, coefficient: Coefficient, theta: Array) -> Array:
+        """Value at place 1 less that at place 0, (B,), at parameters (B, P)."""
+        low, high = self.ends(coefficient)
+        return theta[:, high] - theta[:, low]
+
+    def start(self, fit: JointLawFit) -> Array:
+        """Parameters (P,) that make this the joint law."""
+        a, b = self.alpha.shape[1], self.l_inf.shape[1]
+        centre = np.log(np.array(fit.n)).mean()
+        beta = np.array(fit.values[2:]) * np.exp(-fit.alpha * centre)
+        return np.concatenate([[fit.alpha] * a, [self.sign * fit.l_inf] * b, beta])
+
+    def predict(self, theta: Array) -> Array:
+        """Losses (B, m) at parameters (B, P)."""
+        return self._parts(theta)[2]
+
+    def fit(self, losses: Array, start: Array) -> Minimum:
+        """Fit losses (B, m) by least squares, all from the parameters `start` (P,)."""
+        lower, upper = self._bounds()
+        return minimise(
+            _Residuals(law=self, losses=losses),
+            np.tile(start, (len(losses), 1)),
+            np.ones((1, losses.shape[1])),
+            lower=lower,
+            upper=upper,
+        )
+
+    def allows(self, theta: Array) -> bool:
+        """Whether parameters (P,) keep to the bounds."""
+        lower, upper = self._bounds()
+        return bool(((theta >= lower) & (theta <= upper)).all())
+
+    def evaluate(self, theta: Array) -> tuple[Array, Array]:
+        """Losses (B, m) and their derivatives (B, m, P) at parameters (B, P)."""
+        a, b = self.alpha.shape[1], self.l_inf.shape[1]
+        power, reducible, losses = self._parts(theta)
+        jacobian = np.zeros((*power.shape, theta.shape[1]))
+        jacobian[:, :, :a] = (-reducible * self.log_x)[:, :, None] * self.alpha
+        jacobian[:, :, a : a + b] = self.l_inf
+        jacobian[:, np.arange(len(self.group)), a + b + self.group] = power
+        return losses, jacobian
+
+    def _bounds(self) -> tuple[Array, Array]:
+        a, b, g = self.alpha.shape[1], self.l_inf.shape[1], int(self.group.max()) + 1
+        lower = np.repeat([ALPHA_BOUNDS[0], self.least, 0.0], [a, b, g])
+        return lower, np.repeat([ALPHA_BOUNDS[1], np.inf, np.inf], [a, b, g])
+
+    def _parts(self, theta: Array) -> tuple[Array, Array, Array]:
+        a, b = self.alpha.shape[1], self.l_inf.shape[1]
+        exponent = -(theta[:, :a] @ self.alpha.T) * self.log_x
+        power = np.exp(np.minimum(exponent, 300.0))
+        reducible = theta[:, a + b + self.group] * power
+        return power, reducible, reducible + theta[:, a : a + b] @ self.l_inf.T
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Residuals:
+    """The law against losses (B, m), as `newton.minimise` takes it."""
+
+    law: TrendLaw
+    losses: Array
+
+    def residual(self, theta: Array, index: Index) -> tuple[Array, Array]:
+        losses, jacobian = self.law.evaluate(theta)
+        return losses - self.losses[index], jacobian
+
+    def curvature(self, theta: Array, index: Index, score: Array) -> float:
+        return 0.0
