@@ -9,6 +9,7 @@ from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import capacity, regime, scaling
+from mnmt_repro.figures.truth import against_truth, compared, scatter
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 
 ALPHA, BETA, LIMIT = 0.3, 20.0, 1.5
@@ -130,15 +131,53 @@ def test_an_unknown_count_of_parameters_is_named():
 
 
 def test_truth_is_given_for_generated_languages_only():
-    fits = scaling.fit_pairs(exact(pairs=("src-aaa", "src-bbb")))
-    truth = scaling.against_truth({"conlang-sim0": fits, "webtech-en-dezh": fits})
+    points = exact(pairs=("src-aaa", "src-bbb"))
+    truth = against_truth({"conlang-sim0": points, "webtech-en-dezh": points})
     assert set(truth["cohort"]) == {"conlang, two unrelated targets"}
+    assert len(truth) == 2 * 2 * 2  # pairs, laws, kinds of errors
     assert set(truth["law"]) == {"joint (Eq. 7)", "p = 1 alone (Eq. 6)"}
     np.testing.assert_allclose(truth["fitted L∞"], LIMIT, rtol=1e-3)
     assert not truth["covered"].any()  # 1.5, and certain of it: another floor than the language's
     q = 0.2  # a fifth of the words have the second spelling; 6 words of 2 syllables and an end
     choice = -(q * np.log(q) + (1 - q) * np.log(1 - q))
     np.testing.assert_allclose(truth["exact"], 6 * choice / 13, rtol=1e-9)
+
+
+def test_a_law_at_its_bound_has_an_interval_in_the_table_of_truths():
+    points = exact(pairs=("src-aaa",)).assign(loss=lambda t: t["loss"] - LIMIT)
+    truth = against_truth({"conlang-sim0": points}).set_index(["law", "errors"])
+    joint = truth.loc["joint (Eq. 7)", "absolute"]
+    assert joint["fitted L∞"] == pytest.approx(0, abs=1e-3) and np.isfinite(joint["high"])
+    assert against_truth({"webtech-en-dezh": points}).empty
+
+
+def test_relative_errors_find_a_floor_that_noisy_small_models_hide():
+    """Noise a share of the loss, which falls a hundredfold: the floor is in the largest models."""
+    rng = np.random.default_rng(3)
+    sizes, weights = np.geomspace(1e3, 1e6, 8), (0.05, 0.5, 1.0)
+    points = pd.DataFrame(
+        [{"pair": "src-aaa", "p": p, "n": n} for p in weights for n in sizes]
+    ).assign(loss=lambda t: 0.2 + 3e4 * t["p"] ** -0.3 / t["n"])
+    points["loss"] *= 1 + 0.05 * rng.standard_normal(len(points))
+    found = against_truth({"conlang-sim0": points}).set_index(["law", "errors"])["fitted L∞"]
+    off = (found.loc["joint (Eq. 7)"] - 0.2).abs()
+    assert off["relative"] < 0.01 < off["absolute"]
+    table = compared({"conlang-sim0": points}).set_index("errors")
+    assert table.loc["relative", "f, joint"] == pytest.approx(0.05**0.3, rel=0.1)
+    assert table.loc["relative", "α alone"] == pytest.approx(1, abs=0.05)
+    spread = scatter({"conlang-sim0": points}).iloc[0]
+    assert spread["small, nats"] > 2 * spread["large, nats"]
+    assert spread["small, %"] < 2 * spread["large, %"]
+
+
+def test_the_size_that_kinks_a_curve_is_found_by_leaving_it_out():
+    points = exact(pairs=("eng-deu",))
+    sixth = points["n"] == sorted(points["n"].unique())[5]
+    points["loss"] += 0.2 * sixth
+    lowest = scaling.r2_without_a_size({"webtech-en-dezh": points}).iloc[0]
+    assert lowest["without size 6"] == pytest.approx(1, abs=1e-6)
+    assert lowest["all sizes"] < 0.99 and lowest["without size 5"] < 0.99
+    assert len(lowest) == 3 + points["n"].nunique()
 
 
 def test_fraction_is_the_weight_where_capacity_is_split_so():

@@ -143,7 +143,9 @@ def test_stored_runs_are_counted_by_cohort(bench: Bench) -> None:
     """All stored runs are of one seed of main; table3 has its upgrades after 30 %, two of them."""
     told = stored_of(bench.rows, {"Table 1": MAIN, "Table 3": "software25-table3"})
     assert told.startswith(f"{len(FACTORS)} of ")
-    assert f"Table 1 {len(FACTORS)} of 63, Table 3 2 of " in told
+    assert f"Table 1 {len(FACTORS)} of 63, Table 3 2 of " in told and "not run" not in told
+    told = stored_of(bench.rows, {"Table 1": MAIN, "Table 6": "software25-table6"})
+    assert "Declared and not run" in told and told.endswith("missing: Table 6 (5 runs).")
 
 
 def test_a_table_of_gains_is_narrow() -> None:

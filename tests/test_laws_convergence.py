@@ -9,7 +9,7 @@ import pytest
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import correct_convergence, declared_runs, extrapolate_curve
 
-STEPS = np.arange(100, 1001, 50)
+STEPS = np.arange(50, 1001, 50)
 
 
 def curve(run: str, final: float) -> pd.DataFrame:
@@ -41,12 +41,12 @@ def test_noisy_curves_are_read_without_bias() -> None:
     changes = np.array([extrapolate_curve(STEPS, clean * (1 + each)).change for each in noise])
     assert np.median(changes) == pytest.approx(truth, rel=0.03)
     assert np.mean(np.abs(changes / truth - 1) < 0.2) > 0.9
-    assert changes.std() > 0.01 * abs(truth)  # the noise does reach the answer
+    assert changes.std() > 0.005 * abs(truth)  # the noise does reach the answer
 
 
 def test_early_steps_do_not_count() -> None:
     loss = 2 + 30 * STEPS**-0.5
-    loss[STEPS < 200] += 5
+    loss[STEPS < 100] += 5
     change = 30 * (2500**-0.5 - 1000**-0.5)
     assert extrapolate_curve(STEPS, loss).change == pytest.approx(change, rel=1e-5)
     assert extrapolate_curve(STEPS, loss, skip=0).change != pytest.approx(change, rel=0.1)

@@ -82,6 +82,25 @@ def test_agrees_with_scipy_on_noisy_data() -> None:
     assert (band.high - band.low)[0] / 2 == pytest.approx(half, rel=1e-3)
 
 
+def test_relative_errors_are_least_squares_of_shares() -> None:
+    frame = grid(noise=0.02, seed=1)
+    fit = fit_joint_law(frame, errors="relative")
+    p, n, loss = (frame[c].to_numpy() for c in ("p", "n_non_embedding", "cross_entropy"))
+    group = np.unique(p, return_inverse=True)[1]
+
+    def share(theta):
+        return (theta[1] + theta[2 + group] * n ** -theta[0]) / loss - 1
+
+    start = np.array(fit.values) * 1.1
+    oracle = least_squares(share, start, x_scale="jac", xtol=1e-14, ftol=1e-14, gtol=1e-14)
+    np.testing.assert_allclose(fit.values, oracle.x, rtol=1e-4)
+    assert fit.values != fit_joint_law(frame).values
+    with pytest.raises(InputError, match='errors: .percent.; use "absolute" or "relative"'):
+        fit_joint_law(frame, errors="percent")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="row 0 is 0, of which no error is a share"):
+        fit_joint_law(frame.assign(cross_entropy=0.0), direction="max", errors="relative")
+
+
 def test_one_weight_is_the_power_law() -> None:
     frame = grid(noise=0.01, weights=(0.3,))
     joint, alone = fit_joint_law(frame), fit_power_law(frame.n_non_embedding, frame.cross_entropy)

@@ -198,7 +198,9 @@ def _slope(
     deviations = slopes(curves, noisy(mean, sd, seed=1)) - centre
     deviations = deviations[np.isfinite(deviations)]
     if not np.isfinite(value) or len(deviations) < 0.9 * len(curves):
-        raise NotIdentified("the single-pair curve does not reach the losses of other weights")
+        raise NotIdentified(
+            "more than a tenth of the noisy losses lie below the single pair's L_inf"
+        )
 
     log_f = -np.log((loss - single[1]) / single[2]) / single[0] - log_n
     level = (np.bincount(group, log_f) / np.bincount(group))[group]

@@ -178,7 +178,7 @@ def _longer(curves: pd.DataFrame, pair: str, cell: Mapping[str, Any], multiple: 
         raise NoRowsYet(f"no learning curve of {what}")
     ratios = []
     for _, run in mine.groupby("run_id"):
-        read = extrapolate_curve(run["step"], run["cross_entropy"], multiple=multiple, skip=0.1)
+        read = extrapolate_curve(run["step"], run["cross_entropy"], multiple=multiple)
         if not read.law.identified:
             raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
         now, later = np.asarray(read.law.predict([read.last, read.target]))

@@ -263,11 +263,19 @@ def stored_of(rows: pd.DataFrame, cohorts: Mapping[str, str], tier: str = "mini"
         for title, name in cohorts.items()
     }
     every = set().union(*declared.values())
-    parts = [f"{title} {len(known & runs)} of {len(runs)}" for title, runs in declared.items()]
-    return (
-        f"{len(known & every)} of {len(every)} declared runs are stored: {', '.join(parts)} (a run "
-        "that several share counts in each)."
-    )
+    stored = {title: len(known & runs) for title, runs in declared.items()}
+    told = f"{len(known & every)} of {len(every)} declared runs are stored"
+    if any(stored.values()):
+        parts = [
+            f"{title} {some} of {len(declared[title])}" for title, some in stored.items() if some
+        ]
+        told += f": {', '.join(parts)} (a run that several share counts in each)"
+    none = [f"{title} ({len(declared[title])} runs)" for title, some in stored.items() if not some]
+    if none and any(stored.values()):
+        told += (
+            f". Declared and not run, so that what they would show is missing: {', '.join(none)}"
+        )
+    return f"{told}."
 
 
 def show_gains(

@@ -22,12 +22,11 @@ from mnmt_repro.laws import (
     extrapolate_curve,
     fit_joint_law,
 )
-from mnmt_repro.laws.convergence import PAPER_MULTIPLE
+from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 
 PAPER_STEPS, PAPER_TARGET, PAPER_BATCH = 1_000_000, 2_500_000, 500_000
 """Steps that the paper's models above 500M parameters took, steps it reads them at, tokens a step
 (section 3.1 and Appendix G)."""
-SKIP = 0.1  # share of a curve's steps that is left out at its start
 STATES = ("without the correction", "with the correction")
 
 

@@ -10,11 +10,10 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.figures.convergence import SKIP
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.theme import GREY, weight_color
 from mnmt_repro.laws import extrapolate_curve
-from mnmt_repro.laws.convergence import PAPER_MULTIPLE
+from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 
 
 def backtest(

@@ -13,9 +13,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.theme import CATEGORIES, GREY, weight_color
 from mnmt_repro.laws import (
@@ -27,6 +25,7 @@ from mnmt_repro.laws import (
     fit_per_weight_laws,
     leave_one_size_out,
 )
+from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.selection import Law, pooled_aicc
 
@@ -87,12 +86,15 @@ def observed(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
     return points.rename(columns={n: "n", "mean": "loss", "size": "seeds"})
 
 
-def fit_pairs(points: pd.DataFrame) -> PairFits:
-    """Both laws of each pair: one fit a weight (Eq. 6), and the joint law (Eq. 7)."""
+def fit_pairs(points: pd.DataFrame, errors: Errors = "absolute") -> PairFits:
+    """Both laws of each pair: one fit a weight (Eq. 6), and the joint law (Eq. 7).
+
+    `errors` as of `laws.fit_joint_law`.
+    """
     return {
         str(pair): (
-            fit_per_weight_laws(group, n="n", loss="loss"),
-            fit_joint_law(group, n="n", loss="loss"),
+            fit_per_weight_laws(group, n="n", loss="loss", errors=errors),
+            fit_joint_law(group, n="n", loss="loss", errors=errors),
         )
         for pair, group in points.groupby("pair")
     }
@@ -384,6 +386,9 @@ def factor_in_words(fits: PairFits) -> str:
     lines = []
     for pair, (alone, joint) in fits.items():
         least, most = min(alone), max(alone)
+        if not (joint.identified and alone[least].identified and alone[most].identified):
+            lines.append(f"- {pair_name(pair)}: not identified.")
+            continue
         own = alone[most].params["beta"] - alone[least].params["beta"]
         one = joint.beta[most] - joint.beta[least]
         lines.append(
@@ -430,6 +435,35 @@ def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(parts)
 
 
+def r2_without_a_size(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Lowest R² of the laws of Eq. 6 over the weights, with each size left out of the fits in turn.
+
+    Parameters
+    ----------
+    points
+        Cohort to its points; see `observed`.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, all sizes``, and a column for each size, the smallest first
+        (``without size 1``).
+    """
+    rows = []
+    for cohort, frame in points.items():
+        for pair, group in frame.groupby("pair"):
+            left = {"all sizes": group} | {
+                f"without size {place}": group[group["n"] != size]
+                for place, size in enumerate(sorted(group["n"].unique()), start=1)
+            }
+            lowest = {
+                name: min(fit.r2 for fit in fit_per_weight_laws(part, n="n", loss="loss").values())
+                for name, part in left.items()
+            }
+            rows.append({"cohort": cohort_name(cohort), "pair": pair_name(str(pair)), **lowest})
+    return pd.DataFrame(rows)
+
+
 def joint_in_words(quality: pd.DataFrame) -> str:
     """What the joint law loses against separate ones, as Markdown, a line a pair.
 
@@ -449,49 +483,6 @@ def joint_in_words(quality: pd.DataFrame) -> str:
             f"Its R² is {joint['R²']:.3f}."
         )
     return "\n".join(lines)
-
-
-def against_truth(fits: Mapping[str, PairFits]) -> pd.DataFrame:
-    """Fitted irreducible losses beside the exact one, for cohorts of generated languages.
-
-    Parameters
-    ----------
-    fits
-        Cohort to its fits.
-
-    Returns
-    -------
-    DataFrame
-        ``cohort, pair, law, lowest loss`` (of all runs that the law is fitted to), ``fitted L∞,
-        low, high, exact, covered``: of the joint law and of the single pair's own, with the fit's
-        95 % interval, which is missing where L∞ sits at its bound.
-    """
-    rows = []
-    for cohort, pairs in fits.items():
-        config = get_cohort(cohort).corpus.conlang
-        if config is None:
-            continue
-        for pair, (alone, joint) in pairs.items():
-            exact = irreducible_entropy(config, pair)
-            laws: dict[str, PowerLawFit | JointLawFit] = {"joint (Eq. 7)": joint}
-            if 1.0 in alone:
-                laws["p = 1 alone (Eq. 6)"] = alone[1.0]
-            for name, law in laws.items():
-                low, high = law.interval()["l_inf"]
-                rows.append(
-                    {
-                        "cohort": cohort_name(cohort),
-                        "pair": pair_name(pair),
-                        "law": name,
-                        "lowest loss": min(law.loss),
-                        "fitted L∞": law.params["l_inf"],
-                        "low": low,
-                        "high": high,
-                        "exact": exact,
-                        "covered": bool(low <= exact <= high),
-                    }
-                )
-    return pd.DataFrame(rows)
 
 
 def in_words(fits: Mapping[str, PairFits]) -> str:

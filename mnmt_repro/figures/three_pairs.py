@@ -394,7 +394,8 @@ def in_words(table: pd.DataFrame, own: pd.DataFrame) -> str:
     return (
         f"Over all cells the laws of two pairs err by {whole['error']:.1%} (root mean square), "
         f"where they err by {fitted:.1%} on the two-pair runs of these sizes and weights, to which "
-        f"they were fitted; the models "
+        f"they were fitted: {min(1.0, (fitted / whole['error']) ** 2):.0%} of the mean squared "
+        f"error is the laws' own; the models "
         f"do {tendency} than predicted by {abs(whole['bias']):.1%} on average. The largest error "
         f"of a mixture is that of {worst['pair']} in “{worst['mixture']}”, {worst['error']:.1%}."
     )
@@ -416,9 +417,7 @@ def seed_noise(rows: pd.DataFrame, n: str = "n_non_embedding") -> str:
     count, variance = grouped.size(), grouped.var()
     several = count > 1
     if not several.any():
-        return (
-            "No cell has been run with a second seed yet, so the spread cannot be set against it."
-        )
+        return "No cell has been run with a second seed, so the spread cannot be set against noise."
     free = count[several] - 1
     deviation = np.sqrt((variance[several] * free).sum() / free.sum())
     apart = 2 / np.sqrt(np.pi) * deviation

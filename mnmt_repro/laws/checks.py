@@ -13,6 +13,7 @@ from mnmt_repro.errors import InputError
 
 Array = NDArray[np.float64]
 Direction = Literal["min", "max"]
+Errors = Literal["absolute", "relative"]
 
 
 def vector(name: str, values: ArrayLike, *, positive: bool = False) -> Array:
@@ -47,6 +48,24 @@ def weights_or_ones(weights: ArrayLike | None, rows: int) -> Array:
     if len(array) != rows:
         raise InputError(f"weights: {len(array)} values for {rows} rows")
     return array
+
+
+def error_weights(errors: str, loss: Array) -> Array:
+    """Row weights for least squares of the errors themselves, or of their share of the loss (m,).
+
+    Raises
+    ------
+    InputError
+        For another kind of errors, and for relative ones of a value that is zero.
+    """
+    if errors not in ("absolute", "relative"):
+        raise InputError(f'errors: {errors!r}; use "absolute" or "relative"')
+    if errors == "absolute":
+        return np.ones(len(loss))
+    if (loss == 0).any():
+        row = int(np.flatnonzero(loss == 0)[0])
+        raise InputError(f"loss: row {row} is 0, of which no error is a share")
+    return loss**-2.0
 
 
 def check_direction(direction: str) -> None:

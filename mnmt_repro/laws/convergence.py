@@ -18,6 +18,8 @@ from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
 
 PAPER_MULTIPLE = 2.5
 """The paper's 2.5M steps over the 1M that its large models were trained."""
+SKIP = 0.1
+"""Share of a curve's steps that is left out at its start: warm-up and early descent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class Extrapolation:
 
 
 def extrapolate_curve(
-    steps: ArrayLike, loss: ArrayLike, *, multiple: float = PAPER_MULTIPLE, skip: float = 0.2
+    steps: ArrayLike, loss: ArrayLike, *, multiple: float = PAPER_MULTIPLE, skip: float = SKIP
 ) -> Extrapolation:
     """Fit a power law to a learning curve and read it at a multiple of its length.
 
@@ -87,7 +89,7 @@ def correct_convergence(
     declared: NDArray[np.bool_],
     *,
     multiple: float = PAPER_MULTIPLE,
-    skip: float = 0.2,
+    skip: float = SKIP,
     loss: str = "cross_entropy",
 ) -> pd.DataFrame:
     """Correct the declared rows by what their learning curves promise; leave all others alone.

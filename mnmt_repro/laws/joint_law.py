@@ -11,7 +11,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, Direction, check_direction, columns, vector
+from mnmt_repro.laws.checks import (
+    Array,
+    Direction,
+    Errors,
+    check_direction,
+    columns,
+    error_weights,
+    vector,
+)
 from mnmt_repro.laws.fit_result import Floats, r_squared
 from mnmt_repro.laws.grouped_law import GroupedLawFit, fit_grouped
 from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
@@ -81,6 +89,7 @@ def fit_joint_law(
     loss: str = "cross_entropy",
     direction: Direction = "min",
     ceiling: float | None = None,
+    errors: Errors = "absolute",
     label: str = "",
 ) -> JointLawFit:
     """Fit Eq. 7: one exponent and one irreducible loss for a pair, one multiplier a weight.
@@ -93,6 +102,9 @@ def fit_joint_law(
     n, loss : column names
         Give ``n="n_total"`` to fit against all parameters, embeddings included.
     direction, ceiling, label : as in `fit_power_law`
+    errors : ``"absolute"`` or ``"relative"``
+        Whose squares are least: those of the errors, or of their share of the loss. Where losses
+        fall to a fraction of the largest, absolute errors leave the law to the worst models.
 
     Returns
     -------
@@ -107,11 +119,12 @@ def fit_joint_law(
     check_direction(direction)
     rows, p = pair_rows(frame, n, loss)
     weights_seen, group = np.unique(p, return_inverse=True)
+    observed = vector(loss, rows[loss])
     fields = fit_grouped(
         vector(n, rows[n], positive=True),
-        vector(loss, rows[loss]),
+        observed,
         group,
-        np.ones(len(rows)),
+        error_weights(errors, observed),
         direction,
         ceiling,
         tuple(f"beta[{weight:.{P_DIGITS}g}]" for weight in weights_seen),
@@ -127,6 +140,7 @@ def fit_per_weight_laws(
     loss: str = "cross_entropy",
     direction: Direction = "min",
     ceiling: float | None = None,
+    errors: Errors = "absolute",
 ) -> dict[float, PowerLawFit]:
     """Fit Eq. 6 at each weight alone: 3 parameters a weight, 24 for the paper's eight.
 
@@ -141,6 +155,7 @@ def fit_per_weight_laws(
         float(weight): fit_power_law(
             rows[n][p == weight],
             rows[loss][p == weight],
+            weights=error_weights(errors, vector(loss, rows[loss][p == weight])),
             direction=direction,
             ceiling=ceiling,
             label=f"p = {weight:g}",
