@@ -17,13 +17,16 @@ from command_line import fails
 from small_text import small_bitext
 
 from mnmt_repro.cli import build_parser, main
+from mnmt_repro.commands.fit import LABELS
 from mnmt_repro.commands.recommend import decimals
 from mnmt_repro.commands.train import TRAINING_HELP
 from mnmt_repro.commands.training_text import hold_out, read_bitexts
 from mnmt_repro.corpora.checking import normalise_english
+from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
+from mnmt_repro.laws.checks import OF_ONE
 from mnmt_repro.training.config import TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -312,6 +315,28 @@ def test_what_is_held_out_for_validation_is_in_no_training_text() -> None:
         hold_out({"eng-deu": lone})
 
 
+@pytest.mark.parametrize("pair", ["eng-deu", "en-de", "eng_Latn-deu_Latn", "deu-fra"])
+def test_neither_direction_is_trained_on_what_the_other_validates(pair: str) -> None:
+    there = small_bitext("eng-deu", 300)
+    source, target = pair.split("-")
+    texts = {
+        pair: Bitext(pair=pair, source=there.source, target=there.target),
+        f"{target}-{source}": Bitext(
+            pair=f"{target}-{source}", source=there.target, target=there.source
+        ),
+    }
+    train, valid = hold_out(texts)
+    held = {
+        frozenset(both)
+        for each in valid.values()
+        for both in zip(each.source, each.target, strict=True)
+    }
+    assert len(held) >= 5
+    for each in train.values():
+        assert len(each) > 200
+        assert not held & set(map(frozenset, zip(each.source, each.target, strict=True)))
+
+
 def test_own_data_is_read_once_a_pair(tmp_path: Path) -> None:
     write_tsv(tmp_path / "a.tsv", count=5)
     assert len(read_bitexts([f"eng-deu={tmp_path / 'a.tsv'}"])["eng-deu"]) == 5
@@ -386,7 +411,7 @@ def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
     fails(["fit", "l.csv", "--loss-column", "bleu"], capsys, "no column 'bleu'", "pair, p, n, loss")
     fails(["fit", "absent.csv"], capsys, "absent.csv: cannot be read")
     Path("empty.csv").write_text("", encoding="utf-8")
-    fails(["fit", "empty.csv"], capsys, "empty.csv: is no CSV")
+    fails(["fit", "empty.csv"], capsys, "empty.csv: is no table with a header line")
     Path("words.csv").write_text("n,loss\n10,a\n20,b\n", encoding="utf-8")
     fails(["fit", "words.csv"], capsys, "words.csv line 2, column loss: not a number: 'a'")
     Path("flat.csv").write_text("n,loss\n1,2\n2,2\n4,2\n8,2\n16,2\n", encoding="utf-8")
@@ -477,6 +502,62 @@ def test_a_row_longer_than_the_header_is_told(capsys) -> None:
     fails(["fit", "long.csv"], capsys, "more values than its header")
 
 
+def test_what_surrounds_a_value_or_names_two_columns_is_no_trap(capsys) -> None:
+    Path("l.csv").write_text(
+        'pair,n,"loss "\n'
+        + "".join(f"eng-deu{' ' * (i % 2)},{4**i},{3 - i / 9}\n" for i in range(5)),
+        encoding="utf-8",
+    )
+    assert main(["fit", "l.csv", "--json"]) in (0, 1)
+    (found,) = json.loads(capsys.readouterr().out)  # one pair, not two
+    assert found["observations"] == 5
+    Path("two.csv").write_text("n,loss,loss\n1,3,4\n", encoding="utf-8")
+    fails(["fit", "two.csv"], capsys, "two.csv line 1: two columns are called 'loss'")
+    Path("note.csv").write_text("# made today\nn,loss\n1,3\n", encoding="utf-8")
+    fails(["fit", "note.csv"], capsys, "a comment above the header?")
+
+
+def test_rows_of_one_cell_that_are_no_seeds_are_told(capsys) -> None:
+    law_table("l.csv")
+    table = pd.read_csv("l.csv")
+    other = table.assign(loss=table["loss"] + 0.8)
+    seeds = pd.concat([table.assign(seed=1), other.assign(seed=2)])
+    seeds.to_csv("seeds.csv", index=False)
+    assert main(["fit", "seeds.csv"]) == 0
+    assert capsys.readouterr().err == ""
+    pd.concat([table.assign(split="a"), other.assign(split="b")]).to_csv("s.csv", index=False)
+    main(["fit", "s.csv"])
+    told = capsys.readouterr().err
+    assert f"{2 * len(table)} rows share pair, p, n with others" in told
+    assert "but differ in split: keep one value with --where" in told
+    pd.concat([table] * 3).to_csv("copies.csv", index=False)
+    main(["fit", "copies.csv"])
+    assert f"{2 * len(table)} rows are exact copies of others" in capsys.readouterr().err
+
+
+def test_the_weight_of_another_pair_is_suspected(capsys) -> None:
+    law_table("l.csv", ("eng-deu", "eng-zho"))
+    table = pd.read_csv("l.csv")
+    wrong = table["pair"] == "eng-zho"
+    table.loc[wrong, "p"] = (1.05 - table.loc[wrong, "p"]).round(6)
+    table.to_csv("wrong.csv", index=False)
+    main(["fit", "wrong.csv"])
+    told = capsys.readouterr().err
+    assert "eng-zho: does worse at p = " in told and "eng-deu: does worse" not in told
+    main(["recommend", "wrong.csv", "--n", "3e4", "--equal-regret"])
+    assert "is p the weight of this pair?" in capsys.readouterr().err
+
+
+def test_a_law_without_rows_to_spare_says_so(capsys) -> None:
+    Path("l.csv").write_text("n,loss\n1,5\n4,3\n16,2\n", encoding="utf-8")
+    assert main(["fit", "l.csv"]) == 0
+    assert "nothing is left to judge the law by" in capsys.readouterr().out
+
+
+def test_columns_of_one_value_are_the_same_for_laws_and_tables() -> None:
+    assert {"pair", *LABELS} == set(OF_ONE)
+
+
 def test_columns_may_have_other_names(capsys) -> None:
     law_table("l.csv", ("eng-deu", "eng-zho"))
     names = {"pair": "Language pair", "p": "weight"}
@@ -551,8 +632,8 @@ def test_recommend(capsys) -> None:
     assert found["weights"]["eng-deu"] == pytest.approx(0.8, abs=0.02)
     assert main(["recommend", "l.csv", "--n", "3e4", "--equal-regret"]) == 0
     shown = capsys.readouterr().out
-    assert "--pairs eng-deu,eng-zho --weights 0.5000,0.5000" in shown
-    assert shown.count("low, high: 95% interval") == 1 and "note:" not in shown
+    assert "--data eng-deu=FILE --data eng-zho=FILE --weights 0.5000,0.5000" in shown
+    assert shown.count("low, high: 95% interval of the law") == 1 and "note:" not in shown
     assert main([*command, "--equal-regret", "--frontier", "f.csv"]) == 0
     curve = pd.read_csv("f.csv").query("pair == 'eng-deu'")
     assert len(curve) == 99
@@ -562,6 +643,9 @@ def test_recommend(capsys) -> None:
         60 * (curve["p"] ** 0.5 * 3e4) ** -0.3 + 1, rel=1e-3
     )
     capsys.readouterr()
+    for taken in ("l.csv", "f.csv", "."):
+        fails([*command, "--equal-regret", "--frontier", taken], capsys, "is there already")
+    fails([*command, "--floor", ""], capsys, "write PAIR=NUMBER")
     fails([*command, "--floor", "eng-fra=1"], capsys, "--floor names eng-fra", "eng-deu, eng-zho")
     fails([*command, "--prefer", "eng-deu"], capsys, "write PAIR=NUMBER")
     one = [*command, "--prefer", "eng-deu=1"]
@@ -584,7 +668,7 @@ def test_recommend_for_a_quality(capsys) -> None:
     fails([*command, "--ceiling", "100"], capsys, "add --direction max")
     assert main([*command, "--direction", "max", "--ceiling", "100"]) == 0
     heads = capsys.readouterr().out.splitlines()[0].split()
-    assert heads == ["pair", "p", "chrf", "low", "high", "regret", "relative_regret"]
+    assert heads == ["pair", "p", "chrf", "low", "high", "scatter", "regret", "relative_regret"]
     fails([*command, "--direction", "max", "--ceiling", "40"], capsys, "above the best score")
 
 

@@ -50,6 +50,19 @@ def plain_bleu(hypotheses: list[list[str]], references: list[list[str]]) -> floa
     return 100 * math.exp(min(0, 1 - lengths[1] / lengths[0]) + sum(logs) / 4)
 
 
+@pytest.mark.parametrize(
+    ("language", "tokeniser"),
+    [("zho", "zh"), ("zh", "zh"), ("zho_Hans", "zh"), ("zh-CN", "zh"), ("yue", "zh")]
+    + [("jpn", "char"), ("ja", "char"), ("tha_Thai", "char"), ("kor", "13a"), ("zha", "13a")],
+)
+def test_no_language_without_spaces_is_one_word_a_sentence(language: str, tokeniser: str) -> None:
+    metric = make_metric("bleu", language)
+    line = "我今天很高兴见到你"
+    score = metric.corpus_score([line], [["我今天很高兴认识你"]]).score
+    assert f"tok:{tokeniser}" in str(metric.get_signature())
+    assert (score > 40) == (tokeniser != "13a")
+
+
 def test_bleu_by_hand() -> None:
     """Six of eight words match, four of six pairs, two of four triples and none of two fours.
 

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
 
 LABELS = ("tier", "cohort", "test_set", "domain", "metric")
-"""Columns of a table of which a law may read one value only."""
+"""Columns of a table of which a law may read one value only, as `laws.checks.OF_ONE`."""
+
+NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
+"""Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
 
 FORMULA = {
     "power": "loss = beta * n**-alpha + l_inf",
@@ -181,7 +184,7 @@ def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     if kept.empty:
         raise InputError(f"{path}: all rows are zero-shot (p = 0), which no law describes")
     if left := len(frame) - len(kept):
-        print(f"mnmt-repro: note: {left} zero-shot rows (p = 0) are left out", file=sys.stderr)
+        say([f"{left} zero-shot rows (p = 0) are left out"])
     return kept
 
 
@@ -198,6 +201,38 @@ def one_curve_note(frame: pd.DataFrame, n: str, data: str | None = None) -> str:
         f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; {shared} rows "
         f"share a size; name the columns with {', '.join(f'--{name}-column' for name in lacking)}"
     )
+
+
+def notes_on_rows(frame: pd.DataFrame, n: str, loss: str, direction: str) -> list[str]:
+    """What to say of rows that share a cell (pair, weight, size), and of a weight that harms.
+
+    Parameters
+    ----------
+    frame, n, loss : a table of `read_losses`, and its columns of sizes and losses
+    direction : ``"min"`` or ``"max"``
+    """
+    notes = []
+    cell = [name for name in ("pair", "p", n) if name in frame.columns]
+    several = frame[frame.duplicated(cell, keep=False)]
+    if copies := int(frame.duplicated().sum()):
+        notes.append(f"{copies} rows are exact copies of others, and count as further runs")
+    others = [c for c in frame.columns if c not in (*cell, loss, *NAMES_OF_A_RUN)]
+    differing = [c for c in others if (several.groupby(cell)[c].nunique() > 1).any()]
+    if differing:
+        notes.append(
+            f"{len(several)} rows share {', '.join(cell)} with others and are taken as seeds of "
+            f"one cell, but differ in {', '.join(differing)}: keep one value with --where"
+        )
+    if "p" in frame.columns:
+        for pair, rows in by_pair(frame).items():
+            means = rows.groupby([n, "p"])[loss].mean().unstack()
+            gain = (means.iloc[:, 0] - means.iloc[:, -1]) * (1 if direction == "min" else -1)
+            if len(means.columns) > 1 and (gain.dropna() < 0).mean() > 0.5:
+                notes.append(
+                    f"{pair}: does worse at p = {means.columns[-1]:g} than at p = "
+                    f"{means.columns[0]:g} at most sizes; is p the weight of this pair?"
+                )
+    return notes
 
 
 def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -257,6 +292,12 @@ def _fit(
     return law, fit_power_law(rows[n], rows[loss], **options)
 
 
+def say(notes: list[str]) -> None:
+    """Print notes to standard error."""
+    for note in notes:
+        print(f"mnmt-repro: note: {note}", file=sys.stderr)
+
+
 @contextlib.contextmanager
 def of_pair(pair: str) -> Iterator[None]:
     """Name the pair in an `InputError` about its rows."""
@@ -288,7 +329,9 @@ def act(options: argparse.Namespace) -> int:
     data = options.data_column or "d" if additive else None
     frame = read_losses(options, data=data)
     if note := one_curve_note(frame, options.n_column, data):
-        print(f"mnmt-repro: note: {note}", file=sys.stderr)
+        say([note])
+    elif not data:
+        say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction))
     fits = fit_table(
         frame,
         n=options.n_column,
@@ -335,5 +378,7 @@ def act(options: argparse.Namespace) -> int:
                 print(found.to_string(index=False, float_format=lambda x: f"{x:.4g}"))
             if fit.active_bounds:
                 print(f"bounds active: {', '.join(fit.active_bounds)}")
+            if fit.identified and fit.degrees_of_freedom < 1:
+                print("as many parameters as rows: nothing is left to judge the law by")
             print()
     return 0 if all(fit.identified for _, fit in fits.values()) else 1

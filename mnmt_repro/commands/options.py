@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -109,12 +110,13 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
         When the file cannot be read, is no table, or lacks a column; those it has are named.
     """
     try:
-        with path.open(encoding="utf-8-sig") as lines:
-            first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-        header = ",".join(pd.read_csv(path, nrows=0, skiprows=first).columns)
-        frame = pd.read_csv(
-            path,
+        text = path.read_bytes().decode("utf-8-sig")  # once: a pipe cannot be read again
+        lines = io.StringIO(text)
+        first, header = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
+        cells = pd.read_csv(
+            io.StringIO(text),
             sep=max(",;\t", key=header.count),
+            header=None,
             dtype=str,
             keep_default_na=False,
             skipinitialspace=True,
@@ -125,15 +127,19 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not in UTF-8; save it as CSV in UTF-8") from error
-    except (ValueError, pd.errors.ParserError) as error:
-        raise InputError(f"{path}: is no CSV with a header line: {error}") from error
-    if not isinstance(frame.index, pd.RangeIndex):
+    except pd.errors.ParserError as error:
         raise InputError(
-            f"{path}: its rows hold more values than its header names columns; is there a "
-            "separator at the end of each row?"
-        )
-    frame.index += first
-    frame = frame.fillna("").rename(columns=str.strip)
+            f"{path}: a row holds more values than its header names columns ({error}); is there a "
+            "separator at the end of each row, or a comment above the header?"
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{path}: is no table with a header line: {error}") from error
+    cells = cells.fillna("").apply(lambda column: column.str.strip())
+    names = cells.iloc[0].tolist()
+    if double := [name for name in names if name and names.count(name) > 1]:
+        raise InputError(f"{path} line {first + 1}: two columns are called {double[0]!r}")
+    frame = cells.iloc[1:].set_axis(names, axis=1).drop(columns="", errors="ignore")
+    frame.index = pd.RangeIndex(first, first + len(frame))
     for column in needed:
         if column not in frame.columns:
             there = ", ".join(frame.columns)

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.commands.fit import add_table, by_pair, of_pair, read_losses
+from mnmt_repro.commands.fit import (
+    add_table,
+    by_pair,
+    notes_on_rows,
+    of_pair,
+    read_losses,
+    say,
+)
 from mnmt_repro.commands.options import (
     add_command,
     add_json,
@@ -76,14 +83,14 @@ def _preference(options: argparse.Namespace, pairs: set[str]) -> Preference:
     from mnmt_repro.laws.recommendation import EqualRegret, Floor, Importance
 
     there = f"the table has {', '.join(sorted(pairs))}"
-    if options.prefer:
+    if options.prefer is not None:
         wishes = [wish for text in options.prefer for wish in comma_list(text)]
         weights = named_numbers(wishes, "--prefer")
         if set(weights) != pairs:
             named = ", ".join(sorted(weights)) or "no pair"
             raise InputError(f"--prefer names {named}; {there}: give each of them a weight")
         return Importance(weights=weights)
-    if options.floor:
+    if options.floor is not None:
         ((pair, target),) = named_numbers([options.floor], "--floor").items()
         if pair not in pairs:
             raise InputError(f"--floor names {pair}; {there}")
@@ -99,7 +106,11 @@ def act(options: argparse.Namespace) -> int:
 
     if options.relative and not options.equal_regret:
         raise InputError("--relative goes with --equal-regret")
-    pairs = by_pair(read_losses(options, needed=("p", "pair")))
+    if options.frontier and options.frontier.exists():
+        raise InputError(f"--frontier {options.frontier}: is there already; name another file")
+    frame = read_losses(options, needed=("p", "pair"))
+    say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction))
+    pairs = by_pair(frame)
     preference = _preference(options, set(pairs))
     laws = {}
     for pair, rows in pairs.items():
@@ -116,7 +127,11 @@ def act(options: argparse.Namespace) -> int:
     found = recommend_weights(laws, options.n, preference)
     if options.frontier:
         curve = frontier(laws, options.n, level=LEVEL).rename(columns={"loss": options.loss_column})
-        write_bytes(options.frontier, curve.to_csv(index=False).encode())
+        try:
+            write_bytes(options.frontier, curve.to_csv(index=False).encode())
+        except OSError as error:
+            why = f"cannot be written: {error.strerror}"
+            raise InputError(f"--frontier {options.frontier}: {why}") from error
         print(f"mnmt-repro: wrote {options.frontier}", file=sys.stderr)
     if options.json:
         print_json(
@@ -126,6 +141,7 @@ def act(options: argparse.Namespace) -> int:
                 "loss": found.loss,
                 "low": found.low,
                 "high": found.high,
+                "scatter": found.scatter,
                 "regret": found.regret,
                 "relative_regret": found.relative_regret,
                 "notes": list(found.notes),
@@ -134,11 +150,15 @@ def act(options: argparse.Namespace) -> int:
         return 0
     table = found.summary().rename(columns={"loss": options.loss_column})
     print(table.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
-    print(f"low, high: {LEVEL:.0%} interval of {options.loss_column} by the law of the pair")
+    print(
+        f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, about which a single "
+        "run scatters besides (scatter: standard deviation)"
+    )
     for note in found.notes:
         print(f"note: {note}")
     weights = ",".join(decimals(list(found.weights.values())))
-    print(f"\nas options of train: --pairs {','.join(found.weights)} --weights {weights}")
+    data = " ".join(f"--data {pair}=FILE" for pair in found.weights)
+    print(f"\nas options of train: {data} --weights {weights}")
     return 0
 
 

@@ -19,6 +19,7 @@ from mnmt_repro.errors import InputError
 
 FIRST_RUN = {"concepts": 64, "syllables": 24, "min_concepts": 4}
 """The conlang of a first run: small enough to be learned in a minute, fields of ConlangConfig."""
+ENGLISH = ("eng", "en")
 VALIDATION = 400  # sentences of each pair, for the learning curve
 ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
 
@@ -105,26 +106,33 @@ def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, 
     """Split off a twentieth of each pair for validation, at most 400 sentences.
 
     Which sentences is decided by a hash of the English side (of the source, where none is English)
-    with case, digits and punctuation folded. One held out for any pair is in no pair's training
-    text, so what is validated was not seen in another language either.
+    with case, digits and punctuation folded. Neither side of one held out for any pair is in any
+    pair's training text, so what is validated was not seen in another direction either.
 
     Raises
     ------
     InputError
         When a pair is left without training text.
     """
-    keys = {pair: _keys(text) for pair, text in texts.items()}
-    held: dict[str, set[str]] = {}
-    for pair, found in keys.items():
-        distinct = sorted(set(found), key=lambda key: hashlib.sha256(key.encode()).digest())
-        held[pair] = set(distinct[: min(VALIDATION, max(1, len(distinct) // 20))])
-    anywhere = set().union(*held.values())
+    sides = {pair: _sides(text) for pair, text in texts.items()}
+    held: dict[str, list[int]] = {}
+    seen: dict[str, set[str]] = {}
+    for pair, both in sides.items():
+        keys = both[next((code for code in ENGLISH if code in both), split_pair(pair)[0])]
+        distinct = sorted(set(keys), key=lambda key: hashlib.sha256(key.encode()).digest())
+        chosen = set(distinct[: min(VALIDATION, max(1, len(distinct) // 20))])
+        held[pair] = [row for row, key in enumerate(keys) if key in chosen]
+        for language, sentences in both.items():
+            seen.setdefault(language, set()).update(sentences[row] for row in held[pair])
     train, valid = {}, {}
     for pair, text in texts.items():
-        rows = range(len(text))
-        train[pair] = text.select([i for i in rows if keys[pair][i] not in anywhere])
-        valid[pair] = text.select([i for i in rows if keys[pair][i] in held[pair]][:VALIDATION])
-        if not len(train[pair]):
+        unseen = [
+            row
+            for row in range(len(text))
+            if not any(keys[row] in seen[language] for language, keys in sides[pair].items())
+        ]
+        train[pair], valid[pair] = text.select(unseen), text.select(held[pair][:VALIDATION])
+        if not unseen:
             raise InputError(
                 f"--data {pair}: too few different sentences to hold some out for validation; "
                 "give more, or name others with --valid"
@@ -132,10 +140,13 @@ def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, 
     return train, valid
 
 
-def _keys(text: Bitext) -> list[str]:
-    source, target = split_pair(text.pair)
-    side = text.target if target == "eng" and source != "eng" else text.source
-    return [normalise_english(sentence) for sentence in side]
+def _sides(text: Bitext) -> dict[str, list[str]]:
+    """Both sides by language, folded; what folds to nothing, such as "...", stays as it is."""
+    languages = split_pair(text.pair)
+    return {
+        language: [normalise_english(sentence) or sentence for sentence in side]
+        for language, side in zip(languages, (text.source, text.target), strict=True)
+    }
 
 
 def read_mixture(options: argparse.Namespace, text: TrainingText) -> Mixture:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
 METRICS = ("bleu", "chrf", "chrfpp", "spbleu")
-CHINESE = ("zho", "cmn")
+CHINESE = ("zho", "cmn", "yue", "zh")
+UNSPACED = ("jpn", "ja", "tha", "th", "lao", "lo", "khm", "km", "mya", "my")
+"""Languages, besides Chinese, that put no space between words."""
 FLORES = "flores200"  # pieces of spBLEU, in sacrebleu's words
 
 
@@ -37,10 +40,12 @@ def make_metric(name: str, target_language: str) -> Metric:
     Parameters
     ----------
     name
-        One of `METRICS`. `bleu` splits Chinese into characters (`zh`) and everything else by
-        mteval's rules (`13a`); `chrfpp` is chrF with word bigrams.
+        One of `METRICS`. `bleu` splits Chinese by sacrebleu's rules for it (`zh`), other languages
+        without spaces into characters (`char`), and everything else by mteval's rules (`13a`);
+        `chrfpp` is chrF with word bigrams.
     target_language
-        ISO 639-3.
+        ISO 639, of two letters or three; a script or country behind it (``zho_Hans``, ``zh-CN``)
+        does not matter.
 
     Raises
     ------
@@ -48,7 +53,7 @@ def make_metric(name: str, target_language: str) -> Metric:
         When there is no such metric, or spBLEU's pieces are not on this machine.
     """
     if name == "bleu":
-        return BLEU(tokenize="zh" if target_language in CHINESE else "13a")
+        return BLEU(tokenize=_tokeniser(target_language))
     if name == "chrf":
         return CHRF()
     if name == "chrfpp":
@@ -63,6 +68,13 @@ def make_metric(name: str, target_language: str) -> Metric:
     return BLEU(tokenize=FLORES)
 
 
+def _tokeniser(language: str) -> str:
+    code = re.split("[-_]", language.lower())[0]
+    if code in CHINESE:
+        return "zh"
+    return "char" if code in UNSPACED else "13a"
+
+
 def scores(
     hypotheses: Sequence[str],
     references: Sequence[str],
@@ -75,7 +87,7 @@ def scores(
     Parameters
     ----------
     target_language
-        ISO 639-3; decides BLEU's tokeniser.
+        Decides BLEU's tokeniser; see `make_metric`.
     vocabulary
         The run's own pieces; gives `piece_bleu`, which only compares runs that share them.
 

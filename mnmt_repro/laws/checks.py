@@ -14,6 +14,8 @@ from mnmt_repro.errors import InputError
 Array = NDArray[np.float64]
 Direction = Literal["min", "max"]
 Errors = Literal["absolute", "relative"]
+OF_ONE = ("pair", "tier", "cohort", "test_set", "domain", "metric")
+"""Columns of which a law reads one value only."""
 
 
 def vector(name: str, values: ArrayLike, *, positive: bool = False) -> Array:

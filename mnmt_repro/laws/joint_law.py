@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import (
+    OF_ONE,
     Array,
     Direction,
     Errors,
@@ -214,7 +215,7 @@ def pair_rows(frame: pd.DataFrame, n: str, loss: str) -> tuple[pd.DataFrame, Arr
     Weights are rounded to `P_DIGITS` decimals, so that 0.1 and 1 - 0.9 are one weight.
     """
     columns(frame, ["p", n, loss])
-    for name in ("pair", "test_set", "domain", "cohort"):
+    for name in OF_ONE:
         if name in frame.columns and frame[name].nunique(dropna=False) > 1:
             raise InputError(
                 f"{name}: {sorted(map(str, frame[name].unique()))}; a law is of one, filter first"

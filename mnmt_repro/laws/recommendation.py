@@ -75,7 +75,9 @@ class Recommendation:
         that size can reduce there, see `EqualRegret`.
     low, high : by pair
         95 % percentile interval of `loss` at these weights, from the residual bootstrap of the
-        pair's law; NaN for a law without rows to spare.
+        pair's law; NaN for a law without rows to spare. It is of the law, not of a run:
+    scatter : by pair
+        How far single runs lie from the law: the standard deviation of its residuals; NaN likewise.
     notes : tuple of str
         A size or weight outside those that a law was fitted to, a weight at its least, regret
         against an extrapolated p = 1, and laws of low quality: R² under `GOOD_R2`, or a parameter
@@ -88,6 +90,7 @@ class Recommendation:
     loss: dict[str, float]
     low: dict[str, float]
     high: dict[str, float]
+    scatter: dict[str, float]
     regret: dict[str, float]
     relative_regret: dict[str, float]
     notes: tuple[str, ...] = field(default=())
@@ -101,6 +104,7 @@ class Recommendation:
                 "loss": list(self.loss.values()),
                 "low": list(self.low.values()),
                 "high": list(self.high.values()),
+                "scatter": list(self.scatter.values()),
                 "regret": list(self.regret.values()),
                 "relative_regret": list(self.relative_regret.values()),
             }
@@ -179,6 +183,7 @@ def recommend_weights(
         loss=by_pair(sign * cost(best)),
         low=by_pair(bands[:, 0]),
         high=by_pair(bands[:, 1]),
+        scatter={pair: _scatter(laws[pair]) for pair in pairs},
         regret=by_pair(regret),
         relative_regret=by_pair(regret / reducible),
         notes=_notes(laws, pairs, best, n),
@@ -190,6 +195,11 @@ def _interval(law: FractionFit, p: float, n: float, draws: int, seed: int) -> tu
         return np.nan, np.nan
     band = law.band(p, n, LEVEL, "residual", draws=draws, seed=seed).iloc[0]
     return float(band["low"]), float(band["high"])
+
+
+def _scatter(law: FractionFit) -> float:
+    spare = law.degrees_of_freedom
+    return float(np.sqrt(law.rss / spare)) if spare > 0 else np.nan
 
 
 def _importance(pairs: list[str], preference: Importance) -> Array:
