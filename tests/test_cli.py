@@ -282,6 +282,12 @@ def test_mistakes_in_training_options_are_told(capsys) -> None:
     fails(["train", "--data", "eng-deu=absent.tsv"], capsys, "absent.tsv")
     fails(["train", "--data", "talks.tsv"], capsys, "write it PAIR=FILE.tsv")
     fails(["evaluate", "absent"], capsys, "absent: no model of `mnmt-repro train` here")
+    fails(["train", "--weights", ""], capsys, "0 for 2 pairs")
+    fails(["train", "--pieces", "99"], capsys, "--pieces: is of real text; leave it out")
+    fails(["train", "--max-length", "3"], capsys, "--max-length: is of real text")
+    fails(["train", "--temperature", "5"], capsys, "--temperature: all pairs of a conlang are")
+    fails(["train", "--beta1", "0.1"], capsys, "--beta1: is of adamw")
+    fails([*own, "--similarity", "0.5"], capsys, "--similarity: is of a conlang")
     with pytest.raises(SystemExit):
         main(["train", "--arch", "rnn"])
     assert "'t5', 'fairseq'" in capsys.readouterr().err.replace("t5, fairseq", "'t5', 'fairseq'")

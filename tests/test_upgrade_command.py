@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -502,6 +503,36 @@ def test_presets_are_the_published_settings_and_options_win() -> None:
     assert deep == UpgradeConfig(deeper=DepthConfig(encoder=6, decoder=6), gamma_old=ramp)
     deep = config_of("--preset", "deep", "--lr-scaling", "0.05:0.5:50", "--deeper", "1,2")
     assert deep == UpgradeConfig(deeper=DepthConfig(encoder=1, decoder=2), gamma_old=ramp)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--noise", "0.5"], ["--width-init", "random"], ["--normalisation", "none"],
+        ["--depth-init", "closest"], ["--at", "top"], ["--init", "mean"], ["--steps", "30"],
+        ["--wider", "2", "--width-init", "random", "--noise", "0.5"],
+    ],
+)  # fmt: skip
+def test_an_option_that_nothing_would_use_is_refused(here: Path, capsys, option: list[str]) -> None:
+    idle = "--noise" if "--noise" in option else option[0]
+    command = ["upgrade", "--from", "old", "--out", "start", *option]
+    fails(command, capsys, f"{idle}: has no effect without")
+
+
+def test_the_command_named_next_fits_the_upgrade(here: Path, capsys) -> None:
+    rising = ["--deeper", "1", "--lr-scaling", "0.05:0.5", "--steps", "3"]
+    assert main([*UPGRADE, *rising, "--schedule", "constant"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith("next: mnmt-repro train --continue-from start --data eng-deu=FILE")
+    assert line.endswith("--learning-rate RATE --steps 3")
+    files = {"eng-deu=FILE": "eng-deu=talks.tsv", "eng-xho=FILE": "eng-xho=new.tsv", "RATE": "0.01"}
+    command = [files.get(word, word) for word in shlex.split(line)[2:]]
+    assert main([*command, "--out", "on"]) == 0
+    assert "note:" not in capsys.readouterr().err
+    assert main([*command, "--steps", "2", "--tags", "none", "--out", "short"]) == 0
+    told = capsys.readouterr().err
+    assert "note: a learning-rate factor rises over 3 steps, and this run takes about 2" in told
+    assert "note: language tags: both in the old model's text, none from here on" in told
 
 
 def test_every_choice_has_its_option() -> None:

@@ -46,9 +46,10 @@ def verify(
     root = Path(root)
     claims = load_claims(root / CLAIMS)
     if only is not None:
+        known = ", ".join(claim.id for claim in claims)
         claims = [claim for claim in claims if claim.id == only]
         if not claims:
-            raise InputError(f"{only}: no such claim in {root / CLAIMS}")
+            raise InputError(f"{only}: no such claim in {root / CLAIMS}; there are {known}")
     if evidence is None:
         store = root / "data" / "results"
         frame = results.load(root=store)

@@ -18,6 +18,7 @@ from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.upgrading.config import UpgradeConfig, ramp_steps
 
 if TYPE_CHECKING:
     from mnmt_repro.commands.training_text import TrainingText
@@ -174,6 +175,22 @@ def check_optimiser(upgraded: Upgraded, start: Start, config: TrainingConfig) ->
             f"--optimiser {config.optimiser}: the old model's state is that of {old}; leave the "
             "option out, or upgrade with --optimiser reset"
         )
+
+
+def notes(upgraded: Upgraded, config: TrainingConfig, tags: str) -> list[str]:
+    """What of the upgrade the training to come does not fit, and should not pass unsaid."""
+    told = []
+    old = upgraded.about["tags"]
+    if tags != old:
+        told.append(f"language tags: {old} in the old model's text, {tags} from here on")
+    steps = config.steps or (config.target_tokens or 0) // config.batch_tokens
+    rising = ramp_steps(UpgradeConfig.from_dict(upgraded.about["upgrade"]["config"]))
+    if steps < rising:
+        told.append(
+            f"a learning-rate factor rises over {rising:,} steps, and this run takes about "
+            f"{steps:,}; see --steps"
+        )
+    return told
 
 
 def left_out(upgraded: Upgraded, mixture: Mixture) -> list[str]:

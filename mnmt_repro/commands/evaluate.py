@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,11 +51,18 @@ def add(commands: Any) -> None:
 def act(options: argparse.Namespace) -> int:
     """Print a row for each pair, test set and domain."""
     from mnmt_repro.commands.trained import load_trained
+    from mnmt_repro.evaluation.metrics import flores_pieces
 
     check_test_sets(options)
     search_config(options)
     check_device(options.device)
     trained = load_trained(options.folder, device=options.device)
+    if options.decode and not flores_pieces().is_file():
+        print(
+            f"mnmt-repro: note: no spBLEU, whose pieces are not here: {flores_pieces()} (sacrebleu "
+            "fetches them when called with --tokenize flores200)",
+            file=sys.stderr,
+        )
     rows = [
         row
         for name, text in read_test_sets(trained, options)

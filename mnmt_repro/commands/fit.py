@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -298,13 +299,22 @@ def say(notes: list[str]) -> None:
         print(f"mnmt-repro: note: {note}", file=sys.stderr)
 
 
+def as_options(text: str) -> str:
+    """A message of the library, with its arguments as options of the command.
+
+    >>> as_options('the loss rises with size, against direction="min"')
+    'the loss rises with size, against --direction min'
+    """
+    return re.sub(r'(\w+)="(\w+)"', r"--\1 \2", text)
+
+
 @contextlib.contextmanager
 def of_pair(pair: str) -> Iterator[None]:
     """Name the pair in an `InputError` about its rows."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{pair}: {error}") from error
+        raise InputError(f"{pair}: {as_options(str(error))}") from error
 
 
 def fractions(fit: Fit) -> pd.DataFrame:
@@ -372,7 +382,7 @@ def act(options: argparse.Namespace) -> int:
             if fit.identified:
                 print(fit.summary().to_string(index=False, float_format=lambda x: f"{x:.5g}"))
             else:
-                print(f"not identified: {fit.reason}")
+                print(f"not identified: {as_options(fit.reason)}")
             if len(found := fractions(fit)):
                 print("effective fraction f(p), with its 95 % interval:")
                 print(found.to_string(index=False, float_format=lambda x: f"{x:.4g}"))

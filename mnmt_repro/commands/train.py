@@ -271,6 +271,7 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
         check_optimiser,
         check_text,
         left_out,
+        notes,
         read_upgraded,
         settle,
     )
@@ -282,7 +283,7 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
         read_vocabulary,
         write_run,
     )
-    from mnmt_repro.commands.training_text import read_mixture, read_training_text
+    from mnmt_repro.commands.training_text import check_used, read_mixture, read_training_text
     from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.experiments.spec import digest
     from mnmt_repro.experiments.sweep import run_lock
@@ -300,6 +301,7 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
     config = training_config(options)
     if upgraded is None:
         model_config(options, 1)  # mistakes in the options come before any text is read
+    check_used(options)
     text = read_training_text(options)
     mixture = read_mixture(options, text)
     tags = resolve_tags(options.tags, mixture)
@@ -312,6 +314,8 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
         if missing:
             forgotten = ", ".join(missing)
             print(f"mnmt-repro: not in the text, and soon forgotten: {forgotten}", file=sys.stderr)
+        for note in notes(upgraded, config, tags):
+            print(f"mnmt-repro: note: {note}", file=sys.stderr)
 
     import torch
 
@@ -490,7 +494,7 @@ def _text_identity(options: argparse.Namespace, text: TrainingText) -> list[Any]
 
     hashes = [[pair, content_hash(bitext)] for pair, bitext in sorted(text.train.items())]
     hashes += [[pair, content_hash(bitext)] for pair, bitext in sorted(text.valid.items())]
-    return [code_version(), hashes]
+    return [code_version(upgraded=options.continue_from is not None), hashes]
 
 
 def _make_vocabulary(

@@ -171,6 +171,7 @@ def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
     from mnmt_repro.training.loop import LAST, finished, standing
 
     if "upgrade" in about:
+        print(f"mnmt-repro: {folder}: upgraded, and not trained on since", file=sys.stderr)
         return
     if not (folder / LAST).exists():
         print(

@@ -102,6 +102,35 @@ def read_training_text(options: argparse.Namespace) -> TrainingText:
     )
 
 
+def check_used(options: argparse.Namespace) -> None:
+    """Refuse given options of `train` that its text and optimiser have no use for.
+
+    Raises
+    ------
+    InputError
+        For the first of them.
+    """
+    conlang = not options.data and (options.corpus or "conlang") == "conlang"
+    for unused, names, why in (
+        (
+            conlang,
+            ("pieces", "vocabulary_temperature", "max_length"),
+            "is of real text",
+        ),
+        (
+            conlang and not (options.upsample or options.weights),
+            ("temperature",),
+            "all pairs of a conlang are endless, and so alike",
+        ),
+        (not conlang, ("concepts", "similarity"), "is of a conlang"),
+        (options.vocabulary, ("pieces", "vocabulary_temperature"), "--vocabulary is there already"),
+        (options.optimiser == "adafactor", ("beta1", "beta2"), "is of adamw"),
+    ):
+        for name in names if unused else ():
+            if name in options.given:
+                raise InputError(f"--{name.replace('_', '-')}: {why}; leave it out")
+
+
 def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, Bitext]]:
     """Split off a twentieth of each pair for validation, at most 400 sentences.
 
@@ -160,7 +189,7 @@ def read_mixture(options: argparse.Namespace, text: TrainingText) -> Mixture:
     InputError
         When options exclude one another, or `Mixture` refuses the weights.
     """
-    if options.weights:
+    if options.weights is not None:
         if options.temperature is not None or options.upsample:
             raise InputError("--weights: leave out --temperature and --upsample, or it")
         weights = [number(part, "--weights") for part in comma_list(options.weights)]

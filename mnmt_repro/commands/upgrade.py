@@ -21,9 +21,11 @@ from mnmt_repro.upgrading.config import (
     NewRows,
     Normalisation,
     Place,
+    Ramp,
     UpgradeConfig,
     WidthInit,
     published,
+    ramp_steps,
 )
 
 if TYPE_CHECKING:
@@ -194,6 +196,7 @@ def add(commands: Any) -> None:
 def act(options: argparse.Namespace) -> int:
     """Upgrade, write a folder, print what has changed."""
     config = upgrade_config(options)
+    _refuse_idle(options, config)
     check_free(options.out)
 
     from tqdm import tqdm
@@ -232,7 +235,7 @@ def act(options: argparse.Namespace) -> int:
     if overlap:
         shares = {"share": "{:.1%}".format}
         print(pd.DataFrame(overlap).to_string(index=False, na_rep="", formatters=shares))
-    print(_next(options.out, about, new or old))
+    print(_next(options.out, about, new or old, config))
     return 0
 
 
@@ -284,6 +287,29 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
         deeper=dataclasses.replace(base.deeper, **_only(depth)),
         **_only(given),
     )
+
+
+def _refuse_idle(options: argparse.Namespace, config: UpgradeConfig) -> None:
+    """Refuse options that nothing asked for would use, lest they be thought to act."""
+    wider = config.wider != 1
+    deeper = bool(config.deeper.encoder or config.deeper.decoder)
+    rising = isinstance(config.gamma_old, Ramp) or isinstance(config.gamma_new, Ramp)
+    for option, given, used, needed in (
+        ("--init", options.init, options.vocabulary or config.keep != "all", "--vocab"),
+        ("--width-init", options.width_init, wider, "--wider"),
+        ("--normalisation", options.normalisation, wider, "--wider"),
+        (
+            "--noise",
+            options.noise,
+            wider and config.width.init == "concatenation",
+            "--wider, and units that are copies",
+        ),
+        ("--depth-init", options.depth_init, deeper, "--deeper"),
+        ("--at", options.at, deeper, "--deeper"),
+        ("--steps", options.steps, rising or options.fisher_threshold, "a factor that rises"),
+    ):
+        if given is not None and not used:
+            raise InputError(f"{option}: has no effect without {needed}; add it, or leave this out")
 
 
 def with_normalisation(
@@ -437,7 +463,7 @@ def _write(
         shutil.rmtree(stage, ignore_errors=True)
 
 
-def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary) -> str:
+def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, config: UpgradeConfig) -> str:
     """The command that trains on, as far as it can be foreseen."""
     command = f"next: mnmt-repro train --continue-from {shlex.quote(str(out))}"
     if about["corpus"] == "own":
@@ -449,4 +475,8 @@ def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary) -> str:
         elif added:
             command += f" --pairs {','.join([*about['pairs'], *(f'eng-{n}' for n in added)])}"
         command += "".join(f" --upsample eng-{name}=5" for name in added)
+    if config.schedule == "constant":
+        command += " --learning-rate RATE"
+    if steps := ramp_steps(config):
+        command += f" --steps {steps}"
     return command

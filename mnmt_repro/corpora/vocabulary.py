@@ -225,6 +225,11 @@ def train_vocabulary(
             raise InputError(
                 f"--pieces {config.pieces}: this text gives at most {most[1]}"
             ) from error
+        if least := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
+            raise InputError(
+                f"--pieces {config.pieces}: this text needs at least {least[1]}, of its characters "
+                "alone"
+            ) from error
         raise InputError(
             f"SentencePiece could not make {config.pieces} pieces of this text: {error}"
         ) from error

@@ -164,6 +164,11 @@ def read_grids(
     """Grids of several cohorts, and a Markdown sentence for each that cannot be drawn yet.
 
     Parameters are those of `read_grid`.
+
+    Raises
+    ------
+    InputError
+        As `read_grid`, and for a cohort that has no rows and is not declared.
     """
     grids, sentences = {}, []
     for cohort in cohorts:
@@ -179,6 +184,7 @@ def _absent(stored: pd.DataFrame, cohort: str, n: str) -> str:
     own = stored[(stored["cohort"] == cohort) & (stored["p"] > 0)]
     cells = len(own.drop_duplicates(["pair", "p", n]))
     if not cells:
+        get_cohort(cohort)  # a name that is misspelt is none whose runs may yet come
         return f"*No runs of {cohort_name(cohort)} are stored yet.*"
     return (
         f"*Too few runs of {cohort_name(cohort)} are stored yet to fit laws to here "

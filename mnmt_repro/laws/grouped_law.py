@@ -125,10 +125,10 @@ def fit_grouped(
     multipliers: tuple[str, ...],
 ) -> dict[str, Any]:
     """Fields of a `GroupedLawFit` for checked data; `multipliers` names one parameter a group."""
-    if ceiling is not None and (direction == "min" or ceiling <= loss.max()):
-        raise InputError(
-            f'ceiling: {ceiling} needs direction="max" and to lie above the best score'
-        )
+    if ceiling is not None and direction == "min":
+        raise InputError(f'ceiling: {ceiling} is of a quality: give direction="max"')
+    if ceiling is not None and ceiling <= loss.max():
+        raise InputError(f"ceiling: {ceiling} must lie above the best score, {loss.max():g}")
     if direction == "min" and (loss <= 0).any():
         raise InputError(
             f"losses must be above 0, the least is {loss.min():g}: change the sign of "

@@ -165,6 +165,12 @@ class UpgradeConfig:
         return cls(**values)
 
 
+def ramp_steps(config: UpgradeConfig) -> int:
+    """Steps after which no learning-rate factor rises any more; 0 where none does."""
+    factors = (config.gamma_old, config.gamma_new)
+    return max((factor.steps for factor in factors if isinstance(factor, Ramp)), default=0)
+
+
 def published(kind: Kind, steps: int) -> UpgradeConfig:
     """Paper B's Mt25, Mt25_wide or Mt25_deep, trained on for `steps` updates.
 
