@@ -63,7 +63,9 @@ def add(commands: Any) -> None:
         type=Path,
         required=True,
         metavar="RUN",
-        help="folder of the old model, as `train` wrote it; it is only read",
+        help="folder of the old model, as `train` wrote it (models of other programs are not read; "
+        "`mnmt_repro.interchange` has weights of T5 v1.1 and M2M-100 for the library); it is only "
+        "read",
     )
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="FOLDER", help="new folder for the start"

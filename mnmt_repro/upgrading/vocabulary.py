@@ -163,7 +163,7 @@ def match_meanings(
 
 
 def match_pieces(old: Vocabulary, new: Vocabulary) -> PieceMap:
-    """Match any two SentencePiece models, and split new pieces into old ones.
+    """Match the pieces of two vocabularies by what they mean, and split new ones into old ones.
 
     A new tag "splits" into all old tags; a new byte into nothing.
 
