@@ -42,7 +42,7 @@ class LawFit(ABC):
     reason : str
         Why the law is not identified; empty when it is.
     active_bounds : tuple of str
-        Bounds that hold a parameter, such as ``"l_inf >= 0"``.
+        Bounds that hold a parameter, such as ``"l_inf >= 0"``: its name, a space and what holds it.
     """
 
     names: tuple[str, ...]
