@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
+from mnmt_repro.errors import InputError
 from mnmt_repro.figures import fraction_panels as panels
 from mnmt_repro.figures.grids import read_grid
 
@@ -201,7 +202,12 @@ def test_the_lines_of_a_panel_rest_on_the_same_cells():
 
 def test_a_comparison_of_nothing_is_empty():
     found = panels.compare(
-        rows("some-cohort", weights=(1.0,)), [panels.Line(panel="a", label="b", cohort="none")]
+        rows("some-cohort", weights=(1.0,)),
+        [panels.Line(panel="a", label="b", cohort="conlang-five")],
     )
     assert found.lines.empty and found.rows.empty
-    assert found.absent == "*No runs of none are stored yet.*"
+    assert found.absent == "*No runs of conlang, five unrelated targets are stored yet.*"
+    with pytest.raises(InputError, match="no cohort named 'conlang-fife'; there are"):
+        panels.compare(
+            rows("some-cohort"), [panels.Line(panel="a", label="b", cohort="conlang-fife")]
+        )

@@ -178,7 +178,7 @@ def test_equal_regret_is_equal(three, relative: bool) -> None:
         regret = regret / np.array([beta * 1e5**-0.3 for beta in (60.0, 90.0, 45.0)])
     assert regret == pytest.approx(np.full(3, regret.mean()), rel=1e-3)
     assert sum(found.weights.values()) == pytest.approx(1)
-    names = ["pair", "p", "loss", "low", "high", "regret", "relative_regret"]
+    names = ["pair", "p", "loss", "low", "high", "scatter", "regret", "relative_regret"]
     assert list(found.summary().columns) == names
 
 
@@ -197,6 +197,8 @@ def test_losses_come_with_the_interval_of_the_law() -> None:
     for i, (pair, p) in enumerate(found.weights.items()):
         band = laws[pair].band(p, 1e5, draws=200, seed=3 + i)
         assert (found.low[pair], found.high[pair]) == (band["low"][0], band["high"][0])
+        put_in = 0.004 * np.mean(laws[pair].loss)
+        assert found.scatter[pair] == pytest.approx(put_in, rel=0.4)
         assert found.low[pair] < found.loss[pair] < found.high[pair]
 
 
