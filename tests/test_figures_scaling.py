@@ -175,8 +175,8 @@ def test_the_size_that_kinks_a_curve_is_found_by_leaving_it_out():
     sixth = points["n"] == sorted(points["n"].unique())[5]
     points["loss"] += 0.2 * sixth
     lowest = scaling.r2_without_a_size({"webtech-en-dezh": points}).iloc[0]
-    assert lowest["without size 6"] == pytest.approx(1, abs=1e-6)
-    assert lowest["all sizes"] < 0.99 and lowest["without size 5"] < 0.99
+    assert lowest["−6"] == pytest.approx(1, abs=1e-6)
+    assert lowest["all"] < 0.99 and lowest["−5"] < 0.99
     assert len(lowest) == 3 + points["n"].nunique()
 
 

@@ -446,14 +446,13 @@ def r2_without_a_size(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``cohort, pair, all sizes``, and a column for each size, the smallest first
-        (``without size 1``).
+        ``cohort, pair, all``, and a column for each size left out, the smallest first (``−1``).
     """
     rows = []
     for cohort, frame in points.items():
         for pair, group in frame.groupby("pair"):
-            left = {"all sizes": group} | {
-                f"without size {place}": group[group["n"] != size]
+            left = {"all": group} | {
+                f"−{place}": group[group["n"] != size]
                 for place, size in enumerate(sorted(group["n"].unique()), start=1)
             }
             lowest = {
