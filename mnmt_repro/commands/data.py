@@ -1,20 +1,29 @@
-"""`data`: list corpora, check a copy of one, train a vocabulary."""
+"""`data`: list corpora, check a copy of one, train a vocabulary or adopt one."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.commands.options import HelpFormatter, add_command, add_json, print_json
+from mnmt_repro.commands.options import (
+    HelpFormatter,
+    add_command,
+    add_json,
+    comma_list,
+    print_json,
+)
+
+if TYPE_CHECKING:
+    from mnmt_repro.corpora.vocabulary import Vocabulary
 
 
 def add(commands: Any) -> None:
-    """Declare the command and its three parts."""
-    purpose = "list corpora, check a copy of one, train a vocabulary"
+    """Declare the command and its four parts."""
+    purpose = "list corpora, check a copy of one, train a vocabulary or adopt one"
     group = commands.add_parser(
         "data",
         help=purpose,
@@ -74,6 +83,23 @@ def add(commands: Any) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     add_json(parser)
 
+    parser = add_command(
+        parts,
+        "adopt",
+        "take over a SentencePiece model of your own: the same pieces, with the special ones in "
+        "front that `train` and `upgrade` need, and a tag for each language",
+        examples=[
+            "mnmt-repro data adopt own.model --languages eng,deu,xho --out both.model",
+        ],
+        act=act_adopt,
+    )
+    parser.add_argument("model", type=Path, metavar="OWN.model", help="unigram or BPE")
+    parser.add_argument(
+        "--languages", required=True, metavar="CODE,...", help="as in the names of your pairs"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    add_json(parser)
+
 
 def act_list(options: argparse.Namespace) -> int:
     """Print all cards."""
@@ -131,16 +157,27 @@ def act_vocabulary(options: argparse.Namespace) -> int:
         seed=options.seed,
     )
     trained = train_vocabulary(config, {p: (t.source, t.target) for p, t in texts.items()})
-    trained.save(options.out)
+    return _write(trained, options)
+
+
+def act_adopt(options: argparse.Namespace) -> int:
+    """Read another program's vocabulary, and write it as one of ours."""
+    from mnmt_repro.corpora.adopting import adopt_vocabulary
+
+    return _write(adopt_vocabulary(options.model, comma_list(options.languages)), options)
+
+
+def _write(vocabulary: Vocabulary, options: argparse.Namespace) -> int:
+    vocabulary.save(options.out)
     facts = {
         "file": str(options.out),
-        "pieces": len(trained),
-        "languages": list(trained.languages),
-        "hash": trained.hash,
+        "pieces": len(vocabulary),
+        "languages": list(vocabulary.languages),
+        "hash": vocabulary.hash,
     }
     if options.json:
         print_json(facts)
     else:
-        tags = ", ".join(trained.languages)
-        print(f"{options.out}: {len(trained)} pieces, tags for {tags}, hash {trained.hash}")
+        tags = ", ".join(vocabulary.languages)
+        print(f"{options.out}: {len(vocabulary)} pieces, tags for {tags}, hash {vocabulary.hash}")
     return 0

@@ -85,8 +85,8 @@ def add(commands: Any) -> None:
         dest="vocabulary",
         type=Path,
         metavar="FILE.model",
-        help="vocabulary of old and new languages, of `data vocabulary` or with the same special "
-        "pieces in front, <pad> </s> <unk> <s> (default: the old one)",
+        help="vocabulary of old and new languages, of `data vocabulary` or, for any SentencePiece "
+        "model of your own, of `data adopt` (default: the old one)",
     )
     new.add_argument("--wider", type=float, help="factor of the feed-forward width (default: 1)")
     new.add_argument(

@@ -97,7 +97,7 @@ class Vocabulary:
         if special != SPECIAL:
             raise InputError(
                 f"{path}: its first pieces are {', '.join(special)}, not {', '.join(SPECIAL)}; "
-                "train one with `mnmt-repro data vocabulary`"
+                "take it over with `mnmt-repro data adopt`, or train one with `data vocabulary`"
             )
         return vocabulary
 
