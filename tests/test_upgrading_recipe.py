@@ -135,6 +135,10 @@ def test_what_is_not_kept_is_drawn_anew(tmp_path: Path) -> None:
     for name, tensor in body.model.state_dict().items():
         table = name in ("embedding.weight", "output.weight")
         assert torch.equal(tensor, anew[name] if table else checkpoint.weights[name])
+        assert (body.groups[name] == (NEW if table else OLD)).all()
+    tables = (anew[name] for name in ("embedding.weight", "output.weight") if name in anew)
+    assert body.report.new_entries == sum(table.numel() for table in tables)
+    assert all((group == OLD).all() for group in nothing.groups.values())
 
 
 def test_the_same_seed_gives_the_same_model(tmp_path: Path) -> None:

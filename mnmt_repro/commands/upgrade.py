@@ -134,7 +134,9 @@ def add(commands: Any) -> None:
     made.add_argument(
         "--keep",
         choices=("all", "body", "nothing"),
-        help="old weights that are used: all, all but the embedding tables, none (default: all)",
+        help="old weights that are used: all, all but the embedding tables, which then count as "
+        "new, or none, where --lr-scaling's OLD still goes to what would be old, as in Paper B's "
+        "Table 3 (default: all)",
     )
     made.add_argument(
         "--seed",

@@ -136,7 +136,8 @@ class UpgradeConfig:
     deeper: DepthConfig = field(default_factory=DepthConfig)
     embeddings: NewRows = "unk"  # rows of new pieces
     keep: Literal["all", "body", "nothing"] = "all"  # old weights that are used: all, all but the
-    # tables ("all emb random", Table 4), or none ("random init all", Table 3)
+    # tables ("all emb random", Table 4), which count as new then, or none ("random init all",
+    # Table 3), where what would be old has gamma_old all the same, as what it is compared with
     gamma_old: Factor = 1.0  # learning-rate factor of old parameters and blocks
     gamma_new: Factor = 1.0
     optimiser: Literal["carried", "reset"] = "carried"  # state of old parameters

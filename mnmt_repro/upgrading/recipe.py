@@ -16,7 +16,7 @@ from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Checkpoint
-from mnmt_repro.upgrading.assemble import TABLES, assemble, carry_state, group_of
+from mnmt_repro.upgrading.assemble import TABLES, Origin, assemble, carry_state, group_of
 from mnmt_repro.upgrading.config import UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD
 from mnmt_repro.upgrading.start import Start
@@ -105,13 +105,10 @@ def upgrade(
     model = Transformer(new, seed=config.seed)
     fresh = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     weights, origins = assemble(checkpoint.weights, fresh, old, config, pieces, progress)
-    used = {
-        name: fresh[name]
-        if config.keep == "nothing" or (config.keep == "body" and name in TABLES)
-        else weights[name]
-        for name in fresh
-    }
-    model.load_state_dict(used)
+    anew = {"all": (), "body": TABLES, "nothing": tuple(fresh)}[config.keep]
+    model.load_state_dict({name: (fresh if name in anew else weights)[name] for name in fresh})
+    if config.keep == "body":  # tables without old values are new
+        origins |= {name: Origin(source=None) for name in TABLES if name in origins}
 
     groups = {name: group_of(origin, fresh[name].ndim) for name, origin in origins.items()}
     old_entries = sum(
@@ -124,7 +121,7 @@ def upgrade(
         before = list(expected)
         for index, name in enumerate(fresh):
             origin = origins[name]
-            if origin.source is None or (config.keep == "body" and name in TABLES):
+            if origin.source is None:
                 continue
             carried = checkpoint.optimiser.get(before.index(origin.source))
             if carried:
