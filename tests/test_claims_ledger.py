@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,30 @@ def test_a_tampered_stored_verdict_is_found(checkout: Path) -> None:
     stored[1]["verdict"] = stored[1]["scopes"][0]["verdict"] = "reproduced"
     path.write_text(json.dumps(stored))
     assert set(differences(verdicts, read_stored(checkout))) == {"Z2"}
+    write_stored(verdicts, checkout)
+    for change, told in (
+        (lambda scope: scope["units"]["eng-deu"]["measures"]["log_ratio"].update(value=0.5), "0.5"),
+        (
+            lambda scope: scope["units"]["eng-deu"]["measures"]["log_ratio"].update(
+                interval=[-9.0, 9.0]
+            ),
+            "-9.0",
+        ),
+        (lambda scope: scope["units"]["eng-deu"]["measures"].pop("kendall_tau"), "as None"),
+        (lambda scope: scope["units"]["eng-deu"].update(verdict="inconclusive"), "inconclusive"),
+        (lambda scope: scope["units"].pop("eng-deu"), "stored for"),
+    ):
+        other = json.loads(to_json(verdicts))
+        change(other[0]["scopes"][0])
+        found = differences(verdicts, other)
+        assert set(found) == {"Z1"} and told in found["Z1"]
+    dated = json.loads(to_json(verdicts))
+    dated[0]["scopes"][0]["post_hoc"] = True
+    assert differences(verdicts, dated) == {}  # a folder without a history cannot tell
+    first = verdicts[0].scopes[0]
+    early = replace(first, ancestry=replace(first.ancestry, post_hoc=False))
+    told = differences([replace(verdicts[0], scopes=(early,)), verdicts[1]], dated)
+    assert "post hoc" in told["Z1"]
     path.write_text(json.dumps([*stored, {"id": "Z9", "scopes": []}]))
     assert set(differences(verdicts, read_stored(checkout))) == {"Z2", "Z9"}
     path.write_text("[{")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import check_grad
+from scipy.optimize import check_grad, curve_fit
 from scipy.special import huber as scipy_huber
 
 from mnmt_repro.errors import InputError
@@ -218,3 +219,25 @@ def test_published_two_domain_mixtures(lawdata_dir: Path) -> None:
         at_end += [name] if c == 0 else []
         poor += [name] if r_squared(loss, rss, ones[0]) < 0.9 else []
     assert at_end == poor == [("160M", "Pile-CC", 10000)]
+
+
+def test_a_constant_at_zero_is_held_there() -> None:
+    """A constant below zero cannot be: it is zero, told as held, and no parameter more for AICc."""
+    n, d = (grid.ravel() for grid in np.meshgrid(np.geomspace(1e4, 1e6, 6), np.geomspace(1e6, 1e8, 5)))
+    noise = 0.01 * np.random.default_rng(0).standard_normal(len(n))
+    fit = fit_additive_law(n, d, 40 * n**-0.3 + 60 * d**-0.25 - 0.3 + noise)
+    assert fit.identified and fit.params["E"] == 0.0
+    assert fit.active_bounds == ("E >= 0",) and fit.free_parameters == 4
+    assert math.isnan(fit.stderr["E"]) and 0 < fit.stderr["alpha"] < 0.1
+
+    def law(_: object, a: float, b: float, alpha: float, beta: float) -> Any:
+        return a * n**-alpha + b * d**-beta
+
+    start = [fit.params[name] for name in ("A", "B", "alpha", "beta")]
+    _, covariance = curve_fit(law, n, np.array(fit.loss), p0=start, x_scale=start, method="trf")
+    expected = np.sqrt(np.diag(covariance))
+    found = [fit.stderr[name] for name in ("A", "B", "alpha", "beta")]
+    assert found == pytest.approx(expected.tolist(), rel=0.01)
+    # Refits may leave the bound again.
+    risen = fit.refit(np.array([fit.loss]) + 1.0)
+    assert risen[0, 0] > 0.3

@@ -36,6 +36,12 @@ def ablation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """B4 to B10, B15 to B19, B22: variants of a cohort against each other, and a table's cells."""
     bench = _Bench(evidence, claim, scope)
     contrasts = claim.options.get("contrasts", {})
+    table = claim.options.get("table", {})
+    cells = (
+        comparisons(table["number"], table["controls"], table.get("prefix", "")) if table else ()
+    )
+    for cell in cells:  # so that a missing run is told before missing seeds
+        bench.require(cell.group, cell.treated, cell.control)
     whole = {name: gain(*bench.pair(**asked)) for name, asked in contrasts.items()}
     if "best" in claim.options:
         whole["lead"] = bench.lead(**claim.options["best"])
@@ -46,11 +52,7 @@ def ablation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     if claim.alternative and claim.alternative.measure in whole:
         names = claim.options.get("spread", [claim.alternative.measure])
         whole["power"] = bench.power([contrasts[name] for name in names])
-    if "table" not in claim.options:
-        return {"all": whole}
-    asked = claim.options["table"]
-    cells = comparisons(asked["number"], asked["controls"], asked.get("prefix", ""))
-    return {"all": whole, **{cell.name: bench.cell(cell, asked["effect"]) for cell in cells}}
+    return {"all": whole, **{cell.name: bench.cell(cell, table["effect"]) for cell in cells}}
 
 
 def directions_learned(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
@@ -82,6 +84,11 @@ class _Bench:
         self._evidence, self._scope, self._options = evidence, scope, claim.options
         self._effect = claim.alternative.effect if claim.alternative else math.nan
         self._studies: dict[str, Study] = {}
+
+    def require(self, group: str, *names: str) -> None:
+        """`NoRowsYet` unless all variants have rows of the group's directions."""
+        for name in names:
+            self._study(group, directions_of(group)).table(self._variant(name))
 
     def pair(self, treated: str, control: str, group: str) -> tuple[Sample, Sample]:
         first, second = self._samples(group, treated, control)

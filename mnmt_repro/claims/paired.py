@@ -24,6 +24,9 @@ from mnmt_repro.claims.ledger import Scope
 from mnmt_repro.claims.noise import DRAWS, measure, power
 from mnmt_repro.laws.checks import Array
 
+ENOUGH = 5
+"""Fewest degrees of freedom from which the noise of the seed is put into an interval."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -71,6 +74,11 @@ class Study:
     pairs: tuple[str, ...]
     needs: dict[str, Any]
     metric: str = "cross_entropy"
+
+    @property
+    def knows_noise(self) -> bool:
+        """Whether intervals hold the noise of the seed; if not, they know of directions only."""
+        return self.noise[1] >= ENOUGH
 
     @cached_property
     def scores(self) -> dict[Variant, pd.DataFrame]:
@@ -134,8 +142,9 @@ class Study:
         by_direction = values.mean(0)
         sd, freedom = self.noise
         random = np.random.default_rng(zlib.crc32(f"{variant} {self.pairs}".encode()))
-        seed = sd * random.standard_t(freedom, DRAWS) / math.sqrt(len(values)) if freedom else 0.0
-        drawn = by_direction[self._picks].mean(1) * (1 + seed)
+        drawn = by_direction[self._picks].mean(1)
+        if self.knows_noise:
+            drawn *= 1 + sd * random.standard_t(freedom, DRAWS) / math.sqrt(len(values))
         return Sample(by_direction=by_direction, drawn=drawn)
 
     @cached_property

@@ -18,7 +18,8 @@ from mnmt_repro.errors import InputError
 
 CLAIMS = Path("data", "claims")
 STORED = CLAIMS / "verdicts.json"
-_RELATIVE, _ABSOLUTE = 0.02, 1e-3
+_RELATIVE, _ABSOLUTE, _OF_WIDTH = 0.02, 1e-3, 0.05
+_FLIPPED = 0.01  # of simulations, where a machine rounds otherwise
 
 
 def verify(
@@ -143,8 +144,9 @@ def read_stored(root: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def differences(verdicts: list[Verdict], stored: list[dict[str, Any]]) -> dict[str, str]:
     """Where a stored verdict does not follow from the rows: claim id to what differs.
 
-    Compared are the verdict of each scope and its headline measure (to 2 %). A negative verdict is
-    no difference. An empty dictionary means that all of them follow.
+    Compared are, of each scope, the verdicts, every measure (to 2 %) with its interval (to a
+    twentieth of its width), and whether the rule came first. A negative verdict is no difference.
+    An empty dictionary means that all of them follow.
     """
     known = {item["id"]: item for item in stored}
     found = {}
@@ -166,12 +168,43 @@ def differences(verdicts: list[Verdict], stored: list[dict[str, Any]]) -> dict[s
 def _difference(name: str, then: dict[str, Any], now: dict[str, Any]) -> str:
     if then.get("verdict") != now["verdict"]:
         return f"{name}: stored {then.get('verdict')!r}, but the rows give {now['verdict']!r}"
-    old, new = then.get("measured"), now["measured"]
-    if (old is None) != (new is None) or (
-        old is not None and not math.isclose(old, new, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
-    ):
-        return f"{name}: stored {old}, but the rows give {new}"
+    hoc = {then.get("post_hoc"), now["post_hoc"]}
+    if hoc == {True, False}:  # None: the history is not there to tell
+        return f"{name}: stored post hoc {then['post_hoc']}, but it is {now['post_hoc']}"
+    old, new = then.get("units", {}), now["units"]
+    if set(old) != set(new):
+        return f"{name}: stored for {sorted(old)}, but the rows give {sorted(new)}"
+    for unit in new:
+        if old[unit]["verdict"] != new[unit]["verdict"]:
+            return f"{name}, {unit}: stored {old[unit]['verdict']!r}, but it is {new[unit]['verdict']!r}"
+        was, found = old[unit]["measures"], new[unit]["measures"]
+        for measure in set(was) | set(found):
+            absolute = _FLIPPED if measure == "power" else _ABSOLUTE
+            if not _alike(was.get(measure), found.get(measure), absolute):
+                return (
+                    f"{name}, {unit}: {measure} is stored as {was.get(measure)}, but the rows give "
+                    f"{found.get(measure)}"
+                )
     return ""
+
+
+def _alike(old: Any, new: Any, absolute: float) -> bool:
+    """Whether two measures, as `_scope_as_dict` has them, are the same but for rounding."""
+    if old is None or new is None:
+        return False
+    if (old["interval"] is None) != (new["interval"] is None):
+        return False
+    ends = list(zip(old["interval"] or [], new["interval"] or [], strict=True))
+    pairs = [(old["value"], new["value"]), *ends]
+    if any((a is None) != (b is None) for a, b in pairs):
+        return False
+    known = [a for a, _ in ends if a is not None]
+    of_width = _OF_WIDTH * (max(known) - min(known)) if known else 0.0
+    tolerances = [absolute, *(max(absolute, of_width) for _ in ends)]
+    return all(
+        a is None or math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=tolerance)
+        for (a, b), tolerance in zip(pairs, tolerances, strict=True)
+    )
 
 
 def _as_dict(verdict: Verdict) -> dict[str, Any]:

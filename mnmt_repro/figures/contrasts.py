@@ -18,7 +18,15 @@ from pandas.api.types import is_numeric_dtype
 from mnmt_repro.claims import Evidence, Measure, Scope
 from mnmt_repro.claims.bootstrap import bootstrap_losses
 from mnmt_repro.claims.evidence import NoRowsYet
-from mnmt_repro.claims.paired import Sample, Study, Variant, functional, gain, p_value
+from mnmt_repro.claims.paired import (
+    ENOUGH,
+    Sample,
+    Study,
+    Variant,
+    functional,
+    gain,
+    p_value,
+)
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.figures.audit.tables import GROUPS
@@ -67,7 +75,7 @@ class Bench:
         return Variant(self.cohort, name, share)
 
     def study(self, pairs: tuple[str, ...], metric: str = "cross_entropy") -> Study:
-        """Scores over some directions. One seed does: then intervals know of directions only."""
+        """Scores over some directions. One seed does: see `Study.knows_noise`."""
         if (pairs, metric) not in self._studies:
             scope = Scope(
                 name=self.cohort,
@@ -125,7 +133,7 @@ class Bench:
         if not found:
             return NO_GAIN
         measured, p = gain(*found), p_value(*found).value
-        if len(pairs) == 1 and self.study(pairs).noise[1] == 0:
+        if len(pairs) == 1 and not self.study(pairs).knows_noise:
             measured, p = Measure(value=measured.value), math.nan
         values = (measured.value, measured.low, measured.high, p, star(p < SIGNIFICANT))
         return dict(zip(GAIN, values, strict=True))
@@ -170,20 +178,21 @@ class Bench:
         told = f"{found} of {len(declared)} declared runs {are} stored"
         return f"{told}; what needs the others is a dash."
 
-    def intervals(self) -> str:
-        """What the intervals know of, in a sentence; empty without rows."""
+    def intervals(self, metric: str = "cross_entropy") -> str:
+        """What the intervals of a metric know of, in a sentence; empty without rows."""
         if self.own.empty:
             return ""
-        sd, freedom = self.study(directions_of("all")).noise
-        if freedom == 0:
+        study = self.study(directions_of("all"), metric)
+        sd, freedom = study.noise
+        if not study.knows_noise:
             return (
-                "No two runs are stored with several seeds, so the noise of the seed is not known: "
-                "intervals know of directions only, and are too narrow."
+                f"Runs with several seeds leave {freedom} of the {ENOUGH} degrees of freedom that "
+                "the noise of the seed should rest on: intervals know of directions only, and are "
+                "too narrow."
             )
         return (
-            f"Intervals hold directions and the noise of the seed ({sd:.2%} of a mean loss, on "
-            f"{freedom} degree{'s' * (freedom != 1)} of freedom); p-values, like the paper's, "
-            "know of directions only."
+            f"Intervals hold directions and the noise of the seed ({sd:.2%} of a mean score, on "
+            f"{freedom} degrees of freedom); p-values, like the paper's, know of directions only."
         )
 
 
@@ -201,7 +210,7 @@ def over_sentences(
         Each variant with its control, of the bench's own cohort.
     losses
         Of single sentences, by run id (`results.load_sentence_losses`); pairs of runs that lack
-        them are left out.
+        them, or have them of another test set than the bench, are left out.
 
     Returns
     -------
@@ -210,7 +219,8 @@ def over_sentences(
         less control) with its interval ``low, high`` and ``p``, and the ``sentences``.
     """
     keys = ["variant", "updates_share", "seed"]
-    ids = bench.own[bench.own["run_id"].isin(list(losses))].groupby(keys)["run_id"].first()
+    known = [run for run, each in losses.items() if each.test_set == bench.test_set]
+    ids = bench.own[bench.own["run_id"].isin(known)].groupby(keys)["run_id"].first()
     rows = []
     groups = tuple(groups)
     for treated, control in compared:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from mnmt_repro.experiments.catalogue import get_cohort
@@ -313,3 +314,33 @@ def estimators_in_words(table: pd.DataFrame) -> str:
             f"median of {row['sizes']} sizes ({spread}), {place} the joint law's interval."
         )
     return "\n".join(lines)
+
+
+def text_in_words(lines: pd.DataFrame) -> str:
+    """How much of what lies between two lines is text, as Markdown, a line a panel and language.
+
+    By the joint law: mean log ratio of f, and of f / w, over the weights between zero and one that
+    both lines have. Where the second is smaller, the line ahead was shown more at the same weight.
+
+    Parameters
+    ----------
+    lines
+        From `fraction_lines`.
+    """
+    told = []
+    between = lines[(lines["estimator"] == ESTIMATORS["eq10"]) & (lines["p"] < 1)]
+    for (panel, name), group in between.groupby(["panel", "language"], sort=False):
+        names = list(dict.fromkeys(group["line"]))
+        if len(names) != 2:
+            continue
+        base, other = (group[group["line"] == each].set_index("p") for each in names)
+        both = other[["f", "w"]].join(base[["f", "w"]], rsuffix=" of base", how="inner")
+        both = both.astype(float)
+        ratios = np.log(both["f"] / both["f of base"])
+        of_text = ratios - np.log(both["w"] / both["w of base"])
+        told.append(
+            f"- {panel}, {name}: of *{names[1]}*, $f$ is {np.exp(ratios.mean()):.2f} times that of "
+            f"*{names[0]}* in the geometric mean over {len(both)} weights; $f/w$, of the share of "
+            f"target tokens that the weight comes to, {np.exp(of_text.mean()):.2f} times."
+        )
+    return "\n".join(told)

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
-from scipy import stats
+from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, same_length, vector
@@ -21,8 +20,10 @@ from mnmt_repro.laws.fit_result import (
     LawFit,
     as_rows,
     as_tuple,
+    covariance_of,
     r_squared,
     rank_deficient,
+    trend_p_value,
 )
 from mnmt_repro.laws.grouped_law import TREND_LEVEL
 from mnmt_repro.laws.newton import Index, Minimum, minimise
@@ -31,6 +32,7 @@ from mnmt_repro.laws.uncertainty import Draws
 NAMES = ("E", "A", "B", "alpha", "beta")
 _EXPONENTS = (1e-3, 5.0)
 _LOG_FLOOR = -40.0
+_VANISHED = np.log(1e-8)  # of a term, in units of the loss; its logarithm falls ever more slowly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,8 @@ class AdditiveLawFit(LawFit):
             log_n=np.log(self.n), log_d=np.log(self.d), loss=losses, log_loss=self.log_loss
         )
         start = np.repeat(model.scaled(np.array(self.values))[None], len(losses), 0)
+        least = np.log(1e-3 * np.mean(self.loss))  # from a vanished constant no slope leads away
+        start[:, 0] = np.maximum(start[:, 0], least)
         found = _minimise(model, start, weights, self.huber_delta, tolerance=1e-9)
         return model.unscaled(found.theta)
 
@@ -213,18 +217,26 @@ def fit_additive_law(
     if not reason:
         model = _Additive(log_n=np.log(size), log_d=np.log(data), loss=y[None], log_loss=log_loss)
         found = _from_grid(model, huber_delta)
-        reason = _unidentified(model, found)
-        if not reason and huber_delta is None and _trend_p_value(model, found) >= TREND_LEVEL:
+        held = found.held[0] | np.array([found.theta[0, 0] <= _VANISHED, *[False] * 4])
+        reason = _unidentified(model, found, held)
+    if not reason:
+        residual, jacobian = (part[0] for part in model.residual(found.theta, np.zeros(1, int)))
+        observed = np.log(y) if log_loss else y
+        if huber_delta is None and trend_p_value(observed, residual + observed, 4) >= TREND_LEVEL:
             reason = "the loss does not change with n and d beyond its noise"
     if reason:
         return AdditiveLawFit.unidentified(reason, NAMES, objective=np.nan, **rows)
-    values = model.unscaled(found.theta)[0]
+    values = np.where([held[0], *[False] * 4], 0.0, model.unscaled(found.theta)[0])
     predicted = values[0] + values[1] * size ** -values[3] + values[2] * data ** -values[4]
     weights = _row_weights(y, log_loss)
     rss = float(weights @ (predicted - y) ** 2)
-    covariance = _covariance(model, found)
-    if huber_delta is not None:
-        covariance = np.full_like(covariance, np.nan)
+    covariance = np.full((5, 5), np.nan)
+    if huber_delta is None:
+        e, a, b = values[:3]
+        change = np.diag([e, a, b, 1.0, 1.0])
+        change[1, 3], change[2, 4] = a * model.log_n.mean(), b * model.log_d.mean()
+        scaled = covariance_of(jacobian, np.ones(len(y)), float(residual @ residual), held)
+        covariance = change @ scaled @ change.T
     fit = AdditiveLawFit(
         names=NAMES,
         values=as_tuple(values),
@@ -233,7 +245,7 @@ def fit_additive_law(
         r2=r_squared(y, rss, weights),
         objective=float(found.objective[0]) * (1.0 if huber_delta else 2.0),
         identified=True,
-        active_bounds=("E >= 0",) if found.held[0, 0] else (),
+        active_bounds=("E >= 0",) if held[0] else (),
         **rows,
     )
     if huber_delta is None or len(y) < 50:
@@ -301,44 +313,14 @@ def _cannot(n: Array, d: Array, loss: Array) -> str:
     return ""
 
 
-def _unidentified(model: _Additive, found: Minimum) -> str:
-    if found.held[0, 1:].any() or (found.theta[0, 1:3] <= np.log(1e-8)).any():
+def _unidentified(model: _Additive, found: Minimum, held: NDArray[np.bool_]) -> str:
+    if held[1:].any() or (found.theta[0, 1:3] <= _VANISHED).any():
         return (
             "a term vanished or an exponent ran to its bound: the loss does not fall with n and d"
         )
     jacobian = model.residual(found.theta, np.zeros(1, dtype=int))[1][0]
-    if rank_deficient(jacobian, found.held[0]):
+    if rank_deficient(jacobian, held):
         return "several parameter sets fit equally well: n and d do not vary independently"
     if not found.converged[0]:
         return "the optimiser did not converge"
     return ""
-
-
-def _trend_p_value(model: _Additive, found: Minimum) -> float:
-    """P-value of the correlation between the loss and the fitted surface.
-
-    The surface has two heights and two exponents to follow noise with. Zero where there are no rows
-    to spare, as there is then no noise to judge by.
-    """
-    loss = np.log(model.loss[0]) if model.log_loss else model.loss[0]
-    surface = model.residual(found.theta, np.zeros(1, dtype=int))[0][0] + loss
-    dof = len(loss) - 5
-    if dof < 1:
-        return 0.0
-    r2 = float(np.corrcoef(surface, loss)[0, 1]) ** 2
-    return float(stats.f.sf(r2 / 4 * dof / max(1.0 - r2, 1e-300), 4, dof))
-
-
-def _covariance(model: _Additive, found: Minimum) -> Array:
-    """Of (E, A, B, alpha, beta), from the Jacobian, carried over from the scaled parameters."""
-    residual, jacobian = model.residual(found.theta, np.zeros(1, dtype=int))
-    free = ~found.held[0]
-    j = jacobian[0][:, free]
-    dof = len(j) - int(free.sum())
-    scaled = np.zeros((5, 5))
-    noise = float((residual**2).sum()) / dof if dof > 0 else np.nan
-    scaled[np.ix_(free, free)] = np.linalg.inv(j.T @ j) * noise
-    e, a, b = model.unscaled(found.theta)[0][:3]
-    change = np.diag([e, a, b, 1.0, 1.0])
-    change[1, 3], change[2, 4] = a * model.log_n.mean(), b * model.log_d.mean()
-    return change @ scaled @ change.T

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, same_length, vector
@@ -19,6 +18,7 @@ from mnmt_repro.laws.fit_result import (
     covariance_of,
     r_squared,
     rank_deficient,
+    trend_p_value,
 )
 from mnmt_repro.laws.grouped_law import TREND_LEVEL
 from mnmt_repro.laws.newton import Index, Minimum, minimise
@@ -154,7 +154,7 @@ def fit_bivariate_law(
             reason = "an exponent ran to an end of its range: no power law in these sizes"
         elif rank_deficient(jacobian, held):
             reason = "several parameter sets fit equally well: the sizes do not separate them"
-        elif len(y) > len(NAMES) and _trend_p_value(model, theta) >= TREND_LEVEL:
+        elif trend_p_value(y, model.residual(theta, np.zeros(1, int))[0][0] + y, 2) >= TREND_LEVEL:
             reason = "the loss does not change with size beyond its noise"
     if reason:
         return BivariateLawFit.unidentified(reason, NAMES, **rows)
@@ -189,15 +189,6 @@ def _cannot(log: Array, loss: Array) -> str:
     if ((loss - loss.mean()) @ centred >= 0).all():
         return "the loss rises with size"
     return ""
-
-
-def _trend_p_value(model: _Bivariate, theta: Array) -> float:
-    """P-value of the correlation between the loss and the fitted curve, which has two slopes."""
-    loss = model.loss[0]
-    curve = model.residual(theta, np.zeros(1, dtype=int))[0][0] + loss
-    r2 = float(np.corrcoef(curve, loss)[0, 1]) ** 2
-    dof = len(loss) - 3
-    return float(stats.f.sf(r2 / 2 * dof / max(1.0 - r2, 1e-300), 2, dof))
 
 
 def _starts(model: _Bivariate, loss: Array) -> Array:

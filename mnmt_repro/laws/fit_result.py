@@ -258,6 +258,19 @@ def covariance_of(jacobian: Array, weights: Array, rss: float, held: NDArray[np.
     return covariance
 
 
+def trend_p_value(loss: Array, fitted: Array, slopes: int) -> float:
+    """P-value (F test) of the correlation between losses (m,) and a fitted curve (m,).
+
+    The curve has so many `slopes`, heights and exponents alike, to follow noise with. Zero where
+    there are no rows to spare, as there is then no noise to judge by.
+    """
+    dof = len(loss) - slopes - 1
+    if dof < 1:
+        return 0.0
+    r2 = float(np.corrcoef(fitted, loss)[0, 1]) ** 2
+    return float(stats.f.sf(r2 / slopes * dof / max(1.0 - r2, 1e-300), slopes, dof))
+
+
 def rank_deficient(jacobian: Array, held: NDArray[np.bool_], tolerance: float = 1e-7) -> bool:
     """Whether some direction among the free parameters leaves the law unchanged."""
     j = jacobian[:, ~held]

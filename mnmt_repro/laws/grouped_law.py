@@ -127,7 +127,7 @@ def fit_grouped(
     """Fields of a `GroupedLawFit` for checked data; `multipliers` names one parameter a group."""
     if ceiling is not None and direction == "min":
         raise InputError(f'ceiling: {ceiling} is of a quality: give direction="max"')
-    if ceiling is not None and ceiling <= loss.max():
+    if ceiling is not None and not ceiling > loss.max():
         raise InputError(f"ceiling: {ceiling} must lie above the best score, {loss.max():g}")
     if direction == "min" and (loss <= 0).any():
         raise InputError(
