@@ -106,3 +106,5 @@ def test_what_cannot_be_adopted_is_told(tmp_path: Path) -> None:
         adopt_vocabulary(tmp_path / "absent.model", ["eng"])
     with pytest.raises(InputError, match="name the languages"):
         adopt_vocabulary(foreign(tmp_path), [])
+    with pytest.raises(InputError, match="language 'eng-deu': give codes, not pairs"):
+        adopt_vocabulary(foreign(tmp_path), ["eng", "eng-deu"])

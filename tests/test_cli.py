@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from command_line import fails
@@ -282,7 +283,11 @@ def test_mistakes_in_training_options_are_told(capsys) -> None:
     fails(["train", "--data", "eng-deu=absent.tsv"], capsys, "absent.tsv")
     fails(["train", "--data", "talks.tsv"], capsys, "write it PAIR=FILE.tsv")
     fails(["evaluate", "absent"], capsys, "absent: no model of `mnmt-repro train` here")
-    fails(["train", "--weights", ""], capsys, "0 for 2 pairs")
+    fails(["train", "--weights", ""], capsys, "--weights : part 1 is empty")
+    fails(["train", "--weights", "1"], capsys, "--weights 1: 1 for 2 pairs")
+    fails(["train", "--learning-rate", "0"], capsys, "mnmt-repro: --learning-rate must be above 0")
+    both = ["train", "--steps", "5", "--target-tokens", "100"]
+    fails(both, capsys, "either as --target-tokens or as --steps, not both")
     fails(["train", "--pieces", "99"], capsys, "--pieces: is of real text; leave it out")
     fails(["train", "--max-length", "3"], capsys, "--max-length: is of real text")
     fails(["train", "--temperature", "5"], capsys, "--temperature: all pairs of a conlang are")
@@ -621,6 +626,15 @@ def test_a_ceiling_holds_the_law_of_a_quality(capsys) -> None:
     assert json.loads(capsys.readouterr().out)[0]["params"]["l_inf"] == pytest.approx(100)
 
 
+def test_a_law_of_size_and_data_hears_of_copies(capsys) -> None:
+    n, d = (axis.ravel() for axis in np.meshgrid(np.geomspace(1e4, 1e6, 4), [1e6, 1e7, 1e8]))
+    loss = 1 + 40 * n**-0.3 + 60 * d**-0.25
+    table = pd.DataFrame({"pair": "eng-deu", "n": n, "d": d, "loss": loss})
+    pd.concat([table, table]).to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv", "--law", "additive"]) == 0
+    assert "12 rows are exact copies of others" in capsys.readouterr().err
+
+
 def test_recommend(capsys) -> None:
     law_table("l.csv", ("eng-deu", "eng-zho"))
     command = ["recommend", "l.csv", "--n", "3e4", "--json"]
@@ -656,6 +670,9 @@ def test_recommend(capsys) -> None:
     fails([*command, "--prefer", "eng-deu"], capsys, "write PAIR=NUMBER")
     one = [*command, "--prefer", "eng-deu=1"]
     fails(one, capsys, "--prefer names eng-deu; the table has eng-deu, eng-zho")
+    fails([*command, "--prefer", "eng-deu=-1,eng-zho=2"], capsys, "no number below 0")
+    lone = [*command, "--equal-regret", "--where", "pair=eng-deu"]
+    fails(lone, capsys, "l.csv: rows of eng-deu alone; a trade-off needs two pairs")
 
 
 @pytest.mark.parametrize("weights", [(0.0420349, 0.9579651), (1 / 3, 1 / 3, 1 / 3), (0.15, 0.85)])
@@ -675,7 +692,9 @@ def test_recommend_for_a_quality(capsys) -> None:
     assert main([*command, "--direction", "max", "--ceiling", "100"]) == 0
     heads = capsys.readouterr().out.splitlines()[0].split()
     assert heads == ["pair", "p", "chrf", "low", "high", "scatter", "regret", "relative_regret"]
-    fails([*command, "--direction", "max", "--ceiling", "40"], capsys, "above the best score")
+    for ceiling in ("40", "nan"):
+        wrong = [*command, "--direction", "max", "--ceiling", ceiling]
+        fails(wrong, capsys, "above the best score")
 
 
 def test_verify_a_checkout_without_rows(capsys, tmp_path: Path) -> None:

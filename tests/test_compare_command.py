@@ -133,7 +133,9 @@ def test_a_table_for_reading(capsys) -> None:
         (["short", "absent"], "absent: no model of `mnmt-repro train` here"),
         (["few", "more"], "your own text; use --data"),
         (["short", "longer", "--draws", "0"], "--draws 0"),
-        (["short", "longer", "--batch", "0"], "--batch 0"),
+        (["short", "longer", "--decode", "--batch", "0"], "--batch 0"),
+        (["short", "longer", "--batch", "8"], "--batch: goes with --decode"),
+        (["short", "longer", "--metric", "bleu"], "--metric: goes with --decode"),
         (["short", "longer", "--limit", "0"], "--limit 0"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.figures import capacity
 from mnmt_repro.figures import fraction_panels as panels
 from mnmt_repro.figures.grids import read_grid
 
@@ -72,6 +73,17 @@ def test_relative_capacity_is_three_where_it_was_put_in():
     other = table[table["what"] == "other"]
     np.testing.assert_allclose(other["f / p"], np.sqrt(0.05) / 0.05, rtol=2e-3)
     assert (table["sizes"] > 0).all()
+
+
+def test_the_text_between_two_lines_is_told_apart():
+    """The second line has half the fraction at every weight below one, and 0.8 of the text."""
+    base = lines().assign(w=lambda frame: frame["p"])
+    half = np.where(base["p"] < 1, 0.5, 1.0)
+    other = base.assign(line="other", f=base["f"] * half, w=base["p"] * np.where(half < 1, 0.8, 1))
+    told = panels.text_in_words(pd.concat([base, other]).astype({"f": object})).splitlines()
+    assert len(told) == 2 and "domain, German: of *other*, $f$ is 0.50 times" in told[0]
+    assert "over 3 weights" in told[0] and told[0].endswith("comes to, 0.62 times.")  # 0.5 / 0.8
+    assert panels.text_in_words(base) == ""
 
 
 def test_the_same_runs_under_two_labels_are_one_row_that_names_both():
@@ -211,3 +223,17 @@ def test_a_comparison_of_nothing_is_empty():
         panels.compare(
             rows("some-cohort"), [panels.Line(panel="a", label="b", cohort="conlang-fife")]
         )
+
+
+def test_the_slope_of_the_fraction_is_the_one_put_in():
+    """f = p ** (1 + 0.1 log(n / least n)): log f falls by 0.1 log(1 / p) for each unit of log n."""
+
+    def loss(p: float, n: float) -> float:
+        return loss_of(p ** (1 + 0.1 * np.log(n / SIZES[0])), n)
+
+    grid = read_grid(rows(COHORT, loss=loss, noise=0.0, weights=WEIGHTS), COHORT)
+    table = capacity.fraction_slopes({COHORT: grid}, (0.5,))
+    assert list(table["pair"]) == ["English→German", "English→Chinese"]
+    np.testing.assert_allclose(table["slope"], 0.1 * np.log(0.5), rtol=0.01)
+    told = capacity.slopes_in_words(table)
+    assert "of 2 slopes 2 are clearly below zero and 0 above; at p = 0.5 they are -0.07" in told

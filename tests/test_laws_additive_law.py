@@ -223,7 +223,9 @@ def test_published_two_domain_mixtures(lawdata_dir: Path) -> None:
 
 def test_a_constant_at_zero_is_held_there() -> None:
     """A constant below zero cannot be: it is zero, told as held, and no parameter more for AICc."""
-    n, d = (grid.ravel() for grid in np.meshgrid(np.geomspace(1e4, 1e6, 6), np.geomspace(1e6, 1e8, 5)))
+    n, d = (
+        grid.ravel() for grid in np.meshgrid(np.geomspace(1e4, 1e6, 6), np.geomspace(1e6, 1e8, 5))
+    )
     noise = 0.01 * np.random.default_rng(0).standard_normal(len(n))
     fit = fit_additive_law(n, d, 40 * n**-0.3 + 60 * d**-0.25 - 0.3 + noise)
     assert fit.identified and fit.params["E"] == 0.0

@@ -398,6 +398,8 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
         (["--lr-scaling", "-0.5"], ["factor must be at least 0, got -0.5"]),
         (["--lr-scaling", "half"], ["--lr-scaling half: 'half' is not a number"]),
         (["--lr-scaling", "1,2,3"], ["write OLD or OLD,NEW"]),
+        (["--lr-scaling", ",5"], ["--lr-scaling ,5: part 1 is empty"]),
+        (["--deeper", ",1"], ["--deeper ,1: part 1 is empty"]),
         (["--lr-scaling", "0:1"], ["say --steps, over which the factor rises"]),
         (["--lr-scaling", "0:1:x"], ["'x' is no number of steps"]),
         (["--lr-scaling", "0:1:2:3"], ["write a rising factor as START:END:STEPS"]),
@@ -510,6 +512,7 @@ def test_presets_are_the_published_settings_and_options_win() -> None:
     [
         ["--noise", "0.5"], ["--width-init", "random"], ["--normalisation", "none"],
         ["--depth-init", "closest"], ["--at", "top"], ["--init", "mean"], ["--steps", "30"],
+        ["--fisher-sentences", "5"],
         ["--wider", "2", "--width-init", "random", "--noise", "0.5"],
     ],
 )  # fmt: skip

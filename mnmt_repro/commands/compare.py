@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.commands.options import add_command, add_json, check_device, print_json
+from mnmt_repro.commands.options import Noted, add_command, add_json, check_device, print_json
 from mnmt_repro.commands.test_sets import add_test_sets, check_test_sets, read_test_sets
-from mnmt_repro.commands.translate import add_search, search_config, translations
+from mnmt_repro.commands.translate import (
+    add_search,
+    check_decode,
+    search_config,
+    translations,
+)
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
 
@@ -47,7 +52,9 @@ def add(commands: Any) -> None:
     parser.add_argument("folder", type=Path, metavar="MODEL", help="the one compared with it")
     add_test_sets(parser)
     parser.add_argument("--decode", action="store_true", help="compare translations, too")
-    parser.add_argument("--metric", choices=METRICS, default=METRICS[0], help="for --decode")
+    parser.add_argument(
+        "--metric", choices=METRICS, default=METRICS[0], action=Noted, help="for --decode"
+    )
     parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap")
     add_search(parser)
     add_json(parser)
@@ -75,6 +82,7 @@ def act(options: argparse.Namespace) -> int:
     from mnmt_repro.commands.trained import load_trained
 
     check_test_sets(options)
+    check_decode(options)
     search_config(options)
     if options.draws < 1:
         raise InputError(f"--draws {options.draws}: give a number, 1 or more")

@@ -18,7 +18,12 @@ from mnmt_repro.commands.options import (
     print_json,
 )
 from mnmt_repro.commands.test_sets import add_test_sets, check_test_sets, read_test_sets
-from mnmt_repro.commands.translate import add_search, search_config, translations
+from mnmt_repro.commands.translate import (
+    add_search,
+    check_decode,
+    search_config,
+    translations,
+)
 from mnmt_repro.corpora.formats import Bitext
 
 if TYPE_CHECKING:
@@ -54,6 +59,7 @@ def act(options: argparse.Namespace) -> int:
     from mnmt_repro.evaluation.metrics import flores_pieces
 
     check_test_sets(options)
+    check_decode(options)
     search_config(options)
     check_device(options.device)
     trained = load_trained(options.folder, device=options.device)

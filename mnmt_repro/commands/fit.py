@@ -204,16 +204,18 @@ def one_curve_note(frame: pd.DataFrame, n: str, data: str | None = None) -> str:
     )
 
 
-def notes_on_rows(frame: pd.DataFrame, n: str, loss: str, direction: str) -> list[str]:
-    """What to say of rows that share a cell (pair, weight, size), and of a weight that harms.
+def notes_on_rows(
+    frame: pd.DataFrame, n: str, loss: str, direction: str, data: str | None = None
+) -> list[str]:
+    """What to say of rows that share a cell (pair, weight, size, data), and a weight that harms.
 
     Parameters
     ----------
-    frame, n, loss : a table of `read_losses`, and its columns of sizes and losses
+    frame, n, loss, data : a table of `read_losses`, and its columns of sizes, losses and data
     direction : ``"min"`` or ``"max"``
     """
     notes = []
-    cell = [name for name in ("pair", "p", n) if name in frame.columns]
+    cell = [name for name in ("pair", "p", n, data) if name and name in frame.columns]
     several = frame[frame.duplicated(cell, keep=False)]
     if copies := int(frame.duplicated().sum()):
         notes.append(f"{copies} rows are exact copies of others, and count as further runs")
@@ -340,8 +342,8 @@ def act(options: argparse.Namespace) -> int:
     frame = read_losses(options, data=data)
     if note := one_curve_note(frame, options.n_column, data):
         say([note])
-    elif not data:
-        say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction))
+    else:
+        say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction, data))
     fits = fit_table(
         frame,
         n=options.n_column,

@@ -73,6 +73,23 @@ def comma_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def by_place(text: str, where: str) -> list[str]:
+    """Split `a,b`, whose parts mean something by where they stand; `where` names the option.
+
+    >>> by_place("0.5, 1", "--lr-scaling")
+    ['0.5', '1']
+
+    Raises
+    ------
+    InputError
+        When a part is empty: left out, it would shift the others.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError(f"{where} {text}: part {parts.index('') + 1} is empty; give it a value")
+    return parts
+
+
 def named_numbers(texts: Iterable[str], option: str) -> dict[str, float]:
     """Read PAIR=NUMBER, once or more.
 

@@ -89,6 +89,8 @@ def _preference(options: argparse.Namespace, pairs: set[str]) -> Preference:
         if set(weights) != pairs:
             named = ", ".join(sorted(weights)) or "no pair"
             raise InputError(f"--prefer names {named}; {there}: give each of them a weight")
+        if min(weights.values()) < 0 or not max(weights.values()) > 0:
+            raise InputError(f"--prefer {','.join(wishes)}: no number below 0, and one above it")
         return Importance(weights=weights)
     if options.floor is not None:
         ((pair, target),) = named_numbers([options.floor], "--floor").items()
@@ -111,6 +113,10 @@ def act(options: argparse.Namespace) -> int:
     frame = read_losses(options, needed=("p", "pair"))
     say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction))
     pairs = by_pair(frame)
+    if len(pairs) < 2:
+        raise InputError(
+            f"{options.file}: rows of {', '.join(pairs)} alone; a trade-off needs two pairs or more"
+        )
     preference = _preference(options, set(pairs))
     laws = {}
     for pair, rows in pairs.items():

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from mnmt_repro.upgrading.recipe import Upgraded
 
 
+FISHER_SENTENCES = 20
+"""Validation sentences of each old pair that Fisher information is taken on."""
+
+
 def parse_factor(text: str, steps: int | None, where: str) -> Factor:
     """Read a learning-rate factor; `where` names the option in an error.
 
@@ -26,6 +30,9 @@ def parse_factor(text: str, steps: int | None, where: str) -> Factor:
     (0.5, Ramp(start=0.05, end=0.5, steps=300))
     """
     start, *rest = text.split(":")
+    for part in (start, *rest):
+        if part.startswith("-"):
+            raise InputError(f"{where}: a learning-rate factor must be at least 0, got {part}")
     if not rest:
         return number(start, where)
     if len(rest) > 2:
@@ -119,6 +126,7 @@ def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> Fisher
         if options.data:
             raise InputError("--data goes with --fisher-threshold")
         return None
+    sentences = FISHER_SENTENCES if options.fisher_sentences is None else options.fisher_sentences
     where, thresholds = f"--fisher-threshold {options.fisher_threshold}", []
     for part in comma_list(options.fisher_threshold):
         threshold, equals, factor = part.partition("=")
@@ -127,11 +135,11 @@ def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> Fisher
         thresholds.append((number(threshold, where), parse_factor(factor, options.steps, where)))
     if not thresholds:
         raise InputError("--fisher-threshold: write F=FACTOR, such as 1e-6=0.25")
-    if options.fisher_sentences < 1:
-        raise InputError(f"--fisher-sentences {options.fisher_sentences}: give 1 or more")
+    if sentences < 1:
+        raise InputError(f"--fisher-sentences {sentences}: give 1 or more")
     return FisherScaling(
         thresholds=tuple(thresholds),
-        sentences=options.fisher_sentences,
+        sentences=sentences,
         about=about,
         text=_validation_text(options, about),
     )

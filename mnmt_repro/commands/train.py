@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import os
+import re
 import shlex
 import signal
 import sys
@@ -94,7 +95,8 @@ def add(commands: Any) -> None:
         action="append",
         metavar="PAIR=FILE",
         help="your own bitext, once a pair: PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE,TARGET "
-        "(.gz and .xz too); name columns by FILE.tsv?source=english&target=german",
+        "(.gz and .xz too); name columns by FILE.tsv?source=english&target=german, and more by "
+        "&domain=COLUMN, &split_column=COLUMN&split=train, &format=tsv",
     )
     text.add_argument(
         "--valid",
@@ -193,7 +195,12 @@ def training_config(options: argparse.Namespace) -> TrainingConfig:
         given["learning_rate"] = PEAK[options.optimiser]
     if given["target_tokens"] is None and given["steps"] is None:
         given["target_tokens"] = FIRST_BUDGET
-    return TrainingConfig(**given)
+    try:
+        return TrainingConfig(**given)
+    except InputError as error:  # which names its fields
+        names = "|".join(field.name for field in dataclasses.fields(TrainingConfig))
+        told = re.sub(rf"\b({names})\b", lambda at: f"--{at[1]}".replace("_", "-"), str(error))
+        raise InputError(told.removeprefix("training ")) from error
 
 
 def model_config(options: argparse.Namespace, vocab_size: int) -> ModelConfig:

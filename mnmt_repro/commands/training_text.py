@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from mnmt_repro.commands.options import comma_list, named_numbers, number
+from mnmt_repro.commands.options import by_place, comma_list, named_numbers, number
 from mnmt_repro.corpora.bitext import load_split, parse_spec, read_bitext
 from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.conlang import ConlangConfig
@@ -192,7 +192,7 @@ def read_mixture(options: argparse.Namespace, text: TrainingText) -> Mixture:
     if options.weights is not None:
         if options.temperature is not None or options.upsample:
             raise InputError("--weights: leave out --temperature and --upsample, or it")
-        weights = [number(part, "--weights") for part in comma_list(options.weights)]
+        weights = [number(part, "--weights") for part in by_place(options.weights, "--weights")]
         if len(weights) != len(text.pairs):
             raise InputError(
                 f"--weights {options.weights}: {len(weights)} for {len(text.pairs)} pairs "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.commands.options import add_command, check_device
+from mnmt_repro.commands.options import Noted, add_command, check_device
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,12 +38,22 @@ def add(commands: Any) -> None:
 
 def add_search(parser: argparse.ArgumentParser) -> None:
     """Declare how translations are searched for, and where."""
-    parser.add_argument("--beam", type=int, default=4, help="prefixes kept; 1 is greedy")
-    parser.add_argument(
-        "--length-penalty", type=float, default=1.0, help="0 ranks by probability alone"
-    )
-    parser.add_argument("--batch", type=int, default=64, help="sentences translated together")
+    parser.set_defaults(given=frozenset())
+    for name, kind, default, told in (
+        ("--beam", int, 4, "prefixes kept; 1 is greedy"),
+        ("--length-penalty", float, 1.0, "0 ranks by probability alone"),
+        ("--batch", int, 64, "sentences translated together"),
+    ):
+        parser.add_argument(name, type=kind, default=default, action=Noted, help=told)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
+
+
+def check_decode(options: argparse.Namespace) -> None:
+    """`InputError` where an option is given that only `--decode` would use."""
+    for name in ("metric", "beam", "length_penalty", "batch"):
+        if name in options.given and not options.decode:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option}: goes with --decode; add it, or leave this out")
 
 
 def search_config(options: argparse.Namespace) -> SearchConfig:

@@ -6,13 +6,19 @@ import argparse
 import dataclasses
 import shlex
 import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
-from mnmt_repro.commands.options import add_command, add_json, comma_list, print_json
-from mnmt_repro.commands.scaling import FisherScaling, parse_factor, read_fisher
+from mnmt_repro.commands.options import add_command, add_json, by_place, print_json
+from mnmt_repro.commands.scaling import (
+    FISHER_SENTENCES,
+    FisherScaling,
+    parse_factor,
+    read_fisher,
+)
 from mnmt_repro.commands.trained import check_free
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import (
@@ -163,9 +169,9 @@ def add(commands: Any) -> None:
     training.add_argument(
         "--fisher-sentences",
         type=int,
-        default=20,
         metavar="N",
-        help="validation sentences of each old pair that Fisher information is taken on",
+        help="validation sentences of each old pair that Fisher information is taken on (default: "
+        f"{FISHER_SENTENCES})",
     )
     training.add_argument(
         "--data",
@@ -279,7 +285,7 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
     if options.at is not None:
         depth["encoder_at"], depth["decoder_at"] = _two(options.at, "--at", _place)
     if options.lr_scaling is not None:
-        parts = comma_list(options.lr_scaling)
+        parts = by_place(options.lr_scaling, "--lr-scaling")
         if not 1 <= len(parts) <= 2:
             raise InputError(f"--lr-scaling {options.lr_scaling}: write OLD or OLD,NEW")
         factors = [parse_factor(part, options.steps, f"--lr-scaling {part}") for part in parts]
@@ -311,6 +317,12 @@ def _refuse_idle(options: argparse.Namespace, config: UpgradeConfig) -> None:
         ("--depth-init", options.depth_init, deeper, "--deeper"),
         ("--at", options.at, deeper, "--deeper"),
         ("--steps", options.steps, rising or options.fisher_threshold, "a factor that rises"),
+        (
+            "--fisher-sentences",
+            options.fisher_sentences,
+            options.fisher_threshold,
+            "--fisher-threshold",
+        ),
     ):
         if given is not None and not used:
             raise InputError(f"{option}: has no effect without {needed}; add it, or leave this out")
@@ -348,7 +360,7 @@ def _only(values: dict[str, Any]) -> dict[str, Any]:
 
 def _two(text: str, option: str, read: Any) -> tuple[Any, Any]:
     """One value for both stacks, or one for the encoder and one for the decoder."""
-    parts = comma_list(text)
+    parts = by_place(text, option)
     if not 1 <= len(parts) <= 2:
         raise InputError(f"{option} {text}: give one for both stacks, or ENCODER,DECODER")
     values = [read(part, f"{option} {text}") for part in parts]
@@ -467,18 +479,43 @@ def _write(
         shutil.rmtree(stage, ignore_errors=True)
 
 
+def added_pairs(pairs: Sequence[str], languages: Iterable[str]) -> list[str]:
+    """Pairs of new languages with the one that all old pairs share, on its side or sides.
+
+    Where they share none, or a single old pair leaves it open, a new language is beside `eng`, or
+    the pair is left to be named.
+
+    >>> added_pairs(["deu-eng", "fra-eng"], ["xho"]), added_pairs(["deu-fra"], ["xho"])
+    (['xho-eng'], ['PAIR-WITH-xho'])
+    """
+    split = [tuple(pair.split("-")) for pair in pairs]
+    shared = set.intersection(*map(set, split))
+    hub = "eng" if "eng" in shared else shared.pop() if len(shared) == 1 else ""
+    if not hub:
+        return [f"PAIR-WITH-{name}" for name in languages]
+    out, into = (any(pair[side] == hub for pair in split) for side in (0, 1))
+    return [
+        pair
+        for name in languages
+        for pair, wanted in ((f"{hub}-{name}", out), (f"{name}-{hub}", into))
+        if wanted
+    ]
+
+
 def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, config: UpgradeConfig) -> str:
     """The command that trains on, as far as it can be foreseen."""
     command = f"next: mnmt-repro train --continue-from {shlex.quote(str(out))}"
     if about["corpus"] == "own":
         command += "".join(f" --data {pair}=FILE" for pair in about["pairs"])
     if about["conlang"] is None:
-        added = sorted(set(vocabulary.languages) - set(about["languages"]))
+        added = added_pairs(
+            about["pairs"], sorted(set(vocabulary.languages) - set(about["languages"]))
+        )
         if added and about["corpus"] == "own":
-            command += "".join(f" --data eng-{name}=FILE" for name in added)
+            command += "".join(f" --data {pair}=FILE" for pair in added)
         elif added:
-            command += f" --pairs {','.join([*about['pairs'], *(f'eng-{n}' for n in added)])}"
-        command += "".join(f" --upsample eng-{name}=5" for name in added)
+            command += f" --pairs {','.join([*about['pairs'], *added])}"
+        command += "".join(f" --upsample {pair}=5" for pair in added)
     if config.schedule == "constant":
         command += " --learning-rate RATE"
     if steps := ramp_steps(config):

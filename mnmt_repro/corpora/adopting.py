@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mnmt_repro.corpora.registry import is_language
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary, tag
 from mnmt_repro.errors import InputError
 
@@ -28,7 +29,8 @@ def adopt_vocabulary(path: Path | str, languages: Iterable[str]) -> Vocabulary:
     Raises
     ------
     InputError
-        When the file cannot be read, is no SentencePiece model, or no language is named.
+        When the file cannot be read, is no SentencePiece model, or no language is named, or
+        something that cannot be a language's code.
     """
     from google.protobuf.message import DecodeError
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
@@ -36,6 +38,9 @@ def adopt_vocabulary(path: Path | str, languages: Iterable[str]) -> Vocabulary:
     wanted = sorted(set(languages))
     if not wanted:
         raise InputError("name the languages that get a tag")
+    for code in wanted:
+        if not is_language(code):
+            raise InputError(f"language {code!r}: give codes, not pairs, such as eng,deu,xho")
     model = ModelProto()
     try:
         model.ParseFromString(Path(path).read_bytes())

@@ -202,6 +202,15 @@ class PairFile:
         return "domain" if "domain" in self.file.columns else None
 
 
+def is_language(code: str) -> bool:
+    """Whether a text can be a language's code: letters, digits and underscores.
+
+    >>> is_language("eng"), is_language("eng-deu")
+    (True, False)
+    """
+    return re.fullmatch(r"\w+", code) is not None
+
+
 def split_pair(pair: str) -> tuple[str, str]:
     """Return the source and target language of a directed pair.
 
@@ -214,7 +223,7 @@ def split_pair(pair: str) -> tuple[str, str]:
         If `pair` is not two different languages joined by one hyphen.
     """
     languages = pair.split("-")
-    if len(languages) != 2 or not all(re.fullmatch(r"\w+", code) for code in languages):
+    if len(languages) != 2 or not all(map(is_language, languages)):
         raise InputError(f"language pair {pair!r}: write it source-target, such as eng-deu")
     source, target = languages
     if source == target:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.grids import Grid
+from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import PairFits
 from mnmt_repro.figures.theme import GREY, weight_color
 from mnmt_repro.laws import (
@@ -17,6 +18,7 @@ from mnmt_repro.laws import (
     effective_fraction,
     effective_fraction_direct,
     fit_fraction,
+    fraction_slope,
     frontier,
 )
 
@@ -60,6 +62,52 @@ def direct_fractions(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
         parts.append(found[~found["extrapolated"]].assign(pair=pair))
     nothing = pd.DataFrame(columns=["p", "n", "f", "f_low", "f_high", "pair"])
     return pd.concat(parts, ignore_index=True) if parts else nothing
+
+
+SLOPE_DRAWS = 300
+
+
+def fraction_slopes(grids: Mapping[str, Grid], weights: Sequence[float]) -> pd.DataFrame:
+    """Slope of log f on log N of the direct estimator, at chosen weights.
+
+    Parameters
+    ----------
+    grids
+        From `grids.read_grids`. A pair whose single-pair law is not identified is left out.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, p, slope, low, high, rows, draws``: 95 % intervals, the sizes at which the
+        single-pair law need not be extrapolated, and the refits of `SLOPE_DRAWS` behind the
+        interval (in the others some fraction is infinite or zero).
+    """
+    wanted = {round(weight, 9) for weight in weights}
+    parts = []
+    for cohort, grid in grids.items():
+        for pair, (alone, _) in grid.fits.items():
+            if not alone[1.0].identified:
+                continue
+            mine = grid.points[grid.points["pair"] == pair]
+            mine = mine[[round(p, 9) in wanted for p in mine["p"]]]
+            found = fraction_slope(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
+            parts.append(found.assign(cohort=cohort_name(cohort), pair=pair_name(pair)))
+    columns = ["cohort", "pair", "p", "slope", "low", "high", "rows", "draws"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def slopes_in_words(table: pd.DataFrame) -> str:
+    """At how many weights each cohort's fraction clearly falls or rises with size, as Markdown."""
+    lines = []
+    for cohort, group in table.dropna(subset=["slope"]).groupby("cohort", sort=False):
+        falls, rises = (group["high"] < 0).sum(), (group["low"] > 0).sum()
+        least = group[group["p"] == group["p"].min()]
+        slopes = " and ".join(f"{slope:+.2f}" for slope in least["slope"])
+        lines.append(
+            f"- {cohort}: of {len(group)} slopes {falls} are clearly below zero and {rises} above; "
+            f"at p = {group['p'].min():g} they are {slopes}."
+        )
+    return "\n".join(lines)
 
 
 def fraction_fits(points: pd.DataFrame, form: str = "eq12") -> dict[str, FractionFit]:

@@ -334,7 +334,8 @@ def text_in_words(lines: pd.DataFrame) -> str:
         if len(names) != 2:
             continue
         base, other = (group[group["line"] == each].set_index("p") for each in names)
-        both = other[["f", "w"]].join(base[["f", "w"]], rsuffix=" of base", how="inner")
+        suffixes = ("", " of base")
+        both = pd.merge(other[["f", "w"]], base[["f", "w"]], on="p", suffixes=suffixes)
         both = both.astype(float)
         ratios = np.log(both["f"] / both["f of base"])
         of_text = ratios - np.log(both["w"] / both["w of base"])

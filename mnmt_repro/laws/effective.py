@@ -27,6 +27,9 @@ def effective_fraction(
 ) -> pd.DataFrame:
     """Effective fraction of the parameters at each weight (Eq. 10, Figure 6).
 
+    ``f(p) = (beta[1] / beta[p]) ** (1 / alpha)``: a model of n parameters is worth f(p) * n of a
+    model of the pair alone.
+
     Parameters
     ----------
     fit : JointLawFit
@@ -173,6 +176,7 @@ def fraction_slope(
     DataFrame
         ``p, slope, low, high, rows, left_out, draws``; NaN where fewer than three sizes remain.
     """
+    check_level(level)
     direct = effective_fraction_direct(single, frame, n=n, loss=loss, draws=2, method=method)
     size, observed = direct["n"].to_numpy(), direct["loss"].to_numpy()
     many = _direct_draws(single, size, observed, method, draws, seed)

@@ -220,6 +220,9 @@ def fit_fraction(
 ) -> FractionFit:
     """Fit Eq. 11 with the effective fraction of Eq. 12 or Eq. 13, all parameters at once.
 
+    ``loss = beta * (f(p) * n)**-alpha + l_inf``, with ``f(p) = p + c1 * p**c2 * (1 - p)**c3``
+    (Eq. 12) or ``f(p) = c1 * (p - 1) + 1`` (Eq. 13).
+
     Parameters
     ----------
     frame : DataFrame

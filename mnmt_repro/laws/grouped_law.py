@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -115,7 +115,11 @@ def gradient_of(values: Array, group: NDArray[np.intp], n: Array, direction: Dir
     return gradient
 
 
+Fit = TypeVar("Fit", bound=GroupedLawFit)
+
+
 def fit_grouped(
+    kind: type[Fit],
     n: Array,
     loss: Array,
     group: NDArray[np.intp],
@@ -123,8 +127,12 @@ def fit_grouped(
     direction: Direction,
     ceiling: float | None,
     multipliers: tuple[str, ...],
-) -> dict[str, Any]:
-    """Fields of a `GroupedLawFit` for checked data; `multipliers` names one parameter a group."""
+    **about: Any,
+) -> Fit:
+    """Fit a `kind` of law to checked data; `multipliers` names one parameter a group.
+
+    `about` are the kind's own fields.
+    """
     if ceiling is not None and direction == "min":
         raise InputError(f'ceiling: {ceiling} is of a quality: give direction="max"')
     if ceiling is not None and not ceiling > loss.max():
@@ -135,8 +143,7 @@ def fit_grouped(
             'log-probabilities; for a quality give direction="max"'
         )
     names = ("alpha", "l_inf", *multipliers)
-    fields: dict[str, Any] = {
-        "names": names,
+    fields: dict[str, Any] = about | {
         "n": as_tuple(n),
         "loss": as_tuple(loss),
         "weights": as_tuple(weights),
@@ -150,26 +157,20 @@ def fit_grouped(
         values, held, rss = _solve(n, loss[None], group, weights, direction, ceiling)
         reason = _unidentified(n, loss, group, weights, direction, values[0], held[0])
     if reason:
-        nothing = np.full(len(names), np.nan)
-        return fields | {
-            "values": as_tuple(nothing),
-            "covariance": as_rows(np.full((len(names), len(names)), np.nan)),
-            "rss": np.nan,
-            "r2": np.nan,
-            "identified": False,
-            "reason": reason,
-        }
+        return kind.unidentified(reason, names, **fields)
     jacobian = gradient_of(values[0], group, n, direction)
     bound = "l_inf >= 0" if direction == "min" else f"l_inf <= {ceiling}"
     bounds = (bound, *(f"{name} >= 0" for name in multipliers))
-    return fields | {
-        "values": as_tuple(values[0]),
-        "covariance": as_rows(covariance_of(jacobian, weights, rss[0], held[0])),
-        "rss": float(rss[0]),
-        "r2": r_squared(loss, float(rss[0]), weights),
-        "identified": True,
-        "active_bounds": tuple(b for b, h in zip(bounds, held[0, 1:], strict=True) if h),
-    }
+    return kind(
+        names=names,
+        values=as_tuple(values[0]),
+        covariance=as_rows(covariance_of(jacobian, weights, rss[0], held[0])),
+        rss=float(rss[0]),
+        r2=r_squared(loss, float(rss[0]), weights),
+        identified=True,
+        active_bounds=tuple(b for b, h in zip(bounds, held[0, 1:], strict=True) if h),
+        **fields,
+    )
 
 
 def least_constant(direction: Direction, ceiling: float | None) -> float:

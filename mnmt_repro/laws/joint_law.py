@@ -95,6 +95,9 @@ def fit_joint_law(
 ) -> JointLawFit:
     """Fit Eq. 7: one exponent and one irreducible loss for a pair, one multiplier a weight.
 
+    ``loss = beta[p] * n**-alpha + l_inf``; of a quality (``direction="max"``),
+    ``score = l_inf - beta[p] * n**-alpha``.
+
     Parameters
     ----------
     frame : DataFrame
@@ -116,12 +119,23 @@ def fit_joint_law(
     ------
     InputError
         Missing columns, rows of several pairs, values that are not finite, p outside [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> cells = [(n, p) for n in (1e4, 1e5, 1e6) for p in (0.5, 1.0)]
+    >>> runs = pd.DataFrame(cells, columns=["n", "p"])
+    >>> runs["loss"] = np.where(runs["p"] == 1, 40.0, 50.0) * runs["n"] ** -0.3 + 1.5
+    >>> fit = fit_joint_law(runs, n="n", loss="loss")
+    >>> {name: round(value, 3) for name, value in fit.params.items()}
+    {'alpha': 0.3, 'l_inf': 1.5, 'beta[0.5]': 50.0, 'beta[1]': 40.0}
     """
     check_direction(direction)
     rows, p = pair_rows(frame, n, loss)
     weights_seen, group = np.unique(p, return_inverse=True)
     observed = vector(loss, rows[loss])
-    fields = fit_grouped(
+    return fit_grouped(
+        JointLawFit,
         vector(n, rows[n], positive=True),
         observed,
         group,
@@ -129,9 +143,10 @@ def fit_joint_law(
         direction,
         ceiling,
         tuple(f"beta[{weight:.{P_DIGITS}g}]" for weight in weights_seen),
+        p=tuple(float(weight) for weight in weights_seen),
+        left_out=len(frame) - len(rows),
+        label=label,
     )
-    seen = tuple(float(weight) for weight in weights_seen)
-    return JointLawFit(p=seen, left_out=len(frame) - len(rows), label=label, **fields)
 
 
 def fit_per_weight_laws(
@@ -145,7 +160,8 @@ def fit_per_weight_laws(
 ) -> dict[float, PowerLawFit]:
     """Fit Eq. 6 at each weight alone: 3 parameters a weight, 24 for the paper's eight.
 
-    Parameters and errors as `fit_joint_law`.
+    ``loss = beta * n**-alpha + l_inf``, all three anew for each p. Parameters and errors as
+    `fit_joint_law`.
 
     Returns
     -------

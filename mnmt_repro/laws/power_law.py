@@ -103,8 +103,7 @@ def fit_power_law(
     same_length(n=size, loss=y)
     w = weights_or_ones(weights, len(size))
     group = np.zeros(len(size), dtype=int)
-    fields = fit_grouped(size, y, group, w, direction, ceiling, ("beta",))
-    return PowerLawFit(label=label, **fields)
+    return fit_grouped(PowerLawFit, size, y, group, w, direction, ceiling, ("beta",), label=label)
 
 
 def fit_pure_power_law(n: ArrayLike, loss: ArrayLike, *, label: str = "") -> PowerLawFit:

@@ -141,6 +141,19 @@ def recommend_weights(
     InputError
         Unknown pairs in the preference, importances below 0 or all 0, a floor that no mixture
         reaches (the message says how near one comes), a law that is not identified.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mnmt_repro.laws import fit_fraction
+    >>> runs = pd.DataFrame(
+    ...     [(n, p) for n in (1e4, 1e5, 1e6) for p in (0.1, 0.3, 0.5, 1.0)], columns=["n", "p"]
+    ... )
+    >>> runs["loss"] = 40 * (runs["p"] ** 0.5 * runs["n"]) ** -0.3 + 1.5
+    >>> law = fit_fraction(runs, n="n", loss="loss")
+    >>> found = recommend_weights({"eng-deu": law, "eng-zho": law}, 3e5, EqualRegret())
+    >>> {pair: round(weight, 2) for pair, weight in found.weights.items()}
+    {'eng-deu': 0.5, 'eng-zho': 0.5}
     """
     pairs = checked_pairs(laws)
     if not n > 0:

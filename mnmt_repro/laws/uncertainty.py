@@ -171,6 +171,8 @@ def draw(fit: Refittable, method: Resampling, *, draws: int, seed: int) -> Draws
     }
     if method not in functions:
         raise InputError(f"method: {method!r}; use one of {sorted(functions)}")
+    if draws < 1:
+        raise InputError(f"draws: {draws}; give 1 or more")
     return functions[method](fit, draws=draws, seed=seed)
 
 
