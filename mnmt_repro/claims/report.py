@@ -176,8 +176,8 @@ def _difference(name: str, then: dict[str, Any], now: dict[str, Any]) -> str:
         return f"{name}: stored for {sorted(old)}, but the rows give {sorted(new)}"
     for unit in new:
         if old[unit]["verdict"] != new[unit]["verdict"]:
-            found = new[unit]["verdict"]
-            return f"{name}, {unit}: stored {old[unit]['verdict']!r}, but it is {found!r}"
+            told = new[unit]["verdict"]
+            return f"{name}, {unit}: stored {old[unit]['verdict']!r}, but it is {told!r}"
         was, found = old[unit]["measures"], new[unit]["measures"]
         for measure in set(was) | set(found):
             absolute = _FLIPPED if measure == "power" else _ABSOLUTE
