@@ -343,6 +343,17 @@ def test_the_noise_of_the_seed_by_hand() -> None:
         study(frame.assign(cross_entropy=moved), noise=2).samples(Variant("c", "a", 0.3))
 
 
+def test_a_model_of_another_vocabulary_tells_nothing_of_the_noise() -> None:
+    """M20 knows the original languages alone; what a seed gives it is another thing."""
+    original = tuple(pair for pair in ALL if pair not in ADDED)
+    frame = rows("c", {"a": better(0), "b": better(5)}, seeds=(1, 2))
+    old = rows("c", {"M20": better(0)}, seeds=(1, 2), pairs=original, noise=0.01)
+    for pairs in (original, ALL):
+        assert study(pd.concat([frame, old]), pairs).noise == study(frame, pairs).noise
+    every = pd.concat([frame, rows("c", {"M20": better(0)}, seeds=(1, 2), noise=0.01)])
+    assert study(every).noise[1] == 2
+
+
 def test_noise_of_the_seed_widens_the_interval_but_not_the_paper_s_test() -> None:
     quiet, loud = (
         measures(judge("B16", main(noise), ablated("software25-noise", "noise 0.01", pair)))

@@ -24,6 +24,8 @@ from mnmt_repro.claims.ledger import Scope
 from mnmt_repro.claims.noise import DRAWS, measure, power
 from mnmt_repro.laws.checks import Array
 
+_KEYS = ["cohort", "variant", "updates_share"]
+
 ENOUGH = 5
 """Fewest degrees of freedom from which the noise of the seed is put into an interval."""
 
@@ -38,6 +40,11 @@ class Variant:
 
     def __str__(self) -> str:
         return f"{self.cohort}: {self.name} at {self.share:g} of the updates"
+
+
+def _variant(keys: tuple[str, str, float]) -> Variant:
+    cohort, name, share = keys
+    return Variant(cohort, name, round(share, 6))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,20 +93,23 @@ class Study:
         frame = self.evidence.frame
         if not {"variant", "updates_share", self.metric} <= set(frame.columns):
             return {}
+        rows = self._rows
+        rows = rows[rows["pair"].isin(self.pairs)]
+        table = rows.pivot_table(index=[*_KEYS, "seed"], columns="pair", values=self.metric)
+        groups: Any = table.groupby(level=_KEYS)
+        return {_variant(keys): mine.droplevel(_KEYS) for keys, mine in groups}
+
+    @cached_property
+    def _rows(self) -> pd.DataFrame:
+        """The scope's rows of named variants that have the metric, in all directions."""
         rows = self.evidence.rows(self.scope, test_set=self.scope.test_set)
-        rows = rows[rows["pair"].isin(self.pairs) & rows[self.metric].notna()]
-        keys: list[Any] = [
-            "cohort",
-            "variant",
-            "updates_share",
-        ]  # empty for runs of no named variant
-        rows = rows.dropna(subset=keys)
-        table = rows.pivot_table(index=[*keys, "seed"], columns="pair", values=self.metric)
-        groups: Any = table.groupby(level=keys)
-        found = {}
-        for (cohort, name, share), mine in groups:
-            found[Variant(cohort, name, round(share, 6))] = mine.droplevel(keys)
-        return found
+        return rows.dropna(subset=[*_KEYS, self.metric])  # others are no named variants
+
+    @cached_property
+    def _whole(self) -> set[Variant]:
+        """Variants that have rows in all directions of the scope."""
+        groups: Any = self._rows.groupby(_KEYS)["pair"].nunique()
+        return {_variant(keys) for keys in groups.index[groups == groups.max()]}
 
     def table(self, variant: Variant) -> pd.DataFrame:
         """Scores of a variant, a row a seed that has all directions, a column a direction.
@@ -158,7 +168,9 @@ class Study:
 
         In each cohort of the scope the variants that have several seeds (each at its last budget)
         form a table of log means, variants by seeds; what its row and column means leave is noise.
-        A part that one seed gives to all variants cancels when these are compared.
+        A part that one seed gives to all variants cancels when these are compared. Variants that
+        lack some of the scope's directions are left out: they have another vocabulary, hence
+        another such part, and are compared with none.
 
         Raises
         ------
@@ -183,7 +195,7 @@ class Study:
         """Log mean scores (V, S) of the variants with several seeds, at the seeds they share."""
         last: dict[str, Variant] = {}
         for variant in self.scores:
-            if variant.cohort == cohort:
+            if variant.cohort == cohort and variant in self._whole:
                 later = max(variant.share, last.get(variant.name, variant).share)
                 last[variant.name] = Variant(cohort, variant.name, later)
         found = {}
