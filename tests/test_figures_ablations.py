@@ -181,6 +181,11 @@ def test_an_interval_around_zero_is_no_agreement_and_may_exclude_the_printed_siz
         }
     )  # fmt: skip
     assert ablations.against(table)["group"].tolist() == ["all"]
+    # Small, but significant with the printed sign: the rule of the claims does not count it against.
+    small = table.assign(**{"gain, %": -0.3, "low": -0.45, "high": -0.15, "our mark": "*"})
+    assert ablations.against(small).empty
+    other = small.assign(**{"gain, %": 0.3, "low": 0.15, "high": 0.45})
+    assert len(ablations.against(other)) == 3
     counts = ablations.agreement({"Table 3": table}).iloc[0]
     assert counts[["agree", "oppose", "marked, against"]].tolist() == [2, 0, 1]
     told = ablations.techniques_in_words(table)

@@ -92,6 +92,10 @@ def test_the_rules_define_their_measures_and_print_the_rule_of_cells_once() -> N
     for claim in claims:
         measured = " ".join(claim.description.split())[:30].replace("<", "&lt;")
         assert f"*Measured.* {measured}" in text
+    assert text.count("*Printed (") == len(claims)
+    assert "spBLEU of M25 and Mt25, all: 31.6, 31.8; " in text
+    assert "largest difference of two exponents: 2 standard deviations under 1 % noise" in text
+    assert "f(0.05) / 0.05 for German: 3 times (more than)" in text
     revisions = sum(len(claim.revised) for claim in claims)
     assert text.count("*Revised.*") == revisions > 0
     judged = [claim for claim in claims if claim.cells]

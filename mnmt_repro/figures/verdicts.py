@@ -8,7 +8,15 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from mnmt_repro.claims import NO_ROWS, OUT_OF_REACH, VERDICTS, Claim, Step, load_claims
+from mnmt_repro.claims import (
+    NO_ROWS,
+    OUT_OF_REACH,
+    VERDICTS,
+    Claim,
+    Step,
+    load_claims,
+    printed_values,
+)
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.house import Table, show_table
@@ -272,15 +280,15 @@ def cell_table(
 def rules(claims: Sequence[Claim]) -> str:
     """All pass rules as Markdown, a folded part a claim, then those of published cells, each once.
 
-    A part has the paper's statement, what we measure (which defines the names in the rule), the
-    rule, and what was changed in it after rows were there.
+    A part has the paper's statement and numbers, what we measure (which defines the names in the
+    rule), the rule, and what was changed in it after rows were there.
     """
     parts = []
     of_cells: dict[tuple[Step, ...], list[str]] = {}
     for claim in claims:
         text = (
-            f"{_plain(claim.statement)}\n\n*Measured.* {_plain(claim.description)}\n\n"
-            f"{_steps(claim.rule)}"
+            f"{_plain(claim.statement)}\n\n*Printed ({_plain(claim.where)}).* {_printed(claim)}\n\n"
+            f"*Measured.* {_plain(claim.description)}\n\n{_steps(claim.rule)}"
         )
         if claim.cells:
             of_cells.setdefault(claim.cells, []).append(claim.id)
@@ -290,6 +298,16 @@ def rules(claims: Sequence[Claim]) -> str:
     for steps, of in of_cells.items():
         parts.append(_folded(f"Each published cell of {', '.join(of)}", _steps(steps)))
     return "\n\n".join(parts)
+
+
+def _printed(claim: Claim) -> str:
+    """What the paper prints of it, in the order of its tables."""
+    told = []
+    for item in claim.published:
+        unit = f" {item['unit']}" if "unit" in item else ""
+        note = f" ({item['note']})" if "note" in item else ""
+        told.append(_plain(f"{item['quantity']}: {printed_values(item)}{unit}{note}"))
+    return "; ".join(told)
 
 
 def _folded(title: str, text: str) -> str:
