@@ -181,7 +181,7 @@ def test_an_interval_around_zero_is_no_agreement_and_may_exclude_the_printed_siz
         }
     )  # fmt: skip
     assert ablations.against(table)["group"].tolist() == ["all"]
-    # Small, but significant with the printed sign: the rule of the claims does not count it against.
+    # Small, but significant with the printed sign: by the rule of the claims not against it.
     small = table.assign(**{"gain, %": -0.3, "low": -0.45, "high": -0.15, "our mark": "*"})
     assert ablations.against(small).empty
     other = small.assign(**{"gain, %": 0.3, "low": 0.15, "high": 0.45})

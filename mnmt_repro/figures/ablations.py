@@ -313,8 +313,8 @@ def against(table: pd.DataFrame) -> pd.DataFrame:
     """Marked cells of `cells` in which we see nothing of the printed effect, by the claims' rule.
 
     The whole interval lies below a fifth of the printed size, in per cent of the control's score
-    (points of spBLEU and nats have no common scale), and ours is not significant by the paper's test
-    with the printed sign.
+    (points of spBLEU and nats have no common scale), and the paper's test does not find the printed
+    sign in ours.
     """
     both = _compared(table)
     size = 100 * both["difference"] / (both["paper"] - both["difference"])
@@ -345,8 +345,8 @@ def in_words(counts: pd.DataFrame) -> str:
         f"zero and have rows of ours: {whole['agree']} are significant here with the printed sign, "
         f"{whole['oppose']} with the other. Of these {whole['marked']} are marked, in print or "
         f"in brackets: {whole['marked, agree']} are significant here with the printed sign, "
-        f"{whole['marked, oppose']} with the other, and in {whole['marked, against']} we see no such "
-        "effect, and our interval excludes even a fifth of the printed size."
+        f"{whole['marked, oppose']} with the other, and in {whole['marked, against']} we see no "
+        "such effect, and our interval excludes even a fifth of the printed size."
     )
 
 

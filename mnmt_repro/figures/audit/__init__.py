@@ -7,15 +7,20 @@ are told in `mnmt_repro.figures.audit.checks`). `disagreements()` lists every ch
 
 from mnmt_repro.figures.audit.aggregates import (
     gains,
-    level_cuts,
+    gains_by_kind,
     means_over_groups,
     repeated_rows,
     table_1_from_table_12,
     table_3_from_table_12,
     table_8_from_table_12,
-    very_low_from_tables_8_and_12,
 )
 from mnmt_repro.figures.audit.languages import language_facts, resource_level, resource_levels
+from mnmt_repro.figures.audit.levels import (
+    level_cuts,
+    table_7_from_table_12,
+    table_7_over_levels,
+    very_low_from_tables_8_and_12,
+)
 from mnmt_repro.figures.audit.overview import CHECKS, disagreements, readings, summary
 from mnmt_repro.figures.audit.parameters import parameters_paper_a, shapes_paper_b
 from mnmt_repro.figures.audit.statements import ablations, compute_and_recovery, prose
@@ -40,6 +45,7 @@ __all__ = [
     "directions",
     "disagreements",
     "gains",
+    "gains_by_kind",
     "grouping",
     "language_facts",
     "level_cuts",
@@ -55,6 +61,8 @@ __all__ = [
     "summary",
     "table_1_from_table_12",
     "table_3_from_table_12",
+    "table_7_from_table_12",
+    "table_7_over_levels",
     "table_8_from_table_12",
     "very_low_from_tables_8_and_12",
 ]

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-Relation = Literal["=", ">", "<"]
+Relation = Literal["=", ">", ">=", "<"]
 COLUMNS = (
     "where",
     "published",
@@ -49,6 +49,7 @@ def check(
         agrees = {
             "=": abs(difference) <= slack,
             ">": difference < -1e-9,
+            ">=": difference <= 1e-9,
             "<": difference > 1e-9,
         }[relation]
     values = (where, printed, relation, recomputed, difference, tolerance, bool(agrees))

@@ -13,10 +13,14 @@ from mnmt_repro.figures.audit.aggregates import (
     table_1_from_table_12,
     table_3_from_table_12,
     table_8_from_table_12,
-    very_low_from_tables_8_and_12,
 )
 from mnmt_repro.figures.audit.checks import COLUMNS
 from mnmt_repro.figures.audit.languages import language_facts, resource_levels
+from mnmt_repro.figures.audit.levels import (
+    table_7_from_table_12,
+    table_7_over_levels,
+    very_low_from_tables_8_and_12,
+)
 from mnmt_repro.figures.audit.parameters import parameters_paper_a
 from mnmt_repro.figures.audit.statements import ablations, compute_and_recovery, prose
 
@@ -26,6 +30,8 @@ CHECKS: dict[str, Callable[[], pd.DataFrame]] = {
     "Table 8 from Table 12": table_8_from_table_12,
     "gains over the baseline": gains,
     "means over groups": means_over_groups,
+    "Table 7 over its levels": table_7_over_levels,
+    "Table 7 from Table 12": table_7_from_table_12,
     "Table 7 from Tables 8 and 12": very_low_from_tables_8_and_12,
     "rows printed twice": repeated_rows,
     "resource levels": resource_levels,
