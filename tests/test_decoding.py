@@ -40,7 +40,8 @@ from mnmt_repro.experiments.decoding import DecodingConfig, decode, usual
 from mnmt_repro.experiments.execute import execute
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.results import decodings
-from mnmt_repro.training.checkpoint import load_checkpoint
+from mnmt_repro.training.checkpoint import copy_checkpoint, load_checkpoint
+from mnmt_repro.training.loop import BEST, LAST
 
 SENTENCES = 30
 FEW = DecodingConfig(sentences=SENTENCES)
@@ -347,6 +348,15 @@ def test_a_checkpoint_that_does_not_serve_is_told(
         decode(spec, other.folder, trained.run, FEW)
     with pytest.raises(InputError, match="stands at step 20, but the stored run has 40 steps"):
         decode(spec, trained.folder, {**trained.run, "steps": 40}, FEW)
+    # A run that is trained again for its weights, and was killed: its best ones are not the best.
+    best = dataclasses.replace(spec, training=dataclasses.replace(spec.training, keep="best"))
+    assert best.run_id != spec.run_id
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    for kept in (LAST, BEST):
+        copy_checkpoint(trained.folder / LAST, copied / kept, identity=best.run_id)
+    with pytest.raises(InputError, match="stands at step 20, but the stored run has 40 steps"):
+        decode(best, copied, {**trained.run, "steps": 40}, FEW)
     with pytest.raises(InputError, match="trained with voc-0"):
         decode(spec, trained.folder, {**trained.run, "vocabulary_hash": "voc-0"}, FEW)
 

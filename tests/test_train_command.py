@@ -103,13 +103,23 @@ def test_a_folder_that_cannot_be_is_told(capsys) -> None:
 def test_another_run_in_the_folder_is_compared(capsys) -> None:
     assert main([*OWN, "--out", "run"]) == 0
     capsys.readouterr()
-    longer = [*OWN, "--out", "run", "--steps", "4000"]
-    fails(longer, capsys, "(steps: 3 there, 4,000 here; to train longer: `upgrade --from` it")
     fails([*OWN, "--out", "run", "--d-model", "16"], capsys, "(d_ff: 32 there, 64 here; d_model: 8")
     fails([*OWN, "--out", "run", "--seed", "2"], capsys, "(seed: 1 there, 2 here);")
     frame = pd.read_csv("talks.tsv", sep="\t")
     frame[::-1].to_csv("talks.tsv", sep="\t", index=False)
     fails([*OWN, "--out", "run"], capsys, "(its text, vocabulary or program version differ)")
+
+
+def test_a_larger_budget_goes_on_with_the_same_run(capsys) -> None:
+    assert main([*OWN, "--out", "once", "--steps", "6"]) == 0
+    assert main([*OWN, "--out", "run"]) == 0
+    assert main([*OWN, "--out", "run", "--steps", "6"]) == 0
+    assert "run: 6 steps" in capsys.readouterr().out
+    weights = [load_checkpoint(f"{name}/last.safetensors").weights for name in ("once", "run")]
+    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
+    about = [json.loads(Path(name, "run.json").read_text("utf-8")) for name in ("once", "run")]
+    assert about[0] == about[1] and about[1]["training"]["steps"] == 6
+    fails([*OWN, "--out", "run"], capsys, "--out run: its run has gone beyond that (step 6 of 3)")
 
 
 def test_a_conlang_run_of_another_seed_is_told(capsys) -> None:

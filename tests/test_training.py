@@ -23,7 +23,7 @@ from mnmt_repro.scoring import cross_entropy, sentence_losses
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import TrainingConfig
-from mnmt_repro.training.loop import TrainingData, train
+from mnmt_repro.training.loop import LAST, TrainingData, train
 
 ONE = Mixture.of({"src-aaa": 1.0})
 
@@ -67,6 +67,7 @@ def test_a_schedule_may_lie_behind_or_be_constant(
         optimiser.register_step_pre_hook(lambda *_: seen.append(optimiser.param_groups[0]["lr"]))
 
     _, progress = run(tmp_path, config, schedule_start=behind, prepare=watch)
+    assert progress.behind == load_checkpoint(tmp_path / LAST).progress.behind == behind
     assert seen == pytest.approx(rates)  # what the optimiser was given
     curve = {point["step"]: point["learning_rate"] for point in progress.curve}
     assert list(curve.values()) == pytest.approx(rates)

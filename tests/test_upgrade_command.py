@@ -347,7 +347,7 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
         (["--fisher-threshold", "1e-6=0.5"], ["your own text (eng-deu)", "give it again with"]),
         (
             ["--fisher-threshold", "1e-6=0.5", "--data", "eng-xho=new.tsv"],
-            ["--data eng-xho: the model was trained on eng-deu"],
+            ["--data eng-xho: the model was validated on eng-deu"],
         ),
         (
             ["--fisher-threshold", "1e-4=1,1e-6=1", "--data", "eng-deu=talks.tsv"],
@@ -358,6 +358,15 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
             ["factor must be at least 0"],
         ),
         (["--fisher-threshold", "1e-6=1", "--fisher-sentences", "0"], ["give 1 or more"]),
+        (["--valid", "eng-deu=talks.tsv"], ["--valid goes with --fisher-threshold"]),
+        (
+            ["--fisher-threshold", "1e-6=1", "--valid", "eng-deu=talks.tsv"],
+            ["--valid eng-deu: gives other validation text than the model had"],
+        ),
+        (
+            ["--fisher-threshold", "1e-6=1", "--valid", "eng-deu=x", "--data", "eng-deu=talks.tsv"],
+            ["give it again with --data, or what was its --valid"],
+        ),
     ],
     ids=" ".join,
 )
@@ -513,11 +522,17 @@ def test_presets_are_the_published_settings_and_options_win() -> None:
         ["--noise", "0.5"], ["--width-init", "random"], ["--normalisation", "none"],
         ["--depth-init", "closest"], ["--at", "top"], ["--init", "mean"], ["--steps", "30"],
         ["--fisher-sentences", "5"],
-        ["--wider", "2", "--width-init", "random", "--noise", "0.5"],
+        ["--noise", "0.5", "--wider", "2", "--width-init", "random"],
+        ["--normalisation", "function", "--wider", "2", "--width-init", "random"],
+        ["--init", "mean", "--vocab", "both.model", "--keep", "body"],
+        ["--noise", "0.5", "--wider", "2", "--keep", "nothing"],
+        ["--depth-init", "closest", "--deeper", "1", "--keep", "nothing"],
+        ["--steps", "30", "--lr-scaling", "0.05:0.5:300"],
+        ["--steps", "30", "--fisher-threshold", "1e-6=0.5", "--data", "eng-deu=talks.tsv"],
     ],
 )  # fmt: skip
 def test_an_option_that_nothing_would_use_is_refused(here: Path, capsys, option: list[str]) -> None:
-    idle = "--noise" if "--noise" in option else option[0]
+    idle = option[0]
     command = ["upgrade", "--from", "old", "--out", "start", *option]
     fails(command, capsys, f"{idle}: has no effect without")
 
@@ -536,6 +551,53 @@ def test_the_command_named_next_fits_the_upgrade(here: Path, capsys) -> None:
     told = capsys.readouterr().err
     assert "note: a learning-rate factor rises over 3 steps, and this run takes about 2" in told
     assert "note: language tags: both in the old model's text, none from here on" in told
+
+
+def test_a_ramp_of_a_fisher_threshold_is_foreseen(here: Path, capsys) -> None:
+    rising = ["--fisher-threshold", "1e-9=0.5:1:7", "--data", "eng-deu=talks.tsv"]
+    assert main([*UPGRADE, *rising]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("--steps 7")
+    assert main(TRAIN_ON) == 0
+    assert "rises over 7 steps, and this run takes about 6" in capsys.readouterr().err
+
+
+def test_an_upgraded_model_is_trained_longer_by_the_same_command(here: Path, capsys) -> None:
+    """The rising factor goes on where it was, and the new half stays new."""
+    command = [*UPGRADE, "--wider", "2", "--lr-scaling", "0:0.6:6,2"]
+    assert main(command) == 0
+    assert main(TRAIN_ON) == 0
+    Path("both").rename("once")
+    shorter = [*TRAIN_ON, "--steps", "4"]
+    assert main(shorter) == 0 and main(TRAIN_ON) == 0
+    found = [load_checkpoint(f"{folder}/last.safetensors").weights for folder in ("once", "both")]
+    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+    capsys.readouterr()
+    shutil.rmtree("start")
+    assert main([*command, "--deeper", "1"]) == 0
+    capsys.readouterr()
+    fails(TRAIN_ON, capsys, "holds another run (it goes on from another upgraded model)")
+
+
+def test_languages_that_a_conlangs_model_has_not_met_begin_as_new(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    short = ["--steps", "2", "--d-model", "8", "--heads", "2", "--curve-points", "1"]
+    short += ["--concepts", "32"]
+    assert main(["train", "--pairs", "src-aaa", *short, "--out", "old"]) == 0
+    assert main(["train", *short, "--out", "both"]) == 0
+    capsys.readouterr()
+    assert main(["upgrade", "--from", "old", "-o", "start", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["pieces added"] > 1 and facts["new parameters"] > 0
+    start = load_upgraded("start/start.safetensors")
+    new = (start.groups["embedding.weight"] != OLD).flatten()
+    assert int(new.sum()) == facts["pieces added"]
+    table = start.model.state_dict()["embedding.weight"]
+    unknown = load_checkpoint("old/last.safetensors").weights["embedding.weight"][2]
+    assert torch.equal(table[new], unknown.expand(int(new.sum()), -1))
+    assert main(["upgrade", "--from", "both", "-o", "nothing-new", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["new parameters"] == 0
 
 
 def test_every_choice_has_its_option() -> None:

@@ -259,6 +259,53 @@ def test_an_upgraded_model_trains_on_and_resumes(tmp_path: Path, kind: str) -> N
     assert all(torch.equal(t, whole.state_dict()[k]) for k, t in resumed.state_dict().items())
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"deeper": DepthConfig(encoder=1)}, {"optimiser": "reset"}, {"keep": "nothing"}],
+    ids=["new layers", "a reset", "nothing kept"],
+)
+def test_adafactors_own_bound_goes_on_with_the_schedule(tmp_path: Path, changes: dict) -> None:
+    """Its relative step is at most 1 / sqrt(count): here of the eighth update, in every parameter.
+
+    The first update of a parameter without second moments has the greatest size, which is clipped
+    to exactly that.
+    """
+    made = upgrade(trained(tmp_path, kind="adafactor"), None, None, UpgradeConfig(**changes))
+    optimiser = torch.optim.Adafactor(made.model.parameters(), lr=1.0)
+    made.prepare(made.model, optimiser)
+    before = {name: p.detach().clone() for name, p in made.model.named_parameters()}
+    train_on(made.model, optimiser, 1)
+    steps = {}
+    for name, old in before.items():
+        moved = (made.model.get_parameter(name).detach() - old).square().mean().sqrt()
+        steps[name] = float(moved / old.square().mean().sqrt().clamp_min(1e-3))
+    assert max(steps.values()) <= 8**-0.5 * 1.001
+    # Without a gradient are the biases of keys alone.
+    first = [name for name in steps if name.startswith("encoder.0.") and "k.bias" not in name]
+    assert [steps[name] for name in first] == pytest.approx([8**-0.5] * len(first), rel=1e-3)
+
+
+@pytest.mark.parametrize("schedule", ["reset", "constant"])
+def test_adafactors_state_would_hold_another_schedule_down(tmp_path: Path, schedule: str) -> None:
+    checkpoint = trained(tmp_path, kind="adafactor")
+    with pytest.raises(InputError, match="no relative step above 1 / sqrt"):
+        upgrade(checkpoint, None, None, UpgradeConfig(schedule=schedule))
+    made = upgrade(checkpoint, None, None, UpgradeConfig(schedule=schedule, optimiser="reset"))
+    made.prepare(made.model, optimiser := optimiser_of("adafactor", made.model))
+    assert not optimiser.state
+    upgrade(trained(tmp_path), None, None, UpgradeConfig(schedule=schedule))  # AdamW's does not
+
+
+def test_a_constant_rate_is_no_schedule_to_go_on_with(tmp_path: Path) -> None:
+    checkpoint = trained(tmp_path)
+    constant = dataclasses.replace(checkpoint, progress=Progress(step=7, behind=None))
+    with pytest.raises(InputError, match="no schedule to go on with: reset it"):
+        upgrade(constant, None, None, UpgradeConfig())
+    assert upgrade(constant, None, None, UpgradeConfig(schedule="reset")).schedule_start == 0
+    further = dataclasses.replace(checkpoint, progress=Progress(step=7, behind=20))
+    assert upgrade(further, None, None, UpgradeConfig()).schedule_start == 27
+
+
 def test_another_optimiser_refuses_the_state(tmp_path: Path) -> None:
     made = upgrade(trained(tmp_path), None, None, UpgradeConfig())
     with pytest.raises(InputError, match="state is AdamW's, not Adafactor's"):
@@ -266,7 +313,9 @@ def test_another_optimiser_refuses_the_state(tmp_path: Path) -> None:
     reset = upgrade(trained(tmp_path), None, None, UpgradeConfig(optimiser="reset"))
     optimiser = optimiser_of("adafactor", reset.model)
     reset.prepare(reset.model, optimiser)
-    assert optimiser.state_dict()["state"] == {}
+    kept = optimiser.state_dict()["state"].values()  # nothing but the count of updates
+    assert all(float(state.pop("step")) == 7 for state in kept)
+    assert not any(moment.any() for state in kept for moment in state.values())
 
 
 def test_fisher_information_chooses_what_is_slowed_down(tmp_path: Path) -> None:

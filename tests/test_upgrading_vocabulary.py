@@ -102,9 +102,12 @@ def test_any_two_models_match_by_meaning_not_position(old: Vocabulary, kind: str
     assert back.source[other.processor.pad_id()] == 0
 
 
+@pytest.mark.parametrize("prefix", [True, False], ids=["space put first", "no space put first"])
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_new_pieces_split_into_old_ones_that_spell_them(new: Vocabulary, kind: str) -> None:
-    other = foreign(kind, pad_id=3, eos_id=0, unk_id=1, bos_id=2)
+def test_new_pieces_split_into_old_ones_that_spell_them(
+    new: Vocabulary, kind: str, prefix: bool
+) -> None:
+    other = foreign(kind, pad_id=3, eos_id=0, unk_id=1, bos_id=2, add_dummy_prefix=prefix)
     pieces = match_pieces(other, new)
     known = set("".join(name(other, i) for i in range(4, len(other))))
     spelled = 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.commands.presets import fill_in
+from mnmt_repro.commands.scaling import steps_to_rise
 from mnmt_repro.commands.trained import (
     START,
     read_checkpoint,
@@ -17,8 +18,7 @@ from mnmt_repro.commands.trained import (
 from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.training.config import TrainingConfig
-from mnmt_repro.upgrading.config import UpgradeConfig, ramp_steps
+from mnmt_repro.training.config import BUDGET, TrainingConfig
 
 if TYPE_CHECKING:
     from mnmt_repro.commands.training_text import TrainingText
@@ -30,7 +30,6 @@ MODEL = (
     "vocabulary", "vocabulary_temperature",
 )  # fmt: skip
 """Options of `train` that an upgraded model has settled."""
-BUDGET = ("target_tokens", "steps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +183,7 @@ def notes(upgraded: Upgraded, config: TrainingConfig, tags: str) -> list[str]:
     if tags != old:
         told.append(f"language tags: {old} in the old model's text, {tags} from here on")
     steps = config.steps or (config.target_tokens or 0) // config.batch_tokens
-    rising = ramp_steps(UpgradeConfig.from_dict(upgraded.about["upgrade"]["config"]))
+    rising = steps_to_rise(upgraded.about["upgrade"])
     if steps < rising:
         told.append(
             f"a learning-rate factor rises over {rising:,} steps, and this run takes about "

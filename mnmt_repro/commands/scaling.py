@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.commands.options import comma_list, number
 from mnmt_repro.errors import InputError
-from mnmt_repro.upgrading.config import Factor, Ramp
+from mnmt_repro.upgrading.config import Factor, Ramp, UpgradeConfig, ramp_steps
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,6 +44,19 @@ def parse_factor(text: str, steps: int | None, where: str) -> Factor:
     if steps is None:
         raise InputError(f"{where}: say --steps, over which the factor rises, or START:END:STEPS")
     return Ramp(start=number(start, where), end=number(rest[0], where), steps=steps)
+
+
+def steps_to_rise(told: Mapping[str, Any]) -> int:
+    """Steps after which no learning-rate factor rises any more.
+
+    Parameters
+    ----------
+    told
+        What `run.json` says of an upgrade.
+    """
+    factors = [factor for _, factor in told.get("fisher", {}).get("thresholds", ())]
+    ramps = [factor["steps"] for factor in factors if isinstance(factor, dict)]
+    return max(ramp_steps(UpgradeConfig.from_dict(told["config"])), *ramps, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +116,8 @@ class FisherScaling:
         from mnmt_repro.corpora.encoding import SyllableVocabulary, encode, encode_conlang
 
         tags, longest = self.about["tags"], self.about["training"]["max_length"]
-        for pair in self.about["pairs"]:
+        conlang = isinstance(vocabulary, SyllableVocabulary)
+        for pair in self.about["pairs"] if conlang else self.text:
             if isinstance(vocabulary, SyllableVocabulary):
                 found = encode_conlang(vocabulary.conlang, pair, "valid", self.sentences, tags)
             else:
@@ -123,8 +137,9 @@ def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> Fisher
         When the options cannot be read, or the text is not that of the old model's pairs.
     """
     if options.fisher_threshold is None:
-        if options.data:
-            raise InputError("--data goes with --fisher-threshold")
+        for option, given in (("--data", options.data), ("--valid", options.valid)):
+            if given:
+                raise InputError(f"{option} goes with --fisher-threshold")
         return None
     sentences = FISHER_SENTENCES if options.fisher_sentences is None else options.fisher_sentences
     where, thresholds = f"--fisher-threshold {options.fisher_threshold}", []
@@ -146,25 +161,37 @@ def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> Fisher
 
 
 def _validation_text(options: argparse.Namespace, about: Mapping[str, Any]) -> Mapping[str, Bitext]:
-    """Validation text of a corpus; of the user's own text, what `train` holds out of it."""
+    """Validation text of a corpus; of the user's own, `--valid` or what `train` holds out."""
     from mnmt_repro.commands.training_text import hold_out, read_bitexts
     from mnmt_repro.corpora.bitext import load_split
+    from mnmt_repro.corpora.formats import content_hash
 
     corpus, pairs = about["corpus"], about["pairs"]
     if corpus != "own":
-        if options.data:
-            raise InputError(
-                f"--data: the model was trained on {corpus}, which has validation text"
-            )
+        for option, given in (("--data", options.data), ("--valid", options.valid)):
+            if given:
+                raise InputError(
+                    f"{option}: the model was trained on {corpus}, which has validation text"
+                )
         real = pairs if about["conlang"] is None else ()
         return {pair: load_split(corpus, pair, "valid") for pair in real}
-    known = ", ".join(pairs)
-    if not options.data:
+    validated = about.get("validation", dict.fromkeys(pairs))
+    known = ", ".join(validated)
+    if bool(options.data) == bool(options.valid):
         raise InputError(
             f"--fisher-threshold: the model was trained on your own text ({known}); give it again "
-            "with --data"
+            "with --data, or what was its --valid"
         )
-    _, held_out = hold_out(read_bitexts(options.data))
-    if held_out.keys() != set(pairs):
-        raise InputError(f"--data {', '.join(held_out)}: the model was trained on {known}")
-    return held_out
+    option = "--valid" if options.valid else "--data"
+    found = (
+        read_bitexts(options.valid) if options.valid else hold_out(read_bitexts(options.data))[1]
+    )
+    if found.keys() != validated.keys():
+        raise InputError(f"{option} {', '.join(found)}: the model was validated on {known}")
+    for pair, wanted in validated.items():
+        if wanted is not None and content_hash(found[pair]) != wanted:
+            raise InputError(
+                f"{option} {pair}: gives other validation text than the model had; give the same "
+                "--data, or the same --valid, as when it was trained"
+            )
+    return found

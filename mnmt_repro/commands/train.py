@@ -23,7 +23,7 @@ from mnmt_repro.commands.presets import PRESETS, with_preset
 from mnmt_repro.commands.training_text import FIRST_RUN, TrainingText
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.training.config import BUDGET, TrainingConfig
 
 if TYPE_CHECKING:
     from mnmt_repro.commands.continuing import Upgraded
@@ -292,6 +292,7 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
     )
     from mnmt_repro.commands.training_text import check_used, read_mixture, read_training_text
     from mnmt_repro.corpora.encoding import SyllableVocabulary
+    from mnmt_repro.corpora.formats import content_hash
     from mnmt_repro.experiments.spec import digest
     from mnmt_repro.experiments.sweep import run_lock
 
@@ -346,7 +347,9 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
         about["continued_from"] = upgraded.origin
         start = upgraded.start()
         check_optimiser(upgraded, start, config)
-    identity = digest([about, _text_identity(options, text), _model_identity(options)], 12)
+    training = {k: v for k, v in about["training"].items() if k not in BUDGET}
+    unbounded = about | {"training": training}  # a larger budget goes on with the same run
+    identity = digest([unbounded, _text_identity(options, text), _model_identity(options)], 12)
     size = _size(options) if start is None else shape_name(start.model.config)
     folder = options.out or Path("runs") / f"{about['corpus']}-{size}-{identity[:6]}"
     group = processes()
@@ -357,6 +360,8 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
                 f"--out {folder}: holds another run ({_differences(options, known, about)}); "
                 "choose another folder, or remove this one"
             )
+        if known is not None:
+            _check_budget(folder, known, config)
         if known is None:
             check_free(folder, ours=("lock", VOCABULARY))
             vocabulary = _make_vocabulary(options, text, upgraded)
@@ -370,6 +375,8 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
             "vocabulary": vocabulary.hash,
             "model": dataclasses.asdict(model),
         }
+        if options.data:
+            about["validation"] = {p: content_hash(bitext) for p, bitext in text.valid.items()}
         encoded = _encode(text, vocabulary, mixture, tags, config, options.seed)
         # Nothing is wrong with text and options: only now is anything written.
         if group.first:
@@ -385,9 +392,9 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
                 raise InputError(
                     f"--out {folder}: another run was begun here meanwhile; choose another folder"
                 )
-        if known is None:
-            if not isinstance(vocabulary, SyllableVocabulary):
-                vocabulary.save(folder / VOCABULARY)
+        if known is None and not isinstance(vocabulary, SyllableVocabulary):
+            vocabulary.save(folder / VOCABULARY)
+        if known is None or not _same_budget(known, config):
             write_run(folder, about)
     torch.set_num_threads(options.threads)
     try:
@@ -445,18 +452,38 @@ def _differences(options: argparse.Namespace, known: dict[str, Any], about: dict
         (run["conlang"] or {}) | {name: run.get(name) for name in names} | run["training"]
         for run in (known, json.loads(json.dumps(about)))
     )
+    if (known.get("continued_from") or {}).get("identity") != (
+        about.get("continued_from") or {}
+    ).get("identity"):
+        return "it goes on from another upgraded model"
     if options.continue_from is None and "model" in known:
         there |= known["model"]
         here |= dataclasses.asdict(model_config(options, known["model"]["vocab_size"]))
-    found = {
-        name: f"{name}: {_shown(there.get(name))} there, {_shown(here.get(name))} here"
-        for name in here.keys() | there.keys()
+    told = [
+        f"{name}: {_shown(there.get(name))} there, {_shown(here.get(name))} here"
+        for name in sorted((here.keys() | there.keys()) - set(BUDGET))
         if there.get(name) != here.get(name)
-    }
-    told = "; ".join(found[name] for name in sorted(found))
-    if found and found.keys() <= {"steps", "target_tokens"}:
-        told += "; to train longer: `upgrade --from` it, then `train --continue-from` that"
-    return told or "its text, vocabulary or program version differ"
+    ]
+    return "; ".join(told) or "its text, vocabulary or program version differ"
+
+
+def _same_budget(known: dict[str, Any], config: TrainingConfig) -> bool:
+    return all(known["training"][name] == getattr(config, name) for name in BUDGET)
+
+
+def _check_budget(folder: Path, known: dict[str, Any], config: TrainingConfig) -> None:
+    """Refuse to shorten a run below where it stands; a longer budget goes on with it."""
+    from mnmt_repro.training.checkpoint import load_checkpoint
+    from mnmt_repro.training.loop import LAST, finished, standing
+
+    if _same_budget(known, config) or not (folder / LAST).exists():
+        return
+    progress = load_checkpoint(folder / LAST).progress
+    if finished(progress, config):
+        raise InputError(
+            f"--out {folder}: its run has gone beyond that ({standing(progress, config)}); give "
+            "more, or choose another folder"
+        )
 
 
 def _shown(value: Any) -> str:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
-from mnmt_repro.commands.options import add_command, add_json, by_place, print_json
+from mnmt_repro.commands.options import add_command, add_json, by_place, comma_list, print_json
 from mnmt_repro.commands.scaling import (
     FISHER_SENTENCES,
-    FisherScaling,
     parse_factor,
     read_fisher,
+    steps_to_rise,
 )
 from mnmt_repro.commands.trained import check_free
 from mnmt_repro.errors import InputError
@@ -27,17 +27,16 @@ from mnmt_repro.upgrading.config import (
     NewRows,
     Normalisation,
     Place,
-    Ramp,
     UpgradeConfig,
     WidthInit,
     published,
-    ramp_steps,
 )
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.training.checkpoint import Checkpoint
     from mnmt_repro.upgrading.recipe import Upgraded
+    from mnmt_repro.upgrading.vocabulary import PieceMap
 
 PLACES = get_args(Place)
 
@@ -181,6 +180,12 @@ def add(commands: Any) -> None:
         "`train` held out of it is used",
     )
     training.add_argument(
+        "--valid",
+        action="append",
+        metavar="PAIR=FILE",
+        help="with --fisher-threshold, instead of --data: what the old model's own --valid was",
+    )
+    training.add_argument(
         "--steps", type=int, metavar="N", help="steps over which a rising factor rises"
     )
     training.add_argument(
@@ -206,7 +211,6 @@ def add(commands: Any) -> None:
 def act(options: argparse.Namespace) -> int:
     """Upgrade, write a folder, print what has changed."""
     config = upgrade_config(options)
-    _refuse_idle(options, config)
     check_free(options.out)
 
     from tqdm import tqdm
@@ -215,6 +219,8 @@ def act(options: argparse.Namespace) -> int:
     from mnmt_repro.upgrading.recipe import upgrade
 
     about, checkpoint, old = _read_old(options)
+    pieces = _unmet_pieces(about, checkpoint, old)
+    _refuse_idle(options, config, more_pieces=pieces is not None)
     new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
     if new is not None:
         _check_vocabulary(options, about, new)
@@ -224,15 +230,21 @@ def act(options: argparse.Namespace) -> int:
     layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
     total = layers + config.deeper.encoder + config.deeper.decoder
     with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
-        made = upgrade(checkpoint, new and old, new, config, progress=bar.update)
-    made = dataclasses.replace(made, steps=made.steps + _steps_behind(about))
+        made = upgrade(checkpoint, new and old, new, config, pieces=pieces, progress=bar.update)
     facts = made.report.summary()
     if why:
         facts["normalisation"] = f"{config.width.normalisation}: {why}"
     if fisher is not None:
         made = fisher.slow(made, new or old)
         facts |= fisher.counts(made)
-    _write(options, about, made, new or old, fisher)
+    told = {
+        "from": about["identity"],
+        "checkpoint": options.checkpoint,
+        "steps": made.steps,
+        "config": dataclasses.asdict(made.config),
+        **({} if fisher is None else {"fisher": fisher.told}),
+    }
+    _write(options, about, made, new or old, told)
 
     overlap = [] if made.report.overlap is None else made.report.overlap.rows()
     if options.json:
@@ -245,7 +257,7 @@ def act(options: argparse.Namespace) -> int:
     if overlap:
         shares = {"share": "{:.1%}".format}
         print(pd.DataFrame(overlap).to_string(index=False, na_rep="", formatters=shares))
-    print(_next(options.out, about, new or old, config))
+    print(_next(options.out, about, new or old, told))
     return 0
 
 
@@ -299,24 +311,41 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
     )
 
 
-def _refuse_idle(options: argparse.Namespace, config: UpgradeConfig) -> None:
-    """Refuse options that nothing asked for would use, lest they be thought to act."""
-    wider = config.wider != 1
-    deeper = bool(config.deeper.encoder or config.deeper.decoder)
-    rising = isinstance(config.gamma_old, Ramp) or isinstance(config.gamma_new, Ramp)
+def _refuse_idle(
+    options: argparse.Namespace, config: UpgradeConfig, *, more_pieces: bool = False
+) -> None:
+    """Refuse options that nothing asked for would use, lest they be thought to act.
+
+    Parameters
+    ----------
+    more_pieces
+        Whether there are new pieces without a new vocabulary, as of a conlang's new languages.
+    """
+    wider, deeper = config.wider != 1, bool(config.deeper.encoder or config.deeper.decoder)
+    pieces = bool(options.vocabulary) or more_pieces
+    tables, kept = config.keep == "all", config.keep != "nothing"
+    copied = config.width.init == "concatenation"
+    spans = [*comma_list(options.lr_scaling or ""), *comma_list(options.fisher_threshold or "")]
+    rising = any(span.count(":") == 1 for span in spans)
+    rising |= options.preset == "deep" and options.lr_scaling is None
     for option, given, used, needed in (
-        ("--init", options.init, options.vocabulary or config.keep != "all", "--vocab"),
+        ("--init", options.init, pieces, "--vocab"),
+        ("--init", options.init, tables, "--keep all"),
         ("--width-init", options.width_init, wider, "--wider"),
+        ("--width-init", options.width_init, kept, "old weights (--keep)"),
         ("--normalisation", options.normalisation, wider, "--wider"),
         (
-            "--noise",
-            options.noise,
-            wider and config.width.init == "concatenation",
-            "--wider, and units that are copies",
+            "--normalisation",
+            options.normalisation,
+            kept and config.width.init != "random",
+            "units that come from old ones",
         ),
+        ("--noise", options.noise, wider and copied, "--wider, and units that are copies"),
+        ("--noise", options.noise, kept, "old weights (--keep)"),
         ("--depth-init", options.depth_init, deeper, "--deeper"),
+        ("--depth-init", options.depth_init, kept, "old weights (--keep)"),
         ("--at", options.at, deeper, "--deeper"),
-        ("--steps", options.steps, rising or options.fisher_threshold, "a factor that rises"),
+        ("--steps", options.steps, rising, "a factor that rises and does not say its own steps"),
         (
             "--fisher-sentences",
             options.fisher_sentences,
@@ -412,7 +441,8 @@ def _check_vocabulary(options: argparse.Namespace, about: dict[str, Any], new: V
         raise InputError(
             f"--vocab {options.vocabulary}: the model's pieces are the syllables of a conlang, and "
             "its tables have a row for those of each language of the family from the start, so "
-            "that no vocabulary could add any; leave it out, and train on with more --pairs"
+            "that no vocabulary could add any; leave it out, and train on with more --pairs: what "
+            "the model has not met begins as new pieces do"
         )
     for pair in about["pairs"]:
         try:
@@ -424,9 +454,16 @@ def _check_vocabulary(options: argparse.Namespace, about: dict[str, Any], new: V
             ) from error
 
 
-def _steps_behind(about: dict[str, Any]) -> int:
-    """Steps of the schedule that the old model's own training went on from."""
-    return about["continued_from"]["behind"] if "continued_from" in about else 0
+def _unmet_pieces(
+    about: dict[str, Any], checkpoint: Checkpoint, old: Vocabulary
+) -> PieceMap | None:
+    """Pieces of a conlang's languages that the old model has not met, as if they were new."""
+    from mnmt_repro.corpora.encoding import SyllableVocabulary
+    from mnmt_repro.experiments.upgraded import untrained_pieces
+
+    if not isinstance(old, SyllableVocabulary):
+        return None
+    return untrained_pieces(old.conlang.config, about["pairs"], checkpoint.config.vocab_size)
 
 
 def _write(
@@ -434,7 +471,7 @@ def _write(
     about: dict[str, Any],
     made: Upgraded,
     vocabulary: Vocabulary,
-    fisher: FisherScaling | None,
+    told: dict[str, Any],
 ) -> None:
     """Fill a folder beside the one wanted, then give it its name: whole or not at all."""
     from mnmt_repro.commands.trained import (
@@ -446,13 +483,6 @@ def _write(
     from mnmt_repro.experiments.spec import digest
     from mnmt_repro.upgrading.start import save_upgraded
 
-    told = {
-        "from": about["identity"],
-        "checkpoint": options.checkpoint,
-        "steps": made.steps,
-        "config": dataclasses.asdict(made.config),
-        **({} if fisher is None else {"fisher": fisher.told}),
-    }
     identity = digest([told, vocabulary.hash], 12)
     new = {
         **{k: v for k, v in about.items() if k not in ("format", "continued_from")},
@@ -502,7 +532,7 @@ def added_pairs(pairs: Sequence[str], languages: Iterable[str]) -> list[str]:
     ]
 
 
-def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, config: UpgradeConfig) -> str:
+def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, told: dict[str, Any]) -> str:
     """The command that trains on, as far as it can be foreseen."""
     command = f"next: mnmt-repro train --continue-from {shlex.quote(str(out))}"
     if about["corpus"] == "own":
@@ -516,8 +546,8 @@ def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, config: Upgr
         elif added:
             command += f" --pairs {','.join([*about['pairs'], *added])}"
         command += "".join(f" --upsample {pair}=5" for pair in added)
-    if config.schedule == "constant":
+    if told["config"]["schedule"] == "constant":
         command += " --learning-rate RATE"
-    if steps := ramp_steps(config):
+    if steps := steps_to_rise(told):
         command += f" --steps {steps}"
     return command

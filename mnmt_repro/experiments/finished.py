@@ -9,7 +9,7 @@ from typing import Any
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.data import run_vocabulary
 from mnmt_repro.experiments.spec import RunSpec
-from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
+from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint, read_progress
 from mnmt_repro.training.loop import BEST, LAST
 
 
@@ -48,10 +48,11 @@ def load_finished(spec: RunSpec, folder: Path, run: Mapping[str, Any]) -> Checkp
     checkpoint = load_checkpoint(path)
     if checkpoint.identity != spec.run_id:
         raise InputError(f"{path}: belongs to run {checkpoint.identity}, not to {spec.run_id}")
-    if spec.training.keep == "last" and checkpoint.progress.step != run["steps"]:
+    stands = read_progress(folder / LAST).step if (folder / LAST).is_file() else 0
+    if stands != run["steps"]:
         raise InputError(
-            f"{path}: stands at step {checkpoint.progress.step}, but the stored run has "
-            f"{run['steps']} steps; train it to its end"
+            f"{folder / LAST}: stands at step {stands}, but the stored run has {run['steps']} "
+            "steps; train it to its end"
         )
     if (found := run_vocabulary(spec).hash) != run["vocabulary_hash"]:
         raise InputError(

@@ -32,6 +32,7 @@ class Progress:
     seconds: float = 0.0
     best: float | None = None  # lowest mean validation loss so far
     curve: list[dict[str, Any]] = field(default_factory=list)
+    behind: int | None = 0  # steps of the learning-rate schedule before the first; None: constant
 
     @property
     def position(self) -> Position:

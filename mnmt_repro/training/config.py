@@ -9,6 +9,9 @@ from typing import Literal
 from mnmt_repro.choices import check_choices
 from mnmt_repro.errors import InputError
 
+BUDGET = ("target_tokens", "steps")
+"""Settings that say how long a run is, and nothing of what it does until then."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:

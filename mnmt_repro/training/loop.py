@@ -135,6 +135,7 @@ def train(
     last = folder / LAST
     if last.exists():
         progress = _resume(last, network, optimiser, identity)
+    progress.behind = schedule_start
     objective = group.objective(network)
     if group.first:
         _restore_log(folder / LOG, progress)

@@ -19,7 +19,7 @@ from mnmt_repro.training.checkpoint import Checkpoint
 from mnmt_repro.upgrading.assemble import TABLES, Origin, assemble, carry_state, group_of
 from mnmt_repro.upgrading.config import UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD
-from mnmt_repro.upgrading.start import Start
+from mnmt_repro.upgrading.start import Start, is_adafactor
 from mnmt_repro.upgrading.vocabulary import ROLES, Overlap, Piece, PieceMap, match_pieces
 from mnmt_repro.upgrading.width import check_width
 
@@ -139,7 +139,7 @@ def upgrade(
         report=report,
         groups=groups,
         optimiser=state,
-        steps=checkpoint.progress.step,
+        steps=(checkpoint.progress.behind or 0) + checkpoint.progress.step,
     )
 
 
@@ -193,4 +193,15 @@ def _check(
         raise InputError(
             "the checkpoint holds no optimiser state to carry (best.safetensors never does): "
             "take last.safetensors, or reset the optimiser"
+        )
+    if config.schedule == "continued" and checkpoint.progress.behind is None:
+        raise InputError(
+            "the old model was trained at a constant rate, so that there is no schedule to go on "
+            "with: reset it, or keep the rate constant (--schedule)"
+        )
+    if wants_state and config.schedule != "continued" and is_adafactor(checkpoint.optimiser):
+        raise InputError(
+            f"schedule {config.schedule!r}: Adafactor counts the updates of each parameter, and "
+            "takes no relative step above 1 / sqrt(count), so that its state holds the rate down; "
+            "reset that, too (--optimiser reset)"
         )

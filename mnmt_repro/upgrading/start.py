@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -32,7 +32,7 @@ class Start:
     optimiser
         Index of a parameter -> its state, as `Checkpoint.optimiser`; empty after a reset.
     steps
-        Updates that the old model had.
+        Steps of the learning-rate schedule that the old model had, all of its trainings together.
     factors
         Learning-rate factor of each group; empty: the configuration's, of `NEW` and `OLD`.
     """
@@ -55,6 +55,10 @@ class Start:
     def prepare(self, model: Transformer, optimiser: torch.optim.Optimizer) -> None:
         """Give a fresh `optimiser` of `model` the carried state and the learning-rate scaling.
 
+        Where the schedule goes on, so does Adafactor's own bound on the relative step, which falls
+        with each parameter's count of updates: parameters without a state start with the old
+        model's count and no second moment.
+
         Raises
         ------
         InputError
@@ -63,18 +67,38 @@ class Start:
         factors = self.factors or (self.config.gamma_new, self.config.gamma_old)
         if any(factor != 1.0 for factor in factors):
             scale_updates(optimiser, dict(model.named_parameters()), self.groups, factors)
-        if not self.optimiser:
-            return
-        adam = any("exp_avg" in state for state in self.optimiser.values())
-        if adam != isinstance(optimiser, torch.optim.AdamW):
+        adafactor = isinstance(optimiser, torch.optim.Adafactor)
+        if self.optimiser and is_adafactor(self.optimiser) != adafactor:
             raise InputError(
-                f"the old model's optimiser state is {'AdamW' if adam else 'Adafactor'}'s, not "
-                f"{type(optimiser).__name__}'s: train with the same optimiser, or reset its state"
+                f"the old model's optimiser state is {'AdamW' if adafactor else 'Adafactor'}'s, "
+                f"not {type(optimiser).__name__}'s: train with the same optimiser, or reset its "
+                "state"
             )
         # Loading does not copy, and training would write into what is kept here.
         state = {i: {key: t.clone() for key, t in s.items()} for i, s in self.optimiser.items()}
+        if adafactor and self.config.schedule == "continued":
+            for i, parameter in enumerate(model.parameters()):
+                state.setdefault(i, _counted(parameter, self.steps))
+        if not state:
+            return
         settings = optimiser.state_dict()["param_groups"]
         optimiser.load_state_dict({"state": state, "param_groups": settings})
+
+
+def is_adafactor(state: Mapping[int, Mapping[str, Tensor]]) -> bool:
+    """Whether an optimiser's state is Adafactor's; else it is AdamW's, or none."""
+    return any("row_var" in found or "variance" in found for found in state.values())
+
+
+def _counted(parameter: Tensor, steps: int) -> dict[str, Tensor]:
+    """Adafactor's state of a parameter that has had so many updates, all of them nought."""
+    state = {"step": torch.tensor(float(steps))}
+    if parameter.ndim > 1:
+        state["row_var"] = torch.zeros_like(parameter[..., :1])
+        state["col_var"] = torch.zeros_like(parameter[..., :1, :])
+    else:
+        state["variance"] = torch.zeros_like(parameter)
+    return state
 
 
 AnyStart = TypeVar("AnyStart", bound=Start)

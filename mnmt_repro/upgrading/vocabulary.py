@@ -186,15 +186,16 @@ def match_pieces(old: Vocabulary, new: Vocabulary) -> PieceMap:
 def _split(vocabulary: Vocabulary, pieces: Sequence[str]) -> list[tuple[int, ...]]:
     """Ids of the old pieces that spell each new one exactly, `<unk>` left out.
 
-    An encoder puts a space before what it is given. So a piece that begins a word is encoded
-    without its space, and any other one behind a character that is then taken off again, where the
-    encoder keeps the two apart; else character by character.
+    Most encoders put a space before what they are given. By these a piece that begins a word is
+    encoded without its space. Any other one is encoded behind a character that is then taken off
+    again, where the encoder keeps the two apart; else character by character.
     """
     processor = vocabulary.processor
     unknown = processor.unk_id()
+    puts_space = processor.encode("a", out_type=str)[0].startswith(SPACE)
     result = []
     for piece in pieces:
-        if piece.startswith(SPACE):
+        if piece.startswith(SPACE) and puts_space:
             ids = processor.encode(piece[1:].replace(SPACE, " "), out_type=int)
             if not ids:  # a space alone
                 ids = [processor.piece_to_id(SPACE)]

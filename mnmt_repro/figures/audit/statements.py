@@ -88,8 +88,8 @@ def prose() -> pd.DataFrame:
         (model, setting, group): scores[model, "full recipe", group] - value
         for (model, setting, group), value in scores.items()
     }
-    one = published(1)
-    one = one[(one["metric"] == "spbleu") & (one["group"] == "all")].set_index("model")["value"]
+    whole = published(1).query("metric == 'spbleu' and group == 'all'")
+    one = whole.set_index("model")["value"]
     without = {model: scores[model, "random init all", "all"] for model in UPGRADES}
     losses = {  # which of the two "the baseline" of this sentence is, the paper does not say
         "the full recipe": [loss[model, "random init all", "all"] for model in UPGRADES],
