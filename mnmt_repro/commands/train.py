@@ -155,7 +155,11 @@ def add(commands: Any) -> None:
 
     run = parser.add_argument_group("run")
     run.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="default: a folder below runs/ for this run"
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="the run's; one that was stopped, or that is to have a larger budget, goes on in its "
+        "folder (default: one below runs/, named by its settings)",
     )
     run.add_argument("--seed", type=int, default=1, help="of weights, dropout and order of data")
     run.add_argument(
