@@ -64,7 +64,8 @@ def stored(claim: str, unit: str, verdict: str) -> list[dict]:
     number = {"value": 1.0, "interval": None}
     measures = dict.fromkeys(("published", "marked", "gain", "p_value"), number)
     cell = {unit: {"verdict": verdict, "measures": measures}}
-    scope = {"scope": "software25, main condition", "units": cell}
+    (own,) = (each for each in load_claims(ROOT / "data" / "claims") if each.id == claim)
+    scope = {"scope": own.scopes[0].name, "units": cell}
     return json.loads(json.dumps([{"id": claim, "scopes": [scope]}]))
 
 
