@@ -124,7 +124,7 @@ def test_upgrade_and_train_on_from_end_to_end(here: Path, capsys, monkeypatch) -
     shape = about["model"]
     assert (shape["d_ff"], shape["encoder_layers"], shape["decoder_layers"]) == (64, 2, 2)
     assert shape["dropout"] == 0.1
-    assert about["continued_from"]["behind"] == OLD_STEPS
+    assert load_checkpoint("both/last.safetensors").progress.behind == OLD_STEPS
     # The warm-up goes on: step t is step 4 + t of the old run's.
     found = rates("both")
     assert found == {step: pytest.approx(PEAK * min(1, (4 + step) / 8, (8 / (4 + step)) ** 0.5))

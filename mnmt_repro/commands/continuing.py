@@ -55,17 +55,8 @@ class Upgraded:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """What the `run.json` of a run that goes on from here says about it.
-
-        `behind`: steps of the learning-rate schedule that lie behind its first one.
-        """
-        told = self.about["upgrade"]
-        reset = told["config"]["schedule"] == "reset"
-        return {
-            "identity": self.about["identity"],
-            "behind": 0 if reset else told["steps"],
-            "upgrade": told["config"],
-        }
+        """What the `run.json` of a run that goes on from here says about it."""
+        return {"identity": self.about["identity"], "upgrade": self.about["upgrade"]["config"]}
 
 
 def read_upgraded(folder: Path) -> Upgraded:
