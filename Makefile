@@ -1,6 +1,7 @@
 # Two commands do everything, set-up included; they need Python >= 3.11 and make.
 #   make book    install the base tier (no torch) into .venv and build the book from cached results
 #   make test    install everything and run the tests
+# For the commands that train, `make install` installs everything and does no more.
 # Variables: PYTHON (default python3), JOBS (pages executed at once), PIP_ARGS, PYTEST_ARGS.
 
 PYTHON ?= python3
@@ -12,13 +13,15 @@ venv := .venv
 bin := $(venv)/bin
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: help book test check format picture clean distclean
+.PHONY: help book install test check format picture clean distclean
 
 help:
-	@sed -n '2,4p' Makefile | cut -c3-
+	@sed -n '2,5p' Makefile | cut -c3-
 
 book: $(venv)/.base
 	@$(bin)/mnmt-repro book $(if $(JOBS),--jobs $(JOBS))
+
+install: $(venv)/.full
 
 test: $(venv)/.full
 	@$(bin)/python -m pytest $(PYTEST_ARGS)

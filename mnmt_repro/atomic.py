@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 
 @contextlib.contextmanager
-def _temporary(path: Path, write: Callable[[BinaryIO], object]) -> Iterator[str]:
-    """Name of a file beside `path` that `write` filled, on disk; removed if it is still there."""
+def _temporary(path: Path, write: Callable[[BinaryIO], object]) -> Iterator[Path]:
+    """A file beside `path` that `write` filled, on disk; removed if it is still there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with part.open("xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
-        yield name
+        yield part
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+        part.unlink(missing_ok=True)
 
 
 def write_with(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -33,8 +31,8 @@ def write_with(path: Path, write: Callable[[BinaryIO], object]) -> None:
     The data are on disk before the name is, so that a reader, also after a power cut, finds the old
     file or the new one, never a part of it.
     """
-    with _temporary(path, write) as name:
-        os.replace(name, path)
+    with _temporary(path, write) as part:
+        part.replace(path)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -47,9 +45,9 @@ def write_new(path: Path, content: bytes) -> bool:
 
     Of several processes that write at once, one succeeds. No reader finds a part of a file.
     """
-    with _temporary(path, lambda file: file.write(content)) as name:
+    with _temporary(path, lambda file: file.write(content)) as part:
         try:
-            os.link(name, path)  # fails when the name is taken; a rename would replace it
+            os.link(part, path)  # fails when the name is taken; a rename would replace it
         except FileExistsError:
             return False
     return True

@@ -24,8 +24,8 @@ from mnmt_repro.commands import (
 from mnmt_repro.commands.options import HelpFormatter
 from mnmt_repro.errors import InputError
 
-TRAIN_TIER = ("torch", "sentencepiece", "sacrebleu", "safetensors")
-"""Packages that only the extra `train` installs."""
+TRAIN_TIER = ("torch", "sentencepiece", "sacrebleu", "safetensors", "google")
+"""Packages that only the extra `train` installs; protobuf is imported as `google`."""
 
 EXAMPLES = """\
 a first run, under two minutes, nothing to download:
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(
             f"mnmt-repro: `{options.command}` needs {missing}, which is not installed: "
-            "pip install 'mnmt-repro[train]'",
+            "`make install` in the project's folder, or pip install -e '.[train]'",
             file=sys.stderr,
         )
         return 2

@@ -1,7 +1,7 @@
 """Weights of Hugging Face models in our model: T5 v1.1 (Paper A's shape), M2M-100 (Paper B's).
 
 `transformers` is not needed: the functions take what its models can give, `config.to_dict()` and
-`state_dict()`, or a folder that it has saved.
+`state_dict()`. `training.checkpoint.Checkpoint.of` makes of a model what `upgrading.recipe` takes.
 """
 
 from __future__ import annotations

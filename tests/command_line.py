@@ -20,6 +20,7 @@ def fails(arguments: list[str], capsys: Any, *parts: str) -> None:
     assert _files() == before
 
 
-def _files() -> list[Path]:
-    """All but what is kept for speed."""
-    return sorted(path for path in Path().rglob("*") if path.parts[0] != "cache")
+def _files() -> dict[Path, bytes]:
+    """All but what is kept for speed, and what each holds."""
+    found = (path for path in Path().rglob("*") if path.parts[0] != "cache")
+    return {path: path.read_bytes() if path.is_file() else b"" for path in found}

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mnmt_repro.cli import TRAIN_TIER
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CONDA_NAMES = {"torch": "pytorch"}
-TRAIN_ONLY = ("torch", "sentencepiece", "sacrebleu", "safetensors")
+
 BASE_MODULES = (
     "architecture", "claims", "corpora.registry", "experiments.catalogue", "experiments.sweep",
     "figures", "laws", "publishing", "results", "training.config", "upgrading.compute",
@@ -73,7 +75,7 @@ import importlib, pkgutil, sys
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {TRAIN_ONLY}:
+        if name.partition(".")[0] in {TRAIN_TIER}:
             raise ModuleNotFoundError(f"the base tier has no {{name}}", name=name)
 
 sys.meta_path.insert(0, Refuse())

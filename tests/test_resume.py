@@ -15,7 +15,7 @@ from small_runs import EVEN, STEPS, adamw, resumable_run, small_data, t5
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.training.checkpoint import load_checkpoint, save_checkpoint
+from mnmt_repro.training.checkpoint import load_checkpoint, read_progress, save_checkpoint
 from mnmt_repro.training.loop import TrainingDiverged, train
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
 from mnmt_repro.upgrading.recipe import upgrade
@@ -159,6 +159,28 @@ def test_killed_on_a_ramp_an_upgraded_model_goes_on_along_it(
     assert torn.keys() == whole.keys()
     for key, value in whole.items():
         assert torch.equal(value, torn[key]), key
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({}, "but not a checkpoint of mnmt-repro"),
+        ({"model": '{"depth": 3}', "progress": "{}"}, "was written by another version"),
+        ({"model": "{", "progress": "{}"}, "was written by another version"),
+    ],
+)
+def test_a_checkpoint_of_another_program_or_version_is_told_apart(
+    tmp_path: Path, metadata: dict[str, str], message: str
+) -> None:
+    path = tmp_path / "last.safetensors"
+    save_file({"model.x": torch.zeros(1)}, path, {"identity": "x", **metadata})
+    for read in (load_checkpoint, read_progress):
+        with pytest.raises(InputError, match=message):
+            read(path)
+    path.write_bytes(path.read_bytes()[:20])
+    for read in (load_checkpoint, read_progress):
+        with pytest.raises(InputError, match=f"cannot read the checkpoint {path}"):
+            read(path)
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:

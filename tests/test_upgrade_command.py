@@ -19,7 +19,7 @@ from small_text import small_bitext
 
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.commands.training_text import hold_out, read_bitexts
-from mnmt_repro.commands.upgrade import upgrade_config, with_normalisation
+from mnmt_repro.commands.upgrade import upgrade_config
 from mnmt_repro.corpora.encoding import encode
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
@@ -28,6 +28,7 @@ from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig
 from mnmt_repro.upgrading.learning_rate import OLD, diagonal_fisher
 from mnmt_repro.upgrading.start import load_upgraded
+from mnmt_repro.upgrading.width import settle_normalisation
 
 CYRILLIC = str.maketrans("aeiounrst", "аеиоунрст")
 OLD_STEPS, WARMUP, PEAK = 4, 8, 0.08
@@ -101,7 +102,13 @@ def test_upgrade_and_train_on_from_end_to_end(here: Path, capsys, monkeypatch) -
     command = [*UPGRADE, "--wider", "2", "--deeper", "1", "--lr-scaling", "0.5,2"]
     assert main(command) == 0
     shown = capsys.readouterr().out
-    for part in ("330 -> 350", "32 -> 64", "1 -> 2", "pieces kept", "--data eng-xho=FILE"):
+    for part in (
+        "330 -> 350",
+        "feed forward:      32 -> 64",
+        "1 -> 2",
+        "pieces kept",
+        "--data eng-xho=FILE",
+    ):
         assert part in shown
     assert {p.name for p in Path("start").iterdir()} == {
         "run.json", "start.safetensors", "vocabulary.model",
@@ -153,8 +160,9 @@ def test_without_noise_the_wide_model_scores_as_the_old_one(here: Path, capsys) 
     command += ["--noise", "0"]
     assert main([*command, "--wider", "2", "-o", "double", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["feed-forward"], facts["folder"], facts["overlap"]) == ("32 -> 64", "double", [])
-    assert facts["normalisation"] == "frobenius: as published"
+    assert (facts["folder"], facts["overlap"], facts["fisher"]) == ("double", [], [])
+    assert [facts[which]["feed_forward"] for which in ("old", "new")] == [32, 64]
+    assert facts["normalisation"] == {"kind": "frobenius", "why": "as published"}
     # Of part multiples the published normalisation would not be true.
     assert main([*command, "--wider", "2.5", "-o", "more"]) == 0
     shown = capsys.readouterr().out
@@ -243,9 +251,9 @@ def test_text_that_is_all_too_long_leaves_the_folder_free(here: Path, capsys) ->
 
 
 def test_the_normalisation_is_the_published_one_where_another_gains_nothing() -> None:
-    def chosen(*options: str, gated: bool = False, asked: str | None = None) -> tuple[str, str]:
-        config, why = with_normalisation(config_of(*options), asked, gated=gated)
-        return config.width.normalisation, why
+    def chosen(*options: str, gated: bool = False) -> tuple[str, str]:
+        config = config_of(*options)
+        return settle_normalisation(config.width, config.wider, gated=gated)
 
     published = ("frobenius", "as published")
     assert chosen("--wider", "2") == published
@@ -253,9 +261,7 @@ def test_the_normalisation_is_the_published_one_where_another_gains_nothing() ->
     # Between two old units, neither keeps the function.
     between = ("--width-init", "interpolation", "--wider", "2")
     assert chosen(*between) == chosen(*between, gated=True) == published
-    none = (["--wider", "1"], ["--wider", "1.5", "--width-init", "random"])
-    assert all(chosen(*options, gated=True) == ("frobenius", "") for options in none)
-    found = chosen("--wider", "1.5", "--normalisation", "none", asked="none")
+    found = chosen("--wider", "1.5", "--normalisation", "none")
     assert found == ("none", "as asked for")
 
 
@@ -318,8 +324,8 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
         assert torch.equal(group.expand(old.shape).int(), torch.where(old, 1 + above, 0)), name
         counted = [n + int((old & (above > k)).sum()) for k, n in enumerate(counted)]
     facts = json.loads(capsys.readouterr().out)
-    shown = [value for name, value in facts.items() if name.startswith("above ")]
-    assert shown == counted and 0 < counted[1] < counted[0] < facts["old parameters"]
+    shown = [each["entries_above"] for each in facts["fisher"]]
+    assert shown == counted and 0 < counted[1] < counted[0] < facts["entries"]["old"]
     about = told("start")["upgrade"]["fisher"]
     assert about["sentences"] == 3 and list(about["text"]) == ["eng-deu"]
     assert told("start")["identity"] != told("plain")["identity"]
@@ -394,16 +400,16 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
-        (["--wider", "0.5"], ["cannot make a model narrower", "0.5"]),
-        (["--wider", "nan"], ["cannot make a model narrower", "nan"]),
+        (["--wider", "0.5"], ["--wider 0.5: give 1 or more; a model cannot be made narrower"]),
+        (["--wider", "nan"], ["--wider nan: give 1 or more"]),
         (["--wider", "1.01"], ["32.32 units of 32, which is no whole number"]),
-        (["--deeper", "-1"], ["cannot make the encoder shallower: -1 layers to add"]),
-        (["--deeper", "1,-2"], ["cannot make the decoder shallower: -2 layers to add"]),
+        (["--deeper", "-1"], ["--deeper -1: give 0 or more; a model cannot be made shallower"]),
+        (["--deeper", "1,-2"], ["--deeper 1,-2: give 0 or more; a model cannot be made shallower"]),
         (["--deeper", "1,2,3"], ["--deeper 1,2,3: give one for both stacks"]),
         (["--deeper", "one"], ["'one' is no number of layers"]),
         (["--at", "left"], ["--at left: must be one of bottom, middle, top, spread"]),
         (["--wider", "1.5", "--width-init", "interpolation"], ["whole multiple of the old 32"]),
-        (["--noise", "-1"], ["noise must be at least 0"]),
+        (["--noise", "-1"], ["--noise -1: give a standard deviation, 0 or more"]),
         (["--lr-scaling", "-0.5"], ["factor must be at least 0, got -0.5"]),
         (["--lr-scaling", "half"], ["--lr-scaling half: 'half' is not a number"]),
         (["--lr-scaling", "1,2,3"], ["write OLD or OLD,NEW"]),
@@ -412,10 +418,10 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
         (["--lr-scaling", "0:1"], ["say --steps, over which the factor rises"]),
         (["--lr-scaling", "0:1:x"], ["'x' is no number of steps"]),
         (["--lr-scaling", "0:1:2:3"], ["write a rising factor as START:END:STEPS"]),
-        (["--lr-scaling", "0:1:0"], ["a ramp needs at least 1 step"]),
+        (["--lr-scaling", "0:1:0"], ["--lr-scaling 0:1:0: a factor needs at least 1 step"]),
         (["--preset", "deep"], ["say --steps, over which its learning-rate factor rises"]),
         (["--steps", "0"], ["--steps 0: give a number of steps, 1 or more"]),
-        (["--checkpoint", "best"], ["holds no optimiser state", "reset the optimiser"]),
+        (["--checkpoint", "best"], ["holds no optimiser state", "(--optimiser reset)"]),
         (["--vocab", "talks.tsv"], ["talks.tsv is not a SentencePiece model"]),
         (["--vocab", "absent.model"], ["cannot read the vocabulary absent.model"]),
         (["--vocab", "foreign.model"], ["foreign.model: its first pieces are <unk>, <s>, </s>"]),
@@ -529,12 +535,40 @@ def test_presets_are_the_published_settings_and_options_win() -> None:
         ["--depth-init", "closest", "--deeper", "1", "--keep", "nothing"],
         ["--steps", "30", "--lr-scaling", "0.05:0.5:300"],
         ["--steps", "30", "--fisher-threshold", "1e-6=0.5", "--data", "eng-deu=talks.tsv"],
+        ["--lr-scaling OLD,NEW", "--lr-scaling", "1,5"],
+        ["--optimiser carried", "--optimiser", "carried", "--keep", "nothing"],
+        ["--checkpoint", "best", "--keep", "nothing"],
+        ["--fisher-threshold", "1e-6=0.5", "--keep", "nothing", "--data", "eng-deu=talks.tsv"],
     ],
 )  # fmt: skip
 def test_an_option_that_nothing_would_use_is_refused(here: Path, capsys, option: list[str]) -> None:
     idle = option[0]
-    command = ["upgrade", "--from", "old", "--out", "start", *option]
+    command = ["upgrade", "--from", "old", "--out", "start", *option[" " in idle :]]
     fails(command, capsys, f"{idle}: has no effect without")
+
+
+def test_other_text_and_other_shares_are_told(here: Path, capsys) -> None:
+    """What the old model learnt from may be held out now, and its mixture is not carried over."""
+    lines = Path("talks.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("more.tsv").write_text("".join(lines[: len(lines) // 2]), encoding="utf-8")
+    assert main([*UPGRADE]) == 0
+    text = ["--data", "eng-deu=more.tsv", "--data", "eng-xho=new.tsv"]
+    train = ["train", "--continue-from", "start", "--steps", "2", *text]
+    capsys.readouterr()
+    assert main([*train, "--out", "other"]) == 0
+    told = capsys.readouterr().err
+    assert "note: validation text of eng-deu is not the old model's" in told
+    assert "mixture" not in told  # one old pair, whose share of itself is all
+    assert main([*train, "--valid", "eng-xho=new.tsv", "--out", "few"]) == 0
+    assert "note: no validation text of eng-deu" in capsys.readouterr().err
+    both = [*text, "--pieces", "350", "--weights", "0.9,0.1", "--steps", "2", "--d-model", "8"]
+    assert main(["train", *both, "--heads", "2", "--tags", "both", "--out", "two"]) == 0
+    assert main(["upgrade", "--from", "two", "--out", "again"]) == 0
+    capsys.readouterr()
+    assert main(["train", "--continue-from", "again", *text, "--steps", "2", "--out", "on"]) == 0
+    told = capsys.readouterr().err
+    assert "note: mixture: of what is sampled from the old pairs, eng-deu was 90.0% and is" in told
+    assert "validation" not in told
 
 
 def test_the_command_named_next_fits_the_upgrade(here: Path, capsys) -> None:
@@ -589,15 +623,15 @@ def test_languages_that_a_conlangs_model_has_not_met_begin_as_new(
     capsys.readouterr()
     assert main(["upgrade", "--from", "old", "-o", "start", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["pieces added"] > 1 and facts["new parameters"] > 0
+    assert facts["pieces"]["added"] > 1 and facts["entries"]["new"] > 0
     start = load_upgraded("start/start.safetensors")
     new = (start.groups["embedding.weight"] != OLD).flatten()
-    assert int(new.sum()) == facts["pieces added"]
+    assert int(new.sum()) == facts["pieces"]["added"]
     table = start.model.state_dict()["embedding.weight"]
     unknown = load_checkpoint("old/last.safetensors").weights["embedding.weight"][2]
     assert torch.equal(table[new], unknown.expand(int(new.sum()), -1))
     assert main(["upgrade", "--from", "both", "-o", "nothing-new", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["new parameters"] == 0
+    assert json.loads(capsys.readouterr().out)["entries"]["new"] == 0
 
 
 def test_every_choice_has_its_option() -> None:
@@ -621,10 +655,12 @@ def test_every_choice_has_its_option() -> None:
         schedule="constant",
         seed=3,
     )
-    assert UpgradeConfig() == UpgradeConfig(
-        **{name: getattr(UpgradeConfig(), name) for name in vars(found)}
-    )
-    with pytest.raises(InputError, match="wider must be at least 1, got inf"):
+    default = UpgradeConfig()
+    for given, usual in ((found, default), (found.width, default.width),
+                         (found.deeper, default.deeper)):  # fmt: skip
+        same = [name for name, value in vars(given).items() if value == getattr(usual, name)]
+        assert same == [], "no option given for it"
+    with pytest.raises(InputError, match="--wider inf: give 1 or more"):
         config_of("--wider", "inf")
 
 

@@ -63,7 +63,7 @@ def test_contents_by_hand() -> None:
 
 
 def test_impossible_depths_are_refused() -> None:
-    with pytest.raises(InputError, match="cannot make the encoder shallower: -1 layers"):
+    with pytest.raises(InputError, match="deeper.encoder must be at least 0, .* got -1"):
         DepthConfig(encoder=-1)
     with pytest.raises(InputError, match="decoder_at must be one of bottom, .*, got side"):
         DepthConfig(decoder_at="side")

@@ -87,10 +87,15 @@ def test_the_published_normalisation_keeps_a_relu_model_only(
     tmp_path: Path, shape: str, same: bool
 ) -> None:
     checkpoint = trained(tmp_path, shape)
-    config = UpgradeConfig(wider=2, width=WidthConfig(noise=0))
-    new = upgrade(checkpoint, None, None, config).model.eval()
-    gap = (new(SOURCE, TARGET) - checkpoint.model().eval()(SOURCE, TARGET)).abs().max().item()
-    assert (gap < 1e-5) if same else (gap > 0.01)
+    before = checkpoint.model().eval()(SOURCE, TARGET)
+
+    def gap(width: WidthConfig) -> float:
+        made = upgrade(checkpoint, None, None, UpgradeConfig(wider=2, width=width))
+        return (made.model.eval()(SOURCE, TARGET) - before).abs().max().item()
+
+    published = gap(WidthConfig(noise=0, normalisation="frobenius"))
+    assert (published < 1e-5) if same else (published > 0.01)
+    assert gap(WidthConfig(noise=0)) < 1e-5  # where nothing is said, what keeps it is taken
 
 
 def test_nothing_to_change_changes_nothing(tmp_path: Path) -> None:
@@ -174,10 +179,10 @@ def test_groups_mark_old_and_new_blocks(tmp_path: Path) -> None:
     old_entries = sum(int((group == OLD).sum()) for group in whole.values())
     total = sum(p.numel() for p in parameters.values())
     assert (made.report.old_entries, made.report.new_entries) == (old_entries, total - old_entries)
-    summary = made.report.summary()
-    assert summary["feed-forward"] == "12 -> 24"
-    assert summary["encoder layers"] == "2 -> 3"
-    assert (summary["pieces added"], summary["pieces dropped"]) == (2, 1)
+    facts = made.report.facts()
+    assert (facts["old"]["feed_forward"], facts["new"]["feed_forward"]) == (12, 24)
+    assert (facts["old"]["encoder_layers"], facts["new"]["encoder_layers"]) == (2, 3)
+    assert (facts["pieces"]["added"], facts["pieces"]["dropped"]) == (2, 1)
 
 
 @pytest.mark.parametrize("kind", ["adamw", "adafactor"])
@@ -222,6 +227,7 @@ def test_an_upgraded_model_trains_on_and_resumes(tmp_path: Path, kind: str) -> N
     """Six steps, or three, a checkpoint and three more, from a start read from disk."""
     config = UpgradeConfig(
         wider=2,
+        width=WidthConfig(normalisation="function"),
         deeper=DepthConfig(encoder=1, decoder=1),
         gamma_old=Ramp(start=0.0, end=0.5, steps=6),
         gamma_new=5.0,
@@ -364,14 +370,7 @@ def test_from_two_sentencepiece_models(tmp_path: Path) -> None:
     new = train_vocabulary(VocabularyConfig(pieces=340, languages=("ces", "deu", "eng")), text)
     model = Transformer(dataclasses.replace(SHAPES["t5"], vocab_size=320))
     weights = model.state_dict()
-    checkpoint = Checkpoint(
-        config=model.config,
-        weights=weights,
-        optimiser={},
-        random_state=None,
-        progress=Progress(),
-        identity="",
-    )
+    checkpoint = Checkpoint.of(model)
     made = upgrade(checkpoint, old, new, UpgradeConfig(embeddings="mean", optimiser="reset"))
     assert made.report.overlap is not None and made.report.overlap.share > 0.9
     for table in ("embedding.weight", "output.weight"):
@@ -436,7 +435,7 @@ def test_damaged_or_unfit_checkpoints_are_refused(tmp_path: Path) -> None:
 
 
 def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(InputError, match="cannot make a model narrower: .* got 0.5"):
+    with pytest.raises(InputError, match="cannot be made narrower; got 0.5"):
         UpgradeConfig(wider=0.5)
     with pytest.raises(InputError, match="embeddings must be one of unk, random, mean, got copy"):
         UpgradeConfig(embeddings="copy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,12 +168,16 @@ def check_optimiser(upgraded: Upgraded, start: Start, config: TrainingConfig) ->
         )
 
 
-def notes(upgraded: Upgraded, config: TrainingConfig, tags: str) -> list[str]:
-    """What of the upgrade the training to come does not fit, and should not pass unsaid."""
+def notes(
+    upgraded: Upgraded, text: TrainingText, mixture: Mixture, config: TrainingConfig, tags: str
+) -> list[str]:
+    """What of the training to come does not fit the old one, and should not pass unsaid."""
     told = []
-    old = upgraded.about["tags"]
-    if tags != old:
-        told.append(f"language tags: {old} in the old model's text, {tags} from here on")
+    about = upgraded.about
+    if tags != about["tags"]:
+        told.append(f"language tags: {about['tags']} in the old model's text, {tags} from here on")
+    told += _other_shares(about.get("mixture", {}), mixture)
+    told += _other_validation(about, text)
     steps = config.steps or (config.target_tokens or 0) // config.batch_tokens
     rising = steps_to_rise(upgraded.about["upgrade"])
     if steps < rising:
@@ -181,6 +186,46 @@ def notes(upgraded: Upgraded, config: TrainingConfig, tags: str) -> list[str]:
             f"{steps:,}; see --steps"
         )
     return told
+
+
+SHIFT = 0.01
+"""Change of an old pair's share among the old pairs that is told."""
+
+
+def _other_shares(old: Mapping[str, float], mixture: Mixture) -> Iterator[str]:
+    """The old pair whose share among the old pairs changes most, where that is not a trifle."""
+    both = [pair for pair in mixture.pairs if pair in old]
+    before, after = (
+        {pair: weights[pair] / sum(weights[other] for other in both) for pair in both}
+        for weights in (old, mixture.weights)
+    )
+    pair = max(both, key=lambda each: abs(after[each] - before[each]), default=None)
+    if pair is not None and abs(after[pair] - before[pair]) > SHIFT:
+        yield (
+            f"mixture: of what is sampled from the old pairs, {pair} was {before[pair]:.1%} and is "
+            f"{after[pair]:.1%} from here on; see --weights, --temperature and --upsample"
+        )
+
+
+def _other_validation(about: Mapping[str, Any], text: TrainingText) -> Iterator[str]:
+    """Validation text of old pairs that the old model may have learnt from, and pairs without."""
+    from mnmt_repro.corpora.formats import content_hash
+
+    known = about.get("validation", {})
+    changed = [
+        pair
+        for pair, bitext in text.valid.items()
+        if pair in known and content_hash(bitext) != known[pair]
+    ]
+    if changed:
+        yield (
+            f"validation text of {', '.join(changed)} is not the old model's, which may have been "
+            "trained on it; give the same --data or --valid as then to compare losses, or to "
+            "--keep best"
+        )
+    without = [pair for pair in text.train if not len(text.valid.get(pair, ()))]
+    if without:
+        yield f"no validation text of {', '.join(without)}, and no loss of it will be shown"
 
 
 def left_out(upgraded: Upgraded, mixture: Mixture) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.commands.options import comma_list, number
@@ -43,6 +44,8 @@ def parse_factor(text: str, steps: int | None, where: str) -> Factor:
         steps = int(rest[1])
     if steps is None:
         raise InputError(f"{where}: say --steps, over which the factor rises, or START:END:STEPS")
+    if steps < 1:
+        raise InputError(f"{where}: a factor needs at least 1 step to rise, got {steps}")
     return Ramp(start=number(start, where), end=number(rest[0], where), steps=steps)
 
 
@@ -86,12 +89,10 @@ class FisherScaling:
 
         return slow_by_fisher(made, self._encoded(vocabulary), self.thresholds)
 
-    def counts(self, made: Upgraded) -> dict[str, int]:
-        """Old parameters that have more information than each threshold, for the report."""
+    def counts(self, made: Upgraded) -> dict[float, int]:
+        """Old parameters that have more information than each threshold."""
         return {
-            f"above {threshold:g}": sum(
-                int((group > place).sum()) for group in made.groups.values()
-            )
+            threshold: sum(int((group > place).sum()) for group in made.groups.values())
             for place, (threshold, _) in enumerate(self.thresholds, start=1)
         }
 
@@ -150,6 +151,9 @@ def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> Fisher
         thresholds.append((number(threshold, where), parse_factor(factor, options.steps, where)))
     if not thresholds:
         raise InputError("--fisher-threshold: write F=FACTOR, such as 1e-6=0.25")
+    bounds = [0.0, *(threshold for threshold, _ in thresholds)]
+    if not all(low < high for low, high in pairwise(bounds)):
+        raise InputError(f"{where}: thresholds must rise from above 0")
     if sentences < 1:
         raise InputError(f"--fisher-sentences {sentences}: give 1 or more")
     return FisherScaling(

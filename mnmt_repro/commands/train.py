@@ -326,7 +326,7 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
         if missing:
             forgotten = ", ".join(missing)
             print(f"mnmt-repro: not in the text, and soon forgotten: {forgotten}", file=sys.stderr)
-        for note in notes(upgraded, config, tags):
+        for note in notes(upgraded, text, mixture, config, tags):
             print(f"mnmt-repro: note: {note}", file=sys.stderr)
 
     import torch
@@ -477,12 +477,12 @@ def _same_budget(known: dict[str, Any], config: TrainingConfig) -> bool:
 
 def _check_budget(folder: Path, known: dict[str, Any], config: TrainingConfig) -> None:
     """Refuse to shorten a run below where it stands; a longer budget goes on with it."""
-    from mnmt_repro.training.checkpoint import load_checkpoint
+    from mnmt_repro.training.checkpoint import read_progress
     from mnmt_repro.training.loop import LAST, finished, standing
 
     if _same_budget(known, config) or not (folder / LAST).exists():
         return
-    progress = load_checkpoint(folder / LAST).progress
+    progress = read_progress(folder / LAST)
     if finished(progress, config):
         raise InputError(
             f"--out {folder}: its run has gone beyond that ({standing(progress, config)}); give "

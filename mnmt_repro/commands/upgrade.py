@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
+import secrets
 import shlex
 import shutil
 from collections.abc import Iterable, Sequence
@@ -202,8 +204,8 @@ def add(commands: Any) -> None:
     training.add_argument(
         "--checkpoint",
         choices=("last", "best"),
-        default="last",
-        help="the old model's weights; its best ones have no optimiser state to carry",
+        help="the old model's weights; its best ones have no optimiser state to carry (default: "
+        "last)",
     )
     add_json(parser)
 
@@ -225,40 +227,62 @@ def act(options: argparse.Namespace) -> int:
     if new is not None:
         _check_vocabulary(options, about, new)
     fisher = read_fisher(options, about)
-    gated = checkpoint.config.feed_forward == "gated-gelu"
-    config, why = with_normalisation(config, options.normalisation, gated=gated)
     layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
     total = layers + config.deeper.encoder + config.deeper.decoder
     with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
         made = upgrade(checkpoint, new and old, new, config, pieces=pieces, progress=bar.update)
-    facts = made.report.summary()
-    if why:
-        facts["normalisation"] = f"{config.width.normalisation}: {why}"
     if fisher is not None:
         made = fisher.slow(made, new or old)
-        facts |= fisher.counts(made)
     told = {
         "from": about["identity"],
-        "checkpoint": options.checkpoint,
+        "checkpoint": options.checkpoint or "last",
         "steps": made.steps,
         "config": dataclasses.asdict(made.config),
         **({} if fisher is None else {"fisher": fisher.told}),
     }
     _write(options, about, made, new or old, told)
 
-    overlap = [] if made.report.overlap is None else made.report.overlap.rows()
+    above = {} if fisher is None else fisher.counts(made)
     if options.json:
-        print_json({"folder": str(options.out), **facts, "overlap": overlap})
+        print_json(_machine_readable(options.out, made, above))
         return 0
     print(f"{options.out}: {options.source}, upgraded")
-    for name, value in facts.items():
-        if name != "share of pieces kept":
-            print(f"  {name + ':':<19}{f'{value:,}' if isinstance(value, int) else value}")
-    if overlap:
+    for name, value in _lines(made, above).items():
+        print(f"  {name + ':':<19}{value}")
+    if made.report.overlap is not None:
+        table = pd.DataFrame(made.report.overlap.rows())
         shares = {"share": "{:.1%}".format}
-        print(pd.DataFrame(overlap).to_string(index=False, na_rep="", formatters=shares))
+        print(table.to_string(index=False, na_rep="", formatters=shares))
     print(_next(options.out, about, new or old, told))
     return 0
+
+
+def _machine_readable(out: Path, made: Upgraded, above: dict[float, int]) -> dict[str, Any]:
+    """What `--json` prints; `above` has the old parameters above each Fisher threshold."""
+    report = made.report
+    scaled_back = {"kind": made.config.width.normalisation, "why": report.normalisation}
+    return {
+        "folder": str(out),
+        **report.facts(),
+        "normalisation": scaled_back if report.normalisation else None,
+        "fisher": [{"threshold": at, "entries_above": count} for at, count in above.items()],
+        "overlap": [] if report.overlap is None else report.overlap.rows(),
+    }
+
+
+def _lines(made: Upgraded, above: dict[float, int]) -> dict[str, str]:
+    """The same for people."""
+    report = made.report
+    facts = report.facts()
+    old, new = facts["old"], facts["new"]
+    lines = {name.replace("_", " "): f"{old[name]:,} -> {new[name]:,}" for name in old}
+    lines |= {f"{name} parameters": f"{count:,}" for name, count in facts["entries"].items()}
+    for name, count in facts.get("pieces", {}).items():
+        if name != "share_kept":  # which is in the table below
+            lines[f"pieces {name}"] = f"{count:,}"
+    if report.normalisation:
+        lines["normalisation"] = f"{made.config.width.normalisation}: {report.normalisation}"
+    return lines | {f"above {at:g}": f"{count:,}" for at, count in above.items()}
 
 
 def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
@@ -292,6 +316,12 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
         "normalisation": options.normalisation,
     }
     depth: dict[str, Any] = {"init": options.depth_init}
+    if options.wider is not None and not 1 <= options.wider < math.inf:
+        raise InputError(
+            f"--wider {options.wider:g}: give 1 or more; a model cannot be made narrower"
+        )
+    if options.noise is not None and not 0 <= options.noise < math.inf:
+        raise InputError(f"--noise {options.noise:g}: give a standard deviation, 0 or more")
     if options.deeper is not None:
         depth["encoder"], depth["decoder"] = _two(options.deeper, "--deeper", _layers)
     if options.at is not None:
@@ -328,6 +358,9 @@ def _refuse_idle(
     spans = [*comma_list(options.lr_scaling or ""), *comma_list(options.fisher_threshold or "")]
     rising = any(span.count(":") == 1 for span in spans)
     rising |= options.preset == "deep" and options.lr_scaling is None
+    carried = options.optimiser if options.optimiser == "carried" else None
+    two_rates = options.lr_scaling if len(comma_list(options.lr_scaling or "")) > 1 else None
+    anew = bool(pieces or wider or deeper or config.keep == "body")
     for option, given, used, needed in (
         ("--init", options.init, pieces, "--vocab"),
         ("--init", options.init, tables, "--keep all"),
@@ -345,6 +378,10 @@ def _refuse_idle(
         ("--depth-init", options.depth_init, deeper, "--deeper"),
         ("--depth-init", options.depth_init, kept, "old weights (--keep)"),
         ("--at", options.at, deeper, "--deeper"),
+        ("--lr-scaling OLD,NEW", two_rates, anew, "--vocab, --wider or --deeper: nothing is new"),
+        ("--optimiser carried", carried, kept, "old weights (--keep)"),
+        ("--checkpoint", options.checkpoint, kept, "old weights (--keep)"),
+        ("--fisher-threshold", options.fisher_threshold, kept, "old weights (--keep)"),
         ("--steps", options.steps, rising, "a factor that rises and does not say its own steps"),
         (
             "--fisher-sentences",
@@ -355,32 +392,6 @@ def _refuse_idle(
     ):
         if given is not None and not used:
             raise InputError(f"{option}: has no effect without {needed}; add it, or leave this out")
-
-
-def with_normalisation(
-    config: UpgradeConfig, asked: str | None, *, gated: bool
-) -> tuple[UpgradeConfig, str]:
-    """The upgrade with its way of scaling widened matrices back, and why it is that one.
-
-    Where none is asked for, it is the published one, but `function` where that one would change
-    what a layer computes and `function` does not. Nothing is said where nothing is scaled.
-
-    Examples
-    --------
-    >>> config, why = with_normalisation(UpgradeConfig(wider=1.5), None, gated=False)
-    >>> config.width.normalisation, why
-    ('function', 'x1.5 copies some units only, and the norm would not keep what is computed')
-    """
-    if config.wider == 1 or config.width.init == "random" or config.keep == "nothing":
-        return config, ""
-    if asked is not None:
-        return config, "as asked for"
-    if config.width.init == "concatenation" and (gated or config.wider % 1):
-        width = dataclasses.replace(config.width, normalisation="function")
-        cause = "the layer is gated" if gated else f"x{config.wider:g} copies some units only"
-        why = f"{cause}, and the norm would not keep what is computed"
-        return dataclasses.replace(config, width=width), why
-    return config, "as published"
 
 
 def _only(values: dict[str, Any]) -> dict[str, Any]:
@@ -398,9 +409,12 @@ def _two(text: str, option: str, read: Any) -> tuple[Any, Any]:
 
 def _layers(text: str, where: str) -> int:
     try:
-        return int(text)
+        count = int(text)
     except ValueError:
         raise InputError(f"{where}: {text!r} is no number of layers") from None
+    if count < 0:
+        raise InputError(f"{where}: give 0 or more; a model cannot be made shallower")
+    return count
 
 
 def _place(text: str, where: str) -> str:
@@ -425,7 +439,7 @@ def _read_old(options: argparse.Namespace) -> tuple[dict[str, Any], Checkpoint, 
             f"--from {options.source}: upgraded, and not trained on since; upgrade the model that "
             "it came from, with all options at once"
         )
-    path = options.source / (LAST if options.checkpoint == "last" else BEST)
+    path = options.source / (BEST if options.checkpoint == "best" else LAST)
     if options.checkpoint == "best" and not path.exists():
         raise InputError(f"--checkpoint best: {options.source} was not trained with --keep best")
     checkpoint = read_checkpoint(path, about)
@@ -450,7 +464,8 @@ def _check_vocabulary(options: argparse.Namespace, about: dict[str, Any], new: V
         except InputError as error:
             raise InputError(
                 f"--vocab {options.vocabulary}: {error}, but the model knows {pair}; train one on "
-                "old and new languages with `mnmt-repro data vocabulary`"
+                "old and new languages with `mnmt-repro data vocabulary`, or give one of your own "
+                "their tags with `mnmt-repro data adopt`"
             ) from error
 
 
@@ -492,9 +507,8 @@ def _write(
         "upgrade": told,
     }
     out: Path = options.out
-    stage = out.with_name(f".{out.name}.part")
+    stage = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
     try:
-        shutil.rmtree(stage, ignore_errors=True)
         stage.mkdir(parents=True)
         save_upgraded(stage / START, made, identity=identity)
         if not isinstance(vocabulary, SyllableVocabulary):

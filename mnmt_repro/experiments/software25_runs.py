@@ -28,7 +28,7 @@ from mnmt_repro.experiments.languages25 import (
 )
 from mnmt_repro.experiments.spec import RunSpec, Upgrade
 from mnmt_repro.training.config import TrainingConfig
-from mnmt_repro.upgrading.config import DepthConfig, Kind, UpgradeConfig, published
+from mnmt_repro.upgrading.config import DepthConfig, Kind, UpgradeConfig, WidthConfig, published
 
 CORPUS = "software25"
 ALL = tuple(LANGUAGES)
@@ -230,6 +230,9 @@ for the bottom of the encoder what its first layer did: in M20 of the mini tier,
 these two layers still have a cosine of 0.21."""
 
 
+PUBLISHED_WIDTH = WidthConfig(normalisation="frobenius")
+
+
 def recipe(tier: Tier, kind: Kind, seed: int = 1, **changes: Any) -> UpgradeConfig:
     """Paper B's whole recipe (`published`) at a tier's sizes, but for the `changes`.
 
@@ -241,6 +244,8 @@ def recipe(tier: Tier, kind: Kind, seed: int = 1, **changes: Any) -> UpgradeConf
         "deep": {"deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper)},
     }
     config = replace(published(kind, tier.steps(0.5)), **({"seed": seed} | sizes[kind] | changes))
+    if config.width.normalisation == "auto":
+        config = replace(config, width=replace(config.width, normalisation="frobenius"))
     drawn = (config.embeddings, config.width.init, config.deeper.init)
     if "random" in drawn or config.keep == "body":
         config = replace(config, seed=config.seed + DRAWN_APART)
@@ -293,7 +298,7 @@ def upgraded(
 def slower(tier: Tier, *, share: float, factor: float, seed: int = 1) -> RunSpec:
     """M25 trained on after all its updates, its schedule's rate multiplied by a factor."""
     whole = from_scratch(tier, "same", seed=seed)
-    config = UpgradeConfig(gamma_old=factor, seed=seed)
+    config = UpgradeConfig(gamma_old=factor, width=PUBLISHED_WIDTH, seed=seed)
     return replace(
         from_scratch(tier, "same", share=share, seed=seed),
         upgrade=Upgrade(parent=whole, config=config),

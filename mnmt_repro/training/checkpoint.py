@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,6 +91,24 @@ class Checkpoint:
     progress: Progress
     identity: str
 
+    @classmethod
+    def of(cls, model: Transformer, *, steps: int = 0) -> Checkpoint:
+        """A model that another program has trained, without its optimiser's state.
+
+        Parameters
+        ----------
+        steps
+            Steps of the learning-rate schedule that it has had.
+        """
+        return cls(
+            config=model.config,
+            weights=model.state_dict(),
+            optimiser={},
+            random_state=None,
+            progress=Progress(step=steps),
+            identity="",
+        )
+
     def model(self) -> Transformer:
         """Build the model with these weights."""
         model = Transformer(self.config)
@@ -96,10 +116,16 @@ class Checkpoint:
         return model
 
 
-def read_progress(path: Path) -> Progress:
-    """Where the run of a checkpoint stood, read without its tensors."""
-    with safe_open(str(path), framework="pt") as file:
-        return Progress(**json.loads(file.metadata()["progress"]))
+def read_progress(path: Path | str) -> Progress:
+    """Where the run of a checkpoint stood, read without its tensors.
+
+    Raises
+    ------
+    InputError
+        As `load_checkpoint`.
+    """
+    with _opened(path) as file:
+        return _of_metadata(path, file.metadata())[1]
 
 
 def load_checkpoint(path: Path | str) -> Checkpoint:
@@ -110,24 +136,43 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
     InputError
         When the file is missing, truncated, or not a checkpoint of this package.
     """
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot read the checkpoint {path}: {error}") from error
-    if not {"model", "progress", "identity"} <= set(metadata):
-        raise InputError(f"{path} is a safetensors file, but not a checkpoint of mnmt-repro")
+    with _opened(path) as file:
+        metadata = file.metadata()
+        config, progress = _of_metadata(path, metadata)
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     optimiser: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
         if name.startswith("optimiser."):
             _, index, key = name.split(".", 2)
             optimiser.setdefault(int(index), {})[key] = value
     return Checkpoint(
-        config=ModelConfig(**json.loads(metadata["model"])),
+        config=config,
         weights={k[len("model.") :]: v for k, v in tensors.items() if k.startswith("model.")},
         optimiser=optimiser,
         random_state=tensors.get("random_state"),
-        progress=Progress(**json.loads(metadata["progress"])),
+        progress=progress,
         identity=metadata["identity"],
     )
+
+
+@contextlib.contextmanager
+def _opened(path: Path | str) -> Iterator[Any]:
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            yield file
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"cannot read the checkpoint {path}: {error}") from error
+
+
+def _of_metadata(
+    path: Path | str, metadata: Mapping[str, str] | None
+) -> tuple[ModelConfig, Progress]:
+    if not metadata or not {"model", "progress", "identity"} <= set(metadata):
+        raise InputError(f"{path} is a safetensors file, but not a checkpoint of mnmt-repro")
+    try:
+        config = ModelConfig(**json.loads(metadata["model"]))
+        return config, Progress(**json.loads(metadata["progress"]))
+    except (TypeError, ValueError) as error:  # a field that this version does not have
+        raise InputError(
+            f"{path} was written by another version of mnmt-repro ({error}); read it with that one"
+        ) from error

@@ -13,6 +13,7 @@ from mnmt_repro.errors import InputError
 NewRows = Literal["unk", "random", "mean"]
 WidthInit = Literal["concatenation", "interpolation", "random"]
 Normalisation = Literal["frobenius", "function", "function-shared", "none"]
+AnyNormalisation = Literal["auto", "frobenius", "function", "function-shared", "none"]
 DepthInit = Literal["average", "closest", "random"]
 Place = Literal["bottom", "middle", "top", "spread"]
 Kind = Literal["same", "wide", "deep"]
@@ -30,7 +31,7 @@ class WidthConfig:
 
     init: WidthInit = "concatenation"
     noise: float = 0.01  # std of the Gaussian noise on copied matrices (footnote 10); no biases
-    normalisation: Normalisation = "frobenius"
+    normalisation: AnyNormalisation = "auto"  # auto: as published where that keeps the function
 
     def __post_init__(self) -> None:
         check_choices(self, "width")
@@ -58,7 +59,8 @@ class DepthConfig:
         for name in ("encoder", "decoder"):
             if getattr(self, name) < 0:
                 raise InputError(
-                    f"cannot make the {name} shallower: {getattr(self, name)} layers to add"
+                    f"deeper.{name} must be at least 0, as a model cannot be made shallower; got "
+                    f"{getattr(self, name)}"
                 )
         check_choices(self, "depth")
 
@@ -149,7 +151,7 @@ class UpgradeConfig:
     def __post_init__(self) -> None:
         if not 1.0 <= self.wider < math.inf:
             raise InputError(
-                f"cannot make a model narrower: wider must be at least 1, got {self.wider}"
+                f"wider must be at least 1, as a model cannot be made narrower; got {self.wider}"
             )
         check_choices(self, "upgrade")
         check_factor(self.gamma_old)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
@@ -21,7 +22,7 @@ from mnmt_repro.upgrading.config import UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD
 from mnmt_repro.upgrading.start import Start, is_adafactor
 from mnmt_repro.upgrading.vocabulary import ROLES, Overlap, Piece, PieceMap, match_pieces
-from mnmt_repro.upgrading.width import check_width
+from mnmt_repro.upgrading.width import check_width, settle_normalisation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,27 +34,28 @@ class Report:
     new: ModelConfig
     old_entries: int  # entries in the group `OLD`
     new_entries: int
+    normalisation: str  # why widened matrices are scaled back as they are; empty where none is
 
-    def summary(self) -> dict[str, str | int | float]:
-        """Sizes before and after, and the shares that are old, one number a name."""
-        before, after = parameter_counts(self.old), parameter_counts(self.new)
-        result: dict[str, str | int | float] = {
-            "vocabulary": f"{self.old.vocab_size} -> {self.new.vocab_size}",
-            "feed-forward": f"{self.old.d_ff} -> {self.new.d_ff}",
-            "encoder layers": f"{self.old.encoder_layers} -> {self.new.encoder_layers}",
-            "decoder layers": f"{self.old.decoder_layers} -> {self.new.decoder_layers}",
-            "parameters": f"{before['total']:,} -> {after['total']:,}",
-            "old parameters": self.old_entries,
-            "new parameters": self.new_entries,
-        }
-        if self.overlap is not None:
-            result |= {
-                "pieces kept": len(self.overlap.kept),
-                "pieces added": len(self.overlap.added),
-                "pieces dropped": len(self.overlap.dropped),
-                "share of pieces kept": self.overlap.share,
+    def facts(self) -> dict[str, dict[str, int | float]]:
+        """Sizes of the old and the new model, entries in either group, and pieces kept or not."""
+        facts: dict[str, dict[str, int | float]] = {}
+        for name, config in (("old", self.old), ("new", self.new)):
+            facts[name] = {
+                "vocabulary": config.vocab_size,
+                "feed_forward": config.d_ff,
+                "encoder_layers": config.encoder_layers,
+                "decoder_layers": config.decoder_layers,
+                "parameters": parameter_counts(config)["total"],
             }
-        return result
+        facts["entries"] = {"old": self.old_entries, "new": self.new_entries}
+        if self.overlap is not None:
+            facts["pieces"] = {
+                "kept": len(self.overlap.kept),
+                "added": len(self.overlap.added),
+                "dropped": len(self.overlap.dropped),
+                "share_kept": self.overlap.share,
+            }
+        return facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +95,8 @@ def upgrade(
     """
     pieces = _pieces(old_vocabulary, new_vocabulary, pieces)
     old = checkpoint.config
-    expected = {name: tuple(t.shape) for name, t in Transformer(old).state_dict().items()}
+    with torch.device("meta"):  # its shapes only
+        expected = {name: tuple(t.shape) for name, t in Transformer(old).state_dict().items()}
     _check(checkpoint, expected, config, pieces)
     new = replace(
         old,
@@ -102,6 +105,11 @@ def upgrade(
         encoder_layers=old.encoder_layers + config.deeper.encoder,
         decoder_layers=old.decoder_layers + config.deeper.decoder,
     )
+    why = ""
+    if new.d_ff != old.d_ff and config.width.init != "random" and config.keep != "nothing":
+        gated = old.feed_forward == "gated-gelu"
+        settled, why = settle_normalisation(config.width, config.wider, gated=gated)
+        config = replace(config, width=replace(config.width, normalisation=settled))
     model = Transformer(new, seed=config.seed)
     fresh = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     weights, origins = assemble(checkpoint.weights, fresh, old, config, pieces, progress)
@@ -132,6 +140,7 @@ def upgrade(
         new=new,
         old_entries=old_entries,
         new_entries=total - old_entries,
+        normalisation=why,
     )
     return Upgraded(
         model=model,
@@ -180,24 +189,26 @@ def _check(
         if pieces.new[: len(first)] != first:
             raise InputError(
                 f"the new vocabulary must begin with {', '.join(SPECIAL)}, in this order; "
-                "train one with `mnmt-repro data vocabulary`"
+                "train one with `mnmt-repro data vocabulary`, or put one of your own in that order "
+                "with `mnmt-repro data adopt`"
             )
     wide = old.d_ff * config.wider
     if abs(wide - round(wide)) > 1e-6:
         raise InputError(
-            f"wider = {config.wider} makes {wide:g} units of {old.d_ff}, which is no whole number"
+            f"wider = {config.wider} makes {wide:g} units of {old.d_ff}, which is no whole "
+            f"number; {max(round(wide), old.d_ff) / old.d_ff:.9g} is near, and does"
         )
     check_width(old.d_ff, round(wide), config.width, gated=old.feed_forward == "gated-gelu")
     wants_state = config.optimiser == "carried" and config.keep != "nothing"
     if wants_state and not checkpoint.optimiser:
         raise InputError(
             "the checkpoint holds no optimiser state to carry (best.safetensors never does): "
-            "take last.safetensors, or reset the optimiser"
+            "take last.safetensors, or reset the state (--optimiser reset)"
         )
     if config.schedule == "continued" and checkpoint.progress.behind is None:
         raise InputError(
             "the old model was trained at a constant rate, so that there is no schedule to go on "
-            "with: reset it, or keep the rate constant (--schedule)"
+            "with: reset it, or keep the rate constant (--schedule reset, --schedule constant)"
         )
     if wants_state and config.schedule != "continued" and is_adafactor(checkpoint.optimiser):
         raise InputError(

@@ -119,7 +119,7 @@ def meanings(vocabulary: Vocabulary, name: str = "the vocabulary") -> tuple[Piec
     lacking = [SPECIAL[i] for i, role in enumerate(ROLES) if ids[role] < 0]
     if lacking:
         raise InputError(
-            f"{name} has no {', '.join(lacking)}; train one with `mnmt-repro data vocabulary`"
+            f"{name} has no {', '.join(lacking)}; `mnmt-repro data adopt` adds what is missing"
         )
     roles = {index: role for role, index in ids.items()}
     pieces = []

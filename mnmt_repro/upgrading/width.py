@@ -50,6 +50,7 @@ def widen(
     - `function-shared` (ReLU only): `up` with its bias, and `out`, by one over the square root
       of the copies; keeps the function too, since relu(c x) = c relu(x).
     - `none`.
+    - `auto`: one of these, as `settle_normalisation` says.
 
     After interpolation none of them keeps the function: a unit between two old ones is neither.
 
@@ -76,7 +77,8 @@ def widen(
         `function-shared` for a gated layer.
     """
     old, wide = weights["up.weight"].shape[0], fresh["up.weight"].shape[0]
-    check_width(old, wide, config, gated="gate.weight" in weights)
+    gated = "gate.weight" in weights
+    check_width(old, wide, config, gated=gated)
     position = torch.arange(wide)
     if wide == old:
         return {name: tensor.clone() for name, tensor in weights.items()}, position
@@ -109,7 +111,8 @@ def widen(
             made = made + torch.where(is_new, config.noise * noise, 0.0)
         result[name] = made
     if config.init != "random":
-        _normalise(result, weights, copies, config.normalisation)
+        normalisation, _ = settle_normalisation(config, wide / old, gated=gated)
+        _normalise(result, weights, copies, normalisation)
     return result, units
 
 
@@ -133,6 +136,27 @@ def check_width(old: int, wide: int, config: WidthConfig, *, gated: bool) -> Non
             "normalisation function-shared keeps the function of a ReLU layer only; this one is "
             "gated: choose function"
         )
+
+
+def settle_normalisation(
+    config: WidthConfig, wider: float, *, gated: bool
+) -> tuple[Normalisation, str]:
+    """How a layer `wider` times as wide is scaled back, and why it is that way.
+
+    `auto` is the published one, but `function` where that one would change what a layer computes
+    and `function` would not.
+
+    >>> settle_normalisation(WidthConfig(), 2, gated=False)
+    ('frobenius', 'as published')
+    >>> settle_normalisation(WidthConfig(), 1.5, gated=False)
+    ('function', 'x1.5 copies some units only, and the norm would not keep what is computed')
+    """
+    if config.normalisation != "auto":
+        return config.normalisation, "as asked for"
+    if config.init == "concatenation" and (gated or wider % 1):
+        cause = "the layer is gated" if gated else f"x{wider:g} copies some units only"
+        return "function", f"{cause}, and the norm would not keep what is computed"
+    return "frobenius", "as published"
 
 
 def _normalise(
@@ -170,10 +194,12 @@ def function_gap(config: ModelConfig, wider: float, width: WidthConfig, *, seed:
     The published normalisation keeps the function of a ReLU layer, not of a gated one:
 
     >>> shape = {"vocab_size": 8, "d_model": 16, "layers": 1, "heads": 2}
-    >>> published = WidthConfig(noise=0.0)
+    >>> published = WidthConfig(noise=0.0, normalisation="frobenius")
     >>> function_gap(ModelConfig.fairseq(**shape), 2, published) < 1e-12
     True
     >>> function_gap(ModelConfig.t5(**shape), 2, published) > 0.1
+    True
+    >>> function_gap(ModelConfig.t5(**shape), 2, WidthConfig(noise=0.0)) < 1e-12
     True
     """
     generator = torch.Generator().manual_seed(seed)

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mnmt_repro.atomic import write_bytes, write_new, write_with
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_files_have_the_mode_that_the_user_asks_for(tmp_path: Path, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        write_bytes(tmp_path / "file", b"text")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
+def test_what_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    write_bytes(tmp_path / "file", b"old")
+
+    def fail(file: object) -> None:
+        file.write(b"ne")
+        raise RuntimeError("disk on fire")
+
+    with pytest.raises(RuntimeError, match="disk on fire"):
+        write_with(tmp_path / "file", fail)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": b"old"}
+
+
+def test_a_taken_name_is_left_alone(tmp_path: Path) -> None:
+    assert write_new(tmp_path / "file", b"first")
+    assert not write_new(tmp_path / "file", b"second")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": b"first"}
