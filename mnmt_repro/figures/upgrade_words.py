@@ -73,12 +73,14 @@ def equal_total(table: pd.DataFrame, bench: Bench) -> str:
             )
     share, pairs = BUDGETS["Mt25"], directions_of("other original")
     scaled = bench.gain(Variant(TABLE3, UNSCALED, share), bench.variant("Mt25", share), pairs)
+    halved = known[name == HALVED].set_index("group")
     if scaled["high"] < 0:
         lines[-1] += (
             f" Over the scaled upgrade it is {_gain(scaled)} on the first of these: scaling is "
-            "part of what keeps the upgrade up."
+            "part of what keeps the upgrade up, be it by less forgetting or as a lower rate."
         )
-    halved = known[name == HALVED].set_index("group")
+        if "other original" not in halved.index:
+            lines[-1] += " The baseline that would tell these apart is not stored yet."
     if "other original" in halved.index:
         lines.append(
             "- **Is that less forgetting, or just a lower rate?** A baseline that goes on at half "

@@ -103,13 +103,15 @@ def _of_pair(unit: str) -> str:
 
 
 def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> Badge:
-    number_ = f"{verdict['measure']} {measured(scope)}" if verdict["measure"] else ""
+    measure = verdict["measure"].replace("_", " ")
+    number_ = f"{measure} {measured(scope)}" if measure else ""
     number_ += _of_pair(scope["decided_by"]) if number_ else ""
+    why = f"; {scope['reason'].replace('_', ' ')}" if scope["reason"] else ""
     late = "; post hoc" if scope["post_hoc"] else ""
     return Badge(
         verdict=scope["verdict"],
         text=f"{verdict['id']} {said(scope['verdict'])}",
-        title=f"{verdict['title']}. {scope['scope']}: {number_}{late}",
+        title=f"{verdict['title']}. {scope['scope']}: {number_}{why}{late}",
         href=href,
     )
 
