@@ -91,7 +91,6 @@ def rows(
                         "updates_share": at,
                         "seed": seed,
                         "pair": pair,
-                        "direction": "en-xx" if pair.startswith("eng-") else "xx-en",
                         "test_set": "indomain",
                         "domain": "all",
                         "p": 0.02,

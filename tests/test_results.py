@@ -218,7 +218,6 @@ def test_a_shared_run_stands_in_each_of_its_cohorts(tmp_path: Path) -> None:
         ("run-c", ""),
     }
     assert len(frame) == 8  # two pairs each
-    assert set(frame["direction"]) == {"en-xx"}
     assert set(frame["mixture"]) == {"eng-deu:0.3,eng-zho:0.7"}
     assert "config" not in frame and frame["bleu"].isna().all()
     one = results.load(root=tmp_path, membership=MEMBERSHIP, cohort="webtech-en-defr", p=[0.7, 0.9])
@@ -237,17 +236,6 @@ def test_membership_is_declared_by_the_cohorts(
     assert set(results.load(root=tmp_path)["cohort"]) == {"mini mine"}
 
 
-def test_the_direction_of_a_single_pair_is_that_of_its_cohort(tmp_path: Path) -> None:
-    many = {"a-hub": 0.5, "b-hub": 0.5}
-    for run_id, mixture in (("run-a", many), ("run-b", {"a-hub": 1.0})):
-        parts = content(run_id, mixture=mixture)
-        for row, pair in zip(parts["rows"], many, strict=True):
-            row["pair"] = pair
-        write(tmp_path, parts)
-    frame = results.load(root=tmp_path, membership={"cfg-a": ("conlang-many2one",)})
-    assert set(frame["direction"]) == {"xx-en"}
-
-
 def test_curves_carry_the_pair_weight_and_both_budgets(tmp_path: Path) -> None:
     write(tmp_path, content())
     curves = results.load_curves(root=tmp_path, membership=MEMBERSHIP, cohort="webtech-en-dezh")
@@ -263,7 +251,7 @@ def test_an_empty_store_gives_an_empty_frame_with_columns(tmp_path: Path) -> Non
         results.load(root=tmp_path, membership={}),
         results.load_curves(root=tmp_path, membership={}),
     ):
-        assert frame.empty and {"cohort", "direction", "p", "cross_entropy"} <= set(frame)
+        assert frame.empty and {"cohort", "variant", "p", "cross_entropy"} <= set(frame)
 
 
 def test_the_root_is_argument_then_environment_then_checkout(

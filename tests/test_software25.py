@@ -528,32 +528,12 @@ def test_a_row_has_the_name_that_its_cohort_gives_the_run(tmp_path) -> None:
         ("software25-table4", "Mt25, new embeddings from unk", 0.3),
         ("software25-table5", "alpha 5", 0.3),
     }
-    assert dict(zip(named["pair"], named["direction"], strict=True)) == {
-        "eng-xho": "en-xx", "xho-eng": "xx-en",
-    }  # fmt: skip
     other = frame[frame["run_id"] == "of-a-grid"]
     assert set(other["variant"]) == {""} and other["updates_share"].isna().all()
     one = results.load(root=tmp_path, cohort="software25-table5", variant="alpha 5", pair="xho-eng")
     assert list(one["updates_share"]) == [0.3] and len(one) == 1
     assert results.load(root=tmp_path, updates_share=0.5).empty
     assert (spec.config_hash, "software25-table5") in places()
-
-
-def test_generated_languages_have_a_direction_each(tmp_path) -> None:
-    from test_results import content
-
-    runs = {v.name: v.spec for v in find_cohort("upgrade-sim05").variants}
-    spec = runs["Mt6"]
-    pairs = ("src-eee", "eee-src")
-    parts = content("six", corpus=spec.corpus, mixture=spec.mixture.weights)
-    parts["run"]["config_hash"] = spec.config_hash
-    for row, pair in zip(parts["rows"], pairs, strict=True):
-        row["pair"] = pair
-    results.write_run(**parts, root=tmp_path)
-    frame = results.load(root=tmp_path, cohort="upgrade-sim05")
-    assert dict(zip(frame["pair"], frame["direction"], strict=True)) == {
-        "src-eee": "en-xx", "eee-src": "xx-en",
-    }  # fmt: skip
 
 
 def test_generated_old_and_added_languages() -> None:

@@ -169,7 +169,7 @@ def cells(
     """
     printed = _printed(ablation)
     judged = cell_table(stored, *ablation.claims, test_set=bench.test_set, tier=bench.tier)
-    verdicts = judged.set_index(["variant", "group"])["verdict"] if ablation.claims else {}
+    verdicts: Any = judged.set_index(["variant", "group"])["verdict"] if ablation.claims else {}
     rows = []
     for variant in ablation.variants:
         mine, control = bench.variant(variant, SHARE), ablation.control_of(variant)

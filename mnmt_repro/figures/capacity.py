@@ -12,7 +12,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.figures.grids import Grid
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import PairFits
-from mnmt_repro.figures.theme import GREY, weight_color
+from mnmt_repro.figures.theme import GREY, pair_color, weight_color
 from mnmt_repro.laws import (
     FractionFit,
     effective_fraction,
@@ -126,22 +126,25 @@ def fraction_against_weight(
     Parameters
     ----------
     table
-        From `fractions`; a column ``series`` names the lines, else the pairs do.
+        From `fractions`, perhaps of several test sets, which a column ``test_set`` then names.
     laws
         From `fraction_fits`: their f̂ is drawn in grey dashes, as in the paper.
     """
-    if "series" not in table:
-        table = table.assign(series=table["pair"].map(pair_name))
     x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
-    base = alt.Chart(table)
+    base = alt.Chart(table.assign(name=table["pair"].map(pair_name)))
     legend = alt.Legend(symbolType="stroke", symbolOpacity=1)  # a line's, not its pale band's
-    colour = alt.Color("series:N", title=None, legend=legend)
+    colour = pair_color(table["pair"], legend)
+    several = "test_set" in table
+    apart = {"strokeDash": alt.StrokeDash("test_set:N", title="test set")} if several else {}
     band = base.mark_area(opacity=0.15).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
+    if several:
+        band = band.encode(detail="test_set:N")
     line = base.mark_line(point=True).encode(
         x,
         y=alt.Y("f:Q", title="effective fraction f"),
         color=colour,
-        tooltip=["series", "p", alt.Tooltip("f", format=".3f")],
+        tooltip=["name", *["test_set"] * several, "p", alt.Tooltip("f", format=".3f")],
+        **apart,
     )
     diagonal = alt.Chart(pd.DataFrame({"p": [0, 1], "f": [0, 1]})).mark_line(
         strokeDash=[2, 3], color=GREY, strokeWidth=1

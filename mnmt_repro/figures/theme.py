@@ -9,7 +9,9 @@ import altair
 import numpy as np
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.figures.names import pair_name
 
+HUBS = ("eng", "src")  # the language that all pairs of a corpus share
 INK = "#1b1f24"
 GREY = "#5c6670"
 GRID = "#e4e7eb"
@@ -20,8 +22,6 @@ CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", 
 WEIGHT_ANCHORS = ("#000004", "#320a5e", "#781c6d", "#bc3754", "#ed6925", "#f6961e")
 # The weights of Eq. 5 are spread evenly over that scale, else 0.9, 0.95 and 1 would look alike.
 _SPREAD = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
-#: Anchors of a scale for signed differences: blue below zero, grey at zero, red above.
-DIFFERENCE_ANCHORS = ("#2166ac", "#92c5de", "#d9d9d9", "#f4a582", "#b2182b")
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
 
 
@@ -48,12 +48,7 @@ def theme() -> altair.theme.ThemeConfig:
         "title": {"anchor": "start", "fontSize": 14, "color": INK},
         "line": {"strokeWidth": 1.8},
         "point": {"size": 45, "filled": True},
-        "range": {
-            "category": list(CATEGORIES),
-            "ramp": list(WEIGHT_ANCHORS),
-            "heatmap": list(WEIGHT_ANCHORS),
-            "diverging": list(DIFFERENCE_ANCHORS),
-        },
+        "range": {"category": list(CATEGORIES)},
     }
     return altair.theme.ThemeConfig(config=config)
 
@@ -80,14 +75,41 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
     return colours
 
 
-def weight_color(
-    weights: Sequence[float], *, field: str = "p", title: str | None = "weight p"
-) -> altair.Color:
-    """Encode a frame's column of weights as colour, with a legend that lists each weight."""
+def weight_color(weights: Sequence[float]) -> altair.Color:
+    """Encode a frame's column ``p`` of weights as colour, with a legend that lists each weight."""
     values = sorted(set(map(float, weights)))
     scale = altair.Scale(domain=values, range=weight_colours(values))
     legend = altair.Legend(columns=5)
-    return altair.Color(field, type="ordinal", scale=scale, title=title, legend=legend)
+    return altair.Color("p", type="ordinal", scale=scale, title="weight p", legend=legend)
+
+
+_LANGUAGES = ("deu", "zho", "fra", "aaa", "bbb", "ccc", "ddd")  # in the order of `CATEGORIES`
+
+
+def pair_colours(pairs: Iterable[str]) -> list[str]:
+    """Give each directed pair the colour of its language beside the hub, the same in every figure.
+
+    A language that is in no chart of ours has what is left over.
+
+    Examples
+    --------
+    >>> pair_colours(["eng-deu", "zho-eng", "eng-zho"])
+    ['#0072b2', '#d55e00', '#d55e00']
+    """
+    beside = [source if target in HUBS else target for source, _, target in
+              (pair.partition("-") for pair in pairs)]  # fmt: skip
+    known = {name: colour for name, colour in zip(_LANGUAGES, CATEGORIES, strict=True)}
+    left = [colour for name, colour in known.items() if name not in beside]
+    others = [name for name in dict.fromkeys(beside) if name not in known]
+    known |= {name: left[i % len(left)] for i, name in enumerate(others)}
+    return [known[name] for name in beside]
+
+
+def pair_color(pairs: Iterable[str], legend: altair.Legend | None = None) -> altair.Color:
+    """Encode a frame's column ``name``, of the names of these directed `pairs`, as colour."""
+    found = sorted(set(pairs))
+    scale = altair.Scale(domain=list(map(pair_name, found)), range=pair_colours(found))
+    return altair.Color("name:N", title=None, scale=scale, legend=legend or altair.Legend())
 
 
 def vega_lite_version() -> str:

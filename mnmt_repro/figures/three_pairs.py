@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.figures.names import cohort_name, language, pair_name
-from mnmt_repro.figures.theme import GREY, weight_color
+from mnmt_repro.figures.theme import GREY, pair_color, weight_color
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 
 Laws = dict[str, list[FractionFit]]
@@ -270,7 +270,7 @@ def predicted_chart(found: pd.DataFrame) -> alt.LayerChart:
     dots = (
         alt.Chart(shown[["name", "mixture", "p", "n", "predicted", "loss"]])
         .mark_point()
-        .encode(x, y, alt.Color("name:N", title=None), tooltip=["mixture", "name", "p", "n"])
+        .encode(x, y, pair_color(found["pair"]), tooltip=["mixture", "name", "p", "n"])
     )
     diagonal = (
         alt.Chart(pd.DataFrame({"predicted": ends, "loss": ends}))

@@ -283,7 +283,8 @@ def rules(claims: Sequence[Claim]) -> str:
     """All pass rules as Markdown, a folded part a claim, then those of published cells, each once.
 
     A part has the paper's statement and numbers, what we measure (which defines the names in the
-    rule), the rule, and what was changed in it after rows were there.
+    rule), the rule, the effect that its power is about, how our scale differs from the paper's, and
+    what was changed in the rule after rows were there.
     """
     parts = []
     of_cells: dict[tuple[Step, ...], list[str]] = {}
@@ -292,6 +293,9 @@ def rules(claims: Sequence[Claim]) -> str:
             f"{_plain(claim.statement)}\n\n*Printed ({_plain(claim.where)}).* {_printed(claim)}\n\n"
             f"*Measured.* {_plain(claim.description)}\n\n{_steps(claim.rule)}"
         )
+        if claim.alternative:
+            text += f"\n\n*Power* is that to see this much: {_plain(claim.alternative.meaning)}."
+        text += f"\n\n*Scale.* {_plain(claim.gap_of_scale)}"
         if claim.cells:
             of_cells.setdefault(claim.cells, []).append(claim.id)
             text += "\n\nEach published cell is judged by itself, too; its rule stands last."

@@ -46,9 +46,7 @@ def load(
         The columns of ``run`` (without `config`; `mixture` as text), of ``rows``, the metrics and
         their signatures (missing where not decoded), `decoded_sentences` and `decoding` (how, in
         words), `cohort`, `variant` and `updates_share` (what a cohort of named runs calls the run,
-        and its updates as a fraction of the baselines'; empty and NaN in a grid) and `direction`
-        (``"en-xx"`` for one source and many targets, ``"xx-en"`` for the reverse; each pair's own
-        in a cohort of both).
+        and its updates as a fraction of the baselines'; empty and NaN in a grid).
 
     Raises
     ------
@@ -95,7 +93,7 @@ def _frame(
         for name in RUN_FIELDS
         if name != "config"
     }
-    known = {*run_columns, *columns, "cohort", "variant", "updates_share", "direction"}
+    known = {*run_columns, *columns, "cohort", "variant", "updates_share"}
     if unknown := sorted(set(filters) - known):
         raise InputError(
             f"no such column to filter by: {', '.join(unknown)}; "
@@ -116,38 +114,8 @@ def _frame(
                 records.append(record)
     named = ["cohort", "variant", "updates_share"]
     frame = pd.DataFrame(records, columns=[*run_columns, *columns, *named])
-    frame["direction"] = _directions(frame)
     for column, wanted in filters.items():
         several = isinstance(wanted, Collection) and not isinstance(wanted, str)
         values = list(wanted) if several else [wanted]
         frame = frame[frame[column].isin(values)]
     return frame.reset_index(drop=True)
-
-
-def _directions(frame: pd.DataFrame) -> pd.Series:
-    """Direction of each row, read off all pairs of its cohort (of its run, outside any cohort).
-
-    Where all pairs share one language and it is now source, now target, it is each pair's own.
-    """
-    key = frame["cohort"].where(frame["cohort"] != "", frame["run_id"])
-
-    def pairs_of(mixtures: pd.Series) -> set[str]:
-        return {item.partition(":")[0] for text in mixtures.unique() for item in text.split(",")}
-
-    found: dict[tuple[str, str], str] = {}
-    for name, group in frame.groupby(key):
-        pairs = pairs_of(group["mixture"])
-        sources = {pair.partition("-")[0] for pair in pairs}
-        targets = {pair.partition("-")[2] for pair in pairs}
-        hubs = set.intersection(*(set(pair.split("-")) for pair in pairs))
-        hubs = hubs & {"eng"} or hubs
-        if len(sources) == len(targets) == 1:
-            direction = "xx-en" if targets == {"eng"} else "en-xx"
-        else:
-            direction = "en-xx" if len(sources) <= len(targets) else "xx-en"
-        both = len(hubs) == 1 and hubs <= sources and hubs <= targets
-        for pair in pairs | set(group["pair"]):
-            own = "en-xx" if pair.partition("-")[0] in hubs else "xx-en"
-            found[str(name), pair] = own if both else direction
-    directions = [found[each] for each in zip(key, frame["pair"], strict=True)]
-    return pd.Series(directions, index=frame.index, dtype=object)

@@ -11,7 +11,6 @@ from mnmt_repro.errors import InputError
 
 GROUPS = ("all", "original", "added")
 GROUPINGS = ("Mt25", "Mt25-v1", "Mt25-v2", "M12t25")
-# Table 1 prints its upgraded models at these updates, its baselines at 100,000.
 UPGRADES = {"Mt25": "M25", "Mt25-wide": "M25-wide", "Mt25-deep": "M25-deep"}
 """Upgraded model to the baseline trained from scratch."""
 
