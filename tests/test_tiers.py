@@ -11,7 +11,7 @@ from mnmt_repro import results
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.commands.presets import with_preset
-from mnmt_repro.commands.train import model_config, training_config
+from mnmt_repro.commands.train_options import model_config, training_config
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments import tiers
 from mnmt_repro.experiments.catalogue import COHORTS, declared, find_cohort, membership

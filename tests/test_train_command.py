@@ -18,10 +18,9 @@ from safetensors.torch import load_file
 from small_text import small_bitext
 
 from mnmt_repro.cli import main
-from mnmt_repro.commands import sweep
-from mnmt_repro.commands import train as train_command
+from mnmt_repro.commands import encoded, sweep
 from mnmt_repro.commands.options import check_device
-from mnmt_repro.commands.train import asked_to_stop
+from mnmt_repro.commands.stopping import asked_to_stop
 from mnmt_repro.commands.trained import check_free
 from mnmt_repro.corpora.bitext import read_bitext
 from mnmt_repro.corpora.vocabulary import Vocabulary
@@ -130,15 +129,15 @@ def test_a_conlang_run_of_another_seed_is_told(capsys) -> None:
 
 
 def test_a_run_that_another_process_began_meanwhile_is_left_alone(capsys, monkeypatch) -> None:
-    encode = train_command._encode
+    encode = encoded.encode_text
 
     def slowly(*arguments):
-        monkeypatch.setattr(train_command, "_encode", encode)
+        monkeypatch.setattr(encoded, "encode_text", encode)
         assert main([*OWN, "--out", "run", "--seed", "2"]) == 0
         capsys.readouterr()
         return encode(*arguments)
 
-    monkeypatch.setattr(train_command, "_encode", slowly)
+    monkeypatch.setattr(encoded, "encode_text", slowly)
     assert main([*OWN, "--out", "run"]) == 2
     assert "another run was begun here meanwhile" in capsys.readouterr().err
     assert main(["evaluate", "run", "--data", "eng-deu=talks.tsv", "--limit", "5"]) == 0

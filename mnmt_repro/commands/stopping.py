@@ -1,0 +1,35 @@
+"""Ctrl-C and SIGTERM as a wish to stop, which training grants at the end of a step."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM has come; a second one interrupts at once."""
+    asked = threading.Event()
+
+    def note(*_: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+        os.write(2, b"\nmnmt-repro: stopping after this step; once more to stop at once\n")
+
+    if threading.current_thread() is not threading.main_thread():  # signals go to that one
+        yield asked.is_set
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # One that is ignored, as Ctrl-C is by what a script began in the background, stays so.
+    before = {n: handler for n, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, note)
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
