@@ -19,5 +19,21 @@ Appendix D, Figure 6 right         `analyses`: Fisher information by layer, and 
 Section 5.3, Figure 4              `compute`: what it takes to reach a share of a baseline
 =================================  ==============================================================
 
-`config` and `compute` need no torch.
+`config` and `compute` need no torch. `mnmt-repro upgrade` is the command; in Python, of a model that
+another program has trained (`interchange` has the weights of two kinds), given two vocabularies or, as
+here, the same one:
+
+>>> from mnmt_repro.architecture import ModelConfig
+>>> from mnmt_repro.model import Transformer
+>>> from mnmt_repro.training.checkpoint import Checkpoint
+>>> from mnmt_repro.upgrading.config import UpgradeConfig
+>>> from mnmt_repro.upgrading.recipe import upgrade
+>>> old = Transformer(ModelConfig.fairseq(vocab_size=9, d_model=8, layers=1, heads=2))
+>>> config = UpgradeConfig(wider=2, gamma_old=0.5, optimiser="reset", schedule="reset")
+>>> start = upgrade(Checkpoint.of(old), None, None, config)
+>>> start.model.config.d_ff, start.report.new_entries, start.report.normalisation
+(64, 1088, 'as published')
+
+`training.loop.train(start.model, ..., prepare=start.prepare, schedule_start=start.schedule_start)`
+trains it on, with the learning rates of `config`; `start.save_upgraded` keeps it in a file.
 """
