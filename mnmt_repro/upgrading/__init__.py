@@ -19,9 +19,9 @@ Appendix D, Figure 6 right         `analyses`: Fisher information by layer, and 
 Section 5.3, Figure 4              `compute`: what it takes to reach a share of a baseline
 =================================  ==============================================================
 
-`config` and `compute` need no torch. `mnmt-repro upgrade` is the command; in Python, of a model that
-another program has trained (`interchange` has the weights of two kinds), given two vocabularies or, as
-here, the same one:
+`config` and `compute` need no torch. `mnmt-repro upgrade` is the command; in Python, of a model
+that another program has trained (`interchange` has the weights of two kinds), given two
+vocabularies or, as here, the same one:
 
 >>> from mnmt_repro.architecture import ModelConfig
 >>> from mnmt_repro.model import Transformer
