@@ -40,12 +40,9 @@ def noisy(mean: Array, sd: float, seed: int, draws: int = DRAWS) -> Array:
     return mean + sd * np.random.default_rng(seed).standard_normal((draws, len(mean)))
 
 
-def refits(
-    fit: GroupedLawFit, seed: int, *, around: Array | None = None, draws: int = DRAWS
-) -> Array:
-    """Parameters (draws, P) of the law refitted to draws around itself, or `around` (m,)."""
-    mean = fit.fitted() if around is None else around
-    return fit.refit(noisy(mean, residual_sd(fit), seed, draws))
+def refits(fit: GroupedLawFit, seed: int) -> Array:
+    """Parameters (`DRAWS`, P) of the law refitted to draws around itself."""
+    return fit.refit(noisy(fit.fitted(), residual_sd(fit), seed))
 
 
 def curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:

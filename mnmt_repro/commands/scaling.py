@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.commands.options import comma_list, number
 from mnmt_repro.errors import InputError
-from mnmt_repro.upgrading.config import Factor, Ramp, UpgradeConfig, ramp_steps
+from mnmt_repro.upgrading.config import FISHER_SENTENCES, Factor, Ramp, UpgradeConfig, ramp_steps
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from mnmt_repro.corpora.formats import Bitext
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import Upgraded
-
-
-FISHER_SENTENCES = 20
-"""Validation sentences of each old pair that Fisher information is taken on."""
 
 
 def parse_factor(text: str, steps: int | None, where: str) -> Factor:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 from mnmt_repro.commands.options import add_json, by_place, comma_list
-from mnmt_repro.commands.scaling import FISHER_SENTENCES, parse_factor
+from mnmt_repro.commands.scaling import parse_factor
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import (
+    FISHER_SENTENCES,
     DepthInit,
     Kind,
     NewRows,

@@ -118,6 +118,27 @@ def directions(languages: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(pair for code in languages for pair in (f"eng-{code}", f"{code}-eng"))
 
 
+def foreign(pair: str) -> str:
+    """The language beside English.
+
+    >>> foreign("eng-xho"), foreign("xho-eng")
+    ('xho', 'xho')
+    """
+    return pair.removeprefix("eng-").removesuffix("-eng")
+
+
+OUT, INTO = "out of English", "into English"
+
+
+def side_of(pair: str) -> str:
+    """Where English is in a pair, in words.
+
+    >>> side_of("eng-xho"), side_of("xho-eng")
+    ('out of English', 'into English')
+    """
+    return OUT if pair.startswith("eng-") else INTO
+
+
 CHANGING = tuple(
     code
     for code in LANGUAGES

@@ -24,6 +24,7 @@ from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.loop import LAST
+from mnmt_repro.upgrading.config import FISHER_SENTENCES
 from mnmt_repro.upgrading.learning_rate import OLD, Groups, diagonal_fisher, fisher_groups
 from mnmt_repro.upgrading.recipe import Upgraded, upgrade
 from mnmt_repro.upgrading.vocabulary import (
@@ -33,10 +34,6 @@ from mnmt_repro.upgrading.vocabulary import (
     match_meanings,
     match_pieces,
 )
-
-FISHER_SENTENCES = 20
-"""Validation sentences of each old pair that Fisher information is taken on; the paper has FLORES's
-development set."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from scipy import stats
 
 from mnmt_repro.experiments.analysed import GATED, analyses_of
 from mnmt_repro.experiments.catalogue import declared
-from mnmt_repro.experiments.languages25 import GROUPINGS, directions
+from mnmt_repro.experiments.languages25 import GROUPINGS, INTO, OUT, directions, foreign, side_of
 from mnmt_repro.experiments.software25 import FISHER_SHARES
 from mnmt_repro.figures import languages25
 from mnmt_repro.figures.names import language
@@ -30,7 +30,7 @@ WIDE = "Mt25-wide"
 BLOCKS = {"old": "M1 (old half) from M", "new": "M2 (new half) from M", "between": "M1 from M2"}
 STACKS = ("encoder", "decoder")
 SIZES = 4  # groups of original languages, by their training pairs
-SIDES = ("out of English", "into English")
+SIDES = (OUT, INTO)
 MODELS = {MAIN: "M20: ReLU, two matrices", GATED: "a model of Paper A: gated GELU, three"}
 """Cohort to what is widened of it."""
 DRAWN = {
@@ -90,8 +90,8 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
         rise = mine.groupby("pair")["value"].agg(rise="mean", seeds="size")
         parts.append(rise.reset_index().assign(setting=setting))
     found = pd.concat(parts, ignore_index=True)
-    found["direction"] = [SIDES[not pair.startswith("eng-")] for pair in found["pair"]]
-    found["code"] = [pair.replace("eng", "").strip("-") for pair in found["pair"]]
+    found["direction"] = found["pair"].map(side_of)
+    found["code"] = found["pair"].map(foreign)
     return languages().merge(found, on="code").drop(columns="code")
 
 
@@ -133,7 +133,7 @@ def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
     table = pd.DataFrame(rises).dropna()
     if table.empty:
         return table
-    codes = table.index.str.replace("eng", "").str.strip("-")
+    codes = table.index.map(foreign)
     pairs = pd.Series(languages().set_index("code")["pairs"][codes].to_numpy(), table.index)
     related = pd.Series(codes.isin(GROUPINGS["Mt25"].related), table.index)
     rows = []

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.claims.published import table, zoomed
-from mnmt_repro.experiments.languages25 import directions_of
+from mnmt_repro.experiments.languages25 import INTO, OUT, directions_of, side_of
 from mnmt_repro.figures.ablations import SHARE, Ablation
 from mnmt_repro.figures.contrasts import Bench
 from mnmt_repro.figures.languages25 import LEVELS
@@ -84,12 +84,12 @@ def by_side(cells: pd.DataFrame) -> pd.DataFrame:
         above``; here ``with rows``, the ``mean gain, %`` and how many are zero or above.
     """
     rows = []
-    for side, out in (("out of English", True), ("into English", False)):
-        mine = cells[cells["pair"].str.startswith("eng-") == out]
+    for which in (OUT, INTO):
+        mine = cells[cells["pair"].map(side_of) == which]
         ours = mine["gain, %"].dropna()
         rows.append(
             {
-                "direction": side,
+                "direction": which,
                 "cells": len(mine),
                 "mean difference": mine["difference"].mean(),
                 "zero or above": int((mine["difference"] >= 0).sum()),

@@ -16,7 +16,7 @@ from scipy import stats
 from mnmt_repro.claims import Measure
 from mnmt_repro.claims.estimands_upgrade import shares
 from mnmt_repro.claims.paired import Variant, lower_by
-from mnmt_repro.experiments.languages25 import GROUPINGS, directions_of
+from mnmt_repro.experiments.languages25 import GROUPINGS, directions_of, foreign, side_of
 from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
 from mnmt_repro.figures import audit, contrasts
 from mnmt_repro.figures.audit.checks import rows_of
@@ -171,7 +171,7 @@ def table12(bench: Bench) -> pd.DataFrame:
     -------
     DataFrame
         ``pair, group, level``; ``languages`` (added; related to them, and up-sampled too; other
-        original ones) and ``direction``; ``upgraded``; of each side (from scratch, upgraded) the
+        original ones) and ``direction``; ``upgraded``; of each side_of (from scratch, upgraded) the
         printed scores and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU
         and ``gain, %``.
     """
@@ -204,10 +204,9 @@ def table12(bench: Bench) -> pd.DataFrame:
     kinds = {code: "added" for code in grouping.added} | dict.fromkeys(
         grouping.related, "related, up-sampled"
     )
-    foreign = table["pair"].str.replace("eng", "").str.strip("-")
-    out = table["pair"].str.startswith("eng-")
-    table.insert(3, "languages", foreign.map(kinds).fillna("other original"))
-    table.insert(4, "direction", np.where(out, "out of English", "into English"))
+    codes = table["pair"].map(foreign)
+    table.insert(3, "languages", codes.map(kinds).fillna("other original"))
+    table.insert(4, "direction", table["pair"].map(side_of))
     return table
 
 

@@ -168,6 +168,11 @@ class UpgradeConfig:
         return cls(**values)
 
 
+FISHER_SENTENCES = 20
+"""Validation sentences of each old pair that Fisher information is taken on; the paper has FLORES's
+development set."""
+
+
 def ramp_steps(config: UpgradeConfig) -> int:
     """Steps after which no learning-rate factor rises any more; 0 where none does."""
     factors = (config.gamma_old, config.gamma_new)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from mnmt_repro.experiments.languages25 import foreign
 from mnmt_repro.figures.audit.checks import check, frame_of, rows_of
 from mnmt_repro.figures.audit.tables import GROUPINGS, grouping, published
 
@@ -88,7 +89,7 @@ def language_facts() -> pd.DataFrame:
             ),
         ]
     for cell in rows_of(published(8)):
-        language = cell.pair.replace("eng", "").strip("-")
+        language = foreign(cell.pair)
         expected = "yes" if by_name[cell.grouping].loc[language, "upsampled"] else "no"
         rows.append(
             check(f"Table 8, {cell.grouping}, {cell.pair}: up-sampled", cell.upsampled, expected)

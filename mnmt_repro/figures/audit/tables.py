@@ -8,6 +8,7 @@ import pandas as pd
 
 from mnmt_repro.claims.published import PAPERS, table
 from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.languages25 import foreign
 
 GROUPS = ("all", "original", "added")
 GROUPINGS = ("Mt25", "Mt25-v1", "Mt25-v2", "M12t25")
@@ -111,7 +112,7 @@ def _directions() -> pd.DataFrame:
     cells = published(12)
     frame = cells.pivot(index=["pair", "model"], columns="metric", values="value").reset_index()
     frame["chrfpp"] *= 100
-    frame["language"] = frame["pair"].str.replace("eng", "").str.strip("-")
+    frame["language"] = frame["pair"].map(foreign)
     frame["direction"] = frame["pair"].str.startswith("eng").map({True: "en-xx", False: "xx-en"})
     languages = grouping("Mt25")[["group", "level"]]
     return frame.merge(languages, left_on="language", right_index=True).sort_values(
