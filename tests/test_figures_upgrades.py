@@ -176,7 +176,7 @@ def test_a_table_of_gains_is_narrow() -> None:
     assert shown[INTERVAL].fillna("").tolist() == ["", interval(-6, -4)]
     assert "seeds" in narrow(table.assign(seeds=[1, 3]))
     display = show_gains(table, name="t", provenance="made up", caption="Made up.")
-    assert display.caption == "Made up. Seeds: 3." and display.data is table
+    assert display.caption == "Made up. 3 seeds a row." and display.data is table
     assert display.shown["p"].tolist() == ["–", "0.01"]
 
 

@@ -170,7 +170,7 @@ def test_the_same_vocabulary_changes_nothing(old: Vocabulary) -> None:
 
 
 def test_what_cannot_be_matched_is_refused(old: Vocabulary) -> None:
-    with pytest.raises(InputError, match=r"the new vocabulary has no <pad>; `mnmt-repro data adopt`"):
+    with pytest.raises(InputError, match=r"the new vocabulary has no <pad>; `mnmt-repro data"):
         match_pieces(old, foreign("unigram"))  # SentencePiece makes no padding by default
     with pytest.raises(InputError, match="the old vocabulary is not a SentencePiece model"):
         match_pieces(Vocabulary(b"nothing of the sort"), old)

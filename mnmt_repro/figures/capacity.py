@@ -135,7 +135,11 @@ def fraction_against_weight(
     legend = alt.Legend(symbolType="stroke", symbolOpacity=1)  # a line's, not its pale band's
     colour = pair_color(table["pair"], legend)
     several = "test_set" in table
-    apart = {"strokeDash": alt.StrokeDash("test_set:N", title="test set")} if several else {}
+    apart = (
+        {"strokeDash": alt.StrokeDash("test_set:N", title="test set", legend=legend)}
+        if several
+        else {}
+    )
     band = base.mark_area(opacity=0.15).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
     if several:
         band = band.encode(detail="test_set:N")

@@ -311,7 +311,8 @@ def show_gains(
     """
     shown, wanted = narrow(table), {**FORMATS, **(formats or {})}
     seeds = set(table["seeds"]) - {0} if "seeds" in table else set()
-    told = f" Seeds: {seeds.pop():g}." if len(seeds) == 1 else ""
+    count = seeds.pop() if len(seeds) == 1 else 0
+    told = f" {'One seed' if count == 1 else f'{count:g} seeds'} a row." if count else ""
     return show_table(
         shown,
         data=table if data is None else data,
