@@ -98,7 +98,7 @@ def pair_colours(pairs: Iterable[str]) -> list[str]:
     """
     beside = [source if target in HUBS else target for source, _, target in
               (pair.partition("-") for pair in pairs)]  # fmt: skip
-    known = {name: colour for name, colour in zip(_LANGUAGES, CATEGORIES, strict=True)}
+    known = dict(zip(_LANGUAGES, CATEGORIES, strict=True))
     left = [colour for name, colour in known.items() if name not in beside]
     others = [name for name in dict.fromkeys(beside) if name not in known]
     known |= {name: left[i % len(left)] for i, name in enumerate(others)}

@@ -13,7 +13,7 @@ from mnmt_repro.errors import InputError
 NewRows = Literal["unk", "random", "mean"]
 WidthInit = Literal["concatenation", "interpolation", "random"]
 Normalisation = Literal["frobenius", "function", "function-shared", "none"]
-AnyNormalisation = Literal["auto", "frobenius", "function", "function-shared", "none"]
+AnyNormalisation = Literal["auto", Normalisation]
 DepthInit = Literal["average", "closest", "random"]
 Place = Literal["bottom", "middle", "top", "spread"]
 Kind = Literal["same", "wide", "deep"]
