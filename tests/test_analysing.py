@@ -36,7 +36,7 @@ from mnmt_repro.model import Transformer
 from mnmt_repro.results import analyses, sentences
 from mnmt_repro.results.sentences import SentenceLosses
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.training.loop import LAST
+from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.config import UpgradeConfig, WidthConfig
 
 QUIET = UpgradeConfig(wider=2.0, width=WidthConfig(noise=0.0), gamma_old=0.5)

@@ -10,7 +10,7 @@ import pytest
 
 from mnmt_repro.corpora import registry
 from mnmt_repro.corpora.bitext import load_split, load_test_set, parse_spec, read_bitext
-from mnmt_repro.corpora.formats import Bitext, content_hash, read_jsonl, read_moses, read_tsv
+from mnmt_repro.corpora.formats import Bitext, content_hash, parse_tsv, read_jsonl, read_moses
 from mnmt_repro.corpora.registry import Card, CorpusFile
 from mnmt_repro.corpora.textfile import read_lines
 from mnmt_repro.errors import InputError
@@ -27,6 +27,26 @@ PACKERS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 def put(path: Path, content: str | bytes) -> Path:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
+
+
+def tsv_of(
+    path: Path,
+    source: str,
+    target: str,
+    *,
+    split: str | None = None,
+    domain_column: str | None = None,
+    split_column: str = "split",
+) -> Bitext:
+    return parse_tsv(
+        read_lines(path),
+        str(path),
+        columns=(source, target),
+        split=split,
+        domain_column=domain_column,
+        split_column=split_column,
+        pair=None,
+    )
 
 
 # --- files as lines -----------------------------------------------------------------------------
@@ -117,7 +137,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", PACKERS)
 def test_tsv(tmp_path: Path, ending: str) -> None:
     path = put(tmp_path / f"a.tsv{ending}", PACKERS[ending](TSV.encode()))
-    text = read_tsv(path, "eng", "deu", split="train", domain_column="domain")
+    text = tsv_of(path, "eng", "deu", split="train", domain_column="domain")
     assert text.pair == "eng-deu"
     assert text.source == ['He said "yes.', "Press\u2028a key"]
     assert text.target == ["Er sagte „ja.", "Taste\x0cdrücken"]
@@ -126,7 +146,7 @@ def test_tsv(tmp_path: Path, ending: str) -> None:
 
 
 def test_tsv_other_way_round_and_whole(tmp_path: Path) -> None:
-    text = read_tsv(put(tmp_path / "a.tsv", TSV), "deu", "eng")
+    text = tsv_of(put(tmp_path / "a.tsv", TSV), "deu", "eng")
     assert text.pair == "deu-eng"
     assert len(text) == 3
     assert text.source[2] == "Gute Nacht."
@@ -151,17 +171,17 @@ def test_tsv_other_way_round_and_whole(tmp_path: Path) -> None:
 )
 def test_bad_tsv(tmp_path: Path, content: str | bytes, error: str) -> None:
     with pytest.raises(InputError, match=error):
-        read_tsv(put(tmp_path / "a.tsv", content), "eng", "deu")
+        tsv_of(put(tmp_path / "a.tsv", content), "eng", "deu")
 
 
 def test_tsv_without_the_split(tmp_path: Path) -> None:
     path = put(tmp_path / "a.tsv", TSV)
     with pytest.raises(InputError, match=r"no row in split 'dev'; the splits are .*test.*train"):
-        read_tsv(path, "eng", "deu", split="dev")
+        tsv_of(path, "eng", "deu", split="dev")
     with pytest.raises(InputError, match="no column 'part'"):
-        read_tsv(path, "eng", "deu", split="dev", split_column="part")
+        tsv_of(path, "eng", "deu", split="dev", split_column="part")
     with pytest.raises(InputError, match="same column"):
-        read_tsv(path, "eng", "eng")
+        tsv_of(path, "eng", "eng")
 
 
 def test_moses(tmp_path: Path) -> None:
@@ -241,7 +261,7 @@ def test_selection() -> None:
 
 
 def test_content_hash_is_of_the_sentences_only(tmp_path: Path) -> None:
-    tsv = read_tsv(put(tmp_path / "a.tsv", "eng\tdeu\nYes\tJa\nNo\tNein\n"), "eng", "deu")
+    tsv = tsv_of(put(tmp_path / "a.tsv", "eng\tdeu\nYes\tJa\nNo\tNein\n"), "eng", "deu")
     moses = read_moses(
         put(tmp_path / "t.en", "Yes\nNo\n"), put(tmp_path / "t.de", "Ja\nNein\n"), "eng-deu"
     )

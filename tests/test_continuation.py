@@ -14,7 +14,7 @@ from mnmt_repro.experiments.continuation import begin_from_shorter, shorter_runs
 from mnmt_repro.experiments.execute import execute
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.training.loop import LAST, LOG
+from mnmt_repro.training.config import LAST, LOG
 
 
 class Grid:

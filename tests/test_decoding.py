@@ -41,7 +41,7 @@ from mnmt_repro.experiments.execute import execute
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.results import decodings
 from mnmt_repro.training.checkpoint import copy_checkpoint, load_checkpoint
-from mnmt_repro.training.loop import BEST, LAST
+from mnmt_repro.training.config import BEST, LAST
 
 SENTENCES = 30
 FEW = DecodingConfig(sentences=SENTENCES)

@@ -10,7 +10,6 @@ import pytest
 import sympy as sp
 from synthetic import loss_of, rows
 
-from mnmt_repro.corpora.mixture import Mixture, explicit_weights
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import derivations, doubling, fraction_forms, scalarization, scaling
 from mnmt_repro.figures.derivations import ALPHA, BETA_1, BETA_P, L_INF, N
@@ -159,14 +158,6 @@ def test_sampling_has_the_gradient_of_weights_times_lengths() -> None:
     assert found.weights == {"eng-deu": Fraction(3, 10), "eng-zho": Fraction(7, 10)}
     assert found.naive == Fraction(8, 3) / 4 - Fraction(6, 7) * 3 / 4
     assert found.naive != found.implicit
-
-
-def test_the_weights_are_those_of_the_package() -> None:
-    lengths = {
-        pair: float(x) for pair, x in scalarization.mean_tokens(scalarization.EXAMPLE).items()
-    }
-    ours = explicit_weights(Mixture.two(*PAIRS, 0.25), lengths)
-    assert ours == pytest.approx({"eng-deu": 0.3, "eng-zho": 0.7})
 
 
 def test_equal_lengths_make_the_weights_the_probabilities() -> None:

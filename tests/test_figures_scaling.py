@@ -281,55 +281,6 @@ def test_figure_14_has_no_bands():
     assert marks(scaling.coefficients_against_weight(table, bands=False)) == {"line", "point"}
 
 
-def drifting(p: float, n: float) -> float:
-    """The exponent is 0.3 at p = 1 and 0.4 at p = 0.05, on a line in log p."""
-    alpha = ALPHA + 0.1 * np.log(p) / np.log(0.05)
-    return BETA * (n / 2_000) ** -alpha + LIMIT
-
-
-def test_parallel_lines_are_told_from_others():
-    parallel = scaling.observed(rows("c", pairs=("eng-deu",), noise=0.002))
-    answer = scaling.unchanged(parallel, simulations=200).iloc[0]
-    assert answer["the other"] == "L∞ one for all weights"
-    assert answer["answer"] == "unchanged"
-    assert answer["low"] < 0 < answer["high"]
-    assert answer["alternative"] == pytest.approx(0.2 * ALPHA, rel=0.1)
-    assert answer["power"] >= 0.8
-
-    fanned = scaling.observed(rows("c", pairs=("eng-deu",), noise=0.002, loss=drifting))
-    for answer in scaling.unchanged(fanned, simulations=50).itertuples():
-        assert answer.answer == "changed"
-        assert answer.low < 0.1 < answer.high  # the change put in
-        assert answer.low > 0
-
-
-def test_a_moving_irreducible_loss_is_noticed():
-    def loss(p: float, n: float) -> float:
-        return loss_of(p, n) + 0.5 * np.log(p) / np.log(0.05)
-
-    points = scaling.observed(rows("c", pairs=("eng-deu",), noise=0.001, loss=loss))
-    answer = scaling.unchanged(points, "l_inf", simulations=50).iloc[0]
-    assert answer["the other"] == "α one for all weights"
-    assert answer["answer"] == "changed"
-    assert answer["low"] < 0.5 < answer["high"]
-
-
-def test_a_fifth_of_no_irreducible_loss_has_no_power():
-    points = scaling.observed(
-        rows("c", pairs=("eng-deu",), noise=0.002, loss=lambda p, n: loss_of(p, n, l_inf=-0.5))
-    )
-    found = scaling.unchanged(points, "l_inf", simulations=20)
-    assert (found["alternative"] == 0).all()
-    assert found["power"].isna().all()
-
-
-def test_too_few_sizes_give_no_test():
-    points = scaling.observed(rows("c", pairs=("eng-deu",), sizes=(2_000,)))
-    found = scaling.unchanged(points, simulations=20)
-    assert found["answer"].str.startswith("no test: the joint law is not identified").all()
-    assert found["power"].isna().all()
-
-
 def test_fractions_of_laws_that_are_not_identified_are_left_out():
     points = scaling.observed(rows("c", pairs=("eng-deu",), sizes=(2_000, 4_000)))
     assert capacity.direct_fractions(points, scaling.fit_pairs(points)).empty

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import curve_fit
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.errors import InputError
 from mnmt_repro.figures import uncertainty
-from mnmt_repro.figures.grids import read_grids
+from mnmt_repro.figures.grids import Grid, read_grids
 
 COHORT = "webtech-en-dezh"
 PAIR = ("eng-deu",)
@@ -19,6 +20,14 @@ FIVE = (0.05, 0.1, 0.5, 0.9, 1.0)
 
 def grids(*frames: pd.DataFrame):
     return read_grids(pd.concat(frames), [COHORT])[0]
+
+
+def one_grid(**options: Any) -> dict[str, Grid]:
+    """One pair; also of too few sizes, which `read_grids` leaves out."""
+    one = Grid(
+        cohort=COHORT, test_set="indomain", n="n_non_embedding", rows=rows(COHORT, PAIR, **options)
+    )
+    return {COHORT: one}
 
 
 def test_noise_between_two_seeds_by_hand():
@@ -138,56 +147,51 @@ def test_a_small_grid_has_a_comparison_too():
     }
 
 
-STORED = [
-    {
-        "id": "A3",
-        "measure": "shift",
-        "scopes": [
-            {
-                "scope": "first",
-                "verdict": "not reproduced",
-                "reason": "too far",
-                "units": {
-                    "eng-deu": {
-                        "verdict": "not reproduced",
-                        "measures": {
-                            "shift": {"value": 0.3, "interval": [0.1, 0.5]},
-                            "power": {"value": 0.9, "interval": None},
-                        },
-                    },
-                    "aaa-src against src-aaa": {
-                        "verdict": "inconclusive",
-                        "measures": {"shift": {"value": None, "interval": None}},
-                    },
-                },
-            },
-            {"scope": "second", "verdict": "inconclusive", "reason": "no fit", "units": {}},
-            {"scope": "third", "verdict": "no rows yet", "reason": "none", "units": {}},
-        ],
-    }
-]
+def drifting(p: float, n: float) -> float:
+    """The exponent is 0.3 at p = 1 and 0.4 at p = 0.05, on a line in log p."""
+    alpha = 0.3 + 0.1 * np.log(p) / np.log(0.05)
+    return 20.0 * (n / 2_000) ** -alpha + 1.5
 
 
-def test_stored_measures_have_a_row_a_setting_and_pair():
-    table = uncertainty.stored_measures(STORED, "A3")
-    assert list(table.columns) == [
-        "setting",
-        "pair",
-        "shift",
-        "power",
-        "low",
-        "high",
-        "verdict",
-        "why",
-    ]
-    assert list(table["setting"]) == ["first", "first", "second"]
-    assert table.loc[0, ["pair", "shift", "power", "low", "high"]].tolist() == [
-        "English→German", 0.3, 0.9, 0.1, 0.5,
-    ]  # fmt: skip
-    assert table.loc[1, "pair"] == "aaa-src against src-aaa"
-    assert table.loc[2, "why"] == "no fit"
-    with pytest.raises(InputError, match="A9 has no stored verdict"):
-        uncertainty.stored_measures(STORED, "A9")
+def test_parallel_lines_are_told_from_others():
+    parallel = one_grid(noise=0.002)
+    answer = uncertainty.unchanged(parallel, simulations=200).iloc[0]
+    assert answer["the other"] == "L∞ one for all weights"
+    assert answer["answer"] == "unchanged"
+    assert answer["low"] < 0 < answer["high"]
+    assert answer["alternative"] == pytest.approx(0.2 * 0.3, rel=0.1)
+    assert answer["power"] >= 0.8
+
+    fanned = one_grid(noise=0.002, loss=drifting)
+    for answer in uncertainty.unchanged(fanned, simulations=50).itertuples():
+        assert answer.answer == "changed"
+        assert answer.low < 0.1 < answer.high  # the change put in
+        assert answer.low > 0
+
+
+def test_a_moving_irreducible_loss_is_noticed():
+    def loss(p: float, n: float) -> float:
+        return loss_of(p, n) + 0.5 * np.log(p) / np.log(0.05)
+
+    points = one_grid(noise=0.001, loss=loss)
+    answer = uncertainty.unchanged(points, "l_inf", simulations=50).iloc[0]
+    assert answer["the other"] == "α one for all weights"
+    assert answer["answer"] == "changed"
+    assert answer["low"] < 0.5 < answer["high"]
+
+
+def test_a_fifth_of_no_irreducible_loss_has_no_power():
+    points = one_grid(noise=0.002, loss=lambda p, n: loss_of(p, n, l_inf=-0.5))
+    found = uncertainty.unchanged(points, "l_inf", simulations=20)
+    assert (found["alternative"] == 0).all()
+    assert found["power"].isna().all()
+
+
+def test_too_few_sizes_give_no_test():
+    points = one_grid(sizes=(2_000,))
+    found = uncertainty.unchanged(points, simulations=20)
+    assert found["answer"].str.startswith("no test: the joint law is not identified").all()
+    assert found["power"].isna().all()
 
 
 def test_the_outcome_counts_what_the_tables_hold() -> None:

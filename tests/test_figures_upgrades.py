@@ -19,6 +19,7 @@ from mnmt_repro.figures import audit, upgrade_curves, upgrade_words, upgrades
 from mnmt_repro.figures.contrasts import (
     INTERVAL,
     MAIN,
+    TABLE3,
     Bench,
     interval,
     narrow,
@@ -267,9 +268,7 @@ def equal_total(root: Path, original: float) -> str:
         return 2 * (1 - (5 if pair in ADDED else original + turn - worse) / 100)
 
     write_store(root, "software25-total", "software25-table3", loss=loss)
-    bench = Bench(
-        rows=results.load(root=root), cohort="software25-total", beside=(upgrades.TABLE3,)
-    )
+    bench = Bench(rows=results.load(root=root), cohort="software25-total", beside=(TABLE3,))
     return upgrade_words.equal_total(upgrades.old_training_counted(bench), bench)
 
 

@@ -6,9 +6,11 @@ import io
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from mnmt_repro.claims import load_claims
-from mnmt_repro.figures.verdicts import count, rules, scope_table, show_claims
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures.verdicts import count, rules, scope_table, show_claims, stored_measures
 from mnmt_repro.repository import ROOT
 
 
@@ -102,3 +104,55 @@ def test_the_rules_define_their_measures_and_print_the_rule_of_cells_once() -> N
     assert text.count(str(judged[0].cells[0]).replace("<", "&lt;")) == 1 and len(judged) > 1
     assert f"Each published cell of {judged[0].id}, {judged[1].id}" in text
     assert "<unk>" not in text and "embeddings from that of &lt;unk>" in text
+
+
+MEASURED = [
+    {
+        "id": "A3",
+        "measure": "shift",
+        "scopes": [
+            {
+                "scope": "first",
+                "verdict": "not reproduced",
+                "reason": "too far",
+                "units": {
+                    "eng-deu": {
+                        "verdict": "not reproduced",
+                        "measures": {
+                            "shift": {"value": 0.3, "interval": [0.1, 0.5]},
+                            "power": {"value": 0.9, "interval": None},
+                        },
+                    },
+                    "aaa-src against src-aaa": {
+                        "verdict": "inconclusive",
+                        "measures": {"shift": {"value": None, "interval": None}},
+                    },
+                },
+            },
+            {"scope": "second", "verdict": "inconclusive", "reason": "no fit", "units": {}},
+            {"scope": "third", "verdict": "no rows yet", "reason": "none", "units": {}},
+        ],
+    }
+]
+
+
+def test_stored_measures_have_a_row_a_setting_and_pair() -> None:
+    table = stored_measures(MEASURED, "A3")
+    assert list(table.columns) == [
+        "setting",
+        "pair",
+        "shift",
+        "power",
+        "low",
+        "high",
+        "verdict",
+        "why",
+    ]
+    assert list(table["setting"]) == ["first", "first", "second"]
+    assert table.loc[0, ["pair", "shift", "power", "low", "high"]].tolist() == [
+        "English→German", 0.3, 0.9, 0.1, 0.5,
+    ]  # fmt: skip
+    assert table.loc[1, "pair"] == "aaa-src against src-aaa"
+    assert table.loc[2, "why"] == "no fit"
+    with pytest.raises(InputError, match="A9 has no stored verdict"):
+        stored_measures(MEASURED, "A9")

@@ -28,8 +28,8 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.experiments.code_version import code_version
 from mnmt_repro.experiments.upgraded import untrained_pieces
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint
-from mnmt_repro.training.config import TrainingConfig
-from mnmt_repro.training.loop import LAST, train
+from mnmt_repro.training.config import LAST, TrainingConfig
+from mnmt_repro.training.loop import train
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
 from mnmt_repro.upgrading.recipe import upgrade
 

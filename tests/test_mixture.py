@@ -118,7 +118,7 @@ def test_implicit_and_explicit_scalarization_have_the_same_expected_gradient() -
             total = total + w * gradient(model, pairs[pair], rows) / tokens
         return total
 
-    weights = explicit_weights(mixture, mean_tokens)
+    weights = explicit_weights(mixture.weights, mean_tokens)
     # By hand: 0.3 * 8 = 2.4 and 0.7 * 10 / 3 = 2.3333..., normalised.
     assert weights == pytest.approx({"eng-deu": 7.2 / 14.2, "eng-zho": 7.0 / 14.2})
     tokens_a_draw = 0.3 * 8 + 0.7 * 10 / 3

@@ -22,8 +22,8 @@ from mnmt_repro.model import Transformer
 from mnmt_repro.scoring import cross_entropy, sentence_losses
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.training.config import TrainingConfig
-from mnmt_repro.training.loop import LAST, TrainingData, train
+from mnmt_repro.training.config import LAST, TrainingConfig
+from mnmt_repro.training.loop import TrainingData, train
 
 ONE = Mixture.of({"src-aaa": 1.0})
 

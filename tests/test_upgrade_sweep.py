@@ -39,7 +39,7 @@ from mnmt_repro.model import Transformer
 from mnmt_repro.results import schema
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.training.loop import LAST
+from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
 
 CONFIG = UpgradeConfig(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mnmt_repro.claims.estimands_law import joint_law
 from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NoRowsYet, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import DRAWS, curve, measure, power, residual_sd
+from mnmt_repro.claims.noise import DRAWS, curve, measure, power
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.laws import JointLawFit
@@ -72,7 +72,7 @@ class Fractions:
         )
 
     def _refitted(self, mean: Array) -> Array:
-        return self.of(self.fit.refit(mean + residual_sd(self.fit) * self.noise))
+        return self.of(self.fit.refit(mean + self.fit.residual_sd * self.noise))
 
 
 def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

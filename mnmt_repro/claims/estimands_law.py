@@ -24,7 +24,6 @@ from mnmt_repro.claims.noise import (
     refit_power_laws,
     refits,
     require,
-    residual_sd,
 )
 from mnmt_repro.laws import (
     JointLawFit,
@@ -71,7 +70,7 @@ def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             require(law, f"law of {pair} at p = {p:g}")
         fits = list(laws.values())
         r2 = [fit.r2 for fit in fits]
-        drawn = [noisy(f.fitted(), residual_sd(f), seed=k) for k, f in enumerate(fits)]
+        drawn = [noisy(f.fitted(), f.residual_sd, seed=k) for k, f in enumerate(fits)]
         refitted = refit_power_laws([np.array(f.n) for f in fits], drawn)
         least = np.full(len(drawn[0]), np.inf)
         for fit, losses, values in zip(fits, drawn, refitted, strict=True):
@@ -124,7 +123,7 @@ def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         ordered = cells.sort_values("p")
         loss = ordered["cross_entropy"].to_numpy()
         fitted = np.asarray(fit.predict(ordered["p"], ordered[scope.n]))
-        drawn = noisy(fitted, residual_sd(fit), seed=0, draws=_HELD_OUT_DRAWS)
+        drawn = noisy(fitted, fit.residual_sd, seed=0, draws=_HELD_OUT_DRAWS)
         joint, single = _leave_size_out(ordered, scope.n, np.vstack([loss, fitted, drawn]))
         # At the law itself both errors vanish, so deviations are about the mean of the draws.
         ratios = np.log(joint[2:] / single[2:])
@@ -283,7 +282,7 @@ def drift_measures(
         return _finite(shift(refit_drift(law, losses, theta)))
 
     value = shift(values[None])[0]
-    noise, level = residual_sd(fit), law.start(fit)
+    noise, level = fit.residual_sd, law.start(fit)
     deviations = refitted(values, sd, 0) - value
     undrifted = refitted(level, noise, 2)
     powers = []

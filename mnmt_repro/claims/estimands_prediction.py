@@ -25,7 +25,7 @@ from mnmt_repro.claims.evidence import (
     check_grid,
 )
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import DRAWS, curve, measure, noisy, quantiles, refits, residual_sd
+from mnmt_repro.claims.noise import DRAWS, curve, measure, noisy, quantiles, refits
 from mnmt_repro.laws import FractionFit, extrapolate_curve, fit_fraction, mixture_errors
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.results.schema import CEILINGS
@@ -153,7 +153,7 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
         before.append(loss / law - 1)
         after.append(loss * ratio / law - 1)
         values = refits(fit, seed=k)
-        moves.append(noisy(law, residual_sd(fit), seed=100 + k) / curve(values, group, n) - 1)
+        moves.append(noisy(law, fit.residual_sd, seed=100 + k) / curve(values, group, n) - 1)
     first, second = np.concatenate(before), np.concatenate(after)
     deviations = np.hstack(moves).mean(1)
     return {

@@ -30,11 +30,6 @@ def require(fit: LawFit, what: str) -> None:
         raise NotIdentified(f"{what}: as many parameters as rows")
 
 
-def residual_sd(fit: LawFit) -> float:
-    """Residual standard deviation, corrected for the parameters fitted."""
-    return float(np.sqrt(fit.rss / fit.degrees_of_freedom))
-
-
 def noisy(mean: Array, sd: float, seed: int, draws: int = DRAWS) -> Array:
     """Losses (draws, m) drawn around `mean` (m,)."""
     return mean + sd * np.random.default_rng(seed).standard_normal((draws, len(mean)))
@@ -42,7 +37,7 @@ def noisy(mean: Array, sd: float, seed: int, draws: int = DRAWS) -> Array:
 
 def refits(fit: GroupedLawFit, seed: int) -> Array:
     """Parameters (`DRAWS`, P) of the law refitted to draws around itself."""
-    return fit.refit(noisy(fit.fitted(), residual_sd(fit), seed))
+    return fit.refit(noisy(fit.fitted(), fit.residual_sd, seed))
 
 
 def curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:

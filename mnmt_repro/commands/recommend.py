@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,19 +141,7 @@ def act(options: argparse.Namespace) -> int:
             raise InputError(f"--frontier {options.frontier}: {why}") from error
         print(f"mnmt-repro: wrote {options.frontier}", file=sys.stderr)
     if options.json:
-        print_json(
-            {
-                "n": found.n,
-                "weights": found.weights,
-                "loss": found.loss,
-                "low": found.low,
-                "high": found.high,
-                "scatter": found.scatter,
-                "regret": found.regret,
-                "relative_regret": found.relative_regret,
-                "notes": list(found.notes),
-            }
-        )
+        print_json(asdict(found))
         return 0
     table = found.summary().rename(columns={"loss": options.loss_column})
     print(table.to_string(index=False, float_format=lambda x: f"{x:.4f}"))

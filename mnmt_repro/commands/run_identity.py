@@ -17,8 +17,8 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.code_version import code_version
 from mnmt_repro.experiments.spec import digest
 from mnmt_repro.training.checkpoint import read_progress
-from mnmt_repro.training.config import BUDGET, TrainingConfig
-from mnmt_repro.training.loop import LAST, finished, standing
+from mnmt_repro.training.config import BUDGET, LAST, TrainingConfig
+from mnmt_repro.training.loop import finished, standing
 
 
 def run_identity(options: argparse.Namespace, text: TrainingText, about: dict[str, Any]) -> str:

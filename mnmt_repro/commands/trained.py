@@ -167,8 +167,8 @@ def read_checkpoint(path: Path, about: dict[str, Any]) -> Checkpoint:
 def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
     """Say on stderr where a run stopped that has not spent its budget."""
     from mnmt_repro.training.checkpoint import read_progress
-    from mnmt_repro.training.config import TrainingConfig
-    from mnmt_repro.training.loop import LAST, finished, standing
+    from mnmt_repro.training.config import LAST, TrainingConfig
+    from mnmt_repro.training.loop import finished, standing
 
     if "upgrade" in about:
         print(f"mnmt-repro: {folder}: upgraded, and not trained on since", file=sys.stderr)
@@ -198,7 +198,7 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
     InputError
         When the folder holds no model, or a damaged one.
     """
-    from mnmt_repro.training.loop import BEST, LAST
+    from mnmt_repro.training.config import BEST, LAST
 
     about = read_run(folder)
     best = about["training"]["keep"] == "best" and (folder / BEST).exists()

@@ -133,7 +133,7 @@ def _read_old(options: argparse.Namespace) -> tuple[dict[str, Any], Checkpoint, 
         read_vocabulary,
         tell_unfinished,
     )
-    from mnmt_repro.training.loop import BEST, LAST
+    from mnmt_repro.training.config import BEST, LAST
 
     about = read_run(options.source)
     if "upgrade" in about:

@@ -144,7 +144,7 @@ def read_bitext(spec: str | BitextSpec) -> Bitext:
     Raises
     ------
     InputError
-        See `parse_spec`, `read_tsv`, `read_moses` and `read_jsonl`.
+        See `parse_spec`, `parse_tsv`, `read_moses` and `read_jsonl`.
     """
     if isinstance(spec, str):
         spec = parse_spec(spec)

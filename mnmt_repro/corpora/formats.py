@@ -121,7 +121,29 @@ def parse_tsv(
     split_column: str,
     pair: str | None,
 ) -> Bitext:
-    """Read the lines of a TSV; see `read_tsv`."""
+    """Read two columns of the lines of a tab-separated file, the first of which is its header.
+
+    Fields are not quoted (``csv.QUOTE_NONE``): a quotation mark is a character like any other.
+
+    Parameters
+    ----------
+    name
+        Of the file, for messages.
+    columns
+        Of source and target; None: the languages of the pair, else ``source`` and ``target``.
+    split
+        Keep only the rows whose `split_column` has this value; all rows if None.
+    domain_column
+        With the domain of each sentence.
+    pair
+        Directed pair; by default the names of the two columns, joined.
+
+    Raises
+    ------
+    InputError
+        Naming file and line, when a column is missing (those there are are named), a row has
+        another number of fields than the header, a side is empty, or no row is in the split.
+    """
     if not lines:
         raise InputError(f"{name}: is empty; a header line with the column names is needed")
     header = lines[0].split("\t")
@@ -177,57 +199,6 @@ def parse_tsv(
         target=targets,
         domain=None if at_domain is None else domains,
         origin=name if split is None else f"{name} ({split})",
-    )
-
-
-def read_tsv(
-    path: str | Path,
-    source_column: str,
-    target_column: str,
-    *,
-    split: str | None = None,
-    domain_column: str | None = None,
-    split_column: str = "split",
-    pair: str | None = None,
-) -> Bitext:
-    """Read two columns of a tab-separated file with a header line.
-
-    Fields are not quoted (``csv.QUOTE_NONE``): a quotation mark is a character like any other.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; plain, gzip or xz.
-    source_column, target_column : str
-        Names in the header line.
-    split : str, optional
-        Keep only the rows whose `split_column` has this value; all rows if None.
-    domain_column : str, optional
-        Column with the domain of each sentence.
-    split_column : str, optional
-        Looked at only where `split` is given.
-    pair : str, optional
-        Directed pair; by default the names of the two columns, joined.
-
-    Returns
-    -------
-    Bitext
-
-    Raises
-    ------
-    InputError
-        Naming file and line, if the file cannot be read whole (see `textfile.read_lines`), a
-        column is missing (those there are are named), a row has another number of fields than
-        the header, a side is empty, or no row is in the split.
-    """
-    return parse_tsv(
-        read_lines(path),
-        str(path),
-        columns=(source_column, target_column),
-        split=split,
-        domain_column=domain_column,
-        split_column=split_column,
-        pair=pair,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
 
 from mnmt_repro.errors import InputError
 
@@ -96,8 +98,13 @@ class Mixture:
         return tuple(pair for pair, _ in self.items)
 
 
-def explicit_weights(mixture: Mixture, mean_tokens: Mapping[str, float]) -> dict[str, float]:
-    """Task weights w_i of Eq. 4 whose expected gradient equals that of sampling by `mixture`.
+Number = TypeVar("Number", float, Fraction)
+
+
+def explicit_weights(
+    p: Mapping[str, Number], mean_tokens: Mapping[str, Number]
+) -> dict[str, Number]:
+    """Task weights w_i of Eq. 4 whose expected gradient equals that of sampling by `p`.
 
     Sampling sentences with probability p_i and summing token losses gives pair i the expected
     weight p_i times its mean target length times its mean loss per token. Explicit scalarization
@@ -105,8 +112,8 @@ def explicit_weights(mixture: Mixture, mean_tokens: Mapping[str, float]) -> dict
 
     Parameters
     ----------
-    mean_tokens
-        Mean target tokens a sentence, for each pair.
+    p, mean_tokens
+        Weight of each pair, such as `Mixture.weights`, and its mean target tokens a sentence.
 
     Returns
     -------
@@ -115,9 +122,9 @@ def explicit_weights(mixture: Mixture, mean_tokens: Mapping[str, float]) -> dict
 
     Examples
     --------
-    >>> explicit_weights(Mixture.two("a-b", "a-c", 0.5), {"a-b": 30, "a-c": 10})
+    >>> explicit_weights({"a-b": 0.5, "a-c": 0.5}, {"a-b": 30.0, "a-c": 10.0})
     {'a-b': 0.75, 'a-c': 0.25}
     """
-    products = {pair: p * mean_tokens[pair] for pair, p in mixture.items}
-    total = math.fsum(products.values())
+    products = {pair: weight * mean_tokens[pair] for pair, weight in p.items()}
+    total = sum(products.values())
     return {pair: product / total for pair, product in products.items()}

@@ -24,7 +24,7 @@ from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.experiments.upgraded import fisher_threshold, old_fisher, piece_map, upgrade_of
 from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
-from mnmt_repro.training.loop import LAST
+from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.analyses import (
     fisher_histogram,
     half_distances,

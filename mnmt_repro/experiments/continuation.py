@@ -14,7 +14,7 @@ from pathlib import Path
 from mnmt_repro.experiments.catalogue import COHORTS
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.training.checkpoint import copy_checkpoint
-from mnmt_repro.training.loop import LAST, LOG
+from mnmt_repro.training.config import LAST, LOG
 
 
 @cache

@@ -10,7 +10,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.data import run_vocabulary
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint, read_progress
-from mnmt_repro.training.loop import BEST, LAST
+from mnmt_repro.training.config import BEST, LAST
 
 
 def checkpoint_path(spec: RunSpec, folder: Path) -> Path:

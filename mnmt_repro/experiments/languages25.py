@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LEVELS = ("high", "mid", "low", "very low")
+"""Of resources: above 10M pairs with English, above 1M, fewer; below 100k."""
+
 
 @dataclass(frozen=True)
 class Language:
@@ -16,7 +19,7 @@ class Language:
     code: str
     family: str
     sentences: int  # pairs with English in the paper's training text
-    level: str  # high above 10M pairs, mid above 1M, low; very low below 100k
+    level: str  # one of `LEVELS`
     script: str
 
 

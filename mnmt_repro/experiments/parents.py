@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mnmt_repro.experiments.spec import RunSpec
-
-CHECKPOINT = "last.safetensors"
+from mnmt_repro.training.config import LAST
 
 
 def is_trained(spec: RunSpec, runs_folder: Path) -> bool:
@@ -18,7 +17,7 @@ def is_trained(spec: RunSpec, runs_folder: Path) -> bool:
     Only the header of the checkpoint is read: eight bytes that say how long it is, and JSON.
     """
     try:
-        with (runs_folder / spec.run_id / CHECKPOINT).open("rb") as file:
+        with (runs_folder / spec.run_id / LAST).open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             metadata = json.loads(file.read(length))["__metadata__"]
             progress = json.loads(metadata["progress"])
@@ -27,9 +26,7 @@ def is_trained(spec: RunSpec, runs_folder: Path) -> bool:
         return False
     if identity != spec.run_id:
         return False
-    if spec.training.steps is not None:
-        return progress["step"] >= spec.training.steps
-    return progress["target_tokens"] >= spec.training.planned_tokens
+    return spec.training.is_spent(progress["step"], progress["target_tokens"])
 
 
 def with_parents(specs: Iterable[RunSpec]) -> Iterator[RunSpec]:

@@ -23,7 +23,7 @@ from mnmt_repro.experiments.parents import is_trained
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.training.loop import LAST
+from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.config import FISHER_SENTENCES
 from mnmt_repro.upgrading.learning_rate import OLD, Groups, diagonal_fisher, fisher_groups
 from mnmt_repro.upgrading.recipe import Upgraded, upgrade

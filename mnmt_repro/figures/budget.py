@@ -11,7 +11,7 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.names import pair_name
-from mnmt_repro.figures.theme import weight_color
+from mnmt_repro.figures.theme import size_color, weight_color
 from mnmt_repro.laws import effective_fraction_direct, fit_per_weight_laws, fraction_slope
 
 CELL = ["pair", "p", "n_non_embedding"]
@@ -169,9 +169,7 @@ def law_table(table: pd.DataFrame) -> pd.DataFrame:
 
 def fraction_against_budget(fractions: pd.DataFrame) -> alt.VConcatChart:
     """Effective fraction against budget, a block a pair, a panel a weight, a colour a size."""
-    colour = alt.Color(
-        "n:O", title="N", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=",")
-    )
+    colour = size_color()
     rows = []
     for pair, of_pair in fractions.groupby("pair"):
         panels = [

@@ -12,7 +12,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.figures.grids import Grid
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import PairFits
-from mnmt_repro.figures.theme import GREY, pair_color, weight_color
+from mnmt_repro.figures.theme import GREY, diagonal, pair_color, size_axis, size_color, weight_color
 from mnmt_repro.laws import (
     FractionFit,
     effective_fraction,
@@ -150,10 +150,7 @@ def fraction_against_weight(
         tooltip=["name", *["test_set"] * several, "p", alt.Tooltip("f", format=".3f")],
         **apart,
     )
-    diagonal = alt.Chart(pd.DataFrame({"p": [0, 1], "f": [0, 1]})).mark_line(
-        strokeDash=[2, 3], color=GREY, strokeWidth=1
-    )
-    layers = [band, diagonal.encode(x, y="f:Q"), line]
+    layers = [band, diagonal(x, alt.Y("f:Q")), line]
     for law in (laws or {}).values():
         grid = np.linspace(0.01, 1, 100)
         fitted = pd.DataFrame({"p": grid, "f": law.fraction(grid)})
@@ -168,7 +165,7 @@ def fraction_against_size(direct: pd.DataFrame) -> alt.HConcatChart:
     panels = []
     for pair, group in direct.groupby("pair"):
         base = alt.Chart(group[["p", "n", "f", "f_low", "f_high"]])
-        x = alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="N")
+        x = size_axis()
         y = alt.Y("f:Q", scale=alt.Scale(type="log", nice=False), title="effective fraction f")
         line = base.mark_line(point=True).encode(
             x, y, colour, detail="p:N", tooltip=["p", "n", alt.Tooltip("f", format=".3f")]
@@ -226,9 +223,7 @@ def frontier_chart(
             | {pair: edges[edge, pair] for pair in (first, second)}
         )
 
-    colour = alt.Color(
-        "n:O", title="N", scale=alt.Scale(scheme="viridis"), legend=alt.Legend(format=",")
-    )
+    colour = size_color()
     scale = alt.Scale(zero=False)
     x = alt.X(f"{first}:Q", scale=scale, title=f"{pair_name(first)}, {title}")
     y = alt.Y(f"{second}:Q", scale=scale, title=f"{pair_name(second)}, {title}")

@@ -34,7 +34,7 @@ from mnmt_repro.figures.house import Table, show_table
 from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.results.sentences import SentenceLosses
 
-MAIN = "software25-main"
+MAIN, TABLE3 = "software25-main", "software25-table3"
 REPEATED = (MAIN, "software25-table3")
 """Cohorts of which some runs have several seeds."""
 PARTS = (*GROUPS, "related", "other original")

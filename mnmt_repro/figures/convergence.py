@@ -15,7 +15,7 @@ from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import fit_pairs, joint_curves, observed
-from mnmt_repro.figures.theme import weight_color
+from mnmt_repro.figures.theme import size_axis, weight_color
 from mnmt_repro.laws import (
     correct_convergence,
     declared_runs,
@@ -219,12 +219,7 @@ def law_chart(points: pd.DataFrame, curves: pd.DataFrame) -> alt.VConcatChart:
         for state in STATES:
             group = of_pair[of_pair["state"] == state]
             lines = curves[(curves["pair"] == pair) & (curves["state"] == state)]
-            x = alt.X(
-                "n:Q",
-                scale=alt.Scale(type="log", nice=False, padding=8),
-                axis=alt.Axis(format="~s", tickCount=5),
-                title="N",
-            )
+            x = size_axis()
             low, high = of_pair["loss"].min(), of_pair["loss"].max()
             scale = alt.Scale(zero=False, domain=[low, high], padding=8)
             y = alt.Y("loss:Q", scale=scale, title="test loss (nats per token)")

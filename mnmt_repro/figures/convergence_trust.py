@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.figures.names import cohort_name, pair_name
-from mnmt_repro.figures.theme import GREY, weight_color
+from mnmt_repro.figures.theme import diagonal, weight_color
 from mnmt_repro.laws import extrapolate_curve
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 
@@ -161,7 +161,6 @@ def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
         "pair"
     ):
         end = float(max(group["fall"].max(), group["predicted_fall"].max()))
-        line = pd.DataFrame({"predicted_fall": [0, end], "fall": [0, end]})
         x = alt.X("predicted_fall:Q", title="fall predicted (nats per token)")
         y = alt.Y("fall:Q", title="fall observed (nats per token)")
         dots = (
@@ -169,8 +168,9 @@ def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
             .mark_point()
             .encode(x, y, weight_color(list(found["p"])), tooltip=["p", "n"])
         )
-        diagonal = alt.Chart(line).mark_line(strokeDash=[2, 3], color=GREY).encode(x, y)
-        panel = (diagonal + dots).properties(title=pair_name(str(pair)), width=220, height=220)
+        panel = (diagonal(x, y, (0, end)) + dots).properties(
+            title=pair_name(str(pair)), width=220, height=220
+        )
         panels.append(panel)
     return alt.hconcat(*panels)
 

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.figures.names import pair_name
-from mnmt_repro.figures.theme import GREY, weight_color
+from mnmt_repro.figures.theme import GREY, size_axis, weight_color
 from mnmt_repro.laws import fit_additive_law
 
 PARTS = {"text": "the text it was not shown", "equal": "at equal text"}
@@ -87,7 +87,7 @@ def chart(parts: pd.DataFrame) -> alt.FacetChart:
     long = long.assign(pair=long["pair"].map(pair_name), part=long["part"].map(PARTS))
     base = alt.Chart(long)
     line = base.mark_line(point=True).encode(
-        x=alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="N"),
+        x=size_axis(),
         y=alt.Y("nats:Q", title="nats"),
         color=weight_color(list(long["p"])),
         tooltip=["part", "p", "n", alt.Tooltip("nats", format="+.3f")],

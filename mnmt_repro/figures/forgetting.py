@@ -18,10 +18,11 @@ from mnmt_repro.experiments.catalogue import declared
 from mnmt_repro.experiments.languages25 import GROUPINGS, INTO, OUT, directions, foreign, side_of
 from mnmt_repro.experiments.software25 import FISHER_SHARES
 from mnmt_repro.figures import languages25
+from mnmt_repro.figures.contrasts import MAIN, TABLE3
 from mnmt_repro.figures.names import language
 from mnmt_repro.figures.theme import CATEGORIES, GREY
 
-MAIN, TABLE3, TABLE11 = "software25-main", "software25-table3", "software25-table11"
+TABLE11 = "software25-table11"
 SETTINGS = {"full recipe": "with scaling", "no learning-rate scaling": "without scaling"}
 """Runs of Table 3 to what the figures call them."""
 UPSAMPLED = {"full recipe": "up-sampled", "no up-sampling": "not up-sampled"}

@@ -13,7 +13,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.figures.capacity import fraction_fits, fractions, held_out_errors
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import PairFits
-from mnmt_repro.figures.theme import GREY
+from mnmt_repro.figures.theme import diagonal
 from mnmt_repro.laws import FractionFit
 
 NEARLY = 1.5  # the ratio of errors up to which claim A15 has the line do nearly as well
@@ -129,12 +129,7 @@ def form_chart(fits: PairFits, laws: Mapping[str, Mapping[str, FractionFit]]) ->
             x, y, tooltip=["p", alt.Tooltip("f", format=".3f")]
         )
         bars = seen.mark_rule(color="black", opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q")
-        diagonal = (
-            alt.Chart(pd.DataFrame({"p": [0, 1], "f": [0, 1]}))
-            .mark_line(strokeDash=[2, 3], color=GREY, strokeWidth=1)
-            .encode(x, y)
-        )
-        panel = (diagonal + bars + lines + points).properties(width=230, height=240)
+        panel = (diagonal(x, y) + bars + lines + points).properties(width=230, height=240)
         panels.append(panel.properties(title=pair_name(str(pair))))
     return alt.hconcat(*panels)
 

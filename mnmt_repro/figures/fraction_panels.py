@@ -17,11 +17,10 @@ from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.experiments.cohorts import GRIDS
 from mnmt_repro.figures.capacity import direct_fractions, fractions
 from mnmt_repro.figures.grids import Grid, read_grid, read_grids
-from mnmt_repro.figures.names import language
-from mnmt_repro.figures.theme import GREY
+from mnmt_repro.figures.names import beside_hub, language
+from mnmt_repro.figures.theme import diagonal
 
 ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
-HUBS = ("eng", "src")  # the language that all pairs of a cohort share
 TOP = 1.6  # of the axis; bands that reach beyond it are cut
 _RUN = ("panel", "line", "test_set", "language")
 _COLUMNS = (*_RUN, "estimator", "p", "w", "f", "f_low", "f_high", "sizes")
@@ -160,18 +159,12 @@ def fraction_lines(grid: Grid, *, panel: str, line: str) -> pd.DataFrame:
     realised = shares.groupby(["pair", "p"], as_index=False).agg(w=("w", "mean"))
     both = both.assign(p=both["p"].round(9)).merge(realised, on=["pair", "p"], how="left")
     both = both.assign(
-        panel=panel, line=line, test_set=grid.test_set, language=both["pair"].map(_other)
+        panel=panel,
+        line=line,
+        test_set=grid.test_set,
+        language=[language(beside_hub(pair)) for pair in both["pair"]],
     )
     return both[list(_COLUMNS)]
-
-
-def _other(pair: str) -> str:
-    """Name the language of a pair that the other pairs of its cohort do not share.
-
-    >>> _other("deu-eng")
-    'German'
-    """
-    return language(next(code for code in pair.split("-") if code not in HUBS))
 
 
 def similarity_cohorts() -> dict[float, str]:
@@ -244,10 +237,7 @@ def _panel(panel: str, lines: pd.DataFrame, top: float) -> alt.LayerChart:
         )
     tooltip = ["line", "language", "p", *(alt.Tooltip(v, format=".3f") for v in _VALUES), "sizes"]
     line = base.mark_line(point=True, clip=True).encode(x, y, colour, dash, tooltip=tooltip)
-    diagonal = alt.Chart(pd.DataFrame({"p": [0, 1], "f": [0, 1]})).mark_line(
-        color=GREY, strokeDash=[2, 3], strokeWidth=1
-    )
-    return (spread + diagonal.encode(x, y) + line).properties(title=panel, width=142, height=200)
+    return (spread + diagonal(x, y) + line).properties(title=panel, width=142, height=200)
 
 
 _VALUES = ("f", "f_low", "f_high")

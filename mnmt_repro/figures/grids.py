@@ -6,7 +6,7 @@ of its figures, never an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,9 +16,11 @@ import pandas as pd
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
+from mnmt_repro.figures.badge import Badge
 from mnmt_repro.figures.names import cohort_name
 from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.scaling import PairFits, check_size, fit_pairs, observed
+from mnmt_repro.figures.verdicts import badges
 
 MIN_SIZES = 4  # of a weight: one more than the parameters of its law
 MIN_WEIGHTS = 2  # of a pair, p = 1 among them
@@ -62,6 +64,12 @@ class Grid:
         """The cohort's name on pages, with the test set where it is not in-domain."""
         place = "" if self.test_set == "indomain" else f", {self.test_set}"
         return cohort_name(self.cohort) + place
+
+    def badges(self, verdicts: Sequence[Mapping[str, Any]], *claims: str) -> list[Badge]:
+        """Badges of the claims that were examined in this setting; see `verdicts.badges`."""
+        (tier,) = self.rows["tier"].unique()
+        setting = {"cohort": self.cohort, "test_set": self.test_set, "n": self.n, "tier": str(tier)}
+        return badges(verdicts, *claims, **setting)
 
     @property
     def coverage(self) -> str:

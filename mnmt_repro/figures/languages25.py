@@ -11,11 +11,10 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from mnmt_repro.experiments.languages25 import GROUPINGS
+from mnmt_repro.experiments.languages25 import GROUPINGS, LEVELS
 from mnmt_repro.experiments.software25_runs import available, kept_pairs
 from mnmt_repro.figures import audit
 
-LEVELS = ("high", "mid", "low", "very low")
 TEXTS = ("paper", "all our text", "main condition", "groupings")
 """Whose sentence pairs: the paper's; ours; ours with the added languages cut to Table 9's share;
 ours with all cut to it that some grouping adds or up-samples (Tables 7 and 8)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+HUBS = ("eng", "src")  # the language that all pairs of a corpus share
 LANGUAGES = {
     "eng": "English",
     "deu": "German",
@@ -57,6 +58,16 @@ def pair_name(pair: str) -> str:
     """
     source, _, target = pair.partition("-")
     return f"{language(source)}→{language(target)}"
+
+
+def beside_hub(pair: str) -> str:
+    """The language of a directed pair that the other pairs of its corpus do not share.
+
+    >>> beside_hub("zho-eng")
+    'zho'
+    """
+    source, _, target = pair.partition("-")
+    return source if target in HUBS else target
 
 
 def cohort_name(cohort: str) -> str:

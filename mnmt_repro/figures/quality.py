@@ -13,12 +13,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from mnmt_repro.claims.estimands_metric import straight_line
 from mnmt_repro.claims.estimands_prediction import nearest_seen
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import capacity
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import PANEL, SIZE_TITLES
-from mnmt_repro.figures.theme import GREY, weight_color
+from mnmt_repro.figures.theme import GREY, size_axis, weight_color
 from mnmt_repro.laws import FractionFit, JointLawFit, fit_fraction, fit_joint_law
 from mnmt_repro.results.schema import CEILINGS
 
@@ -96,22 +97,18 @@ def linearity(points: pd.DataFrame) -> pd.DataFrame:
     for pair, group in points.groupby("pair"):
         if len(group) < LEAST_CELLS:
             continue
-        x, y = group["loss"].to_numpy(), group["score"].to_numpy()
-        pearson = stats.pearsonr(x, y)
-        low, high = pearson.confidence_interval(0.95)
-        r2 = float(pearson.statistic**2)
-        bent = np.polynomial.Polynomial.fit(x, y, 2)(x)
+        line = straight_line(group["loss"], group["score"])
         table.append(
             {
                 "pair": pair_name(str(pair)),
                 "cells": len(group),
-                "r": float(pearson.statistic),
-                "low": float(low),
-                "high": float(high),
-                "R²": r2,
-                "gain of a square": float(1 - np.var(y - bent) / np.var(y)) - r2,
-                "lowest": float(y.min()),
-                "highest": float(y.max()),
+                "r": line.r,
+                "low": line.low,
+                "high": line.high,
+                "R²": line.r**2,
+                "gain of a square": line.curvature_gain,
+                "lowest": float(group["score"].min()),
+                "highest": float(group["score"].max()),
             }
         )
     names = ["pair", "cells", "r", "low", "high", "R²", "gain of a square", "lowest", "highest"]
@@ -283,12 +280,7 @@ def score_against_size(
     """Scores against size with the joint law of each pair, a colour a weight."""
     colour = weight_color(list(points["p"]))
     grid = np.geomspace(points["n"].min(), points["n"].max(), 60)
-    x = alt.X(
-        "n:Q",
-        scale=alt.Scale(type="log", nice=False, padding=8),
-        axis=alt.Axis(format="~s", tickCount=5),
-        title=SIZE_TITLES[n],
-    )
+    x = size_axis(SIZE_TITLES[n])
     y = alt.Y("score:Q", scale=alt.Scale(zero=False), title=METRICS[metric])
     panels = []
     for pair, group in points.groupby("pair"):

@@ -18,6 +18,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.corpora.mixture import explicit_weights
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.names import pair_name
 
@@ -71,19 +72,6 @@ def explicit_gradient(text: Text, w: Mapping[str, Fraction]) -> Fraction:
     )
 
 
-def task_weights(text: Text, p: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Weights w of Eq. 4 that match sampling by `p`: w_i in proportion to p_i times mean tokens.
-
-    The exact form of `mnmt_repro.corpora.mixture.explicit_weights`.
-
-    >>> print(*task_weights(EXAMPLE, EXAMPLE_WEIGHTS).values())
-    3/10 7/10
-    """
-    lengths = mean_tokens(text)
-    products = {pair: p[pair] * lengths[pair] for pair in text}
-    return {pair: product / sum(products.values()) for pair, product in products.items()}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Outcome of `compare`.
@@ -91,9 +79,9 @@ class Comparison:
     Attributes
     ----------
     implicit : expected gradient a token under sampling
-    explicit : gradient of Eq. 4 with the weights of `task_weights`
+    explicit : gradient of Eq. 4 with the weights of `explicit_weights`
     naive : gradient of Eq. 4 with w = p
-    weights : those of `task_weights`
+    weights : those of `corpora.mixture.explicit_weights`
     """
 
     implicit: Fraction
@@ -117,7 +105,7 @@ def compare(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -
     """
     if set(p) != set(text) or sum(p.values()) != 1:
         raise InputError(f"weights {dict(p)}: give one for each of {list(text)}, summing to 1")
-    weights = task_weights(text, p)
+    weights = explicit_weights(p, mean_tokens(text))
     return Comparison(
         implicit=implicit_gradient(text, p),
         explicit=explicit_gradient(text, weights),
@@ -134,7 +122,8 @@ def working(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -
     DataFrame
         ``pair, token gradients, p, mean tokens, mean gradient a token, w``.
     """
-    lengths, weights = mean_tokens(text), task_weights(text, p)
+    lengths = mean_tokens(text)
+    weights = explicit_weights(p, lengths)
     return pd.DataFrame(
         [
             {

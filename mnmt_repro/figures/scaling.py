@@ -7,7 +7,6 @@ Each figure is drawn from tidy frames: `observed` for the points, `per_weight_cu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
 
 import altair as alt
 import numpy as np
@@ -15,11 +14,10 @@ import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.names import cohort_name, pair_name
-from mnmt_repro.figures.theme import CATEGORIES, GREY, weight_color
+from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, weight_color
 from mnmt_repro.laws import (
     JointLawFit,
     PowerLawFit,
-    check_unchanged,
     coefficients,
     fit_joint_law,
     fit_per_weight_laws,
@@ -134,15 +132,6 @@ def joint_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
     )
 
 
-def _size_axis(n: str) -> alt.X:
-    return alt.X(
-        "n:Q",
-        scale=alt.Scale(type="log", nice=False, padding=8),
-        axis=alt.Axis(format="~s", tickCount=5),
-        title=SIZE_TITLES[n],
-    )
-
-
 def _panels(
     points: pd.DataFrame, draw: Callable[[str, pd.DataFrame], alt.LayerChart]
 ) -> alt.HConcatChart:
@@ -165,16 +154,14 @@ def loss_against_size(
     curves
         From `per_weight_curves` (Figure 2) or `joint_curves` (Figure 5).
     """
-    colour = weight_color(list(points["p"]))
+    x, colour = size_axis(SIZE_TITLES[n]), weight_color(list(points["p"]))
 
     def draw(pair: str, group: pd.DataFrame) -> alt.LayerChart:
         y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
         tooltip = ["p", alt.Tooltip("n", format=",.0f"), alt.Tooltip("loss", format=".4f")]
-        dots = alt.Chart(group).mark_point().encode(_size_axis(n), y, colour, tooltip=tooltip)
+        dots = alt.Chart(group).mark_point().encode(x, y, colour, tooltip=tooltip)
         lines = (
-            alt.Chart(curves[curves["pair"] == pair])
-            .mark_line()
-            .encode(_size_axis(n), y, colour, detail="p:N")
+            alt.Chart(curves[curves["pair"] == pair]).mark_line().encode(x, y, colour, detail="p:N")
         )
         return lines + dots
 
@@ -212,77 +199,6 @@ def slopes(reducible: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["pair", "p", "slope", "stderr"])
 
 
-def unchanged(
-    points: pd.DataFrame,
-    parameter: Literal["alpha", "l_inf"] = "alpha",
-    *,
-    simulations: int = 1000,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Test that α is the same at every weight: do the dots of Figure 3 lie on parallels? Or L∞.
-
-    Two tests a pair (`laws.check_unchanged`): with the other coefficient one for all weights (as
-    in Figure 3, which subtracts one L∞), and with the other free to change with the weight too,
-    since a change of L∞ can pass for one of the slope.
-
-    Parameters
-    ----------
-    points
-        From `observed`.
-    parameter
-        Which coefficient.
-    simulations, seed
-        Of the power, against a change by a fifth of the joint law's coefficient.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, the other, at p = 1, change, low, high, p-value, alternative, power, false alarms,
-        answer``. `change` is the coefficient at the least weight less that at the greatest, with
-        its 95 % interval; `power` the share of simulated grids with the alternative in which the
-        test notices it, `false alarms` the same share without. NaN where there is no test, and no
-        power where the joint law's L∞ is zero, of which a fifth is nothing.
-    """
-    other = {"alpha": "L∞", "l_inf": "α"}[parameter]
-    rows: list[dict[str, object]] = []
-    for pair, group in points.groupby("pair"):
-        for free, premise in ((False, "one for all weights"), (True, "free to change")):
-            row: dict[str, object] = {
-                "pair": pair_name(str(pair)),
-                "the other": f"{other} {premise}",
-            }
-            try:
-                found = check_unchanged(
-                    group,
-                    parameter,
-                    other_free=free,
-                    n="n",
-                    loss="loss",
-                    simulations=simulations,
-                    seed=seed,
-                )
-            except InputError as error:
-                rows.append(row | {"answer": f"no test: {error}"})
-                continue
-            void = found.alternative == 0
-            rows.append(
-                row
-                | {
-                    "at p = 1": found.at_one,
-                    "change": found.change,
-                    "low": found.low,
-                    "high": found.high,
-                    "p-value": found.p_value,
-                    "alternative": found.alternative,
-                    "power": np.nan if void else found.power,
-                    "false alarms": found.false_alarms,
-                    "answer": found.verdict,
-                }
-            )
-    names = ["pair", "the other", "at p = 1", "change", "low", "high", "p-value", "alternative"]
-    return pd.DataFrame(rows, columns=[*names, "power", "false alarms", "answer"])
-
-
 def reducible_against_size(
     reducible: pd.DataFrame, *, n: str = "n_non_embedding"
 ) -> alt.HConcatChart:
@@ -290,7 +206,7 @@ def reducible_against_size(
 
     Points are observed, lines the joint law.
     """
-    colour = weight_color(list(reducible["p"]))
+    x, colour = size_axis(SIZE_TITLES[n]), weight_color(list(reducible["p"]))
 
     def draw(pair: str, group: pd.DataFrame) -> alt.LayerChart:
         base = alt.Chart(group[group["reducible"] > 0])
@@ -300,8 +216,10 @@ def reducible_against_size(
             return alt.Y(f"{field}:Q", scale=scale, title="test loss − L∞ (nats per token)")
 
         tooltip = ["p", alt.Tooltip("n", format=",.0f"), alt.Tooltip("reducible", format=".4f")]
-        dots = base.mark_point().encode(_size_axis(n), y("reducible"), colour, tooltip=tooltip)
-        return base.mark_line().encode(_size_axis(n), y("law"), colour, detail="p:N") + dots
+        dots = base.mark_point().encode(
+            size_axis(SIZE_TITLES[n]), y("reducible"), colour, tooltip=tooltip
+        )
+        return base.mark_line().encode(x, y("law"), colour, detail="p:N") + dots
 
     return _panels(reducible, draw)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import altair
 import numpy as np
+import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.names import beside_hub, pair_name
 
-HUBS = ("eng", "src")  # the language that all pairs of a corpus share
 INK = "#1b1f24"
 GREY = "#5c6670"
 GRID = "#e4e7eb"
@@ -96,8 +96,7 @@ def pair_colours(pairs: Iterable[str]) -> list[str]:
     >>> pair_colours(["eng-deu", "zho-eng", "eng-zho"])
     ['#0072b2', '#d55e00', '#d55e00']
     """
-    beside = [source if target in HUBS else target for source, _, target in
-              (pair.partition("-") for pair in pairs)]  # fmt: skip
+    beside = list(map(beside_hub, pairs))
     known = dict(zip(_LANGUAGES, CATEGORIES, strict=True))
     left = [colour for name, colour in known.items() if name not in beside]
     others = [name for name in dict.fromkeys(beside) if name not in known]
@@ -110,6 +109,35 @@ def pair_color(pairs: Iterable[str], legend: altair.Legend | None = None) -> alt
     found = sorted(set(pairs))
     scale = altair.Scale(domain=list(map(pair_name, found)), range=pair_colours(found))
     return altair.Color("name:N", title=None, scale=scale, legend=legend or altair.Legend())
+
+
+def size_axis(title: str = "N") -> altair.X:
+    """Encode a frame's column ``n`` of model sizes as a logarithmic horizontal axis."""
+    return altair.X(
+        "n:Q",
+        scale=altair.Scale(type="log", nice=False, padding=8),
+        axis=altair.Axis(format="~s", tickCount=5),
+        title=title,
+    )
+
+
+def size_color() -> altair.Color:
+    """Encode a frame's column ``n`` of model sizes as colour, with a legend that lists each."""
+    legend = altair.Legend(format=",")
+    return altair.Color("n:O", title="N", scale=altair.Scale(scheme="viridis"), legend=legend)
+
+
+def diagonal(x: altair.X, y: altair.Y, ends: tuple[float, float] = (0, 1)) -> altair.Chart:
+    """Draw the dotted line on which two fields of a chart are equal, between two values.
+
+    Parameters
+    ----------
+    x, y
+        The chart's encodings by shorthand, as ``alt.X("p:Q")``.
+    """
+    fields = [str(each.shorthand).partition(":")[0] for each in (x, y)]
+    line = altair.Chart(pd.DataFrame({field: list(ends) for field in fields}))
+    return line.mark_line(strokeDash=[2, 3], color=GREY, strokeWidth=1).encode(x, y)
 
 
 def vega_lite_version() -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.figures.names import cohort_name, language, pair_name
-from mnmt_repro.figures.theme import GREY, pair_color, weight_color
+from mnmt_repro.figures.theme import diagonal, pair_color, size_axis, weight_color
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 
 Laws = dict[str, list[FractionFit]]
@@ -236,12 +236,7 @@ def figure_20(cells: pd.DataFrame, lines: pd.DataFrame) -> alt.ConcatChart:
     colour = weight_color(list(cells["p"]))
     panels = []
     for pair, group in cells.groupby("pair"):
-        x = alt.X(
-            "n:Q",
-            scale=alt.Scale(type="log", nice=False, padding=8),
-            axis=alt.Axis(format="~s", tickCount=5),
-            title="N",
-        )
+        x = size_axis()
         y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
         dots = (
             alt.Chart(group.assign(mixture=group["mixture"].map(mixture_name)))
@@ -259,8 +254,7 @@ def figure_20(cells: pd.DataFrame, lines: pd.DataFrame) -> alt.ConcatChart:
 
 def predicted_chart(found: pd.DataFrame) -> alt.LayerChart:
     """Observed against predicted loss; on the line where the laws of two pairs are right."""
-    ends = [found[["loss", "predicted"]].to_numpy().min()]
-    ends.append(found[["loss", "predicted"]].to_numpy().max())
+    both = found[["loss", "predicted"]].to_numpy()
     scale = alt.Scale(zero=False, padding=8)
     x = alt.X("predicted:Q", scale=scale, title="predicted (nats per token)")
     y = alt.Y("loss:Q", scale=scale, title="observed (nats per token)")
@@ -272,12 +266,8 @@ def predicted_chart(found: pd.DataFrame) -> alt.LayerChart:
         .mark_point()
         .encode(x, y, pair_color(found["pair"]), tooltip=["mixture", "name", "p", "n"])
     )
-    diagonal = (
-        alt.Chart(pd.DataFrame({"predicted": ends, "loss": ends}))
-        .mark_line(strokeDash=[2, 3], color=GREY)
-        .encode(x, y)
-    )
-    return (diagonal + dots).properties(width=360, height=300)
+    level = diagonal(x, y, (both.min(), both.max()))
+    return (level + dots).properties(width=360, height=300)
 
 
 # --- without any law ---------------------------------------------------------------------------

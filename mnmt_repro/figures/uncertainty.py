@@ -6,17 +6,17 @@ Each function takes the grids of several cohorts (`grids.read_grids`) and gives 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import scaling
 from mnmt_repro.figures.grids import Grid
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.laws import (
     AdditiveLawFit,
+    check_unchanged,
     compare_per_weight_joint,
     error_summary,
     fit_additive_law,
@@ -248,18 +248,71 @@ def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def unchanged(
-    grids: Mapping[str, Grid], parameter: Any = "alpha", *, simulations: int = 1000
+    grids: Mapping[str, Grid],
+    parameter: Literal["alpha", "l_inf"] = "alpha",
+    *,
+    simulations: int = 1000,
 ) -> pd.DataFrame:
-    """`scaling.unchanged` for several cohorts: its columns, and ``cohort`` before them."""
-    return pd.concat(
-        [
-            scaling.unchanged(grid.points, parameter, simulations=simulations).assign(
-                cohort=grid.name
+    """Test that α is the same at every weight: do the dots of Figure 3 lie on parallels? Or L∞.
+
+    Two tests a pair (`laws.check_unchanged`): with the other coefficient one for all weights (as
+    in Figure 3, which subtracts one L∞), and with the other free to change with the weight too,
+    since a change of L∞ can pass for one of the slope.
+
+    Parameters
+    ----------
+    parameter
+        Which coefficient.
+    simulations
+        Of the power, against a change by a fifth of the joint law's coefficient.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, the other, at p = 1, change, low, high, p-value, alternative, power, false
+        alarms, answer``. `change` is the coefficient at the least weight less that at the greatest,
+        with its 95 % interval; `power` the share of simulated grids with the alternative in
+        which the test notices it, `false alarms` the same share without. NaN where there is no
+        test, and no power where the joint law's L∞ is zero, of which a fifth is nothing.
+    """
+    other = {"alpha": "L∞", "l_inf": "α"}[parameter]
+    cases = [
+        (grid.name, str(pair), group, free)
+        for grid in grids.values()
+        for pair, group in grid.points.groupby("pair")
+        for free in (False, True)
+    ]
+    rows: list[dict[str, object]] = []
+    for cohort, pair, group, free in cases:
+        row: dict[str, object] = {
+            "cohort": cohort,
+            "pair": pair_name(pair),
+            "the other": f"{other} {'free to change' if free else 'one for all weights'}",
+        }
+        try:
+            found = check_unchanged(
+                group, parameter, other_free=free, n="n", loss="loss", simulations=simulations
             )
-            for grid in grids.values()
-        ],
-        ignore_index=True,
-    ).pipe(lambda table: table[["cohort", *table.columns[:-1]]])
+        except InputError as error:
+            rows.append(row | {"answer": f"no test: {error}"})
+            continue
+        void = found.alternative == 0
+        rows.append(
+            row
+            | {
+                "at p = 1": found.at_one,
+                "change": found.change,
+                "low": found.low,
+                "high": found.high,
+                "p-value": found.p_value,
+                "alternative": found.alternative,
+                "power": np.nan if void else found.power,
+                "false alarms": found.false_alarms,
+                "answer": found.verdict,
+            }
+        )
+    names = ["cohort", "pair", "the other", "at p = 1", "change", "low", "high", "p-value"]
+    return pd.DataFrame(rows, columns=[*names, "alternative", "power", "false alarms", "answer"])
 
 
 def outcome_in_words(noise: pd.DataFrame, laws: pd.DataFrame, tests: pd.DataFrame) -> str:
@@ -292,50 +345,3 @@ def outcome_in_words(noise: pd.DataFrame, laws: pd.DataFrame, tests: pd.DataFram
         "can say *unchanged*.",
     ]
     return "\n".join(lines)
-
-
-def stored_measures(stored: Sequence[Mapping[str, Any]], claim: str) -> pd.DataFrame:
-    """Every number behind one claim's verdicts: a row a setting and pair.
-
-    Parameters
-    ----------
-    stored
-        From `claims.read_stored`.
-    claim
-        Its id.
-
-    Returns
-    -------
-    DataFrame
-        ``setting, pair``, a column a measure, ``low`` and ``high`` of the measure that decides,
-        ``verdict`` and ``why``, which is told of the pair that decided; settings without rows are
-        left out.
-
-    Raises
-    ------
-    InputError
-        When the claim has no stored verdict.
-    """
-    found = [verdict for verdict in stored if verdict["id"] == claim]
-    if not found:
-        raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
-    rows: list[dict[str, Any]] = []
-    for scope in found[0]["scopes"]:
-        if scope["verdict"] == "no rows yet":
-            continue
-        row: dict[str, Any] = {"setting": scope["scope"]}
-        if not scope["units"]:
-            rows.append(row | {"verdict": scope["verdict"], "why": scope["reason"]})
-        for pair, unit in scope["units"].items():
-            values = {name: m["value"] for name, m in unit["measures"].items()}
-            decisive = unit["measures"].get(found[0]["measure"], {})
-            low, high = decisive.get("interval") or (None, None)
-            name = pair_name(pair) if "-" in pair and " " not in pair else pair
-            row = {"setting": scope["scope"], "pair": name, **values, "low": low, "high": high}
-            why = scope["reason"] if pair == scope.get("decided_by") else ""
-            rows.append(row | {"verdict": unit["verdict"], "why": why})
-    frame = pd.DataFrame(rows)
-    first = [name for name in ("setting", "pair") if name in frame]
-    last = [name for name in ("low", "high", "verdict", "why") if name in frame]
-    middle = [name for name in frame if name not in (*first, *last)]
-    return frame[[*first, *middle, *last]]

@@ -21,7 +21,7 @@ from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SU
 from mnmt_repro.figures import audit, contrasts
 from mnmt_repro.figures.audit.checks import rows_of
 from mnmt_repro.figures.audit.tables import GROUPS, METRIC_NAMES, UPGRADES
-from mnmt_repro.figures.contrasts import GAIN, NO_GAIN, Bench
+from mnmt_repro.figures.contrasts import GAIN, NO_GAIN, TABLE3, Bench
 from mnmt_repro.results.sentences import SentenceLosses
 
 BUDGETS = {"M20": 1.0} | {
@@ -31,7 +31,6 @@ BUDGETS = {"M20": 1.0} | {
 }
 """Models of Table 1, in its order, and the share of the baselines' updates that it has them at."""
 
-TABLE3 = "software25-table3"
 UNSCALED, UNSAMPLED = "Mt25, no learning-rate scaling", "Mt25, no up-sampling"
 HALVED = "M25, rate halved"
 _PRINTED = ["spBLEU, paper", "difference, paper"]

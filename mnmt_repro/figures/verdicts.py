@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Literal
 
 import pandas as pd
@@ -25,6 +26,11 @@ from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"
 SOURCE = "data/claims/verdicts.json, written from the stored runs by `mnmt-repro verify --write`."
+
+
+@cache
+def _ledger() -> dict[str, Claim]:
+    return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
 
 
 def number(value: float | None) -> str:
@@ -72,7 +78,7 @@ def badges(
         When a claim has no stored verdict.
     """
     known = {verdict["id"]: verdict for verdict in stored}
-    ledger = {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
+    ledger = _ledger()
     found = []
     for claim in claims:
         if claim not in known:
@@ -145,7 +151,7 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         ``claim, title, setting, verdict, measure, measured, decided by, rule first, why, page``:
         `why` is what the rule asks for and was not found, then what we found out about it.
     """
-    ledger = {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
+    ledger = _ledger()
     rows = []
     for verdict in stored:
         claim = ledger.get(verdict["id"])
@@ -222,6 +228,67 @@ def show_claims(
     return show_table(shown, name=name, provenance=SOURCE, data=table, caption=caption, below="why")
 
 
+def stored_measures(stored: Sequence[Mapping[str, Any]], claim: str) -> pd.DataFrame:
+    """Every number behind one claim's verdicts: a row a setting and pair.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+    claim
+        Its id.
+
+    Returns
+    -------
+    DataFrame
+        ``setting, pair``, a column a measure, ``low`` and ``high`` of the measure that decides,
+        ``verdict`` and ``why``, which is told of the pair that decided; settings without rows are
+        left out.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict.
+    """
+    found = [verdict for verdict in stored if verdict["id"] == claim]
+    if not found:
+        raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
+    rows: list[dict[str, Any]] = []
+    for scope in found[0]["scopes"]:
+        if scope["verdict"] == "no rows yet":
+            continue
+        row: dict[str, Any] = {"setting": scope["scope"]}
+        if not scope["units"]:
+            rows.append(row | {"verdict": scope["verdict"], "why": scope["reason"]})
+        for pair, unit in scope["units"].items():
+            values = {name: m["value"] for name, m in unit["measures"].items()}
+            decisive = unit["measures"].get(found[0]["measure"], {})
+            low, high = decisive.get("interval") or (None, None)
+            name = pair_name(pair) if "-" in pair and " " not in pair else pair
+            row = {"setting": scope["scope"], "pair": name, **values, "low": low, "high": high}
+            why = scope["reason"] if pair == scope.get("decided_by") else ""
+            rows.append(row | {"verdict": unit["verdict"], "why": why})
+    frame = pd.DataFrame(rows)
+    first = [name for name in ("setting", "pair") if name in frame]
+    last = [name for name in ("low", "high", "verdict", "why") if name in frame]
+    middle = [name for name in frame if name not in (*first, *last)]
+    return frame[[*first, *middle, *last]]
+
+
+def show_measures(stored: Sequence[Mapping[str, Any]], claim: str, what: str) -> Table:
+    """Display `stored_measures` of a claim; `what` ends the caption."""
+    found = stored_measures(stored, claim)
+    return show_table(
+        found,
+        name=f"measures-{claim.lower()}",
+        provenance=SOURCE,
+        badge=badges(stored, claim),
+        caption=f"Claim {claim}, {what}, in every setting with runs.",
+        formats=dict.fromkeys(found.select_dtypes("float").columns, ".3g"),
+        below="why",
+    )
+
+
 def cell_table(
     stored: Sequence[Mapping[str, Any]],
     *claims: str,
@@ -247,7 +314,7 @@ def cell_table(
         Empty where there are no rows yet.
     """
     columns = ["claim", "variant", "group", "published", "marked", "gain", "p_value", "verdict"]
-    ledger = {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
+    ledger = _ledger()
     rows = []
     for verdict in stored:
         if claims and verdict["id"] not in claims:

@@ -207,7 +207,7 @@ def _direct_draws(
     dof = single.degrees_of_freedom
     sigma = np.zeros(draws)
     if dof > 0:
-        sigma = np.sqrt(single.rss / dof) * noise_scale(dof, draws=draws, seed=seed)
+        sigma = single.residual_sd * noise_scale(dof, draws=draws, seed=seed)
     noise = sigma[:, None] * np.random.default_rng(seed + 2).standard_normal((draws, len(observed)))
     return _inverse(refits.values, observed + noise, single.direction) / size
 

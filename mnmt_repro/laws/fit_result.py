@@ -106,6 +106,12 @@ class LawFit(ABC):
         return self.observations - self.free_parameters
 
     @property
+    def residual_sd(self) -> float:
+        """Standard deviation of the residuals; NaN without rows to spare."""
+        spare = self.degrees_of_freedom
+        return math.sqrt(self.rss / spare) if spare > 0 else math.nan
+
+    @property
     def stderr(self) -> dict[str, float]:
         """Standard errors from the Jacobian; NaN for a parameter held at a bound."""
         root = np.sqrt(np.diag(np.array(self.covariance)))

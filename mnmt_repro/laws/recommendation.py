@@ -69,7 +69,6 @@ class Recommendation:
     Attributes
     ----------
     n : model size
-    preference : what was asked
     weights, loss, regret, relative_regret : by pair
         `regret` is against the pair alone at the same size; `relative_regret` as a fraction of what
         that size can reduce there, see `EqualRegret`.
@@ -85,7 +84,6 @@ class Recommendation:
     """
 
     n: float
-    preference: Preference
     weights: dict[str, float]
     loss: dict[str, float]
     low: dict[str, float]
@@ -191,12 +189,11 @@ def recommend_weights(
 
     return Recommendation(
         n=float(n),
-        preference=preference,
         weights=by_pair(best),
         loss=by_pair(sign * cost(best)),
         low=by_pair(bands[:, 0]),
         high=by_pair(bands[:, 1]),
-        scatter={pair: _scatter(laws[pair]) for pair in pairs},
+        scatter={pair: laws[pair].residual_sd for pair in pairs},
         regret=by_pair(regret),
         relative_regret=by_pair(regret / reducible),
         notes=_notes(laws, pairs, best, n),
@@ -208,11 +205,6 @@ def _interval(law: FractionFit, p: float, n: float, draws: int, seed: int) -> tu
         return np.nan, np.nan
     band = law.band(p, n, LEVEL, "residual", draws=draws, seed=seed).iloc[0]
     return float(band["low"]), float(band["high"])
-
-
-def _scatter(law: FractionFit) -> float:
-    spare = law.degrees_of_freedom
-    return float(np.sqrt(law.rss / spare)) if spare > 0 else np.nan
 
 
 def _importance(pairs: list[str], preference: Importance) -> Array:

@@ -9,6 +9,9 @@ from typing import Literal
 from mnmt_repro.choices import check_choices
 from mnmt_repro.errors import InputError
 
+LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
+"""Files of a run's folder."""
+
 BUDGET = ("target_tokens", "steps")
 """Settings that say how long a run is, and nothing of what it does until then."""
 
@@ -59,6 +62,12 @@ class TrainingConfig:
     def planned_tokens(self) -> int:
         """The budget in target tokens (steps times tokens a step, where it is given in steps)."""
         return self.target_tokens or self.steps * self.batch_tokens  # type: ignore[operator]
+
+    def is_spent(self, step: int, target_tokens: int) -> bool:
+        """Whether a run that stands here has had its budget."""
+        if self.steps is not None:
+            return step >= self.steps
+        return target_tokens >= self.planned_tokens
 
     def rate(self, step: int) -> float:
         """Learning rate of `step` (1, 2, ...): warm-up, then inverse square root.

@@ -23,10 +23,8 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.model import PAD, Transformer
 from mnmt_repro.scoring import cross_entropy
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint, save_checkpoint
-from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.training.config import BEST, LAST, LOG, TrainingConfig
 from mnmt_repro.training.distributed import Processes, processes
-
-LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
 
 
 class TrainingDiverged(RuntimeError):
@@ -207,9 +205,7 @@ def _rate(config: TrainingConfig, schedule_start: int | None, step: int) -> floa
 
 def finished(progress: Progress, config: TrainingConfig) -> bool:
     """Whether the budget is spent."""
-    if config.steps is not None:
-        return progress.step >= config.steps
-    return progress.target_tokens >= config.planned_tokens
+    return config.is_spent(progress.step, progress.target_tokens)
 
 
 def standing(progress: Progress, config: TrainingConfig) -> str:

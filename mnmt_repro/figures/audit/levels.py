@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.experiments.languages25 import LEVELS
 from mnmt_repro.figures.audit.checks import check, frame_of
 from mnmt_repro.figures.audit.tables import GROUPINGS, directions, published
 
-LEVELS = ("high", "mid", "low", "very low")
 _EARLIER = "Table 7 is at 30k updates, Table 12 at 50k despite its heading"
 
 
