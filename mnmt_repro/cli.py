@@ -66,10 +66,12 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status.
 
-    0: done; 1: something did not hold (a failed run, a verdict that no longer follows); 2: a
-    mistake in what was given, told on one line; 130: interrupted.
+    0: done; 1: something did not hold (a failed run, a verdict that no longer follows, a disk that
+    is full); 2: a mistake in what was given, told on one line; 130: interrupted.
     """
     options = build_parser().parse_args(arguments)
+    resumes = options.command in ("train", "sweep")
+    then = "; the same command goes on from the last checkpoint, if there is one" * resumes
     try:
         return options.act(options)
     except InputError as error:
@@ -89,10 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone; nothing more can be printed, at exit neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        why = error.strerror or error
+        print(f"mnmt-repro: {error.filename or 'writing'}: {why}{then}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
-        resumes = options.command in ("train", "sweep")
-        then = "; the same command goes on from the last checkpoint, if there is one"
-        print(f"mnmt-repro: interrupted{then if resumes else ''}", file=sys.stderr)
+        print(f"mnmt-repro: interrupted{then}", file=sys.stderr)
         return 130
 
 

@@ -86,14 +86,14 @@ def test_the_command_and_training_with_it(tmp_path: Path, monkeypatch, capsys) -
     monkeypatch.chdir(tmp_path)
     foreign(tmp_path)
     rows = "".join(f"{a}\t{b}\n" for a, b in zip(TEXT.source, TEXT.target, strict=True))
-    Path("talks.tsv").write_text("eng\tdeu\n" + rows, encoding="utf-8")
+    Path("talks.tsv").write_text("eng\tdeu\n" + rows + "Ж\tЖ\n", encoding="utf-8")
     train = ["train", "--data", "eng-deu=talks.tsv", "--steps", "2", "--out", "run"]
     fails([*train, "--vocabulary", "own.model"], capsys, "own.model: its first pieces are <unk>",
           "`mnmt-repro data adopt`")  # fmt: skip
     assert main(["data", "adopt", "own.model", "--languages", "eng,deu", "--out", "a.model"]) == 0
     assert "a.model: 73 pieces, tags for deu, eng" in capsys.readouterr().out
     assert main([*train, "--vocabulary", "a.model"]) == 0
-    capsys.readouterr()
+    assert "of its pieces are <unk>" in capsys.readouterr().err
     adopt = ["data", "adopt", "own.model", "--languages", "eng,xho", "--out", "a.model"]
     fails(adopt, capsys, "a.model: is there already")
 

@@ -17,6 +17,7 @@ import pytest
 from command_line import fails
 from small_text import small_bitext
 
+from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.commands.fit import LABELS
 from mnmt_repro.commands.recommend import decimals
@@ -234,8 +235,15 @@ def test_your_own_bitext_from_end_to_end(capsys, monkeypatch) -> None:
     mean = sum(row["cross_entropy"] * row["test_tokens"] for row in rows[1:]) / tokens[0]
     assert rows[0]["cross_entropy"] == pytest.approx(mean)
     assert {"chrf", "chrfpp", "piece_bleu"} <= rows[0].keys()
-    assert main(["evaluate", "own", "--data", test]) == 0
+    assert main(["evaluate", "own", "--data", test, "--add-to", "losses.csv"]) == 0
     assert "cross_entropy" in capsys.readouterr().out
+    (added,) = pd.read_csv("losses.csv").to_dict("records")
+    n = parameter_counts(ModelConfig(**about["model"]))["non_embedding"]
+    assert (added["n"], added["p"], added["pair"], added["run_id"]) == (n, 0.25, "eng-deu", "own")
+    assert added["loss"] == rows[0]["cross_entropy"] and added["test_set"] == "test.tsv"
+    again = ["evaluate", "own", "--data", test, "--add-to"]
+    fails([*again, "losses.csv"], capsys, "has eng-deu, test.tsv of own already")
+    fails([*again, "talks.tsv"], capsys, "name another file")
     fails(["evaluate", "own"], capsys, "your own text; use --data")
 
     type_lines(monkeypatch, "öffne den Ordner\n".encode())
@@ -666,6 +674,8 @@ def test_recommend(capsys) -> None:
     capsys.readouterr()
     for taken in ("l.csv", "f.csv", "."):
         fails([*command, "--equal-regret", "--frontier", taken], capsys, "is there already")
+    two = ["--floor", "eng-deu=2", "--floor", "eng-zho=2"]
+    fails([*command, *two], capsys, "one pair can have a floor")
     fails([*command, "--floor", ""], capsys, "write PAIR=NUMBER")
     fails([*command, "--floor", "eng-fra=1"], capsys, "--floor names eng-fra", "eng-deu, eng-zho")
     fails([*command, "--prefer", "eng-deu"], capsys, "write PAIR=NUMBER")

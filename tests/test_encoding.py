@@ -92,6 +92,10 @@ def test_the_cache_returns_what_was_encoded_and_knows_the_tags(
             assert rows(cached.target) == rows(plain.target)
     files = list((tmp_path / "encoded").iterdir())
     assert len(files) == 2
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(files[0]))  # no folder: nothing can be kept there
+    uncached = encode_cached(bitext, vocabulary, "none")
+    assert rows(uncached.source) == rows(encode(bitext, vocabulary, "none").source)
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path))
     files[0].write_bytes(b"PK torn")  # a damaged file is made again, not believed
     for tags in ("none", "source"):
         again = encode_cached(bitext, vocabulary, tags)

@@ -76,7 +76,7 @@ def test_settings_without_runs_are_in_the_csv_alone() -> None:
 
 def test_the_reason_stands_below_its_claim_and_a_reader_is_told_that_runs_are_missing() -> None:
     page = show_claims(stored(scope("own", "no rows yet")), name="t", caption="c").to_html()
-    assert '<td class="mnmt-below" colspan="5"><b>why:</b> reproduced asks for' in page
+    assert '<td class="mnmt-below" colspan="5"><div><b>why:</b> reproduced asks for' in page
     assert "… not enough runs yet" in page and ">… no rows yet" not in page
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -27,6 +28,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.sweep import run_lock
 from mnmt_repro.model import Transformer
+from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint, read_progress
 
 SMALL = ["train", "--d-model", "8", "--heads", "2", "--curve-points", "3"]
@@ -205,6 +207,18 @@ def test_a_second_signal_interrupts_at_once() -> None:
         assert stop()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_full_disk_is_told_and_the_run_goes_on(capsys, monkeypatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "full/last.safetensors")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(loop, "save_checkpoint", full)
+        assert main([*OWN, "--out", "full"]) == 1
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith("mnmt-repro: full/last.safetensors: No space left on device; the same")
+    assert main([*OWN, "--out", "full"]) == 0
 
 
 def test_only_what_resumes_is_said_to(capsys, monkeypatch) -> None:

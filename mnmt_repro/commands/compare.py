@@ -123,7 +123,11 @@ def _of_both(baseline: Trained, model: Trained) -> tuple[Trained, Trained]:
         raise InputError(
             f"{baseline.folder} and {model.folder}: not of the same generated languages"
         )
-    return replace(baseline, pairs=both), replace(model, pairs=both)
+    old, new = (
+        replace(each, weights={pair: each.weights[pair] for pair in both})
+        for each in (baseline, model)
+    )
+    return old, new
 
 
 def _compare(

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import Any
 
+import numpy as np
+
 from mnmt_repro.commands.continuing import Upgraded
 from mnmt_repro.commands.training_text import VALIDATION, TrainingText
 from mnmt_repro.corpora.encoding import (
@@ -16,11 +18,14 @@ from mnmt_repro.corpora.encoding import (
     encode_conlang,
 )
 from mnmt_repro.corpora.mixture import Mixture
-from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
+from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.training.config import TrainingConfig
 from mnmt_repro.training.distributed import processes
 from mnmt_repro.training.loop import TrainingData
+
+TOLERATED = 1e-4
+"""Share of `<unk>` among a pair's pieces that is not worth a word."""
 
 
 def make_vocabulary(
@@ -86,6 +91,13 @@ def encode_text(
             print(
                 f"mnmt-repro: {pair}: {out:,} of {whole.size:,} sentences left out, longer than "
                 f"--max-length {config.max_length}",
+                file=sys.stderr,
+            )
+        unknown = float(np.mean(np.append(whole.source.flat, whole.target.flat) == UNK))
+        if unknown > TOLERATED and processes().first:
+            print(
+                f"mnmt-repro: note: {pair}: {unknown:.2%} of its pieces are <unk>: the vocabulary "
+                "has no piece for some characters, which no translation can give back",
                 file=sys.stderr,
             )
         if pair in text.valid:

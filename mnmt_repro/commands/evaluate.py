@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.commands import losses_table
 from mnmt_repro.commands.options import (
     add_command,
     add_json,
@@ -43,6 +44,7 @@ def add(commands: Any) -> None:
             "mnmt-repro evaluate runs/dezh",
             "mnmt-repro evaluate runs/dezh --test newstest21 --decode --json",
             "mnmt-repro evaluate runs/talks --data eng-deu=test.tsv --decode",
+            "mnmt-repro evaluate runs/talks --data eng-deu=test.tsv --add-to losses.csv",
         ],
         act=act,
     )
@@ -50,6 +52,13 @@ def add(commands: Any) -> None:
     add_test_sets(parser)
     parser.add_argument("--decode", action="store_true", help="translate, and score translations")
     add_search(parser)
+    parser.add_argument(
+        "--add-to",
+        type=Path,
+        metavar="LOSSES.csv",
+        help="also add the losses to this table, which `fit` and `recommend` read: a row for each "
+        "pair and test set, with size (embeddings left out) and weight; made where there is none",
+    )
     add_json(parser)
 
 
@@ -74,6 +83,8 @@ def act(options: argparse.Namespace) -> int:
         for name, text in read_test_sets(trained, options)
         for row in _scores(trained, name, text, options)
     ]
+    if options.add_to:
+        losses_table.add(options.add_to, rows, trained)
     if options.json:
         print_json(rows)
         return 0

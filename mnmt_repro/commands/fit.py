@@ -189,7 +189,7 @@ def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     return kept
 
 
-def one_curve_note(frame: pd.DataFrame, n: str, data: str | None = None) -> str:
+def one_curve_note(frame: pd.DataFrame, n: str, loss: str, data: str | None = None) -> str:
     """Warn that columns p or pair are lacking where rows share a size (and `data`)."""
     names = ("pair",) if data else ("p", "pair")
     lacking = [name for name in names if name not in frame.columns]
@@ -198,9 +198,14 @@ def one_curve_note(frame: pd.DataFrame, n: str, data: str | None = None) -> str:
     if not lacking or not shared:
         return ""
     each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
+    cell = [n, *([data] if data else []), *known]
+    others = [c for c in frame.columns if c not in (*cell, loss, *NAMES_OF_A_RUN)]
+    differing = [c for c in others if (frame.groupby(cell)[c].nunique() > 1).any()]
+    apart = f" and differ in {', '.join(differing)}" if differing else ""
     return (
         f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; {shared} rows "
-        f"share a size; name the columns with {', '.join(f'--{name}-column' for name in lacking)}"
+        f"share a size{apart}; name the columns with "
+        f"{', '.join(f'--{name}-column' for name in lacking)}"
     )
 
 
@@ -266,7 +271,11 @@ def fit_table(
     if law == "additive" and direction == "max":
         raise InputError("--law additive: fits losses, not a quality; leave out --direction max")
     if law in ("joint", "eq12", "eq13") and "p" not in frame.columns:
-        raise InputError(f"--law {law}: the table has no column of weights; name it by --p-column")
+        there = ", ".join(map(str, frame.columns))
+        raise InputError(
+            f"--law {law}: the table has no column of weights; name it by --p-column; there are "
+            f"{there}"
+        )
     fits: dict[str, tuple[str, Fit]] = {}
     for pair, rows in by_pair(frame).items():
         weights = rows["p"].nunique() if "p" in rows.columns else 1
@@ -340,10 +349,13 @@ def act(options: argparse.Namespace) -> int:
         raise InputError("--data-column belongs to --law additive; add it, or leave this out")
     data = options.data_column or "d" if additive else None
     frame = read_losses(options, data=data)
-    if note := one_curve_note(frame, options.n_column, data):
-        say([note])
-    else:
-        say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction, data))
+    note = one_curve_note(frame, options.n_column, options.loss_column, data)
+    notes = (
+        [note]
+        if note
+        else notes_on_rows(frame, options.n_column, options.loss_column, options.direction, data)
+    )
+    say(notes)
     fits = fit_table(
         frame,
         n=options.n_column,
@@ -371,6 +383,7 @@ def act(options: argparse.Namespace) -> int:
                     "identified": fit.identified,
                     "reason": fit.reason,
                     "active_bounds": list(fit.active_bounds),
+                    "notes": notes,
                 }
                 for pair, (law, fit) in fits.items()
             ]

@@ -57,7 +57,10 @@ def add(commands: Any) -> None:
         help="least mean loss, pairs counted with W; one list, or the option again for each pair",
     )
     wish.add_argument(
-        "--floor", metavar="PAIR=LOSS", help="PAIR must reach LOSS; then the best for the others"
+        "--floor",
+        action="append",
+        metavar="PAIR=LOSS",
+        help="PAIR must reach LOSS; then the best for the others",
     )
     wish.add_argument(
         "--equal-regret", action="store_true", help="every pair loses as much against being alone"
@@ -94,7 +97,10 @@ def _preference(options: argparse.Namespace, pairs: set[str]) -> Preference:
             raise InputError(f"--prefer {','.join(wishes)}: no number below 0, and one above it")
         return Importance(weights=weights)
     if options.floor is not None:
-        ((pair, target),) = named_numbers([options.floor], "--floor").items()
+        if len(options.floor) > 1:
+            given = " and ".join(options.floor)
+            raise InputError(f"--floor: given as {given}; one pair can have a floor")
+        ((pair, target),) = named_numbers(options.floor, "--floor").items()
         if pair not in pairs:
             raise InputError(f"--floor names {pair}; {there}")
         return Floor(pair=pair, target=target)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +37,13 @@ class Trained:
     model: Transformer
     vocabulary: Vocabulary
     corpus: str
-    pairs: tuple[str, ...]
+    weights: Mapping[str, float]  # of the mixture, by pair
     tags: Tags
+
+    @property
+    def pairs(self) -> tuple[str, ...]:
+        """What it was trained on."""
+        return tuple(self.weights)
 
     @property
     def conlang(self) -> Conlang | None:
@@ -211,6 +216,6 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
         model=model,
         vocabulary=read_vocabulary(folder, about),
         corpus=about["corpus"],
-        pairs=tuple(about["pairs"]),
+        weights={pair: about["mixture"].get(pair, 0.0) for pair in about["pairs"]},
         tags=about["tags"],
     )

@@ -6,6 +6,7 @@ of its configuration, and then the syllables.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import zipfile
@@ -80,7 +81,8 @@ def encode_cached(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> Encoded
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):  # absent or damaged
         pair = encode(bitext, vocabulary, tags)
         arrays = [pair.source.flat, pair.source.offsets, pair.target.flat, pair.target.offsets]
-        write_with(path, lambda file: np.savez(file, **dict(zip(names, arrays, strict=True))))
+        with contextlib.suppress(OSError):  # where nothing can be kept, it is made again
+            write_with(path, lambda file: np.savez(file, **dict(zip(names, arrays, strict=True))))
     return EncodedPair(Ragged(*arrays[:2]), Ragged(*arrays[2:]))
 
 

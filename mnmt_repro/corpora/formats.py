@@ -103,7 +103,10 @@ def columns_of(pair: str | None, there: Collection[str], where: str) -> tuple[st
         if source in there and target in there:
             return source, target
     wanted = " nor ".join(f"{source!r} and {target!r}" for source, target in candidates)
-    raise InputError(f"{where}: neither {wanted}; there are {listed(there)}; name the two to read")
+    raise InputError(
+        f"{where}: neither {wanted}; there are {listed(there)}; name the "
+        "two to read: PATH?source=NAME&target=NAME"
+    )
 
 
 def _check_sides(text: str, where: str, what: str) -> None:

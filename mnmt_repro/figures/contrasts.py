@@ -27,6 +27,7 @@ from mnmt_repro.claims.paired import (
     gain,
     p_value,
 )
+from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.figures.audit.tables import GROUPS
@@ -61,6 +62,11 @@ class Bench:
     cohort, tier, test_set : str
     beside : tuple of str
         Further cohorts, with whose variants those of `cohort` are compared.
+
+    Raises
+    ------
+    InputError
+        When runs of the cohort are stored, and none was scored on the test set.
     """
 
     rows: pd.DataFrame
@@ -71,6 +77,16 @@ class Bench:
     _studies: dict[tuple[tuple[str, ...], str], Study] = field(
         default_factory=dict, init=False, repr=False
     )
+
+    def __post_init__(self) -> None:
+        """Refuse a test set on which no stored run of the cohort was scored."""
+        mine = (self.rows["cohort"] == self.cohort) & (self.rows["tier"] == self.tier)
+        known = sorted(set(self.rows.loc[mine, "test_set"]))
+        if known and self.test_set not in known:
+            raise InputError(
+                f"test_set = {self.test_set!r}: no such rows are stored of {self.cohort}; values "
+                f"there are: {', '.join(known)}"
+            )
 
     def variant(self, name: str, share: float) -> Variant:
         """A run of the cohort by its name and its share of the baselines' updates."""
@@ -249,6 +265,15 @@ def over_sentences(
     return pd.DataFrame(rows)
 
 
+def p_of_draws(value: float) -> str:
+    """A p-value of `over_sentences`, which is at least one in as many as are drawn.
+
+    >>> p_of_draws(0.000999), p_of_draws(0.0521)
+    ('≤ 0.001', '0.052')
+    """
+    return "≤ 0.001" if value <= 0.001 else f"{value:.2g}"
+
+
 def source(rows: pd.DataFrame) -> Provenance | str:
     """Provenance of stored rows beside printed numbers, or a sentence where there are none."""
     return Provenance.of(rows) if len(rows) else "Paper B, in data/papers; no run of ours."
@@ -333,8 +358,8 @@ def narrow(table: pd.DataFrame) -> pd.DataFrame:
     with the gain, and columns without any value go, as do seeds where all rows have as many.
     """
     frame = table.drop(columns=["mark", "our mark", "high"], errors="ignore")
-    if "our mark" in table:
-        frame["gain, %"] = _marked(table["gain, %"], table["our mark"], ".2f")
+    for name in {"gain, %", "gain"} & set(table) if "our mark" in table else ():
+        frame[name] = _marked(table[name], table["our mark"], ".2f")
     if "mark" in table:
         frame["difference"] = _marked(table["difference"], table["mark"], ".1f")
     if "low" in table:

@@ -423,8 +423,8 @@ def forgotten_in_words(points: pd.DataFrame, model: str) -> str:
     return (
         f"- **{model}**: over {len(both)} of {len(wanted)} directions the substituted embeddings "
         f"add {scaled.mean():.3f} nats with scaling and {unscaled.mean():.3f} without; {less} "
-        f"directions lose less with it. Loss added and training pairs have a rank correlation of "
-        f"{rank:+.2f}: below zero, small languages lose more."
+        f"directions lose less with it. Loss added, the mean of both, and training pairs have a "
+        f"rank correlation of {rank:+.2f}: below zero, small languages lose more."
     )
 
 

@@ -218,7 +218,7 @@ def fraction_panels(lines: pd.DataFrame) -> alt.ConcatChart:
 def _panel(panel: str, lines: pd.DataFrame, top: float) -> alt.LayerChart:
     scale = alt.Scale(domain=[0, top])
     legend = alt.Legend(
-        title=None, orient="bottom", columns=1, symbolType="stroke", symbolOpacity=1
+        title=None, orient="bottom", columns=1, symbolType="stroke", symbolOpacity=1, labelLimit=0
     )
     x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
     y = alt.Y("f:Q", title="effective fraction f", scale=scale)

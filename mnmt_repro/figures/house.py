@@ -200,10 +200,12 @@ class Table(_Display):
             )
             if below := row.get(self.below, ""):
                 text = f"<b>{html.escape(self.below)}:</b> {_escaped(below)}"
-                cells += f'</tr><tr><td class="mnmt-below" colspan="{len(columns)}">{text}</td>'
+                below_all = f'class="mnmt-below" colspan="{len(columns)}"'
+                cells += f"</tr><tr><td {below_all}><div>{text}</div></td>"
             bodies.append(f"<tbody><tr>{cells}</tr></tbody>")
-        listed = ", ".join(f"{column} {value}" for column, value in constant.items())
-        same = f'<div class="mnmt-same">In every row: {html.escape(listed)}.</div>' * bool(constant)
+        known = [f"{column} {value}" for column, value in constant.items() if value != "–"]
+        listed = "; ".join(known)
+        same = f'<div class="mnmt-same">In every row: {html.escape(listed)}.</div>' * bool(known)
         label = f' aria-label="{html.escape(self.caption)}"' * bool(self.caption)
         return (
             f'<div class="mnmt-scroll"><table class="mnmt-table"{label}>\n'

@@ -406,6 +406,13 @@ def not_decoded(rows: pd.DataFrame, cohort: str, metrics: Sequence[str] = ("chrf
             "part of this project (where they are: "
             f"`mnmt-repro sweep {cohort} --decode --bleurt FOLDER`)."
         )
+    known = [title for metric, title in METRICS.items() if metric in rows and rows[metric].any()]
+    if known:
+        asked = " or ".join(METRICS.get(metric, metric) for metric in metrics)
+        return (
+            f"The runs of {cohort_name(cohort)} are decoded, but not scored with {asked}; they are "
+            f"with {', '.join(known)}."
+        )
     return (
         f"No run of {cohort_name(cohort)} has been decoded yet (`mnmt-repro sweep {cohort} "
         "--decode` does it, where their checkpoints are)."

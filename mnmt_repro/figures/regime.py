@@ -138,10 +138,10 @@ def _short(value: float) -> str:
 
 def learning_curves(curves: pd.DataFrame, size: str) -> alt.HConcatChart:
     """Validation loss against target tokens for one size, a panel a pair."""
-    chosen = curves[curves["size"] == size]
+    chosen = curves[curves["size"] == size].assign(p=lambda t: t["p"].astype(float).round(3))
     colour = weight_color(list(chosen["p"]))
     panels = [
-        alt.Chart(group[["p", "target_tokens", "cross_entropy"]])
+        alt.Chart(group[["run_id", "p", "target_tokens", "cross_entropy"]])
         .mark_line(point={"size": 20})
         .encode(
             alt.X(
@@ -156,7 +156,7 @@ def learning_curves(curves: pd.DataFrame, size: str) -> alt.HConcatChart:
                 title="validation loss (nats per token)",
             ),
             colour,
-            detail="p:N",
+            detail="run_id:N",  # two mixtures may give a pair the same weight
             tooltip=["p", "target_tokens", alt.Tooltip("cross_entropy", format=".4f")],
         )
         .properties(title=f"{pair_name(str(pair))}, {size}", width=220, height=240)

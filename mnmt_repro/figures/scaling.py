@@ -307,15 +307,24 @@ def factor_in_words(fits: PairFits) -> str:
         if not (joint.identified and alone[least].identified and alone[most].identified):
             lines.append(f"- {pair_name(pair)}: not identified.")
             continue
-        own = alone[most].params["beta"] - alone[least].params["beta"]
-        one = joint.beta[most] - joint.beta[least]
+        own = [alone[p].params["beta"] for p in (least, most)]
+        one = [joint.beta[p] for p in (least, most)]
+        ways = "the same way" if (own[1] - own[0]) * (one[1] - one[0]) > 0 else "the other way"
         lines.append(
             f"- {pair_name(pair)}, from p = {least:g} to {most:g}: β of the joint law goes from "
-            f"{joint.beta[least]:.3g} to {joint.beta[most]:.3g}, that of each weight's own law "
-            f"from {alone[least].params['beta']:.3g} to {alone[most].params['beta']:.3g}, "
-            f"{'the same way' if own * one > 0 else 'the other way'}."
+            f"{' to '.join(map(_number, one))}, that of each weight's own law from "
+            f"{' to '.join(map(_number, own))}, {ways}."
         )
     return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    """Three digits or more, without an exponent.
+
+    >>> _number(1369.6), _number(8.347)
+    ('1,370', '8.35')
+    """
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def fit_quality(points: pd.DataFrame) -> pd.DataFrame:

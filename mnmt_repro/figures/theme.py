@@ -79,7 +79,7 @@ def weight_color(weights: Sequence[float]) -> altair.Color:
     """Encode a frame's column ``p`` of weights as colour, with a legend that lists each weight."""
     values = sorted(set(map(float, weights)))
     scale = altair.Scale(domain=values, range=weight_colours(values))
-    legend = altair.Legend(columns=5)
+    legend = altair.Legend(columns=5, symbolOpacity=1)
     return altair.Color("p", type="ordinal", scale=scale, title="weight p", legend=legend)
 
 

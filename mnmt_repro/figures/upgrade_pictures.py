@@ -7,7 +7,7 @@ import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.software25 import KINDS
+from mnmt_repro.experiments.software25 import KINDS, SHARES
 from mnmt_repro.experiments.software25_runs import GPU, MINI, PAPER, Tier, recipe
 from mnmt_repro.figures.theme import CATEGORIES
 from mnmt_repro.upgrading.config import Kind, factor_at
@@ -182,7 +182,7 @@ def rates(tier: Tier, points: int = 300) -> pd.DataFrame:
     DataFrame
         ``model, part, updates`` (those after the upgrade follow the old model's) and ``rate``.
     """
-    behind, half = tier.steps(1.0), tier.steps(0.5)
+    behind = tier.steps(1.0)
     rows = []
     for step in _spread(behind, points):
         rows += [
@@ -192,7 +192,7 @@ def rates(tier: Tier, points: int = 300) -> pd.DataFrame:
     for kind in KINDS:
         config = recipe(tier, kind)
         start = behind if config.schedule == "continued" else 0
-        for step in _spread(half, points):
+        for step in _spread(tier.steps(SHARES[kind][-1]), points):
             for part, gamma in ((OLD, config.gamma_old), (NEW, config.gamma_new)):
                 rate = tier.training.rate(start + step) * factor_at(gamma, step)
                 found = {"model": TITLES[kind], "part": part, "updates": behind + step}

@@ -21,7 +21,8 @@ from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SU
 from mnmt_repro.figures import audit, contrasts
 from mnmt_repro.figures.audit.checks import rows_of
 from mnmt_repro.figures.audit.tables import GROUPS, METRIC_NAMES, UPGRADES
-from mnmt_repro.figures.contrasts import GAIN, NO_GAIN, TABLE3, Bench
+from mnmt_repro.figures.contrasts import GAIN, NO_GAIN, SIGNIFICANT, TABLE3, Bench, star
+from mnmt_repro.figures.names import pair_name
 from mnmt_repro.results.sentences import SentenceLosses
 
 BUDGETS = {"M20": 1.0} | {
@@ -94,7 +95,8 @@ def scores(table: pd.DataFrame) -> pd.DataFrame:
     above = [f"chrF++ {name}" for name in ("gain", "low", "high", "p")]
     columns = ["model", "updates", "group", "chrF++, paper", "chrF++", *above]
     shown = table.loc[:, [*columns, "spBLEU", "piece BLEU"]]
-    return shown.rename(columns={name: name.removeprefix("chrF++ ") for name in above})
+    shown = shown.rename(columns={name: name.removeprefix("chrF++ ") for name in above})
+    return shown.assign(**{"our mark": (shown["p"] < SIGNIFICANT).map(star)})
 
 
 def old_training_counted(bench: Bench) -> pd.DataFrame:
@@ -218,7 +220,11 @@ def by_direction(table: pd.DataFrame) -> pd.DataFrame:
         for model in UPGRADES
         for whose, column in (("paper", "difference, paper"), ("ours, %", "gain, %"))
     }
-    return pd.DataFrame(columns).reset_index()
+    return pd.DataFrame(columns).reset_index().sort_values("pair", key=_by_name, ignore_index=True)
+
+
+def _by_name(pairs: pd.Series[str]) -> pd.Series[str]:
+    return pairs.map(pair_name)
 
 
 SIDES = (
@@ -232,7 +238,8 @@ LOSSES = ("loss, from scratch", "loss, upgraded")
 
 def both_sides(table: pd.DataFrame) -> pd.DataFrame:
     """Of `table12` a row a direction and upgraded model: the scores of both, `SIDES`, `LOSSES`."""
-    return table[["pair", "languages", "upgraded", *SIDES, *LOSSES]]
+    shown = table[["pair", "languages", "upgraded", *SIDES, *LOSSES]]
+    return shown.sort_values("pair", key=_by_name, kind="stable", ignore_index=True)
 
 
 def by_kind(table: pd.DataFrame) -> pd.DataFrame:

@@ -282,6 +282,9 @@ def fit_fraction(
             theta[3], loose[4:] = 0.0, True
         if rank_deficient(jacobian, held | loose):
             reason = "several parameter sets fit equally well: the rows do not separate them"
+            if not (p == 1.0).any():
+                reason += "; add rows of the pair alone (p = 1)"
+                reason += ', or use form="eq13"' * (form == "eq12")
         elif held[0]:
             reason = "the exponent ran to an end of its range: no power law in these sizes"
     if reason:

@@ -161,7 +161,9 @@ def _opened(path: Path | str) -> Iterator[Any]:
         with safe_open(str(path), framework="pt") as file:
             yield file
     except (OSError, SafetensorError) as error:
-        raise InputError(f"cannot read the checkpoint {path}: {error}") from error
+        then = "; it is damaged: put a whole copy in its place, or remove it and begin again"
+        then *= not isinstance(error, OSError)
+        raise InputError(f"cannot read the checkpoint {path}: {error}{then}") from error
 
 
 def _of_metadata(

@@ -6,6 +6,7 @@ is built.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -98,13 +99,7 @@ def upgrade(
     with torch.device("meta"):  # its shapes only
         expected = {name: tuple(t.shape) for name, t in Transformer(old).state_dict().items()}
     _check(checkpoint, expected, config, pieces)
-    new = replace(
-        old,
-        vocab_size=old.vocab_size if pieces is None else len(pieces.new),
-        d_ff=round(old.d_ff * config.wider),
-        encoder_layers=old.encoder_layers + config.deeper.encoder,
-        decoder_layers=old.decoder_layers + config.deeper.decoder,
-    )
+    new = _widened(old, config, pieces)
     why = ""
     if new.d_ff != old.d_ff and config.width.init != "random" and config.keep != "nothing":
         gated = old.feed_forward == "gated-gelu"
@@ -164,6 +159,27 @@ def _pieces(
     return pieces
 
 
+def _widened(old: ModelConfig, config: UpgradeConfig, pieces: PieceMap | None) -> ModelConfig:
+    return replace(
+        old,
+        vocab_size=old.vocab_size if pieces is None else len(pieces.new),
+        d_ff=round(old.d_ff * config.wider),
+        encoder_layers=old.encoder_layers + config.deeper.encoder,
+        decoder_layers=old.decoder_layers + config.deeper.decoder,
+    )
+
+
+def _check_memory(new: ModelConfig) -> None:
+    """Refuse a model of which the weights alone are more than this machine's memory."""
+    total = parameter_counts(new)["total"]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if 4 * total > memory:
+        raise InputError(
+            f"the upgraded model would have {total:,} parameters, {4 * total / 2**30:,.0f} GiB, "
+            f"and this machine has {memory / 2**30:,.0f} GiB of memory: make it less wide or deep"
+        )
+
+
 def _check(
     checkpoint: Checkpoint,
     expected: Mapping[str, tuple[int, ...]],
@@ -198,6 +214,7 @@ def _check(
             f"wider = {config.wider} makes {wide:g} units of {old.d_ff}, which is no whole "
             f"number; {max(round(wide), old.d_ff) / old.d_ff:.9g} is near, and does"
         )
+    _check_memory(_widened(old, config, pieces))
     check_width(old.d_ff, round(wide), config.width, gated=old.feed_forward == "gated-gelu")
     wants_state = config.optimiser == "carried" and config.keep != "nothing"
     if wants_state and not checkpoint.optimiser:

@@ -63,9 +63,10 @@
     document.documentElement.dataset.mnmtCharts = "done"; // for tests
   }
 
-  // The number that a cell shows, its separators, percent sign and mark aside; else NaN.
+  // The number that a cell shows, or the first of an interval, its separators, percent sign and mark
+  // aside; else NaN.
   const number = (text) => {
-    const bare = text.replace(/[,%*()\s]/g, "").replace("−", "-");
+    const bare = text.replace(/\sto\s.*/, "").replace(/[,%*()\s≤]/g, "").replace("−", "-");
     return bare === "" ? NaN : Number(bare);
   };
 
