@@ -163,7 +163,8 @@ def test_tsv_other_way_round_and_whole(tmp_path: Path) -> None:
         ("eng\tdeu\nYes\tJa\nNo\n", r"line 3: 1 fields, but the header has 2"),
         ("eng\tdeu\nYes\tJa\tOui\n", r"line 2: 3 fields, but the header has 2"),
         ("eng\tdeu\nYes\tJa\n\n", r"line 3: 1 fields"),
-        ("eng\tdeu\nYes\tJa\nNo\t\n", r"line 3: column 'deu' is empty"),
+        ("eng\tdeu\nYes\tJa\nNo\t\n", r"line 3: column 'deu' is empty; .* both sides$"),
+        ("eng\tdeu\nYes\t\n\tJa\n", r"line 2: column 'deu' .* \(other such lines: 3\)"),
         ("eng\tdeu\nYes\tJa\n \u3000\tNein\n", r"line 3: column 'eng' is empty"),
         (b"eng\tdeu\nYes\tJ\xe4\n", r"line 2: not UTF-8"),
         (b"eng\tdeu\nYes\tJa\0\n", r"line 2: a NUL byte"),
@@ -196,6 +197,11 @@ def test_moses(tmp_path: Path) -> None:
     [
         ("Yes\nNo\n", "Ja\n", r"t\.en has 2 lines, .*t\.de has 1"),
         ("Yes\nNo\n", "Ja\n\n", r"t\.de: line 2: the line is empty"),
+        (
+            "\n" * 9,
+            "Ja\n" * 9,
+            r"t\.en: line 1: .* \(other such lines: 2, 3, 4, 5, 6 and 3 more\)$",
+        ),
         ("Yes\n \n", "Ja\nNein\n", r"t\.en: line 2: the line is empty"),
         ("", "", r"t\.en: is empty"),
     ],

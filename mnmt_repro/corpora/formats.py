@@ -110,8 +110,23 @@ def columns_of(pair: str | None, there: Collection[str], where: str) -> tuple[st
 
 
 def _check_sides(text: str, where: str, what: str) -> None:
-    if not text or text.isspace():
+    if _empty(text):
         raise InputError(f"{where}: {what} is empty; remove the sentence from both sides")
+
+
+def _empty(text: str) -> bool:
+    return not text or text.isspace()
+
+
+def _refuse_empty(lines: Sequence[int], name: str, what: str) -> None:
+    """Name the first of the lines, of which a side is empty, and some of the others."""
+    if not lines:
+        return
+    some, more = ", ".join(map(str, lines[1:6])), len(lines) - 6
+    others = f" (other such lines: {some}{f' and {more:,} more' * (more > 0)})" if some else ""
+    raise InputError(
+        f"{name}: line {lines[0]}: {what} is empty; remove the sentence from both sides{others}"
+    )
 
 
 def parse_tsv(
@@ -174,6 +189,8 @@ def parse_tsv(
     at_split = header.index(split_column) if split is not None else None
     at_domain = header.index(domain_column) if domain_column is not None else None
     sources, targets, domains, splits = [], [], [], set()
+    empty: list[int] = []
+    at_fault = ""
     for number, line in enumerate(lines[1:], start=2):
         row = line.split("\t")
         if len(row) != width:
@@ -181,9 +198,10 @@ def parse_tsv(
                 f"{name}: line {number}: {len(row)} fields, but the header has {width}: "
                 f"{listed(header)}"
             )
-        if not (row[at_source].strip() and row[at_target].strip()):
-            empty = target if row[at_source].strip() else source
-            _check_sides("", f"{name}: line {number}", f"column {empty!r}")
+        if _empty(row[at_source]) or _empty(row[at_target]):
+            at_fault = at_fault or (source if _empty(row[at_source]) else target)
+            empty.append(number)
+            continue
         if at_split is not None:
             splits.add(row[at_split])
             if row[at_split] != split:
@@ -192,6 +210,7 @@ def parse_tsv(
         targets.append(row[at_target])
         if at_domain is not None:
             domains.append(row[at_domain])
+    _refuse_empty(empty, name, f"column {at_fault!r}")
     if not sources and splits:
         raise InputError(f"{name}: no row in split {split!r}; the splits are {sorted(splits)}")
     if not sources:
@@ -216,9 +235,10 @@ def pair_up(
         )
     if not source:
         raise InputError(f"{names[0]}: is empty")
-    for number, sides in enumerate(zip(source, target, strict=True), start=1):
-        for name, text in zip(names, sides, strict=True):
-            _check_sides(text, f"{name}: line {number}", "the line")
+    both = enumerate(zip(source, target, strict=True), start=1)
+    empty = [number for number, sides in both if any(map(_empty, sides))]
+    if empty:
+        _refuse_empty(empty, names[0 if _empty(source[empty[0] - 1]) else 1], "the line")
     return Bitext(pair=pair, source=source, target=target, origin=origin)
 
 
