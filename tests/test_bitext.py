@@ -297,6 +297,9 @@ def test_own_tsv_by_languages_or_names(tmp_path: Path) -> None:
 
 
 def test_own_jsonl(tmp_path: Path) -> None:
+    nested = put(tmp_path / "hf.jsonl", '{"translation": {"de": "Ja", "en": "Yes"}}\n')
+    text = read_bitext(f"eng-deu={nested}?source=en&target=de")
+    assert (text.source, text.target) == (["Yes"], ["Ja"])
     path = put(tmp_path / "a.jsonl", '{"deu": "Ja", "eng": "Yes"}\n')
     assert read_bitext(f"eng-deu={path}").source == ["Yes"]
     assert read_bitext(f"eng-nld={path}?source=eng&target=deu").target == ["Ja"]

@@ -357,11 +357,19 @@ def read_jsonl(
 
 
 def json_object(line: str, where: str) -> dict:
-    """Return the JSON object that a line holds; anything else is an `InputError`."""
+    """Return the JSON object that a line holds; anything else is an `InputError`.
+
+    What an object ``translation`` holds, as in files of Hugging Face, is lifted to its level.
+
+    >>> json_object('{"id": "1", "translation": {"en": "Yes", "de": "Ja"}}', "line 1")
+    {'en': 'Yes', 'de': 'Ja', 'id': '1'}
+    """
     try:
         entry = json.loads(line)
     except ValueError as error:
         raise InputError(f"{where}: is not JSON ({error})") from None
     if not isinstance(entry, dict):
         raise InputError(f"{where}: is not a JSON object but {type(entry).__name__}")
+    if isinstance(entry.get("translation"), dict):
+        return {**entry.pop("translation"), **entry}
     return entry
