@@ -100,6 +100,9 @@ def test_a_panel_with_one_line_has_no_contrast():
     both = pd.concat([lines(), lines(line="newstest21"), lines(panel="direction")])
     assert set(panels.contrasts(both)["panel"]) == {"domain"}
     assert panels.contrasts(lines()).empty
+    directly = both["estimator"] == panels.ESTIMATORS["eq8"]
+    out_of_reach = both[~(directly & (both["line"] == "newstest21"))]
+    assert set(panels.contrasts(out_of_reach)["estimator"]) == {panels.ESTIMATORS["eq10"]}
 
 
 def test_estimators_that_disagree_are_told():

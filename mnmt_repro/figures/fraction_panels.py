@@ -193,8 +193,8 @@ def similarity_cohorts() -> dict[float, str]:
 
 
 def contrasts(lines: pd.DataFrame) -> pd.DataFrame:
-    """Those of `fraction_lines` that stand in a panel with another line to be compared with."""
-    return lines[lines.groupby("panel")["line"].transform("nunique") > 1]
+    """Those of `fraction_lines` that an estimator can set beside another line of their panel."""
+    return lines[lines.groupby(["panel", "estimator"])["line"].transform("nunique") > 1]
 
 
 def fraction_panels(lines: pd.DataFrame) -> alt.ConcatChart:
