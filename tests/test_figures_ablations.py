@@ -15,6 +15,7 @@ from software25_store import write_store
 from mnmt_repro import results
 from mnmt_repro.claims import load_claims
 from mnmt_repro.claims.published import comparisons
+from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.languages25 import GROUPINGS, directions_of
 from mnmt_repro.experiments.variants import Variant
@@ -121,8 +122,14 @@ def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
     missing = cells.loc[("alpha 5, related", "all")]
     assert missing["paper"] == 31.5 and missing[["loss", "gain, %", "verdict"]].isna().all()
     # The verdict is that of the setting shown.
-    longer = replace(bench(rows, "table5"), test_set="indomain-3words")
+    both = pd.concat([rows, rows.assign(test_set="indomain-3words")])
+    longer = replace(bench(both, "table5"), test_set="indomain-3words")
     assert ablations.cells(BY_NAME["table5"], longer, verdicts)["verdict"].isna().all()
+
+
+def test_a_test_set_that_no_run_was_scored_on_is_refused(rows: pd.DataFrame) -> None:
+    with pytest.raises(InputError, match="test_set = 'newstest21': .* values there are: indomain"):
+        replace(bench(rows, "table5"), test_set="newstest21")
 
 
 def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:

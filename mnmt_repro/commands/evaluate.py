@@ -78,11 +78,10 @@ def act(options: argparse.Namespace) -> int:
             "fetches them when called with --tokenize flores200)",
             file=sys.stderr,
         )
-    rows = [
-        row
-        for name, text in read_test_sets(trained, options)
-        for row in _scores(trained, name, text, options)
-    ]
+    sets = list(read_test_sets(trained, options))
+    if options.add_to:  # before what takes its time
+        losses_table.check(options.add_to, trained, [(text.pair, name) for name, text in sets])
+    rows = [row for name, text in sets for row in _scores(trained, name, text, options)]
     if options.add_to:
         losses_table.add(options.add_to, rows, trained)
     if options.json:

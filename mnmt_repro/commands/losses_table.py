@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mnmt_repro.commands.trained import Trained
 
 COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id")
-_KEY = ["pair", "test_set", "run_id"]
 
 
 def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> None:
@@ -48,20 +47,29 @@ def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> No
         ],
         columns=list(COLUMNS),
     ).astype(str)
-    old = _read(path) if path.exists() else new[:0]
-    both = pd.concat([old, new])
-    if len(again := both[both.duplicated(_KEY)]):
-        pair, test_set, run = again.iloc[0][_KEY]
-        raise InputError(
-            f"--add-to {path}: has {pair}, {test_set} of {run} already; remove those rows first"
-        )
+    check(path, trained, [(row["pair"], row["test_set"]) for row in scores])
+    both = pd.concat([_read(path), new])
     try:
         write_bytes(path, both.to_csv(index=False).encode())
     except OSError as error:
         raise InputError(f"--add-to {path}: cannot be written: {error.strerror}") from error
 
 
+def check(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> None:
+    """Refuse a table to which these pairs and test sets of a model cannot be added; see `add`."""
+    run = trained.folder.resolve().name
+    table = _read(path)
+    known = set(table.loc[table["run_id"] == run, ["pair", "test_set"]].itertuples(index=False))
+    for pair, test_set in wanted:
+        if (pair, test_set) in known:
+            raise InputError(
+                f"--add-to {path}: has {pair}, {test_set} of {run} already; remove those rows first"
+            )
+
+
 def _read(path: Path) -> pd.DataFrame:
+    if not path.exists():
+        return pd.DataFrame(columns=list(COLUMNS))
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
