@@ -36,7 +36,7 @@ from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.results.sentences import SentenceLosses
 
 MAIN, TABLE3 = "software25-main", "software25-table3"
-REPEATED = (MAIN, "software25-table3")
+REPEATED = (MAIN, TABLE3)
 """Cohorts of which some runs have several seeds."""
 PARTS = (*GROUPS, "related", "other original")
 """Groups of the paper's tables, and original languages parted by whether they are up-sampled."""

@@ -216,9 +216,7 @@ def reducible_against_size(
             return alt.Y(f"{field}:Q", scale=scale, title="test loss − L∞ (nats per token)")
 
         tooltip = ["p", alt.Tooltip("n", format=",.0f"), alt.Tooltip("reducible", format=".4f")]
-        dots = base.mark_point().encode(
-            size_axis(SIZE_TITLES[n]), y("reducible"), colour, tooltip=tooltip
-        )
+        dots = base.mark_point().encode(x, y("reducible"), colour, tooltip=tooltip)
         return base.mark_line().encode(x, y("law"), colour, detail="p:N") + dots
 
     return _panels(reducible, draw)
