@@ -15,6 +15,8 @@ from mnmt_repro.figures import convergence, convergence_trust
 PAIRS = ("eng-deu", "eng-zho")
 STEPS = np.array([60, 90, 130, 190, 280, 410, 590, 860, 1260, 1840, 2680, 3920])
 LARGE = SIZES[-2:]
+HARDER = 1.1
+"""Validation losses over test losses."""
 
 
 def late(step: np.ndarray | float, p: float, n: float) -> np.ndarray | float:
@@ -52,8 +54,9 @@ def learning() -> pd.DataFrame:
                 "size": row.size,
                 "n_non_embedding": row.n_non_embedding,
                 "step": STEPS,
-                "cross_entropy": 0.3 + loss_of(row.p, row.n_non_embedding)
-                + late(STEPS, row.p, row.n_non_embedding),
+                "cross_entropy": HARDER * (
+                    loss_of(row.p, row.n_non_embedding) + late(STEPS, row.p, row.n_non_embedding)
+                ),
             }
         )
         for row in stored().itertuples(index=False, name="Row")
@@ -123,11 +126,12 @@ def test_the_ends_of_exact_curves_are_predicted() -> None:
     assert set(found["multiple"]) == {3920 / 1260}
     np.testing.assert_allclose(found["missed"], 0, atol=1e-4)
     small = found[(found["p"] == 0.05) & found["n"].isin(LARGE)]
-    np.testing.assert_allclose(small["fall"], 12 * (1260**-0.5 - 3920**-0.5), rtol=1e-9)
+    np.testing.assert_allclose(small["fall"] / HARDER, 12 * (1260**-0.5 - 3920**-0.5), rtol=1e-9)
     table = convergence_trust.trust_table(found).set_index("p")
     assert table.loc[1.0, "curves"] == 16
-    assert table.loc[1.0, "fall"] == pytest.approx(1260**-0.5 - 3920**-0.5)
-    assert table.loc[1.0, "predicted fall"] == pytest.approx(1260**-0.5 - 3920**-0.5, rel=1e-3)
+    fall = HARDER * (1260**-0.5 - 3920**-0.5)
+    assert table.loc[1.0, "fall"] == pytest.approx(fall)
+    assert table.loc[1.0, "predicted fall"] == pytest.approx(fall, rel=1e-3)
     assert (table["closer"] == 1).all() and (table["error"] < 1e-4).all()
 
 

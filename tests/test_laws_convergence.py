@@ -10,6 +10,8 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import correct_convergence, declared_runs, extrapolate_curve
 
 STEPS = np.arange(50, 1001, 50)
+RATIO = (2 + 30 * 2500**-0.5) / (2 + 30 * 1000**-0.5)
+"""Of the curve 2 + 30 t^-0.5 at 2,500 steps over 1,000."""
 
 
 def curve(run: str, final: float) -> pd.DataFrame:
@@ -28,28 +30,27 @@ def rows() -> pd.DataFrame:
 def test_reads_the_curve_at_the_multiple() -> None:
     read = extrapolate_curve(STEPS, 2 + 30 * STEPS**-0.5)
     assert read.target == 2500
-    assert read.change == pytest.approx(30 * (2500**-0.5 - 1000**-0.5), rel=1e-5)
+    assert read.ratio == pytest.approx(RATIO, rel=1e-5)
     assert read.law.alpha == pytest.approx(0.5, rel=1e-5)
 
 
 def test_noisy_curves_are_read_without_bias() -> None:
     """A hundred curves with evaluations 0.1 % off: the middle one right, most within a fifth."""
-    truth = 30 * (2500**-0.5 - 1000**-0.5)
     random = np.random.default_rng(0)
     clean = 2 + 30 * STEPS**-0.5
     noise = 0.001 * random.standard_normal((100, len(STEPS)))
-    changes = np.array([extrapolate_curve(STEPS, clean * (1 + each)).change for each in noise])
-    assert np.median(changes) == pytest.approx(truth, rel=0.03)
-    assert np.mean(np.abs(changes / truth - 1) < 0.2) > 0.9
-    assert changes.std() > 0.005 * abs(truth)  # the noise does reach the answer
+    ratios = np.array([extrapolate_curve(STEPS, clean * (1 + each)).ratio for each in noise])
+    falls, truth = 1 - ratios, 1 - RATIO
+    assert np.median(falls) == pytest.approx(truth, rel=0.03)
+    assert np.mean(np.abs(falls / truth - 1) < 0.2) > 0.9
+    assert falls.std() > 0.005 * truth  # the noise does reach the answer
 
 
 def test_early_steps_do_not_count() -> None:
     loss = 2 + 30 * STEPS**-0.5
     loss[STEPS < 100] += 5
-    change = 30 * (2500**-0.5 - 1000**-0.5)
-    assert extrapolate_curve(STEPS, loss).change == pytest.approx(change, rel=1e-5)
-    assert extrapolate_curve(STEPS, loss, skip=0).change != pytest.approx(change, rel=0.1)
+    assert extrapolate_curve(STEPS, loss).ratio == pytest.approx(RATIO, rel=1e-5)
+    assert 1 - extrapolate_curve(STEPS, loss, skip=0).ratio != pytest.approx(1 - RATIO, rel=0.1)
 
 
 def test_the_papers_runs_are_declared() -> None:
@@ -69,7 +70,8 @@ def test_only_declared_rows_change_and_by_the_curves_promise() -> None:
     pd.testing.assert_frame_equal(frame, before)
     assert list(corrected.index[corrected.corrected]) == [4, 5]
     expected = frame.cross_entropy.to_numpy(copy=True)
-    expected[[4, 5]] += 30 * (2500**-0.5 - 1000**-0.5)
+    expected[4] *= RATIO
+    expected[5] *= (1.5 + 30 * 2500**-0.5) / (1.5 + 30 * 1000**-0.5)
     assert corrected.cross_entropy.to_numpy() == pytest.approx(expected, rel=1e-6)
     assert corrected.observed.tolist() == before.cross_entropy.tolist()
 

@@ -181,8 +181,7 @@ def _longer(curves: pd.DataFrame, pair: str, cell: Mapping[str, Any], multiple: 
         read = extrapolate_curve(run["step"], run["cross_entropy"], multiple=multiple)
         if not read.law.identified:
             raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
-        now, later = np.asarray(read.law.predict([read.last, read.target]))
-        ratios.append(later / now)
+        ratios.append(read.ratio)
     return float(np.mean(ratios))
 
 

@@ -15,6 +15,9 @@ from mnmt_repro.figures.theme import diagonal, weight_color
 from mnmt_repro.laws import extrapolate_curve
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 
+FORECAST = ("reached", "predicted", "end", "missed", "fall")
+"""Loss where a curve is left, forecast, truth; forecast less truth, what is reached less truth."""
+
 
 def backtest(
     curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: float = SKIP
@@ -50,23 +53,11 @@ def backtest(
         )
         if not read.law.identified:
             continue
-        reached, end = (
-            float(early["cross_entropy"].iloc[-1]),
-            float(whole["cross_entropy"].iloc[-1]),
-        )
-        rows.append(
-            {
-                **dict(zip(keys, key, strict=True)),
-                "multiple": last / cut,
-                "reached": reached,
-                "predicted": reached + read.change,
-                "end": end,
-                "missed": reached + read.change - end,
-                "fall": reached - end,
-            }
-        )
-    names = [*keys, "multiple", "reached", "predicted", "end", "missed", "fall"]
-    return pd.DataFrame(rows, columns=names).rename(columns={"n_non_embedding": "n"})
+        reached, end = (float(one["cross_entropy"].iloc[-1]) for one in (early, whole))
+        cell = dict(zip(keys, key, strict=True))
+        rows.append({**cell, "multiple": last / cut, **_forecast(reached, read.ratio, end)})
+    frame = pd.DataFrame(rows, columns=[*keys, "multiple", *FORECAST])
+    return frame.rename(columns={"n_non_embedding": "n"})
 
 
 def against_longer(
@@ -100,7 +91,6 @@ def against_longer(
         read = extrapolate_curve(mine["step"], mine["cross_entropy"], multiple=multiple, skip=skip)
         if not read.law.identified:
             continue
-        reached, end = row["cross_entropy"], row["cross_entropy_longer"]
         found.append(
             {
                 "cohort": cohort_name(row["cohort"]),
@@ -108,16 +98,16 @@ def against_longer(
                 "p": row["p"],
                 "n": row["n_non_embedding"],
                 "multiple": multiple,
-                "reached": reached,
-                "predicted": reached + read.change,
-                "end": end,
-                "missed": reached + read.change - end,
-                "fall": reached - end,
+                **_forecast(row["cross_entropy"], read.ratio, row["cross_entropy_longer"]),
             }
         )
-    names = ["cohort", "pair", "p", "n", "multiple", "reached", "predicted"]
-    names += ["end", "missed", "fall"]
-    return pd.DataFrame(found, columns=names)
+    return pd.DataFrame(found, columns=["cohort", "pair", "p", "n", "multiple", *FORECAST])
+
+
+def _forecast(reached: float, ratio: float, end: float) -> dict[str, float]:
+    predicted = reached * ratio
+    values = (reached, predicted, end, predicted - end, reached - end)
+    return dict(zip(FORECAST, values, strict=True))
 
 
 def trust_table(found: pd.DataFrame, by: str = "p") -> pd.DataFrame:

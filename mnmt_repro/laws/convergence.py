@@ -31,15 +31,16 @@ class Extrapolation:
     law : PowerLawFit
         Loss against steps (or tokens); ``law.identified`` is False when no power law fits.
     last, target : steps at the end of the curve, and where it is read
-    change : float
-        Predicted loss at `target` less the law's loss at `last`; at most 0. NaN when not
-        identified.
+    ratio : float
+        The law's loss at `target` over its loss at `last`; at most 1. NaN when not identified.
+        A ratio, because it is carried from the validation set of the curve to a test set, whose
+        losses may lie elsewhere.
     """
 
     law: PowerLawFit
     last: float
     target: float
-    change: float
+    ratio: float
 
 
 def extrapolate_curve(
@@ -57,8 +58,8 @@ def extrapolate_curve(
     Examples
     --------
     >>> steps = np.arange(100, 1001, 100)
-    >>> round(extrapolate_curve(steps, 2 + 30 * steps**-0.5).change, 4)
-    -0.3487
+    >>> round(extrapolate_curve(steps, 2 + 30 * steps**-0.5).ratio, 4)
+    0.8817
     """
     if not multiple > 1:
         raise InputError(f"multiple: {multiple}; give a number above 1, such as 2.5")
@@ -70,7 +71,7 @@ def extrapolate_curve(
     kept = t >= skip * last
     law = fit_power_law(t[kept], y[kept])
     end, beyond = law.predict([last, multiple * last])
-    return Extrapolation(law=law, last=last, target=multiple * last, change=float(beyond - end))
+    return Extrapolation(law=law, last=last, target=multiple * last, ratio=float(beyond / end))
 
 
 def declared_runs(
@@ -94,7 +95,7 @@ def correct_convergence(
 ) -> pd.DataFrame:
     """Correct the declared rows by what their learning curves promise; leave all others alone.
 
-    The change predicted on the run's validation curve is added to the observed test loss.
+    The ratio predicted on the run's validation curve scales the observed test loss.
 
     Parameters
     ----------
@@ -135,7 +136,7 @@ def correct_convergence(
             curve["step"], curve["cross_entropy"], multiple=multiple, skip=skip
         )
         if read.law.identified:
-            values[row] += read.change
+            values[row] *= read.ratio
             done[row] = True
         else:
             reasons[row] = read.law.reason
