@@ -356,7 +356,7 @@ def test_check_of_a_file_that_is_not_utf8(tiny: Path) -> None:
 def test_check_without_files(no_data: None) -> None:
     assert check("conlang").lines() == ["conlang: generated, no file to check"]
     assert check("webtech").files[0].problems == ("absent (MNMT_REPRO_DATA is not set)",)
-    with pytest.raises(InputError, match="no card to check"):
+    with pytest.raises(InputError, match="no card; look over"):
         check("own")
 
 

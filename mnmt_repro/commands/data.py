@@ -16,8 +16,11 @@ from mnmt_repro.commands.options import (
     comma_list,
     print_json,
 )
+from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
+    from mnmt_repro.corpora.checking import CheckReport
+    from mnmt_repro.corpora.own_text import OwnReport
     from mnmt_repro.corpora.vocabulary import Vocabulary
 
 
@@ -45,11 +48,29 @@ def add(commands: Any) -> None:
     parser = add_command(
         parts,
         "check",
-        "compare a copy of a corpus with its card, and look for test sentences in training",
-        examples=["mnmt-repro data check webtech"],
+        "compare a copy of a corpus with its card, or look over bitexts of your own; exits with 1 "
+        "where a file is not intact or test sentences are in training",
+        examples=[
+            "mnmt-repro data check webtech",
+            "mnmt-repro data check --data eng-deu=talks.tsv --test eng-deu=news.en,news.de",
+        ],
         act=act_check,
     )
-    parser.add_argument("name", metavar="NAME", help="a corpus of `data list`")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a corpus of `data list`")
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="PAIR=FILE",
+        help="a bitext to train on (see train): sentences that are repeated or not translated",
+    )
+    parser.add_argument(
+        "--test",
+        action="append",
+        default=[],
+        metavar="PAIR=FILE",
+        help="a bitext to test on: besides, which of its sentences are in training text",
+    )
     add_json(parser)
 
     parser = add_command(
@@ -130,10 +151,19 @@ def act_list(options: argparse.Namespace) -> int:
 
 
 def act_check(options: argparse.Namespace) -> int:
-    """Print the report of one corpus; 1 where something is wrong."""
+    """Print the report of one corpus, or of one's own text; 1 where something is wrong."""
+    from mnmt_repro.commands.training_text import read_bitexts
     from mnmt_repro.corpora.checking import check
+    from mnmt_repro.corpora.own_text import check_own
 
-    report = check(options.name)
+    report: CheckReport | OwnReport
+    if options.name and not (options.data or options.test):
+        report = check(options.name)
+    elif options.data and not options.name:
+        train = read_bitexts(options.data)
+        report = check_own(train, read_bitexts(options.test, "--test"))
+    else:
+        raise InputError("data check: give the NAME of a corpus, or your own text with --data")
     if options.json:
         print_json({**asdict(report), "ok": report.ok})
     else:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from mnmt_repro.commands.options import by_place, comma_list, named_numbers, number
 from mnmt_repro.corpora.bitext import load_split, parse_spec, read_bitext
-from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.corpora.own_text import folded_sides
 from mnmt_repro.corpora.registry import get_card, split_pair
 from mnmt_repro.errors import InputError
 
@@ -34,8 +34,8 @@ class TrainingText:
     pairs: tuple[str, ...]  # as the user listed them, which is the order of `--weights`
 
 
-def read_bitexts(specs: Iterable[str]) -> dict[str, Bitext]:
-    """Read several `--data` options, one a pair.
+def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:
+    """Read what `option` names, once a pair.
 
     Raises
     ------
@@ -45,10 +45,10 @@ def read_bitexts(specs: Iterable[str]) -> dict[str, Bitext]:
     texts: dict[str, Bitext] = {}
     for spec in map(parse_spec, specs):
         if spec.pair in texts:
-            raise InputError(f"--data {spec.pair}: given twice; join its files into one")
+            raise InputError(f"{option} {spec.pair}: given twice; join its files into one")
         texts[spec.pair] = read_bitext(spec)
         if not len(texts[spec.pair]):
-            raise InputError(f"--data {spec.pair}: {spec.paths[0]} holds no sentence")
+            raise InputError(f"{option} {spec.pair}: {spec.paths[0]} holds no sentence")
     return texts
 
 
@@ -65,7 +65,7 @@ def read_training_text(options: argparse.Namespace) -> TrainingText:
             raise InputError("--data: your own text; leave out --corpus and --pairs")
         train = read_bitexts(options.data)
         if options.valid:
-            valid = read_bitexts(options.valid)
+            valid = read_bitexts(options.valid, "--valid")
             for pair in valid:
                 if pair not in train:
                     raise InputError(f"--valid {pair}: the training pairs are {', '.join(train)}")
@@ -143,7 +143,7 @@ def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, 
     InputError
         When a pair is left without training text.
     """
-    sides = {pair: _sides(text) for pair, text in texts.items()}
+    sides = {pair: folded_sides(text) for pair, text in texts.items()}
     held: dict[str, list[int]] = {}
     seen: dict[str, set[str]] = {}
     for pair, both in sides.items():
@@ -167,15 +167,6 @@ def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, 
                 "give more, or name others with --valid"
             )
     return train, valid
-
-
-def _sides(text: Bitext) -> dict[str, list[str]]:
-    """Both sides by language, folded; what folds to nothing, such as "...", stays as it is."""
-    languages = split_pair(text.pair)
-    return {
-        language: [normalise_english(sentence) or sentence for sentence in side]
-        for language, side in zip(languages, (text.source, text.target), strict=True)
-    }
 
 
 def read_mixture(options: argparse.Namespace, text: TrainingText) -> Mixture:

@@ -194,7 +194,7 @@ def check(name: str) -> CheckReport:
     """
     card = get_card(name)
     if name == "own":
-        raise InputError("corpus 'own': has no card to check; reading it (--data) checks it")
+        raise InputError("corpus 'own': has no card; look over your own text with --data PAIR=FILE")
     if card.base:
         return check(card.base)
     reports, english = [], {}

@@ -1,0 +1,83 @@
+"""Own bitexts looked over: repeats, copies, and test sentences that are trained on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import fails
+
+from mnmt_repro.cli import main
+from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.corpora.own_text import check_own
+
+
+def bitext(pair: str, *rows: tuple[str, str]) -> Bitext:
+    return Bitext(pair=pair, source=[a for a, _ in rows], target=[b for _, b in rows])
+
+
+GERMAN = bitext(
+    "eng-deu",
+    ("Page 1", "Seite 1"), ("Good morning", "Guten Morgen"), ("page 2!", "Seite 2"),
+    ("Good morning", "Moin"), ("Linux", "linux."), ("...", "..."), ("!!!", "???"),
+)  # fmt: skip
+
+
+def test_repeats_and_copies_are_counted_with_digits_and_case_folded() -> None:
+    report = check_own({"eng-deu": GERMAN}, {})
+    (german,) = report.train
+    assert german.repeated == (3,) and german.untranslated == (5, 6)
+    assert german.sentences == 7 and german.in_training == ()
+    assert report.ok and report.test == ()
+    assert report.lines() == [
+        "eng-deu: 7 sentence pairs; 1 repeated (14.3%: 3); 2 with both sides the same (28.6%: 5, 6)"
+    ]
+
+
+def test_a_test_sentence_is_seen_where_either_side_is_trained_on_in_any_pair() -> None:
+    zulu = bitext("zul-eng", ("Sawubona", "Good day"))
+    test = bitext(
+        "eng-fra",
+        ("Good day", "Bonjour"), ("good MORNING.", "Bonjour"), ("Seite 1", "Page 1"),
+        ("Unseen", "Guten Morgen"),
+    )  # fmt: skip
+    report = check_own({"eng-deu": GERMAN, "zul-eng": zulu}, {"eng-fra": test})
+    # German words in an English sentence, and French ones that are English, are of no account.
+    assert report.test[0].in_training == (1, 2)
+    assert not report.ok
+    assert "2 with a side that is in training text (50.0%: 1, 2)" in report.lines()[-1]
+
+
+def test_long_lists_are_cut_in_words_and_whole_in_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("talks.tsv").write_text("eng\tdeu\n" + "yes\tja\n" * 8)
+    Path("news.tsv").write_text("eng\tdeu\nno\tnein\n")
+    command = ["data", "check", "--data", "eng-deu=talks.tsv", "--test", "eng-deu=news.tsv"]
+    assert main(command) == 0
+    assert capsys.readouterr().out == (
+        "eng-deu: 8 sentence pairs; 7 repeated (87.5%: 2, 3, 4, 5, 6, ...)\n"
+        "eng-deu, test: 1 sentence pair\n"
+    )
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] and found["train"][0]["repeated"] == [2, 3, 4, 5, 6, 7, 8]
+    Path("news.tsv").write_text("eng\tdeu\nno\tJa!\n")
+    assert main(command) == 1
+    assert "1 with a side that is in training text (100.0%: 1)" in capsys.readouterr().out
+
+
+def test_either_a_corpus_or_own_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("talks.tsv").write_text("eng\tdeu\nyes\tja\n")
+    fails(["data", "check"], capsys, "NAME", "--data")
+    fails(["data", "check", "webtech", "--data", "eng-deu=talks.tsv"], capsys, "NAME")
+    fails(["data", "check", "--test", "eng-deu=talks.tsv"], capsys, "--data")
+    fails(["data", "check", "own"], capsys, "--data PAIR=FILE")
+    twice = ["--test", "eng-deu=talks.tsv"] * 2
+    fails(["data", "check", "--data", "eng-deu=talks.tsv", *twice], capsys, "--test eng-deu")
