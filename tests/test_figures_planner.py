@@ -13,7 +13,9 @@ from mnmt_repro.figures import capacity, scaling
 from mnmt_repro.figures.planner import STEP, planner
 from mnmt_repro.laws import Importance, recommend_weights
 
-LABEL = re.compile(r">weight of the first pair ([\d.]+): losses ([\d.]+) and ([\d.]+)<")
+LABEL = re.compile(
+    r">N = ([\d.]+)k, weight of the first pair ([\d.]+): losses ([\d.]+) and ([\d.]+)<"
+)
 
 
 @pytest.fixture(scope="module", params=["eq12", "eq13"])
@@ -29,7 +31,8 @@ def test_the_recommended_mixture_is_that_of_the_law(laws):
     chart = planner(laws)
     exponent = next(p["value"] for p in chart.to_dict()["params"] if p["name"] == "n")
     svg = vl_convert.vegalite_to_svg(chart.to_dict())
-    weight, first, second = map(float, LABEL.search(svg).groups())
+    thousands, weight, first, second = map(float, LABEL.search(svg).groups())
+    assert 1000 * thousands == pytest.approx(10**exponent, rel=5e-3)
     preference = Importance(weights={"eng-deu": 0.5, "eng-zho": 0.5})
     expected = recommend_weights(laws, 10**exponent, preference)
     assert weight == pytest.approx(expected.weights["eng-deu"], abs=STEP)

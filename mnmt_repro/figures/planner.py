@@ -81,7 +81,8 @@ def planner(laws: Mapping[str, FractionFit]) -> alt.LayerChart | alt.FacetChart:
         .transform_calculate(objective="w * datum.first + (1 - w) * datum.second")
         .transform_joinaggregate(best="min(objective)")
         .transform_calculate(
-            label="'weight of the first pair ' + format(datum.p, '.3f') + ': losses '"
+            label="'N = ' + format(pow(10, n), '.3~s') + ', weight of the first pair '"
+            " + format(datum.p, '.3f') + ': losses '"
             " + format(datum.first, '.3f') + ' and ' + format(datum.second, '.3f')"
         )
     )
