@@ -30,6 +30,7 @@ from mnmt_repro.claims import (
 from mnmt_repro.claims.evidence import NoRowsYet
 from mnmt_repro.claims.paired import Study, Variant, gain, largest, p_value
 from mnmt_repro.claims.published import comparisons, table, zoomed
+from mnmt_repro.claims.sensitivity import with_luck_apart
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES, directions
 from mnmt_repro.experiments.software25 import cohorts
@@ -301,12 +302,15 @@ def test_b22_judges_each_cell_of_table_1_at_its_own_budget() -> None:
 # ------------------------------------------------------------------ the comparison
 
 
-def study(frame: pd.DataFrame, pairs: tuple[str, ...] = ALL, noise: int = 0) -> Study:
+def study(
+    frame: pd.DataFrame, pairs: tuple[str, ...] = ALL, noise: int = 0, apart: bool = False
+) -> Study:
     return Study(
         evidence=Evidence(frame=frame),
         scope=Scope(name="x", cohorts=("c",)),
         pairs=pairs,
         needs={"noise": noise},
+        apart=apart,
     )
 
 
@@ -340,6 +344,84 @@ def test_the_noise_of_the_seed_by_hand() -> None:
     assert (sd, freedom) == (pytest.approx(2 * e), 1)
     with pytest.raises(NoRowsYet, match="rests on 1 of 2 degrees"):
         study(frame.assign(cross_entropy=moved), noise=2).samples(Variant("c", "a", 0.3))
+
+
+def test_an_old_model_s_luck_by_hand() -> None:
+    """As above, for two variants from scratch and two upgrades, which a seed moves by 0.06."""
+    e, luck = 0.002, 0.06
+    frame = rows(
+        "c", dict.fromkeys(("M25", "M25-wide", "Mt25", "Mt25-wide"), better(0)), seeds=(1, 2),
+        noise=0,
+    )  # fmt: skip
+    wide, upgraded = (frame["variant"].str.contains(part) for part in ("-wide", "t25"))
+    own = np.where(wide == (frame["seed"] == 1), 1, -1) * e
+    moved = frame.assign(
+        cross_entropy=frame["cross_entropy"]
+        * np.exp(own + luck * (upgraded & (frame["seed"] == 2)))
+    )
+    apart = study(moved, apart=True)
+    assert apart.noise == (pytest.approx(2 * e), 2)
+    assert apart.luck == (pytest.approx(luck / math.sqrt(2)), 1)
+    # Taken together: of three degrees of freedom one is luck, and its square is the larger part.
+    assert study(moved).noise == (pytest.approx(math.sqrt((8 * e**2 + luck**2 / 2) / 3)), 3)
+    assert study(moved[upgraded], apart=True).noise[1] == 1
+    with pytest.raises(NoRowsYet, match="no upgrades and models from scratch"):
+        _ = study(moved[upgraded], apart=True).luck
+
+
+def test_with_luck_apart_intervals_cover_what_they_compare() -> None:
+    """Upgrades whose luck is three times a run's own noise, over three seeds, no true difference.
+
+    Of 80 intervals 76 should hold it; 69 or fewer would be chance with a probability of 0.003.
+    """
+    names = ("M25", "M25-wide", "M25-deep", "Mt25", "Mt25-wide", "Mt25-deep")
+    frame = rows("c", dict.fromkeys(names, base), seeds=(1, 2, 3), noise=0)
+    run, seed = frame.groupby(["variant", "seed"]).ngroup().to_numpy(), frame["seed"].to_numpy()
+    upgraded = frame["variant"].str.contains("t25").to_numpy()
+    held = {"scratch": 0, "scratch, together": 0, "upgrades": 0}
+    widths = {True: 0.0, False: 0.0}
+    for k in range(80):
+        random = np.random.default_rng(k)
+        moved = 0.003 * random.standard_normal(run.max() + 1)[run]
+        moved += 0.009 * random.standard_normal(4)[seed] * upgraded
+        moved += 0.003 * random.standard_normal(len(frame))
+        changed = frame.assign(cross_entropy=3.0 * (1 + moved))
+        for apart in (True, False):
+            found = study(changed, apart=apart)
+            wide, mine, baseline = found.samples(
+                *(Variant("c", name, 0.3) for name in ("Mt25-wide", "Mt25", "M25"))
+            )
+            against, among = gain(mine, baseline), gain(wide, mine)
+            held["scratch" + ", together" * (not apart)] += against.low < 0 < against.high
+            held["upgrades"] += apart and among.low < 0 < among.high
+            widths[apart] += among.high - among.low
+    assert held["scratch"] > 69 and held["upgrades"] > 69
+    assert held["scratch, together"] < 69  # why luck is looked at apart
+    assert widths[True] < 0.7 * widths[False]
+
+
+def test_luck_apart_changes_how_chance_is_counted_and_nothing_else() -> None:
+    """Against a baseline the interval grows, among upgrades it shrinks; the numbers stay."""
+    claims = [claim for claim in ledger().values() if claim.id in ("A2", "B1", "B12", "B16")]
+    moved = main()
+    upgraded = moved["variant"].str.contains("t25")
+    factor = 1 + 0.008 * (moved["seed"] - 2) * upgraded
+    evidence = Evidence(
+        frame=pd.concat(
+            [
+                moved.assign(cross_entropy=moved["cross_entropy"] * factor),
+                ablated("software25-noise", "noise 0.01", {"no noise": 0.2}),
+            ]
+        )
+    )
+    found = with_luck_apart(claims, evidence, NoHistory(ROOT))
+    assert [verdict.id for verdict in found] == ["B1", "B16"]
+    for verdict in found:
+        assert len(verdict.scopes) == 1
+        judged = evaluate(ledger()[verdict.id], evidence, NoHistory(ROOT))
+        assert verdict.measured == judged.measured
+        width = [ends[1] - ends[0] for ends in (verdict.interval, judged.interval)]
+        assert (width[0] > width[1]) == (verdict.id == "B1")
 
 
 def test_a_model_of_another_vocabulary_tells_nothing_of_the_noise() -> None:

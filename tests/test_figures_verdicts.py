@@ -8,8 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mnmt_repro.claims import load_claims
+from mnmt_repro import results
+from mnmt_repro.claims import load_claims, read_stored
 from mnmt_repro.errors import InputError
+from mnmt_repro.figures import luck
 from mnmt_repro.figures.verdicts import count, rules, scope_table, show_claims, stored_measures
 from mnmt_repro.repository import ROOT
 
@@ -156,3 +158,22 @@ def test_stored_measures_have_a_row_a_setting_and_pair() -> None:
     assert table.loc[2, "why"] == "no fit"
     with pytest.raises(InputError, match="A9 has no stored verdict"):
         stored_measures(MEASURED, "A9")
+
+
+def test_luck_apart_is_told_beside_what_is_judged() -> None:
+    verdicts, rows = read_stored(ROOT), results.load()
+    table = luck.luck_table(verdicts, rows)
+    judged = {verdict["id"]: verdict["verdict"] for verdict in verdicts}
+    assert {"B1", "B5"} <= set(table["claim"]) and not {"A2", "B12"} & set(table["claim"])
+    for row in table.to_dict("records"):
+        assert row["verdict"] == judged[row["claim"]] != "no rows yet"
+        # The same number; its interval alone is another.
+        before, after = (
+            row[name].partition(" ")[0] for name in ("measured", "measured, luck apart")
+        )
+        assert before == after or row["claim"] in ("B4", "B22")  # which count cells
+    moved = table[table["verdict"] != table["verdict, luck apart"]]
+    told = luck.in_words(table, rows)
+    assert f"Of {len(table)} verdicts, {len(moved)} would differ" in told
+    for claim, now, apart in moved[["claim", "verdict", "verdict, luck apart"]].to_numpy():
+        assert f"{claim} would be *{apart}*, not *{now}*" in told

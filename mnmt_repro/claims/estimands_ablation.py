@@ -26,6 +26,7 @@ from mnmt_repro.claims.paired import (
     largest,
     lower_by,
     p_value,
+    study_of,
 )
 from mnmt_repro.claims.published import Cell, comparisons, zoomed
 from mnmt_repro.experiments.languages25 import LANGUAGES, directions, directions_of
@@ -172,12 +173,7 @@ class _Bench:
 
     def _study(self, name: str, pairs: tuple[str, ...]) -> Study:
         if name not in self._studies:
-            self._studies[name] = Study(
-                evidence=self._evidence,
-                scope=self._scope,
-                pairs=pairs,
-                needs=self._options["needs"],
-            )
+            self._studies[name] = study_of(self._evidence, self._scope, self._options, pairs)
         return self._studies[name]
 
 

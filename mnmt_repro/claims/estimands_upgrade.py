@@ -15,13 +15,13 @@ from mnmt_repro.claims.evidence import Evidence, Measure, Measures, NoRowsYet, U
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.paired import (
     Sample,
-    Study,
     Variant,
     functional,
     gain,
     gain_power,
     lower_by,
     p_value,
+    study_of,
 )
 from mnmt_repro.experiments.languages25 import groups_of
 
@@ -47,7 +47,7 @@ def _upgrade(
     groups = groups_of("Mt25")
     found: Measures = {}
     for group, pairs in groups.items():
-        study = Study(evidence=evidence, scope=scope, pairs=pairs, needs=options["needs"])
+        study = study_of(evidence, scope, options, pairs)
         treated, control, start = study.samples(model, full, early)
         if group == "all":
             found |= {
@@ -91,9 +91,7 @@ def _quality(
     pairs: tuple[str, ...],
 ) -> Measures:
     """Mean score of the baseline, and the upgraded model's share of it; NaN where not decoded."""
-    study = Study(
-        evidence=evidence, scope=scope, pairs=pairs, needs=options["needs"], metric=metric
-    )
+    study = study_of(evidence, scope, options, pairs, metric)
     ratio = baseline = Measure(value=float("nan"))
     try:
         treated, control = study.samples(model, full)

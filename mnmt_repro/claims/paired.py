@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,6 +74,9 @@ class Study:
         Seeds that a cohort's variants must have in common (1 unless named), and on how much the
         noise of the seed must rest.
     metric : str
+    apart : bool
+        Whether the luck of an old model, which all its upgrades of a seed share, is a noise of its
+        own (`luck`). If not, as the claims' rules have it, it is part of every run's noise.
     """
 
     evidence: Evidence
@@ -81,6 +84,7 @@ class Study:
     pairs: tuple[str, ...]
     needs: dict[str, Any]
     metric: str = "cross_entropy"
+    apart: bool = False
 
     @property
     def knows_noise(self) -> bool:
@@ -150,12 +154,18 @@ class Study:
 
     def _sample(self, variant: Variant, values: Array) -> Sample:
         by_direction = values.mean(0)
-        sd, freedom = self.noise
-        random = np.random.default_rng(zlib.crc32(f"{variant} {self.pairs}".encode()))
         drawn = by_direction[self._picks].mean(1)
         if self.knows_noise:
-            drawn *= 1 + sd * random.standard_t(freedom, DRAWS) / math.sqrt(len(values))
+            drawn *= self._moved(str(variant), self.noise, len(values))
+            if self.apart and (old := old_model(variant.name)):
+                drawn *= self._moved(old, self.luck, len(values))
         return Sample(by_direction=by_direction, drawn=drawn)
+
+    def _moved(self, by: str, noise: tuple[float, int], seeds: int) -> Array:
+        """Factors (B,) by which a noise moves the mean of some seeds; the same for one name."""
+        sd, freedom = noise
+        random = np.random.default_rng(zlib.crc32(f"{by} {self.pairs}".encode()))
+        return 1 + sd * random.standard_t(freedom, DRAWS) / math.sqrt(seeds)
 
     @cached_property
     def _picks(self) -> NDArray[np.intp]:
@@ -170,7 +180,8 @@ class Study:
         form a table of log means, variants by seeds; what its row and column means leave is noise.
         A part that one seed gives to all variants cancels when these are compared. Variants that
         lack some of the scope's directions are left out: they have another vocabulary, hence
-        another such part, and are compared with none.
+        another such part, and are compared with none. Where luck counts `apart`, upgrades of each
+        old model form a table of their own, and so do models from scratch.
 
         Raises
         ------
@@ -179,8 +190,10 @@ class Study:
         """
         squares, freedom = 0.0, 0
         for cohort in self.scope.cohorts:
-            means = self._repeated(cohort)
-            if means.size:
+            repeated = self._repeated(cohort)
+            kin = repeated.index.map(old_model) if self.apart else [""] * len(repeated)
+            for _, table in repeated.groupby(np.asarray(kin, dtype=str)):
+                means = table.to_numpy()
                 left = means - means.mean(1, keepdims=True) - means.mean(0) + means.mean()
                 squares += float((left**2).sum())
                 freedom += (means.shape[0] - 1) * (means.shape[1] - 1)
@@ -191,8 +204,33 @@ class Study:
             )
         return (math.sqrt(squares / freedom) if freedom else 0.0), freedom
 
-    def _repeated(self, cohort: str) -> Array:
-        """Log mean scores (V, S) of the variants with several seeds, at the seeds they share."""
+    @cached_property
+    def luck(self) -> tuple[float, int]:
+        """Noise that an old model gives to all its upgrades, and its degrees of freedom.
+
+        How the distance of the upgrades' log mean from that of the models from scratch moves with
+        the seed, in the cohorts that have both. What the latter share is in it, too.
+
+        Raises
+        ------
+        NoRowsYet
+            When no cohort has both with several seeds.
+        """
+        squares, freedom = 0.0, 0
+        for cohort in self.scope.cohorts:
+            repeated = self._repeated(cohort)
+            upgraded = np.array([bool(old_model(name)) for name in repeated.index], dtype=bool)
+            if upgraded.any() and not upgraded.all():
+                distance = repeated[upgraded].mean() - repeated[~upgraded].mean()
+                squares += float(((distance - distance.mean()) ** 2).sum())
+                freedom += len(distance) - 1
+        if not freedom:
+            names = ", ".join(self.scope.cohorts)
+            raise NoRowsYet(f"{names}: no upgrades and models from scratch with several seeds")
+        return math.sqrt(squares / freedom), freedom
+
+    def _repeated(self, cohort: str) -> pd.DataFrame:
+        """Log mean scores of variants with several seeds: a row each, a column a shared seed."""
         last: dict[str, Variant] = {}
         for variant in self.scores:
             if variant.cohort == cohort and variant in self._whole:
@@ -204,7 +242,39 @@ class Study:
             if len(whole) > 1:
                 found[name] = np.log(whole.mean(axis=1))
         together = pd.DataFrame(found).dropna()
-        return together.to_numpy().T if len(together) > 1 else np.empty((0, 0))
+        return together.T if len(together) > 1 else pd.DataFrame()
+
+
+def old_model(variant: str) -> str:
+    """The old model that a variant of software25 is an upgrade of; empty for one from scratch.
+
+    >>> [old_model(name) for name in ("Mt25-wide, no up-sampling", "Mt25-v1", "M12t25", "M25")]
+    ['M20', 'M20-v1', 'M12', '']
+    """
+    model = variant.partition(",")[0]
+    if model == "M12t25":
+        return "M12"
+    return (
+        "M20" + model[4:].replace("-wide", "").replace("-deep", "") if model[:4] == "Mt25" else ""
+    )
+
+
+def study_of(
+    evidence: Evidence,
+    scope: Scope,
+    options: Mapping[str, Any],
+    pairs: tuple[str, ...],
+    metric: str = "cross_entropy",
+) -> Study:
+    """The study that a claim's options ask for."""
+    return Study(
+        evidence=evidence,
+        scope=scope,
+        pairs=pairs,
+        needs=options["needs"],
+        metric=metric,
+        apart=options.get("apart", False),
+    )
 
 
 def functional(function: Callable[..., Any], *samples: Sample) -> Measure:

@@ -1,0 +1,71 @@
+"""Verdicts of Paper B beside those of an old model's luck counted apart, which decide nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from mnmt_repro.claims import NO_ROWS, Evidence, History, load_claims, to_json
+from mnmt_repro.claims.sensitivity import with_luck_apart
+from mnmt_repro.experiments.languages25 import directions_of
+from mnmt_repro.figures.contrasts import MAIN, Bench
+from mnmt_repro.figures.verdicts import scope_table
+from mnmt_repro.repository import ROOT
+
+APART = "luck apart"
+
+
+def luck_table(stored: Sequence[Mapping[str, Any]], rows: pd.DataFrame) -> pd.DataFrame:
+    """Each claim that compares runs of software25, as judged and with an old model's luck apart.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+    rows
+        From `results.load`, whole.
+
+    Returns
+    -------
+    DataFrame
+        ``claim, title, measure, verdict, measured``, and the last two for luck apart, without
+        claims that lack runs.
+    """
+    found = with_luck_apart(
+        load_claims(ROOT / "data" / "claims"), Evidence(frame=rows), History(ROOT)
+    )
+    other = scope_table(json.loads(to_json(found))).set_index("claim")
+    judged = scope_table([{**one, "scopes": one["scopes"][:1]} for one in stored])
+    judged = judged[judged["claim"].isin(other.index) & (judged["verdict"] != NO_ROWS)]
+    table = judged[["claim", "title", "measure", "verdict", "measured"]].reset_index(drop=True)
+    for column in ("verdict", "measured"):
+        table[f"{column}, {APART}"] = table["claim"].map(other[column])
+    return table
+
+
+def in_words(table: pd.DataFrame, rows: pd.DataFrame, tier: str = "mini") -> str:
+    """Which verdicts would differ, and how large the two noises are."""
+    moved = table[table["verdict"] != table[f"verdict, {APART}"]]
+    told = [
+        f"{row['claim']} would be *{row[f'verdict, {APART}']}*, not *{row['verdict']}*"
+        for row in moved.to_dict("records")
+    ]
+    text = f"Of {len(table)} verdicts, {len(moved)} would differ" + (
+        f": {'; '.join(told)}." if told else "."
+    )
+    alike = Bench(rows=rows, cohort=MAIN, tier=tier).study(directions_of("all"))
+    apart = replace(alike, apart=True)
+    return (
+        "With all runs taken as independent, the seed moves a run's mean loss by "
+        f"{_told(alike.noise)}. "
+        f"Taken apart, it does so by {_told(apart.noise)}, and an old model's luck moves all its "
+        f"upgrades by {_told(apart.luck)}. {text}"
+    )
+
+
+def _told(noise: tuple[float, int]) -> str:
+    return f"{noise[0]:.2%} (on {noise[1]} degrees of freedom)"
