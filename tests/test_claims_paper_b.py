@@ -28,7 +28,7 @@ from mnmt_repro.claims import (
     to_json,
 )
 from mnmt_repro.claims.evidence import NoRowsYet
-from mnmt_repro.claims.paired import Study, Variant, gain, largest, p_value
+from mnmt_repro.claims.paired import Study, Variant, gain, largest, old_model, p_value
 from mnmt_repro.claims.published import comparisons, table, zoomed
 from mnmt_repro.claims.sensitivity import with_luck_apart
 from mnmt_repro.errors import InputError
@@ -398,6 +398,24 @@ def test_with_luck_apart_intervals_cover_what_they_compare() -> None:
     assert held["scratch"] > 69 and held["upgrades"] > 69
     assert held["scratch, together"] < 69  # why luck is looked at apart
     assert widths[True] < 0.7 * widths[False]
+
+
+def test_only_upgrades_named_so_are_compared_with_models_from_scratch() -> None:
+    """So that an old model's luck is counted wherever it does not cancel."""
+    compared = {
+        (cell.treated, cell.control)
+        for claim in ledger().values()
+        if (asked := claim.options.get("table"))
+        for cell in comparisons(asked["number"], asked["controls"], asked.get("prefix", ""))
+    } | {(cell.treated, cell.control) for cell in zoomed()}
+    for claim in ledger().values():
+        compared |= set(claim.options.get("upgrades", {}).items())
+        for one in claim.options.get("contrasts", {}).values():
+            compared.add((one["treated"], one["control"]))
+    assert len(compared) > 40
+    for treated, control in compared:
+        scratch = control.startswith("M25")
+        assert bool(old_model(treated)) == (bool(old_model(control)) or scratch), (treated, control)
 
 
 def test_luck_apart_changes_how_chance_is_counted_and_nothing_else() -> None:

@@ -248,15 +248,18 @@ class Study:
 def old_model(variant: str) -> str:
     """The old model that a variant of software25 is an upgrade of; empty for one from scratch.
 
+    Empty, too, for variants named by nothing but the technique that they vary ("old 0.5, new 5").
+    All are upgrades of M20 and compared among themselves, where its luck cancels.
+
     >>> [old_model(name) for name in ("Mt25-wide, no up-sampling", "Mt25-v1", "M12t25", "M25")]
     ['M20', 'M20-v1', 'M12', '']
     """
     model = variant.partition(",")[0]
     if model == "M12t25":
         return "M12"
-    return (
-        "M20" + model[4:].replace("-wide", "").replace("-deep", "") if model[:4] == "Mt25" else ""
-    )
+    if not model.startswith("Mt25"):
+        return ""
+    return "M20" + model.removeprefix("Mt25").removesuffix("-wide").removesuffix("-deep")
 
 
 def study_of(
