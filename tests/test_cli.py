@@ -202,6 +202,32 @@ def test_a_first_run_on_a_conlang(capsys, monkeypatch) -> None:
     fails(["evaluate", str(folder), "--pairs", "aaa-src"], capsys, "knows src-aaa, src-bbb")
 
 
+def test_a_direction_without_training_text_is_zero_shot(capsys, monkeypatch) -> None:
+    for name, pair in (("a", "eng-deu"), ("b", "deu-eng"), ("c", "eng-fra")):
+        text = small_bitext(pair, 60)
+        lines = [
+            pair.replace("-", "\t"),
+            *map("\t".join, zip(text.source, text.target, strict=True)),
+        ]
+        Path(f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    data = ["--data", "eng-deu=a.tsv", "--data", "deu-eng=b.tsv", "--data", "eng-fra=c.tsv"]
+    assert main(["train", *data, "--tags", "both", "--pieces", "330", "--out", "own", *SHORT]) == 0
+    capsys.readouterr()
+    zero = ["--data", "deu-fra=a.tsv?source=deu&target=eng"]
+    assert main(["evaluate", "own", *zero, "--add-to", "losses.csv", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "deu-fra: not trained on, so zero-shot" in shown.err
+    assert [row["pair"] for row in json.loads(shown.out)] == ["deu-fra"]
+    assert pd.read_csv("losses.csv")[["pair", "p"]].to_numpy().tolist() == [["deu-fra", 0.0]]
+    type_lines(monkeypatch, b"Guten Tag\n")
+    assert main(["translate", "own", "--from", "deu", "--to", "fra", "--beam", "1"]) == 0
+    assert "zero-shot" in capsys.readouterr().err
+    # French was never a source, and Xhosa is unknown.
+    back = "fra-deu=c.tsv?source=fra&target=eng"
+    fails(["evaluate", "own", "--data", back], capsys, "--data fra-deu", "knows deu-eng, eng-deu")
+    fails(["translate", "own", "--to", "xho", "--from", "eng"], capsys, "--to xho")
+
+
 def test_your_own_bitext_from_end_to_end(capsys, monkeypatch) -> None:
     write_tsv(Path("talks.tsv"))
     write_tsv(Path("test.tsv"), count=30, domains=True)

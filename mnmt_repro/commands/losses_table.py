@@ -36,7 +36,7 @@ def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> No
         [
             {
                 "n": n,
-                "p": trained.weights[row["pair"]],
+                "p": trained.weights.get(row["pair"], 0.0),
                 "pair": row["pair"],
                 "loss": row["cross_entropy"],
                 "test_set": row["test_set"],

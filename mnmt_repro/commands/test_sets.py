@@ -24,7 +24,7 @@ def add_test_sets(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PAIR=FILE",
-        help="your own test set (see train)",
+        help="your own test set (see train), of a trained direction or a zero-shot one",
     )
     parser.add_argument(
         "--test",
@@ -55,8 +55,7 @@ def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tu
             raise InputError(f"--pairs {pair}: the model knows {', '.join(trained.pairs)}")
     for spec in options.data:
         for pair, text in read_bitexts([spec]).items():
-            if pair not in trained.pairs:
-                raise InputError(f"--data {pair}: the model knows {', '.join(trained.pairs)}")
+            trained.check_direction(pair, f"--data {pair}")
             yield Path(spec.partition("=")[2].partition("?")[0]).name, _first(text, options.limit)
     for name in options.test or ([] if options.data else ["indomain"]):
         for pair in _having(name, pairs, trained):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
+from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 
@@ -51,8 +52,29 @@ class Trained:
         found = self.vocabulary
         return found.conlang if isinstance(found, SyllableVocabulary) else None
 
+    def check_direction(self, pair: str, option: str) -> None:
+        """Refuse a direction that the model cannot go; say so where it is zero-shot.
+
+        It is where the pair itself was not trained on, but its source was, and its target, in
+        others.
+
+        Raises
+        ------
+        InputError
+            Naming the option, and listing the pairs that there are.
+        """
+        if pair in self.pairs:
+            return
+        ends = split_pair(pair)
+        known = [{split_pair(each)[side] for each in self.pairs} for side in (0, 1)]
+        if self.tags == "none" or any(
+            end not in there for end, there in zip(ends, known, strict=True)
+        ):
+            raise InputError(f"{option}: the model knows {', '.join(self.pairs)}")
+        print(f"mnmt-repro: note: {pair}: not trained on, so zero-shot", file=sys.stderr)
+
     def direction(self, target: str, source: str | None) -> str:
-        """The trained pair with that target, and source where it is given.
+        """The pair with that target, and source where it is given; see `check_direction`.
 
         Raises
         ------
@@ -64,8 +86,7 @@ class Trained:
         if not found:
             raise InputError(f"--to {target}: the model knows {known}")
         if source is not None:
-            if f"{source}-{target}" not in found:
-                raise InputError(f"--from {source} --to {target}: the model knows {known}")
+            self.check_direction(f"{source}-{target}", f"--from {source} --to {target}")
             return f"{source}-{target}"
         if len(found) > 1 and self.tags == "both":
             raise InputError(f"--to {target}: say --from which language; the model knows {known}")
