@@ -32,8 +32,8 @@ def luck_table(stored: Sequence[Mapping[str, Any]], rows: pd.DataFrame) -> pd.Da
     Returns
     -------
     DataFrame
-        ``claim, title, measure, verdict, measured``, and the last two for luck apart, without
-        claims that lack runs.
+        ``claim, title, verdict, measured``, and the last two for luck apart, without claims that
+        lack runs.
     """
     found = with_luck_apart(
         load_claims(ROOT / "data" / "claims"), Evidence(frame=rows), History(ROOT)
@@ -41,9 +41,10 @@ def luck_table(stored: Sequence[Mapping[str, Any]], rows: pd.DataFrame) -> pd.Da
     other = scope_table(json.loads(to_json(found))).set_index("claim")
     judged = scope_table([{**one, "scopes": one["scopes"][:1]} for one in stored])
     judged = judged[judged["claim"].isin(other.index) & (judged["verdict"] != NO_ROWS)]
-    table = judged[["claim", "title", "measure", "verdict", "measured"]].reset_index(drop=True)
+    table = judged[["claim", "title", "verdict", "measured"]].reset_index(drop=True)
     for column in ("verdict", "measured"):
         table[f"{column}, {APART}"] = table["claim"].map(other[column])
+    table["measured"] = judged["measure"].str.replace("_", " ").to_numpy() + " " + table["measured"]
     return table
 
 
