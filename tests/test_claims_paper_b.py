@@ -28,11 +28,11 @@ from mnmt_repro.claims import (
     to_json,
 )
 from mnmt_repro.claims.evidence import NoRowsYet
-from mnmt_repro.claims.paired import Study, Variant, gain, largest, old_model, p_value
+from mnmt_repro.claims.paired import Study, Variant, gain, largest, p_value
 from mnmt_repro.claims.published import comparisons, table, zoomed
 from mnmt_repro.claims.sensitivity import with_luck_apart
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES, directions
+from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES, directions, old_model
 from mnmt_repro.experiments.software25 import cohorts
 from mnmt_repro.figures.verdicts import cell_table, of_paper, rules
 from mnmt_repro.results import load_analyses

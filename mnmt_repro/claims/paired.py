@@ -22,6 +22,7 @@ from scipy import stats
 from mnmt_repro.claims.evidence import Evidence, Measure, NoRowsYet
 from mnmt_repro.claims.ledger import Scope
 from mnmt_repro.claims.noise import DRAWS, measure, power
+from mnmt_repro.experiments.languages25 import old_model
 from mnmt_repro.laws.checks import Array
 
 _KEYS = ["cohort", "variant", "updates_share"]
@@ -243,23 +244,6 @@ class Study:
                 found[name] = np.log(whole.mean(axis=1))
         together = pd.DataFrame(found).dropna()
         return together.T if len(together) > 1 else pd.DataFrame()
-
-
-def old_model(variant: str) -> str:
-    """The old model that a variant of software25 is an upgrade of; empty for one from scratch.
-
-    Empty, too, for variants named by nothing but the technique that they vary ("old 0.5, new 5").
-    All are upgrades of M20 and compared among themselves, where its luck cancels.
-
-    >>> [old_model(name) for name in ("Mt25-wide, no up-sampling", "Mt25-v1", "M12t25", "M25")]
-    ['M20', 'M20-v1', 'M12', '']
-    """
-    model = variant.partition(",")[0]
-    if model == "M12t25":
-        return "M12"
-    if not model.startswith("Mt25"):
-        return ""
-    return "M20" + model.removeprefix("Mt25").removesuffix("-wide").removesuffix("-deep")
 
 
 def study_of(

@@ -194,6 +194,19 @@ def groups_of(grouping: str) -> dict[str, tuple[str, ...]]:
     }
 
 
+def old_model(variant: str) -> str:
+    """The old model that a variant of software25 is an upgrade of; empty for one from scratch.
+
+    Empty, too, for variants named by nothing but the technique that they vary ("old 0.5, new 5").
+    All are upgrades of M20 and compared among themselves, where its luck cancels.
+
+    >>> [old_model(name) for name in ("Mt25-wide, no up-sampling", "Mt25-v1", "M12t25", "M25")]
+    ['M20', 'M20-v1', 'M12', '']
+    """
+    grouping = variant.partition(",")[0].removesuffix("-wide").removesuffix("-deep")
+    return GROUPINGS[grouping].old_model if grouping in GROUPINGS else ""
+
+
 def directions_of(group: str) -> tuple[str, ...]:
     """Directions of a group of `groups_of`, of a resource level, or one direction.
 

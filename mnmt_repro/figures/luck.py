@@ -49,7 +49,9 @@ def luck_table(stored: Sequence[Mapping[str, Any]], rows: pd.DataFrame) -> pd.Da
 
 
 def in_words(table: pd.DataFrame, rows: pd.DataFrame, tier: str = "mini") -> str:
-    """Which verdicts would differ, and how large the two noises are."""
+    """Which verdicts would differ, and how large the two noises are; empty without verdicts."""
+    if table.empty:
+        return ""
     moved = table[table["verdict"] != table[f"verdict, {APART}"]]
     told = [
         f"{row['claim']} would be *{row[f'verdict, {APART}']}*, not *{row['verdict']}*"
