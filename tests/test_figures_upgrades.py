@@ -11,15 +11,18 @@ import pandas as pd
 import pytest
 from scipy import stats
 from software25_store import write_store
+from stored_claims import ROOT, ledger
 
 from mnmt_repro import results
+from mnmt_repro.claims import read_stored
+from mnmt_repro.claims.paired import Variant as Run
+from mnmt_repro.claims.sensitivity import COMPARISONS
 from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.experiments.variants import Variant
 from mnmt_repro.figures import audit, upgrade_curves, upgrade_words, upgrades
 from mnmt_repro.figures.contrasts import (
     INTERVAL,
     MAIN,
-    TABLE3,
     Bench,
     interval,
     narrow,
@@ -268,7 +271,7 @@ def equal_total(root: Path, original: float) -> str:
         return 2 * (1 - (5 if pair in ADDED else original + turn - worse) / 100)
 
     write_store(root, "software25-total", "software25-table3", loss=loss)
-    bench = Bench(rows=results.load(root=root), cohort="software25-total", beside=(TABLE3,))
+    bench = Bench(rows=results.load(root=root), cohort="software25-total")
     return upgrade_words.equal_total(upgrades.old_training_counted(bench), bench)
 
 
@@ -281,6 +284,28 @@ def test_what_equal_training_leaves_of_the_lead_is_told(tmp_path: Path) -> None:
     assert "scaling is part of what keeps the upgrade up" in told
     told = equal_total(tmp_path / "ahead", 1.0)
     assert "3 of 3 can be told from zero. Training time alone does not account for that." in told
+
+
+def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Bench) -> None:
+    scopes = [s for one in ledger().values() if one.function in COMPARISONS for s in one.scopes]
+    assert len({scope.cohorts[0] for scope in scopes}) > 8
+    for scope in scopes:
+        if scope.cohorts[0].startswith("software25"):
+            mine = Bench(rows=nothing.rows, cohort=scope.cohorts[0])
+            assert set(mine.cohorts) == set(scope.cohorts), scope.name
+
+
+@pytest.mark.parametrize(
+    ("claim", "upgraded", "share"), [("B1", "Mt25", 0.3), ("B2", "Mt25-wide", 0.5)]
+)
+def test_a_table_has_the_interval_of_its_verdict(claim: str, upgraded: str, share: float) -> None:
+    stored = next(each for each in read_stored(ROOT) if each["id"] == claim)
+    judged = stored["scopes"][0]["units"][upgraded]["measures"]["gain"]
+    bench = Bench(rows=results.load(domain="all"), cohort=MAIN)
+    control = Run(MAIN, upgraded.replace("Mt25", "M25"), 1.0)
+    shown = bench.gain(Run(MAIN, upgraded, share), control, ALL)
+    assert shown["gain, %"] == pytest.approx(judged["value"], abs=1e-4)
+    assert [shown["low"], shown["high"]] == pytest.approx(judged["interval"], abs=1e-4)
 
 
 def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Bench) -> None:

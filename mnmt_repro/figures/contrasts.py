@@ -38,6 +38,10 @@ from mnmt_repro.results.sentences import SentenceLosses
 MAIN, TABLE3 = "software25-main", "software25-table3"
 REPEATED = (MAIN, TABLE3)
 """Cohorts of which some runs have several seeds."""
+WITH_MAIN_ALONE = tuple(
+    f"software25-{name}" for name in ("full", "table3", "noise", "schedule", "insertion")
+)
+"""Cohorts whose claims read the noise of the seed off the main condition besides, and no other."""
 PARTS = (*GROUPS, "related", "other original")
 """Groups of the paper's tables, and original languages parted by whether they are up-sampled."""
 SIGNIFICANT = 0.05
@@ -57,11 +61,8 @@ class Bench:
     Attributes
     ----------
     rows : DataFrame
-        From `results.load`. Read are those of the tier, the test set and the domain ``all``. As for
-        the claims, runs with several seeds (`REPEATED`) tell the noise of the seed.
+        From `results.load`. Read are those of the tier, the test set and the domain ``all``.
     cohort, tier, test_set : str
-    beside : tuple of str
-        Further cohorts, with whose variants those of `cohort` are compared.
 
     Raises
     ------
@@ -73,7 +74,6 @@ class Bench:
     cohort: str
     tier: str = "mini"
     test_set: str = "indomain"
-    beside: tuple[str, ...] = ()
     _studies: dict[tuple[tuple[str, ...], str], Study] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -92,12 +92,24 @@ class Bench:
         """A run of the cohort by its name and its share of the baselines' updates."""
         return Variant(self.cohort, name, share)
 
+    @property
+    def cohorts(self) -> tuple[str, ...]:
+        """Whose runs are read: the cohort's, and those that tell the noise of the seed.
+
+        They are those of the claims about the cohort, so that a table and the verdict beside it
+        have the same intervals.
+        """
+        if self.cohort == MAIN:
+            return (MAIN,)
+        repeated = (MAIN,) if self.cohort in WITH_MAIN_ALONE else REPEATED
+        return (self.cohort, *repeated)
+
     def study(self, pairs: tuple[str, ...], metric: str = "cross_entropy") -> Study:
         """Scores over some directions. One seed does: see `Study.knows_noise`."""
         if (pairs, metric) not in self._studies:
             scope = Scope(
                 name=self.cohort,
-                cohorts=tuple(dict.fromkeys((self.cohort, *REPEATED, *self.beside))),
+                cohorts=self.cohorts,
                 test_set=self.test_set,
                 tier=self.tier,
             )

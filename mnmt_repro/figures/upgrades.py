@@ -105,9 +105,9 @@ def old_training_counted(bench: Bench) -> pd.DataFrame:
     Parameters
     ----------
     bench
-        Of the cohort ``software25-total``, beside it `TABLE3`, whose upgrade of the same size
-        without learning-rate scaling is a row, too. The last row is no upgrade: the baseline that
-        goes on at half the rate, against itself at the whole rate.
+        Of the cohort ``software25-total``. Of `TABLE3` the upgrade of the same size without
+        learning-rate scaling is a row, too. The last row is no upgrade: the baseline that goes on
+        at half the rate, against itself at the whole rate.
 
     Returns
     -------
