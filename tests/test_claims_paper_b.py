@@ -30,7 +30,7 @@ from mnmt_repro.claims import (
 from mnmt_repro.claims.evidence import NoRowsYet
 from mnmt_repro.claims.paired import Study, Variant, gain, largest, p_value
 from mnmt_repro.claims.published import comparisons, table, zoomed
-from mnmt_repro.claims.sensitivity import with_luck_apart
+from mnmt_repro.claims.sensitivity import coverage, with_luck_apart
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES, directions, old_model
 from mnmt_repro.experiments.software25 import cohorts
@@ -420,6 +420,20 @@ def test_only_upgrades_named_so_are_compared_with_models_from_scratch() -> None:
             assert named == [not each for each in scratch], pair
         else:
             assert named[0] == named[1], pair
+
+
+def test_an_interval_covers_what_it_says_unless_an_old_model_has_luck() -> None:
+    # Student draws of two runs against a noise estimated once are a little too wide or narrow.
+    assert coverage(0.0, 1.0) == pytest.approx(0.95, abs=0.01)
+    assert coverage(0.0, 0.01) == pytest.approx(coverage(0.0, 1.0))  # whatever the unit
+    # Luck alone: every row leaves half of z_s - mean z, on ten degrees of freedom where there are
+    # two, so that the noise seen is sqrt(0.3) of the luck's own.
+    reach = np.quantile(
+        np.abs(np.diff(stats.t(10).rvs((2, 100_000), random_state=1), axis=0)), 0.95
+    )
+    by_hand = 1 - 2 * stats.t(2).sf(math.sqrt(0.3) * reach)
+    assert coverage(1.0, 1e-9) == pytest.approx(by_hand, abs=0.01)
+    assert 0.9 < coverage(1.0, 1.0) < coverage(0.0, 1.0)
 
 
 def test_luck_apart_changes_how_chance_is_counted_and_nothing_else() -> None:

@@ -174,6 +174,7 @@ def test_luck_apart_is_told_beside_what_is_judged() -> None:
         assert before.endswith(f" {after}") or row["claim"] in ("B4", "B22")  # which count cells
     moved = table[table["verdict"] != table["verdict, luck apart"]]
     told = luck.in_words(table, rows)
+    assert "not 95 but 8" in told
     assert f"Of {len(table)} verdicts, {len(moved)} would differ" in told
     for claim, now, apart in moved[["claim", "verdict", "verdict, luck apart"]].to_numpy():
         assert f"{claim} would be *{apart}*, not *{now}*" in told

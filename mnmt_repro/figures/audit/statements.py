@@ -58,14 +58,26 @@ def compute_and_recovery() -> pd.DataFrame:
     return frame_of(rows)
 
 
+SAID = {
+    ("no up-sampling", "added"): ">",
+    ("no up-sampling", "original"): ">=",
+    ("no learning-rate scaling", "original"): ">",
+}
+"""What §4.1 says of ablations beside that each hurts all directions together: without up-sampling
+added languages lose and old ones lose barely or slightly, without scaling old ones lose."""
+
+
 def ablations() -> pd.DataFrame:
-    """Check that the full recipe beats each ablation of Table 3 (§4.1), in each group."""
+    """Check the full recipe against the ablations of Table 3, wherever §4.1 says which is ahead."""
     table = published(3)
     rows = []
     for model in UPGRADES:
         cells = table[table["model"] == model]
         full = cells[cells["setting"] == "full recipe"].set_index("group")["value"]
         for cell in rows_of(cells[cells["setting"] != "full recipe"]):
+            said = ">" if cell.group == "all" else SAID.get((cell.setting, cell.group))
+            if said is None:
+                continue
             gain = round(float(full[cell.group] - cell.value), 2)
             marked = "marked significant" if cell.mark else "not marked significant"
             rows.append(
@@ -73,7 +85,7 @@ def ablations() -> pd.DataFrame:
                     f"Table 3, {model}, {cell.group}: full recipe minus {cell.setting}",
                     0.0,
                     gain,
-                    ">",
+                    said,
                     reading=f"{'a tie' if gain == 0 else 'the reverse'}, {marked}",
                 )
             )
