@@ -226,13 +226,15 @@ def test_table_8_is_direction_by_direction(rows: pd.DataFrame) -> None:
     assert row["from scratch"] == 2.0 and row["loss"] == pytest.approx(2.1, abs=0.011)
     assert row["gain, %"] == pytest.approx(-5, abs=0.51) and math.isnan(row["p"])
     assert row["verdict"] == "not reproduced"
-    sides = groupings.by_side(table).set_index("direction")
-    out = sides.loc["out of English"]
-    # 3.2 + 2.5 - 1.6 + 2.4 over twelve cells; below zero are -1.2, -0.1 and -2.3.
-    assert out["mean difference"] == pytest.approx(6.5 / 12) and out["zero or above"] == 9
-    assert out["with rows"] == 8 and out["mean gain, %"] == pytest.approx(-2.5, abs=0.3)
-    assert out["zero or above here"] == 4
-    assert sides.loc["into English", "zero or above"] == 0
+    sides = groupings.by_side(table).set_index(["direction", "up-sampled"])
+    out = sides.loc[("out of English", "yes")]
+    # 2.0 + 2.4 + 1.6 + 0.9 + 0.8 - 0.1 + 1.3 + 1.1 over eight cells.
+    assert out["mean difference"] == pytest.approx(10 / 8) and out["zero or above"] == 7
+    assert out["with rows"] == 6 and out["mean gain, %"] == pytest.approx(-2.5, abs=0.3)
+    assert out["zero or above here"] == 3
+    others = sides.loc[("out of English", "no")]
+    assert others["mean difference"] == pytest.approx(-3.5 / 4) and others["cells"] == 4
+    assert sides.loc["into English", "zero or above"].tolist() == [0, 0]
 
 
 # Languages

@@ -5,6 +5,7 @@ Table 7 is one of variants against a control, as those of `mnmt_repro.figures.ab
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -69,7 +70,7 @@ def table8(bench: Bench, stored: Sequence[Mapping[str, Any]] = ()) -> pd.DataFra
 
 
 def by_side(cells: pd.DataFrame) -> pd.DataFrame:
-    """Table 8 out of English and into it.
+    """Table 8 out of English and into it, of languages that the grouping up-samples and of others.
 
     Parameters
     ----------
@@ -79,16 +80,19 @@ def by_side(cells: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``direction, cells``; in the paper the ``mean difference`` and how many cells are ``zero or
-        above``; here ``with rows``, the ``mean gain, %`` and how many are zero or above.
+        ``direction, up-sampled, cells``; in the paper the ``mean difference`` and how many cells
+        are ``zero or above``; here ``with rows``, the ``mean gain, %`` and how many are zero or
+        above.
     """
     rows = []
-    for which in (OUT, INTO):
-        mine = cells[cells["pair"].map(side_of) == which]
+    for which, upsampled in itertools.product((OUT, INTO), ("yes", "no")):
+        here = (cells["pair"].map(side_of) == which) & (cells["up-sampled"] == upsampled)
+        mine = cells[here]
         ours = mine["gain, %"].dropna()
         rows.append(
             {
                 "direction": which,
+                "up-sampled": upsampled,
                 "cells": len(mine),
                 "mean difference": mine["difference"].mean(),
                 "zero or above": int((mine["difference"] >= 0).sum()),
