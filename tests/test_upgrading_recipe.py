@@ -355,6 +355,7 @@ def test_factors_by_fisher_information_are_kept_in_the_file(tmp_path: Path) -> N
     for thresholds, message in (
         ([(1e-8, -0.5)], "factor must be at least 0, got -0.5"),
         ([(1e-4, 0.5), (1e-8, 0.1)], "must rise from above 0"),
+        ([], "thresholds: give one or more"),
     ):
         with pytest.raises(InputError, match=message):
             slow_by_fisher(made, [(SOURCE[0], TARGET[0])], thresholds)
@@ -408,6 +409,22 @@ def swapped() -> PieceMap:
             match_meanings([*SPECIAL, A], [*SPECIAL, A]),
             "old vocabulary has 5 pieces, the checkpoint's table 9 rows",
         ),
+        ({"wider": 1e300}, None, r"layers of 1.2e\+301 units: make it less wide"),
+        (
+            {"deeper": DepthConfig(encoder=10**9)},
+            None,
+            "parameters, and making it take some .* GiB",
+        ),
+        (
+            {},
+            dataclasses.replace(PIECES, source=PIECES.source[:-1]),
+            f"pieces: source has {len(PIECES.new) - 1} ids",
+        ),
+        (
+            {"embeddings": "mean"},
+            dataclasses.replace(PIECES, splits={}),
+            "what new pieces split into is not known",
+        ),
     ],
 )
 def test_impossible_upgrades_are_refused(
@@ -415,6 +432,17 @@ def test_impossible_upgrades_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=message):
         upgrade(trained(tmp_path), None, None, UpgradeConfig(**config), pieces=pieces)
+
+
+@pytest.mark.parametrize("units", [512, 2048, 8192])
+def test_the_width_that_is_said_to_be_near_does(units: int) -> None:
+    shape = dataclasses.replace(SHAPES["fairseq"], d_ff=units)
+    old = Checkpoint.of(Transformer(shape))
+    with pytest.raises(InputError, match="is near, and does") as refused:
+        upgrade(old, None, None, UpgradeConfig(wider=1.1, optimiser="reset"))
+    near = float(str(refused.value).split("; ")[1].split(" is near")[0])
+    made = upgrade(old, None, None, UpgradeConfig(wider=near, optimiser="reset"))
+    assert made.model.config.d_ff == round(1.1 * units)
 
 
 def test_damaged_or_unfit_checkpoints_are_refused(tmp_path: Path) -> None:

@@ -179,6 +179,13 @@ def notes(
     told += _other_shares(about.get("mixture", {}), mixture)
     told += _other_validation(about, text)
     steps = config.steps or (config.target_tokens or 0) // config.batch_tokens
+    constant = about["upgrade"]["config"]["schedule"] == "constant"
+    if constant and config.optimiser == "adafactor" and config.learning_rate**2 * steps > 1:
+        told.append(
+            f"Adafactor takes no relative step above 1 / sqrt(step): the rate is constant up to "
+            f"step {1 / config.learning_rate**2:,.0f}, and falls from there on; see "
+            "--learning-rate, or --optimiser adamw"
+        )
     rising = steps_to_rise(upgraded.about["upgrade"])
     if steps < rising:
         told.append(

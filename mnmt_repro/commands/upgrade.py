@@ -7,7 +7,8 @@ import dataclasses
 import secrets
 import shlex
 import shutil
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import pandas as pd
 from mnmt_repro.commands.options import add_command, print_json
 from mnmt_repro.commands.scaling import read_fisher, steps_to_rise
 from mnmt_repro.commands.trained import check_free
-from mnmt_repro.commands.upgrade_options import declare, refuse_idle, upgrade_config
+from mnmt_repro.commands.upgrade_options import declare, refuse_idle, settle_seed, upgrade_config
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def act(options: argparse.Namespace) -> int:
     from mnmt_repro.upgrading.recipe import upgrade
 
     about, checkpoint, old = _read_old(options)
+    config = settle_seed(options, config, about)
     pieces = _unmet_pieces(about, checkpoint, old)
     refuse_idle(options, config, more_pieces=pieces is not None)
     new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
@@ -82,6 +84,8 @@ def act(options: argparse.Namespace) -> int:
     }
     _write(options, about, made, new or old, told)
 
+    for note in _notes(about, made):
+        print(f"mnmt-repro: note: {note}", file=sys.stderr)
     above = {} if fisher is None else fisher.counts(made)
     if options.json:
         print_json(_machine_readable(options.out, made, above))
@@ -95,6 +99,28 @@ def act(options: argparse.Namespace) -> int:
         print(table.to_string(index=False, na_rep="", formatters=shares))
     print(_next(options.out, about, new or old, told))
     return 0
+
+
+def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:
+    """What of the new embeddings would not be expected, and should not pass unsaid."""
+    overlap = made.report.overlap
+    if overlap is None or made.config.keep != "all":
+        return
+    bytewise = any(piece.kind == "byte" for piece in (*overlap.kept, *overlap.dropped))
+    untied = not made.report.old.tie_output
+    if overlap.added and made.config.embeddings == "unk" and bytewise and untied:
+        yield (
+            "the old vocabulary has byte fallback, so that <unk> never occurred in the old text: "
+            "new pieces are embedded as it was at the very start; see --init mean"
+        )
+    kept, added = (
+        any(piece.kind == "tag" for piece in pieces) for pieces in (overlap.kept, overlap.added)
+    )
+    if about["tags"] == "none" and kept and added:
+        yield (
+            "the old model was trained without language tags: those it has were never trained, "
+            "and learn as old parameters do; train it with --tags both to avoid that"
+        )
 
 
 def _machine_readable(out: Path, made: Upgraded, above: dict[float, int]) -> dict[str, Any]:

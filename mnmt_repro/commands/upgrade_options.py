@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,6 +26,7 @@ from mnmt_repro.upgrading.config import (
 )
 
 PLACES = get_args(Place)
+SEEDS = 2**31
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +80,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--init",
         choices=get_args(NewRows),
         help="embeddings of new pieces: a copy of <unk>'s, at random, or the mean of the old "
-        "pieces that each splits into (default: unk)",
+        "pieces that each splits into (default: unk, as published; where the old vocabulary has "
+        "byte fallback, as those made here, <unk> never occurs, so that its embedding is hardly "
+        "trained)",
     )
     made.add_argument(
         "--width-init",
@@ -112,9 +117,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--seed",
         type=int,
-        default=0,
-        help="of noise and of what is drawn at random; with the old model's own seed of training, "
-        "a layer drawn for the bottom of the encoder is the one that its first layer began as",
+        help="of noise and of what is drawn at random (default: one that goes with the old run, so "
+        "that no two upgrades in a row draw alike)",
     )
 
     training = parser.add_argument_group("how training goes on")
@@ -163,7 +167,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--schedule",
         choices=("continued", "reset", "constant"),
         help="learning rate: from where the old model stopped, with a new warm-up, or `train "
-        "--learning-rate` at every step (default: continued)",
+        "--learning-rate` at every step, or with adafactor at most 1 / sqrt(step) (default: "
+        "continued)",
     )
     training.add_argument(
         "--checkpoint",
@@ -182,8 +187,8 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
     InputError
         When an option cannot be read or is out of its range.
     """
-    if options.seed < 0:
-        raise InputError(f"--seed {options.seed}: give 0 or more")
+    if options.seed is not None and options.seed not in range(SEEDS):
+        raise InputError(f"--seed {options.seed}: give 0 or more, below 2**31")
     if options.steps is not None and options.steps < 1:
         raise InputError(f"--steps {options.steps}: give a number of steps, 1 or more")
     if options.preset == "deep" and options.steps is None and options.lr_scaling is None:
@@ -228,6 +233,39 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
         deeper=dataclasses.replace(base.deeper, **_only(depth)),
         **_only(given),
     )
+
+
+def settle_seed(
+    options: argparse.Namespace, config: UpgradeConfig, about: Mapping[str, Any]
+) -> UpgradeConfig:
+    """The upgrade with a seed, the old run's identity's where none is given.
+
+    Parameters
+    ----------
+    about
+        The old run's `run.json`.
+
+    Raises
+    ------
+    InputError
+        When weights are to be drawn beside old ones that began as just these draws.
+    """
+    if options.seed is None:
+        return dataclasses.replace(config, seed=zlib.crc32(about["identity"].encode()) % SEEDS)
+    earlier = (about.get("continued_from") or {}).get("upgrade", {}).get("seed")
+    wider, deeper = config.wider != 1, bool(config.deeper.encoder or config.deeper.decoder)
+    drawn = (
+        config.keep == "body"
+        or (bool(options.vocabulary) and config.embeddings == "random")
+        or (wider and config.width.init == "random")
+        or (deeper and config.deeper.init == "random")
+    )
+    if options.seed in (about["seed"], earlier) and drawn and config.keep != "nothing":
+        raise InputError(
+            f"--seed {options.seed}: the old model began as what this seed draws, and what is new "
+            "would begin as old weights did; give another, or leave it out"
+        )
+    return config
 
 
 def refuse_idle(

@@ -15,25 +15,36 @@ Table 4, "all emb random"          `config.UpgradeConfig(keep="body")`
 Section 5.2, Figures 3 and 6 left  `analyses`: the old model with the new one's embeddings
 Appendix C, Figure 5               `analyses`: how far layers and halves of matrices have moved
 Appendix D, Table 11 right         `learning_rate`: Fisher information, thresholds; `start`
-Appendix D, Figure 6 right         `analyses`: Fisher information by layer, and its distribution
+Appendix D, Figure 6 right         `analyses`: the distribution of Fisher information
 Section 5.3, Figure 4              `compute`: what it takes to reach a share of a baseline
 =================================  ==============================================================
 
 `config` and `compute` need no torch. `mnmt-repro upgrade` is the command; in Python, of a model
-that another program has trained (`interchange` has the weights of two kinds), given two
-vocabularies or, as here, the same one:
+that another program has trained (`interchange` has the weights of two kinds). Here its tables have
+a row more than its vocabulary has tokens, and no `<s>`, like T5's; the new vocabulary is one of
+`mnmt-repro data vocabulary`, of which `vocabulary.meanings` tells the pieces.
 
 >>> from mnmt_repro.architecture import ModelConfig
 >>> from mnmt_repro.model import Transformer
 >>> from mnmt_repro.training.checkpoint import Checkpoint
 >>> from mnmt_repro.upgrading.config import UpgradeConfig
 >>> from mnmt_repro.upgrading.recipe import upgrade
->>> old = Transformer(ModelConfig.fairseq(vocab_size=9, d_model=8, layers=1, heads=2))
+>>> from mnmt_repro.upgrading.vocabulary import match_meanings, token_meanings
+>>> old = Transformer(ModelConfig.fairseq(vocab_size=6, d_model=8, layers=1, heads=2))
+>>> known = token_meanings(
+...     ["<pad>", "</s>", "<unk>", "▁the", "▁cat"], roles={"pad": 0, "eos": 1, "unk": 2}, rows=6
+... )
+>>> wanted = token_meanings(  # here typed out
+...     ["<pad>", "</s>", "<unk>", "<s>", "<2xho>", "▁the", "▁cat", "▁ikati"],
+...     roles={"pad": 0, "eos": 1, "unk": 2, "bos": 3}, tags={"<2xho>": "xho"},
+... )
 >>> config = UpgradeConfig(wider=2, gamma_old=0.5, optimiser="reset", schedule="reset")
->>> start = upgrade(Checkpoint.of(old), None, None, config)
->>> start.model.config.d_ff, start.report.new_entries, start.report.normalisation
-(64, 1088, 'as published')
+>>> pieces = match_meanings(known, wanted)
+>>> start = upgrade(Checkpoint.of(old), None, None, config, pieces=pieces)
+>>> start.model.config.d_ff, start.report.normalisation, [p.text for p in pieces.overlap.added]
+(64, 'as published', ['bos', '<2xho>', '▁ikati'])
 
 `training.loop.train(start.model, ..., prepare=start.prepare, schedule_start=start.schedule_start)`
-trains it on, with the learning rates of `config`; `start.save_upgraded` keeps it in a file.
+trains it on, with the learning rates of `config`; `save_upgraded(path, start)`, of the module
+`upgrading.start`, keeps it in a file.
 """

@@ -25,6 +25,9 @@ from mnmt_repro.upgrading.start import Start, is_adafactor
 from mnmt_repro.upgrading.vocabulary import ROLES, Overlap, Piece, PieceMap, match_pieces
 from mnmt_repro.upgrading.width import check_width, settle_normalisation
 
+MOST_UNITS = 2**31
+"""More than any machine could hold of a feed-forward layer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
@@ -83,9 +86,11 @@ def upgrade(
     Parameters
     ----------
     old_vocabulary, new_vocabulary
-        Both None: the vocabulary stays.
+        Both None: the vocabulary stays. The old one's ids are rows of the checkpoint's tables, as
+        it was trained; one that was taken over with `mnmt-repro data adopt` since has other ids.
     pieces
-        Which new id is which old one, instead of two vocabularies (generated languages).
+        Which new id is which old one, instead of two vocabularies (models of other programs,
+        generated languages).
     progress
         Called with 1 after each layer of the new model.
 
@@ -169,14 +174,22 @@ def _widened(old: ModelConfig, config: UpgradeConfig, pieces: PieceMap | None) -
     )
 
 
-def _check_memory(new: ModelConfig) -> None:
-    """Refuse a model of which the weights alone are more than this machine's memory."""
-    total = parameter_counts(new)["total"]
+def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
+    """Refuse what would take more than this machine's memory to make and to write.
+
+    Of the old model there are the weights and, where it is carried, AdamW's state of two numbers a
+    parameter; of the new one the model, its first draws, what is assembled and what is written.
+    """
+    copies = 2 if state else 0
+    before, total = (parameter_counts(config)["total"] for config in (old, new))
+    needed = 4 * (before * (1 + copies) + total * (4 + 2 * copies))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if 4 * total > memory:
+    if needed > memory:
         raise InputError(
-            f"the upgraded model would have {total:,} parameters, {4 * total / 2**30:,.0f} GiB, "
-            f"and this machine has {memory / 2**30:,.0f} GiB of memory: make it less wide or deep"
+            f"the upgraded model would have {total:.4g} parameters, and making it take some "
+            f"{needed / 2**30:,.3g} GiB, where this machine has {memory / 2**30:,.3g} GiB of "
+            "memory: make it less wide or deep"
+            + (", or leave the optimiser's state behind (--optimiser reset)" if state else "")
         )
 
 
@@ -196,6 +209,16 @@ def _check(
                 f"{found.get(name, 'missing')}, should be {expected.get(name, 'absent')}"
             )
     if pieces is not None:
+        if len(pieces.source) != len(pieces.new) or max(pieces.source) >= len(pieces.old):
+            raise InputError(
+                f"pieces: source has {len(pieces.source)} ids up to {max(pieces.source)}, for "
+                f"{len(pieces.new)} new pieces of {len(pieces.old)} old ones"
+            )
+        if config.embeddings == "mean" and not pieces.splits and (pieces.source < 0).any():
+            raise InputError(
+                "embeddings = 'mean': what new pieces split into is not known here (`splits`); "
+                "copy <unk>, or draw at random (--init unk, --init random)"
+            )
         if len(pieces.old) != old.vocab_size:
             raise InputError(
                 f"the old vocabulary has {len(pieces.old)} pieces, the checkpoint's table "
@@ -209,14 +232,20 @@ def _check(
                 "with `mnmt-repro data adopt`"
             )
     wide = old.d_ff * config.wider
+    if not wide < MOST_UNITS:
+        raise InputError(
+            f"the upgraded model would have feed-forward layers of {wide:.4g} units: make it less "
+            "wide or deep"
+        )
     if abs(wide - round(wide)) > 1e-6:
         raise InputError(
             f"wider = {config.wider} makes {wide:g} units of {old.d_ff}, which is no whole "
-            f"number; {max(round(wide), old.d_ff) / old.d_ff:.9g} is near, and does"
+            f"number; {max(round(wide), old.d_ff) / old.d_ff} is near, and does"
         )
-    _check_memory(_widened(old, config, pieces))
-    check_width(old.d_ff, round(wide), config.width, gated=old.feed_forward == "gated-gelu")
     wants_state = config.optimiser == "carried" and config.keep != "nothing"
+    adamw = bool(checkpoint.optimiser) and not is_adafactor(checkpoint.optimiser)
+    _check_memory(old, _widened(old, config, pieces), state=wants_state and adamw)
+    check_width(old.d_ff, round(wide), config.width, gated=old.feed_forward == "gated-gelu")
     if wants_state and not checkpoint.optimiser:
         raise InputError(
             "the checkpoint holds no optimiser state to carry (best.safetensors never does): "

@@ -122,8 +122,11 @@ def slow_by_fisher(
     Raises
     ------
     InputError
-        When thresholds do not rise from above 0, a factor is negative, or there is no sentence.
+        When there are none, or they do not rise from above 0, a factor is negative, or there is
+        no sentence.
     """
+    if not thresholds:
+        raise InputError("thresholds: give one or more")
     values, factors = zip(*thresholds, strict=True)
     for factor in factors:
         check_factor(factor)

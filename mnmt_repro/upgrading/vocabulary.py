@@ -7,7 +7,8 @@ splits into is a step beyond the paper.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,13 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary
+from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import NewRows
 
 ROLES = ("pad", "eos", "unk", "bos")
 KINDS = ("special", "tag", "byte", "text")
 SPACE = "\u2581"  # SentencePiece's mark for a space
+BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +105,13 @@ class PieceMap:
         )
 
 
-def meanings(vocabulary: Vocabulary, name: str = "the vocabulary") -> tuple[Piece, ...]:
-    """Meaning of each id.
+ADOPT = "`mnmt-repro data adopt` adds what is missing"
+
+
+def meanings(
+    vocabulary: Vocabulary, name: str = "the vocabulary", remedy: str = ADOPT
+) -> tuple[Piece, ...]:
+    """Meaning of each id; errors call it by `name`, and say what helps where pieces are missing.
 
     Raises
     ------
@@ -118,9 +125,7 @@ def meanings(vocabulary: Vocabulary, name: str = "the vocabulary") -> tuple[Piec
     ids = {role: getattr(processor, f"{role}_id")() for role in ROLES}
     lacking = [SPECIAL[i] for i, role in enumerate(ROLES) if ids[role] < 0]
     if lacking:
-        raise InputError(
-            f"{name} has no {', '.join(lacking)}; `mnmt-repro data adopt` adds what is missing"
-        )
+        raise InputError(f"{name} has no {', '.join(lacking)}; {remedy}")
     roles = {index: role for role, index in ids.items()}
     pieces = []
     for index in range(len(vocabulary)):
@@ -136,6 +141,60 @@ def meanings(vocabulary: Vocabulary, name: str = "the vocabulary") -> tuple[Piec
     return tuple(pieces)
 
 
+def token_meanings(
+    tokens: Sequence[str],
+    *,
+    roles: Mapping[str, int],
+    tags: Mapping[str, str] | None = None,
+    rows: int | None = None,
+) -> tuple[Piece, ...]:
+    """Meaning of each row of another program's tables, by its tokens in the order of their ids.
+
+    Its own ids, that is: a vocabulary taken over with `mnmt-repro data adopt` has others.
+
+    Parameters
+    ----------
+    roles
+        Id of ``pad``, ``eos`` and ``unk``, and of ``bos`` where there is one.
+    tags
+        Its language tags, and the language of each, as in ``{"__de__": "deu"}``.
+    rows
+        Of the tables, where they have more than there are tokens; none uses the rest.
+
+    >>> known = token_meanings(
+    ...     ["<pad>", "</s>", "<unk>", "__de__", "a"],
+    ...     roles={"pad": 0, "eos": 1, "unk": 2}, tags={"__de__": "deu"}, rows=6,
+    ... )
+    >>> [piece.text for piece in known]
+    ['pad', 'eos', 'unk', '<2deu>', 'a', 'unused 5']
+
+    Raises
+    ------
+    InputError
+        When a role is unknown or its id is no token's, or there are fewer rows than tokens.
+    """
+    for role, index in roles.items():
+        if role not in ROLES or not 0 <= index < len(tokens):
+            raise InputError(
+                f"roles: {role} = {index}; name {', '.join(ROLES)}, with ids below {len(tokens)}"
+            )
+    count = len(tokens) if rows is None else rows
+    if count < len(tokens):
+        raise InputError(f"rows = {rows}: there are {len(tokens)} tokens")
+    special = {index: Piece(kind="special", text=role) for role, index in roles.items()}
+    languages = tags or {}
+
+    def meaning(token: str) -> Piece:
+        if token in languages:
+            return Piece(kind="tag", text=tag(languages[token]))
+        kind: Literal["byte", "text"] = "byte" if BYTE.fullmatch(token) else "text"
+        return Piece(kind=kind, text=token)
+
+    named = [special.get(index) or meaning(token) for index, token in enumerate(tokens)]
+    unused = (Piece(kind="text", text=f"unused {index}") for index in range(len(tokens), count))
+    return (*named, *unused)
+
+
 def match_meanings(
     old: Sequence[Piece],
     new: Sequence[Piece],
@@ -148,13 +207,18 @@ def match_meanings(
     >>> match_meanings([*special, a], [*special[::-1], b, a]).source.tolist()
     [3, 2, 1, 0, -1, 4]
 
+    Parameters
+    ----------
+    splits
+        As of `PieceMap`.
+
     Raises
     ------
     InputError
-        When either lacks one of the four special pieces.
+        When either lacks one of the special pieces; the old one need not have `bos`.
     """
-    for name, pieces in (("old", old), ("new", new)):
-        for i, role in enumerate(ROLES):
+    for name, pieces, wanted in (("old", old, ROLES[:-1]), ("new", new, ROLES)):
+        for i, role in enumerate(wanted):
             if Piece(kind="special", text=role) not in pieces:
                 raise InputError(f"the {name} vocabulary has no {SPECIAL[i]}")
     index = {piece: i for i, piece in enumerate(old)}
@@ -172,7 +236,12 @@ def match_pieces(old: Vocabulary, new: Vocabulary) -> PieceMap:
     InputError
         When either lacks padding, end, unknown or start.
     """
-    before = meanings(old, "the old vocabulary")
+    before = meanings(
+        old,
+        "the old vocabulary",
+        "it is of another program, so say what each row of its tables is "
+        "(`vocabulary.token_meanings`), and give `pieces`",
+    )
     after = meanings(new, "the new vocabulary")
     matched = match_meanings(before, after)
     added = np.flatnonzero(matched.source < 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.figures.audit.checks import check, frame_of, rows_of
+from mnmt_repro.figures.audit.checks import Relation, check, frame_of, rows_of
 from mnmt_repro.figures.audit.tables import UPGRADES, column_mean, published
 
 
@@ -58,7 +58,7 @@ def compute_and_recovery() -> pd.DataFrame:
     return frame_of(rows)
 
 
-SAID = {
+SAID: dict[tuple[str, str], Relation] = {
     ("no up-sampling", "added"): ">",
     ("no up-sampling", "original"): ">=",
     ("no learning-rate scaling", "original"): ">",
@@ -75,7 +75,9 @@ def ablations() -> pd.DataFrame:
         cells = table[table["model"] == model]
         full = cells[cells["setting"] == "full recipe"].set_index("group")["value"]
         for cell in rows_of(cells[cells["setting"] != "full recipe"]):
-            said = ">" if cell.group == "all" else SAID.get((cell.setting, cell.group))
+            said: Relation | None = (
+                ">" if cell.group == "all" else SAID.get((cell.setting, cell.group))
+            )
             if said is None:
                 continue
             gain = round(float(full[cell.group] - cell.value), 2)
