@@ -28,7 +28,7 @@ from mnmt_repro.claims import (
     to_json,
 )
 from mnmt_repro.claims.evidence import NoRowsYet
-from mnmt_repro.claims.paired import Study, Variant, gain, largest, p_value
+from mnmt_repro.claims.paired import Sample, Study, Variant, gain, largest, p_value
 from mnmt_repro.claims.published import comparisons, table, zoomed
 from mnmt_repro.claims.sensitivity import coverage, with_luck_apart
 from mnmt_repro.errors import InputError
@@ -420,6 +420,15 @@ def test_only_upgrades_named_so_are_compared_with_models_from_scratch() -> None:
             assert named == [not each for each in scratch], pair
         else:
             assert named[0] == named[1], pair
+
+
+def test_a_p_value_from_draws_is_never_nought() -> None:
+    near = np.linspace(-0.01, 0.01, 999)
+    one = [Sample(by_direction=np.array([loss]), drawn=loss + near) for loss in (2.0, 3.0)]
+    assert p_value(*one).value == 1 / 1000  # no draw is as far off as a gain of a third
+    wide = [replace(sample, drawn=sample.value + 300 * near[::sign]) for sample, sign in
+            zip(one, (1, -1), strict=True)]  # fmt: skip
+    assert p_value(*wide).value > 0.1
 
 
 def test_an_interval_covers_what_it_says_unless_an_old_model_has_luck() -> None:

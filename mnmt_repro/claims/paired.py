@@ -305,11 +305,15 @@ def gain_power(treated: Sample, control: Sample, effect: float) -> Measure:
 
 
 def p_value(treated: Sample, control: Sample) -> Measure:
-    """Paired t-test over directions, as in the paper; from the seed's noise where there is one."""
+    """Paired t-test over directions, as in the paper.
+
+    Of a single direction it is from the draws of the seed's noise, and at least one in as many as
+    there are.
+    """
     difference = control.by_direction - treated.by_direction
     if not difference.any():
         return Measure(value=1.0)
     if len(difference) > 1:
         return Measure(value=float(stats.ttest_1samp(difference, 0.0).pvalue))
     found, drawn = lower_by(control.value, treated.value), deviations(lower_by, control, treated)
-    return Measure(value=float(np.mean(np.abs(drawn) >= abs(found))))
+    return Measure(value=float(1 + np.sum(np.abs(drawn) >= abs(found))) / (1 + len(drawn)))
