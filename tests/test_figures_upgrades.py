@@ -257,14 +257,19 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
     assert "- **Without" not in upgrade_words.equal_total(table.reset_index(), bench)
 
 
-def equal_total(root: Path, original: float) -> str:
-    """What is told of gains of `original` per cent on original languages, 5 on the added ones."""
+def equal_total(root: Path, original: float, halved: float = math.nan) -> str:
+    """What is told of gains of `original` per cent on original languages, 5 on the added ones.
+
+    To the upgrade scaling is worth 2 per cent there, and to a baseline half the rate `halved`.
+    """
 
     def loss(variant: Variant, pair: str) -> float | None:
         scratch = {"M25": 1.3, "M25-wide": 1.5, "M25-deep": 1.5}
         turn = 0.1 * (-1) ** ALL.index(pair)
         if variant.name in scratch:
             return 2.0 if variant.updates_share == scratch[variant.name] else None
+        if variant.name == upgrades.HALVED:
+            return None if math.isnan(halved) else 2 * (1 - halved / 100) + 0.001 * turn
         if not variant.name.startswith("Mt25") or "random" in variant.name:
             return None
         worse = 2.0 if variant.name == upgrades.UNSCALED else 0.0
@@ -281,7 +286,12 @@ def test_what_equal_training_leaves_of_the_lead_is_told(tmp_path: Path) -> None:
     assert "no proof that the models are level: differences of up to 0.0 %" in told
     assert told.count("+5.00 %") == 5 and "3 of 3 can be told from zero." in told
     assert "- **Without learning-rate scaling**, compared at the same size only: -2.00 %" in told
-    assert "scaling is part of what keeps the upgrade up" in told
+    assert "To the upgrade scaling is worth +1.96 % (" in told
+    assert "the baseline that would tell these apart is not stored yet" in told
+    told = equal_total(tmp_path / "rate", 0.0, halved=2.2)
+    assert "that is worth +2.20 % (" in told and "a lower rate by itself could be all" in told
+    told = equal_total(tmp_path / "forgetting", 0.0, halved=0.5)
+    assert "worth +0.50 % (" in told and "forgetting may have a part in it, too" in told
     told = equal_total(tmp_path / "ahead", 1.0)
     assert "3 of 3 can be told from zero. Training time alone does not account for that." in told
 

@@ -6,6 +6,7 @@ rows are missing. A gain can be told from zero where its interval leaves zero ou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -71,24 +72,37 @@ def equal_total(table: pd.DataFrame, bench: Bench) -> str:
                 f"does not up-sample, {_gain(rows.loc['related'])} on their relatives of added "
                 f"ones, {_gain(rows.loc['added'])} on the added ones."
             )
-    share, pairs = BUDGETS["Mt25"], directions_of("other original")
-    scaled = bench.gain(Variant(TABLE3, UNSCALED, share), bench.variant("Mt25", share), pairs)
-    halved = known[name == HALVED].set_index("group")
-    if scaled["high"] < 0:
-        lines[-1] += (
-            f" Over the scaled upgrade it is {_gain(scaled)} on the first of these: scaling is "
-            "part of what keeps the upgrade up, be it by less forgetting or as a lower rate."
-        )
-        if "other original" not in halved.index:
-            lines[-1] += " The baseline that would tell these apart is not stored yet."
-    if "other original" in halved.index:
-        lines.append(
-            "- **Is that less forgetting, or just a lower rate?** A baseline that goes on at half "
-            "the rate, with nothing added and nothing to forget, gains "
-            f"{_gain(halved.loc['other original'])} on the same languages over one that goes on at "
-            "the whole rate."
-        )
+    lines += _rate_or_forgetting(bench, known[name == HALVED])
     return "\n".join(lines)
+
+
+def _rate_or_forgetting(bench: Bench, halved: pd.DataFrame) -> list[str]:
+    """What scaling is worth to the upgrade beside what half the rate is worth to a baseline.
+
+    On languages that are neither added nor up-sampled.
+    """
+    share, group = BUDGETS["Mt25"], "other original"
+    upgraded, unscaled = bench.variant("Mt25", share), Variant(TABLE3, UNSCALED, share)
+    worth = bench.gain(upgraded, unscaled, directions_of(group))
+    if math.isnan(worth["gain, %"]):
+        return []
+    told = (
+        "- **Is that less forgetting, or just a lower rate?** To the upgrade scaling is worth "
+        f"{_gain(worth)} on the languages that the recipe does not up-sample"
+    )
+    found = halved[halved["group"] == group].to_dict("records")
+    if not found:
+        return [f"{told}; the baseline that would tell these apart is not stored yet."]
+    enough = found[0]["gain, %"] >= worth["gain, %"]
+    return [
+        f"{told}. To a baseline that goes on at half the rate, with nothing added and nothing to "
+        f"forget, that is worth {_gain(found[0])} over the whole rate: "
+        + (
+            "as much, so that a lower rate by itself could be all there is to scaling."
+            if enough
+            else "less, so that forgetting may have a part in it, too."
+        )
+    ]
 
 
 def agreement(table: pd.DataFrame) -> str:
