@@ -39,11 +39,11 @@ def _central(
     tier: Tier, seeds: tuple[int, ...], condition: Condition = "main"
 ) -> tuple[Variant, ...]:
     """M20, then baseline and upgrade of each kind, seed by seed; the longest are decoded."""
-    original, decode = GROUPINGS["Mt25"].original, condition == "main"
+    original = GROUPINGS["Mt25"].original
     variants = []
     for seed in seeds:
         old = from_scratch(tier, "same", languages=original, seed=seed, condition=condition)
-        variants.append(Variant(name="M20", updates_share=1.0, spec=old, decode=decode))
+        variants.append(Variant(name="M20", updates_share=1.0, spec=old, decode=True))
         for kind in KINDS:
             for share in BASELINE_SHARES:
                 run = from_scratch(tier, kind, share=share, seed=seed, condition=condition)
@@ -52,7 +52,7 @@ def _central(
                         name=f"M25{SUFFIX[kind]}",
                         updates_share=share,
                         spec=run,
-                        decode=decode and share == BASELINE_SHARES[-1],
+                        decode=share == BASELINE_SHARES[-1],
                     )
                 )
             for share in SHARES[kind]:
@@ -62,7 +62,7 @@ def _central(
                         name=f"Mt25{SUFFIX[kind]}",
                         updates_share=share,
                         spec=run,
-                        decode=decode and share == SHARES[kind][-1],
+                        decode=share == SHARES[kind][-1],
                     )
                 )
     return tuple(variants)
