@@ -258,6 +258,22 @@ def test_a_tampered_stored_verdict_is_found(checkout: Path) -> None:
         change(other[0]["scopes"][0])
         found = differences(verdicts, other)
         assert set(found) == {"Z1"} and told in found["Z1"]
+    # What pages print is stored beside the units that it comes from, and is compared, too.
+    for place in ("item", "scope"):
+        for change, told in (
+            ({"verdict": "inconclusive"}, "inconclusive"),
+            ({"measured": 99.0}, "measured is stored as"),
+            ({"interval": [-9.0, 9.0]}, "-9.0"),
+            ({"reason": "made up"}, "made up"),
+        ):
+            other = json.loads(to_json(verdicts))
+            (other[0] if place == "item" else other[0]["scopes"][0]).update(change)
+            found = differences(verdicts, other)
+            assert set(found) == {"Z1"} and told in found["Z1"], (place, change)
+    for field, where in (("title", 0), ("rule", 0), ("decided_by", 1), ("runs", 1)):
+        other = json.loads(to_json(verdicts))
+        (other[0]["scopes"][0] if where else other[0])[field] = "another"
+        assert set(differences(verdicts, other)) == {"Z1"}, field
     dated = json.loads(to_json(verdicts))
     dated[0]["scopes"][0]["post_hoc"] = True
     assert differences(verdicts, dated) == {}  # a folder without a history cannot tell

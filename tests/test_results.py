@@ -7,11 +7,12 @@ import math
 import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
 from mnmt_repro import results
+from mnmt_repro.atomic import write_with
 from mnmt_repro.errors import InputError
 from mnmt_repro.results import files
 
@@ -137,8 +138,16 @@ def test_concurrent_writers_neither_tear_nor_replace(tmp_path: Path) -> None:
 
 def test_a_file_being_written_is_not_read(tmp_path: Path) -> None:
     write(tmp_path, content())
-    (tmp_path / "webtech" / ".run-b.json.x.json").write_text('{"schema"')
-    assert len(results.load_runs(tmp_path)) == 1
+
+    def torn(file: BinaryIO) -> None:
+        file.write(b'{"schema"')
+        file.flush()
+        assert len(list((tmp_path / "webtech").iterdir())) == 2
+        assert len(results.load_runs(tmp_path)) == 1
+
+    write_with(tmp_path / "webtech" / "run-b.json", torn)
+    with pytest.raises(InputError, match=r"run-b\.json"):  # whole now, and no run
+        results.load_runs(tmp_path)
 
 
 def test_a_torn_file_is_named(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,8 @@ def differences(verdicts: list[Verdict], stored: list[dict[str, Any]]) -> dict[s
     """Where a stored verdict does not follow from the rows: claim id to what differs.
 
     Compared are, of each scope, the verdicts, every measure (to 2 %) with its interval (to a
-    twentieth of its width), and whether the rule came first. A negative verdict is no difference.
+    twentieth of its width), whether the rule came first, and all that pages show of these; in
+    reasons, the words. A negative verdict is no difference.
     An empty dictionary means that all of them follow.
     """
     known = {item["id"]: item for item in stored}
@@ -154,12 +156,16 @@ def differences(verdicts: list[Verdict], stored: list[dict[str, Any]]) -> dict[s
         if verdict.id not in known:
             found[verdict.id] = "no stored verdict"
             continue
-        now = {scope["scope"]: scope for scope in _as_dict(verdict)["scopes"]}
-        then = {scope["scope"]: scope for scope in known.pop(verdict.id).get("scopes", [])}
+        whole, stored_whole = _as_dict(verdict), known.pop(verdict.id)
+        now = {scope["scope"]: scope for scope in whole["scopes"]}
+        then = {scope["scope"]: scope for scope in stored_whole.get("scopes", [])}
         if set(now) != set(then):
             found[verdict.id] = "its scopes have changed"
             continue
         notes = [_difference(name, then[name], now[name]) for name in now]
+        if not any(notes):
+            notes = [_shown("", stored_whole, whole)]
+            notes += [_shown(f"{name}: ", then[name], now[name]) for name in now]
         if any(notes):
             found[verdict.id] = "; ".join(note for note in notes if note)
     return found | dict.fromkeys(known, "stored, but no claim any more")
@@ -187,6 +193,24 @@ def _difference(name: str, then: dict[str, Any], now: dict[str, Any]) -> str:
                     f"{found.get(measure)}"
                 )
     return ""
+
+
+def _shown(where: str, then: dict[str, Any], now: dict[str, Any]) -> str:
+    """Which field that pages show beside the units is not what the rows give, if any."""
+    old, new = (
+        {"value": each.get("measured"), "interval": each.get("interval")} for each in (then, now)
+    )
+    if not _alike(old, new, _ABSOLUTE):
+        return f"{where}measured is stored as {old}, but the rows give {new}"
+    for field in ("title", "verdict", "measure", "rule", "decided_by", "reason", "runs"):
+        if _words(then.get(field)) != _words(now.get(field)):
+            return f"{where}{field} is stored as {then.get(field)!r}, but it is {now.get(field)!r}"
+    return ""
+
+
+def _words(value: Any) -> Any:
+    """A text with its numbers left out, which rounding may move; anything else as it is."""
+    return re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "#", value) if isinstance(value, str) else value
 
 
 def _alike(old: Any, new: Any, absolute: float) -> bool:

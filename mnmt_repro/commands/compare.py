@@ -216,8 +216,9 @@ def _over_directions(rows: list[Compared], registered: Collection[str]) -> Itera
         name = row.test_set if row.test_set in registered else "--data"
         groups.setdefault((name, row.measure), []).append(row)
     for (name, measure), mine in groups.items():
-        after = {f"{row.pair} {row.test_set}": row.model for row in mine}
-        before = {f"{row.pair} {row.test_set}": row.baseline for row in mine}
+        # By place: two files of a direction may have one name.
+        after = {str(place): row.model for place, row in enumerate(mine)}
+        before = {str(place): row.baseline for place, row in enumerate(mine)}
         if len({after[key] - before[key] for key in after}) < 2:
             continue  # nothing to test against
         result = paired_t_test(after, before)

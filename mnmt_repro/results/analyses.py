@@ -121,7 +121,6 @@ def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
     records = [
         {"run_id": path.stem, "commit": content["commit"], **row}
         for path in paths
-        if not path.name.startswith(".")  # still being written
         for content in [read(path)]
         for row in content["rows"]
     ]

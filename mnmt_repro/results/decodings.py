@@ -91,13 +91,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def load_decodings(root: Root = None) -> list[dict[str, Any]]:
     """All files in order of path, each as it is stored."""
-    # A leading dot marks a file that is still being written.
-    paths = (
-        path
-        for path in results_root(root).glob(f"*/{FOLDER}/*.json")
-        if not path.name.startswith(".")
-    )
-    return [read(path) for path in sorted(paths)]
+    return [read(path) for path in sorted(results_root(root).glob(f"*/{FOLDER}/*.json"))]
 
 
 def join(runs: Iterable[Mapping[str, Any]], decodings: Iterable[Mapping[str, Any]]) -> None:

@@ -72,6 +72,4 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
 def load_runs(root: Root = None) -> list[dict[str, Any]]:
     """All stored runs in order of path, each as its file holds it (`config` included)."""
     folder = results_root(root)
-    # A leading dot marks a file that is still being written.
-    paths = sorted(path for path in folder.glob("*/*.json") if not path.name.startswith("."))
-    return [read_run(path) for path in paths]
+    return [read_run(path) for path in sorted(folder.glob("*/*.json"))]

@@ -61,7 +61,9 @@ def assemble(
     -------
     Name -> tensor, and name -> where it comes from.
     """
-    # Noise is drawn apart from the new model's weights, which `seed` itself decides.
+    # Of this seed torch takes the low 32 bits on a CPU, so that noise repeats the first of the new
+    # model's own draws: those of its tables, of which nothing but random rows is ever used. Another
+    # seed would be better, and would make all stored upgrades other runs.
     generator = torch.Generator().manual_seed(config.seed + 2**32)
     result: dict[str, Tensor] = {}
     origins: dict[str, Origin] = {}
