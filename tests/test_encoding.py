@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_text import small_bitext
@@ -100,6 +102,23 @@ def test_the_cache_returns_what_was_encoded_and_knows_the_tags(
     for tags in ("none", "source"):
         again = encode_cached(bitext, vocabulary, tags)
         assert rows(again.source) == rows(encode(bitext, vocabulary, tags).source)
+
+
+def test_the_cache_knows_the_vocabulary_and_both_sides(
+    bitext: Bitext, vocabulary: Vocabulary, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path))
+    text = {bitext.pair: (bitext.source, bitext.target)}
+    languages = tuple(sorted(bitext.pair.split("-")))
+    other = train_vocabulary(VocabularyConfig(pieces=330, languages=languages), text)
+    backwards = replace(bitext, target=bitext.target[::-1])
+    found = [
+        encode_cached(each, pieces, "none")
+        for each, pieces in ((bitext, vocabulary), (bitext, other), (backwards, vocabulary))
+    ]
+    assert rows(found[1].source) == rows(encode(bitext, other, "none").source)
+    assert rows(found[1].source) != rows(found[0].source)
+    assert rows(found[2].target) == rows(found[0].target)[::-1] != rows(found[0].target)
 
 
 def test_long_sentences_are_left_out_by_what_is_read_or_predicted() -> None:
