@@ -533,6 +533,15 @@ def test_the_largest_gain_has_an_interval_for_all_at_once() -> None:
     assert held >= 180
 
 
+def test_the_interval_of_the_largest_leans_away_from_its_draws() -> None:
+    """Draws that stray upwards say that what was seen may be too high: the interval leans down."""
+    up = np.append(np.zeros(90), np.full(10, 4.0))  # a tenth of the draws is 4 too high
+    found = largest([(3.0, up), (2.0, np.zeros(100))])
+    assert (found.value, found.low, found.high) == (3.0, -1.0, 3.0)
+    found = largest([(3.0, np.zeros(100)), (2.0, -up)])  # the other gain's draws count, too
+    assert (found.low, found.high) == (3.0, 7.0)
+
+
 def test_only_common_seeds_are_compared() -> None:
     frame = rows("c", {"a": better(0, spread=0)}, seeds=(1, 2), noise=0)
     frame.loc[frame["seed"] == 2, "cross_entropy"] *= 2

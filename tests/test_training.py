@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from small_runs import EASY, EVEN, PAIRS, VARIED, adamw, same_weights, sentences, small_data, t5
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import BatchStream
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.corpora.mixture import Mixture
@@ -23,7 +24,7 @@ from mnmt_repro.scoring import cross_entropy, sentence_losses
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST, TrainingConfig
-from mnmt_repro.training.loop import TrainingData, train
+from mnmt_repro.training.loop import TrainingData, make_optimiser, train
 
 ONE = Mixture.of({"src-aaa": 1.0})
 
@@ -254,3 +255,24 @@ def test_seeds_decide_everything(tmp_path: Path) -> None:
     ]
     assert same_weights(runs[0], runs[1])
     assert not same_weights(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("optimiser", ["adamw", "adafactor"])
+def test_weight_decay_takes_its_share_of_each_weight(optimiser: str) -> None:
+    """Without a gradient nothing else moves a weight: w (1 - rate * decay)."""
+    model = Transformer(ModelConfig.fairseq(vocab_size=9, d_model=8, layers=1, heads=2))
+    config = TrainingConfig(
+        optimiser=optimiser,
+        learning_rate=0.1,
+        weight_decay=0.2,
+        warmup_steps=1,
+        steps=1,
+        batch_tokens=1,
+    )
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    made = make_optimiser(model, config)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    made.step()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(parameter.detach(), before[name] * (1 - 0.1 * 0.2))
