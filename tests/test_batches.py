@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -104,10 +105,20 @@ def test_every_sentence_is_seen_once_a_pass(size: int, windows: int) -> None:
 
 
 def test_passes_differ_in_order() -> None:
-    batches = of_windows(stream({"eng-deu": 64}, {"eng-deu": 1.0}), 2)
-    passes = [np.concatenate([b.source[:, 0] for w, b in batches if w == k]) for k in (0, 1)]
-    assert sorted(passes[0]) == sorted(passes[1])
-    assert passes[0].tolist() != passes[1].tolist()
+    """A pass is two windows here, so that what its first half holds is the pass's own order."""
+    batches = of_windows(stream({"eng-deu": 128}, {"eng-deu": 1.0}), 4)
+    halves = [{int(i) for w, b in batches if w == k for i in b.source[:, 0]} for k in range(4)]
+    assert [len(half) for half in halves] == [64] * 4
+    assert halves[0] | halves[1] == halves[2] | halves[3] and not halves[0] & halves[1]
+    assert halves[0] not in halves[2:]
+
+
+def test_how_often_a_pair_is_drawn_varies_from_window_to_window() -> None:
+    """As binomial draws do; rounding the weight would give every window the same."""
+    batches = of_windows(stream({"a-b": 500, "a-c": 500}, {"a-b": 0.25, "a-c": 0.75}), 40)
+    counts = [sum(int((b.pair == 0).sum()) for w, b in batches if w == k) for k in range(40)]
+    assert np.mean(counts) == pytest.approx(16, abs=3 * math.sqrt(12 / 40))
+    assert 5 < np.var(counts) < 25  # 64 * 0.25 * 0.75 = 12
 
 
 def test_batches_hold_about_the_budget() -> None:
