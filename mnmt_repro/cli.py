@@ -15,6 +15,7 @@ from mnmt_repro.commands import (
     evaluate,
     fit,
     recommend,
+    retrain,
     sweep,
     train,
     translate,
@@ -56,6 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
         recommend,
         sweep,
         verify,
+        retrain,
         book,
     )
     for module in modules:
@@ -70,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is full); 2: a mistake in what was given, told on one line; 130: interrupted.
     """
     options = build_parser().parse_args(arguments)
-    resumes = options.command in ("train", "sweep")
+    resumes = options.command in ("train", "sweep", "retrain")
     then = "; the same command goes on from the last checkpoint, if there is one" * resumes
     try:
         return options.act(options)

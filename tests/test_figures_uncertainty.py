@@ -43,6 +43,18 @@ def test_noise_between_two_seeds_by_hand():
     assert row["footnote 5"] == 0.01
 
 
+def test_repeats_stand_beside_what_laws_leave():
+    one = rows(COHORT, PAIR, noise=0.002)
+    cell = one[(one["p"] == 0.5) & (one["n_non_embedding"] == SIZES[0])].iloc[0]
+    keys = {key: cell[key] for key in ("pair", "test_set", "domain")}
+    moved = [{**keys, "cross_entropy": cell["cross_entropy"] * np.exp(0.03)}]
+    repeats = [{"run": {"run_id": cell["run_id"]}, "rows": moved}]
+    noise = uncertainty.noise_levels(grids(one), repeats)
+    assert noise["trained again"].iloc[0] == pytest.approx(0.03 / 2**0.5)
+    assert noise["repeats"].iloc[0] == 1
+    assert uncertainty.noise_levels(grids(one))["trained again"].isna().all()
+
+
 def test_laws_leave_the_noise_that_was_put_in():
     row = uncertainty.noise_levels(grids(rows(COHORT, PAIR, noise=0.004))).iloc[0]
     for law in ("left by Eq. 6", "left by Eq. 7"):
@@ -198,7 +210,7 @@ def test_the_outcome_counts_what_the_tables_hold() -> None:
     noise = pd.DataFrame(
         {
             "footnote 5": 0.01, "left by Eq. 6": [0.02, 0.005, 0.02],
-            "left by Eq. 7": [0.04, 0.006, 0.021],
+            "left by Eq. 7": [0.04, 0.006, 0.021], "trained again": [0.01, 0.006, np.nan],
         }
     )  # fmt: skip
     laws = pd.DataFrame(
@@ -216,5 +228,6 @@ def test_the_outcome_counts_what_the_tables_hold() -> None:
     )
     told = uncertainty.outcome_in_words(noise, laws, tests)
     assert "more than 1 % in 2 of 3 cases" in told and "what they leave in 1:" in told
+    assert "0.6% to 1.0% off by rounding alone" in told and "in 1 of 2 cases" in told
     assert "joint one in 1 of the 2 cases" in told
     assert "3 tests, 2 inconclusive, 1 changed. 1 of them has a power of 80%" in told

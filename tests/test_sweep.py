@@ -43,7 +43,9 @@ def grid() -> list[RunSpec]:
     return [tiny_spec(mixture=Mixture.two(*PAIRS, p)) for p in (0.0, 0.5, 1.0)]
 
 
-def sweep_into(store: Path, runs: Path, specs: list[RunSpec], executor: Executor) -> list[str]:
+def sweep_into(
+    store: Path, runs: Path, specs: list[RunSpec], executor: Executor, **options
+) -> list[str]:
     return sweep(
         specs,
         is_done=lambda spec: (store / spec.corpus / f"{spec.run_id}.json").exists(),
@@ -51,6 +53,7 @@ def sweep_into(store: Path, runs: Path, specs: list[RunSpec], executor: Executor
         runs_folder=runs,
         executor=executor,
         progress_bar=False,
+        **options,
     )
 
 

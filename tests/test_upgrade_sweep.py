@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +18,7 @@ from test_sweep import InThisProcess, stored, sweep_into
 
 from mnmt_repro import results
 from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.commands.retrain import keep_repeat
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import split_pair
@@ -150,6 +152,34 @@ def test_a_stored_parent_without_weights_is_trained_again_but_not_stored(
     assert sweep_into(store, runs, [PARENT, CHILD], InThisProcess()) == []
     assert path.read_bytes() == before
     assert is_trained(PARENT, runs) and stored(store) == {PARENT.run_id, CHILD.run_id}
+
+
+def test_a_parent_that_is_trained_again_is_held_against_the_stored_one(
+    family: Path, tmp_path: Path, capsys
+) -> None:
+    store = tmp_path / "store"
+    path = store / PARENT.corpus / f"{PARENT.run_id}.json"
+    path.parent.mkdir(parents=True)
+    shutil.copy(family / "store" / PARENT.corpus / path.name, path)
+    keep = partial(keep_repeat, root=store, required=True)
+    runs = tmp_path / "runs"
+    assert sweep_into(store, runs, [PARENT, CHILD], InThisProcess(), repeated=keep) == []
+    assert f"trained again: {PARENT.run_id}: every loss" in capsys.readouterr().err
+    assert len(results.load_repeats(root=store)) == 1
+
+    # One that is not what is stored is no parent: nothing goes on from it.
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["run"]["vocabulary_hash"] = "another"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    grandchild = child_of(PARENT, seed=2)
+    failures = sweep_into(
+        store, tmp_path / "other", [PARENT, grandchild], InThisProcess(), repeated=keep
+    )
+    assert "it is not the run that is stored" in failures[0]
+    assert "vocabulary_hash differ(s)" in failures[0]
+    assert f"the run to upgrade ({PARENT.run_id}) failed" in failures[1]
+    assert stored(store) == {PARENT.run_id, CHILD.run_id}
+    assert len(results.load_repeats(root=store)) == 1  # another run is no repeat
 
 
 def test_a_failed_parent_fails_its_children_in_one_line_each(tmp_path: Path, capsys) -> None:

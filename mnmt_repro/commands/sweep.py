@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.commands.options import add_command, check_device
+from mnmt_repro.commands.retrain import keep_repeat
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.results.schema import TIERS
@@ -154,6 +155,7 @@ def act(options: argparse.Namespace) -> int:
             specs,
             is_done=lambda spec: spec.run_id in stored,
             store=lambda done: results.write_run(**done, root=options.results),
+            repeated=lambda done: keep_repeat(done, root=options.results, required=True),
             runs_folder=options.runs,
             executor=executor,
             device=options.device,

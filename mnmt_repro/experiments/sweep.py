@@ -114,6 +114,7 @@ def sweep(
     *,
     is_done: Callable[[RunSpec], bool],
     store: Callable[[dict[str, Any]], object],
+    repeated: Callable[[dict[str, Any]], object] = lambda content: None,
     runs_folder: Path,
     executor: Executor,
     device: str = "cpu",
@@ -133,6 +134,9 @@ def sweep(
     ----------
     is_done, store
         The store of results, which this room does not know.
+    repeated
+        Called with a run that is done and was trained again because another needs its weights;
+        where it raises, the run has failed.
     executor
         Anything with the interface of `concurrent.futures.Executor`: `process_pool`, or one of
         Dask's or submitit's on a cluster.
@@ -207,8 +211,7 @@ def sweep(
                 task = running.pop(future)
                 try:
                     content = future.result()
-                    if not task.only_weights:
-                        store(content)
+                    (repeated if task.only_weights else store)(content)
                 except Exception as error:  # noqa: BLE001 - one bad run must not lose the others
                     ended(task, str(error))
                 else:

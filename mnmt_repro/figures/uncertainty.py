@@ -14,6 +14,7 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.grids import Grid
 from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.repeats import noise_of_repeats
 from mnmt_repro.laws import (
     AdditiveLawFit,
     check_unchanged,
@@ -42,22 +43,32 @@ ADDITIVE = "size and text"
 COEFFICIENTS = {"alpha": "α", "l_inf": "L∞"}
 
 
-def noise_levels(grids: Mapping[str, Grid]) -> pd.DataFrame:
-    """Relative noise of the losses, four ways: what footnote 5 assumes, laws leave, seeds show.
+def noise_levels(
+    grids: Mapping[str, Grid], repeats: Sequence[Mapping[str, Any]] = ()
+) -> pd.DataFrame:
+    """Relative noise of the losses: what footnote 5 assumes, laws leave, seeds and repeats show.
+
+    Parameters
+    ----------
+    repeats
+        From `results.load_repeats`: stored runs that were trained again.
 
     Returns
     -------
     DataFrame
-        ``cohort, pair, footnote 5, left by Eq. 6, left by Eq. 7, between seeds, cells with
-        seeds``; standard deviations as fractions of the mean loss, of the laws corrected for their
-        parameters, of the seeds pooled over cells. NaN where no cell has two seeds.
+        ``cohort, pair, footnote 5, left by Eq. 6, left by Eq. 7, trained again, repeats, between
+        seeds, cells with seeds``; standard deviations as fractions of the mean loss, of the laws
+        corrected for their parameters, of the seeds pooled over cells, of the repeats by
+        `noise_of_repeats`. NaN where no run was trained again, or no cell has two seeds.
     """
     rows = []
     for grid in grids.values():
         for pair, (alone, joint) in grid.fits.items():
             points = grid.points[grid.points["pair"] == pair]
             mean = float(points["loss"].mean())
-            spread, cells = _between_seeds(grid.rows[grid.rows["pair"] == pair], grid.n)
+            own = grid.rows[grid.rows["pair"] == pair]
+            spread, cells = _between_seeds(own, grid.n)
+            again, count = noise_of_repeats(own, repeats)
             rows.append(
                 {
                     "cohort": grid.name,
@@ -65,6 +76,8 @@ def noise_levels(grids: Mapping[str, Grid]) -> pd.DataFrame:
                     "footnote 5": PERTURBATION,
                     "left by Eq. 6": _residual_sd(list(alone.values())) / mean,
                     "left by Eq. 7": _residual_sd([joint]) / mean,
+                    "trained again": again,
+                    "repeats": count,
                     "between seeds": spread,
                     "cells with seeds": cells,
                 }
@@ -315,6 +328,19 @@ def unchanged(
     return pd.DataFrame(rows, columns=[*names, "alternative", "power", "false alarms", "answer"])
 
 
+def _again(noise: pd.DataFrame) -> str:
+    """What runs that were trained again say of the residuals, or nothing where there are none."""
+    again = noise.dropna(subset=["trained again"])
+    if again.empty:
+        return ""
+    least, most = again["trained again"].min(), again["trained again"].max()
+    covered = int((again["trained again"] >= again["left by Eq. 6"]).sum())
+    return (
+        f" Runs that were trained again are {least:.1%} to {most:.1%} off by rounding alone, which "
+        f"is all that separate laws leave, or more, in {covered} of {len(again)} cases."
+    )
+
+
 def outcome_in_words(noise: pd.DataFrame, laws: pd.DataFrame, tests: pd.DataFrame) -> str:
     """What the tables of the page come to together, as Markdown.
 
@@ -337,7 +363,7 @@ def outcome_in_words(noise: pd.DataFrame, laws: pd.DataFrame, tests: pd.DataFram
     lines = [
         f"- **Noise**: separate laws leave more than 1 % in {above} of {len(noise)} cases, and "
         "there the paper's bands are too narrow. The joint law leaves over one and a half "
-        f"times what they leave in {more}: it misses something that is no noise.",
+        f"times what they leave in {more}: it misses something that is no noise.{_again(noise)}",
         f"- **Which law**: AICc prefers separate laws to the joint one in {(known < 0).sum()} of "
         f"the {len(known)} cases in which it can be had of both.",
         f"- **α**: {len(tests)} tests, {told}. {powerful or 'None'} of them "

@@ -4,9 +4,10 @@ A run lies in ``<root>/<corpus>/<run_id>.json`` as ``{"schema": 1, "run", "rows"
 the run was, its scores for each pair, test set and domain, and its learning curve. Scores of
 translations, made later from the run's checkpoint, lie apart in ``<root>/<corpus>/decoded`` (see
 `results.decodings`), and so do analyses of its weights and losses of single sentences
-(`results.analyses`, `results.sentences`). A file is never replaced; many processes may write at
-once. The root is ``data/results`` of a checkout, or the folder named by ``MNMT_REPRO_RESULTS``, or
-the argument `root`.
+(`results.analyses`, `results.sentences`). A run that was trained again lies in
+``<root>/<corpus>/repeats`` (`results.repeats`). A file is never replaced; many processes may write
+at once. The root is ``data/results`` of a checkout, or the folder named by ``MNMT_REPRO_RESULTS``,
+or the argument `root`.
 
 >>> from mnmt_repro import results
 >>> frame = results.load(tier="mini", test_set="indomain")      # doctest: +SKIP
@@ -16,6 +17,7 @@ from mnmt_repro.results.analyses import load_analyses, write_analyses
 from mnmt_repro.results.decodings import load_decodings, write_decoding
 from mnmt_repro.results.files import results_root
 from mnmt_repro.results.frames import load, load_curves
+from mnmt_repro.results.repeats import load_repeats, write_repeat
 from mnmt_repro.results.sentences import (
     SentenceLosses,
     load_sentence_losses,
@@ -29,12 +31,14 @@ __all__ = [
     "load_analyses",
     "load_curves",
     "load_decodings",
+    "load_repeats",
     "load_runs",
     "load_sentence_losses",
     "read_run",
     "results_root",
     "write_analyses",
     "write_decoding",
+    "write_repeat",
     "write_run",
     "write_sentence_losses",
 ]

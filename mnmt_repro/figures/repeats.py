@@ -1,0 +1,115 @@
+"""Stored runs that were trained again: how near they came, and what that says of noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.figures.names import cohort_name
+from mnmt_repro.figures.provenance import counted
+from mnmt_repro.results.repeats import BEGINNING, END, compare
+
+KEY = ["run_id", "pair", "test_set", "domain"]
+
+
+def repeats_table(
+    rows: pd.DataFrame,
+    stored: Iterable[Mapping[str, Any]],
+    repeats: Iterable[Mapping[str, Any]],
+) -> pd.DataFrame:
+    """What came of training stored runs again, a row a repeat.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`; says which cohort a run belongs to.
+    stored, repeats
+        From `results.load_runs` and `results.load_repeats`.
+
+    Returns
+    -------
+    DataFrame
+        Run, the first cohort that declares it, size, processor of the stored run and of the repeat,
+        and differences as fractions of the stored: `begins` at the first point of the learning
+        curve, `ends` in the mean test loss, `row` where a test set differs most.
+    """
+    kept = {content["run"]["run_id"]: content for content in stored}
+    cohorts = rows.drop_duplicates("run_id").set_index("run_id")["cohort"]
+    table = []
+    for again in repeats:
+        run = kept[again["run"]["run_id"]]["run"]
+        found = compare(kept[run["run_id"]], again)
+        verdict = "identical" if found.identical else "yes" if found.reproduced else "no"
+        table.append(
+            {
+                "run": run["run_id"],
+                "cohort": cohort_name(cohorts.get(run["run_id"], "")),
+                "size": run["size"],
+                "stored on": run["hardware"],
+                "again on": again["run"]["hardware"],
+                "begins": found.beginning,
+                "ends": found.mean,
+                "row": found.largest,
+                "reproduced": verdict,
+            }
+        )
+    columns = ["run", "cohort", "size", "stored on", "again on", "begins", "ends", "row"]
+    return pd.DataFrame(table, columns=[*columns, "reproduced"])
+
+
+def in_words(table: pd.DataFrame) -> str:
+    """What `repeats_table` shows, as a paragraph."""
+    if table.empty:
+        return "No stored run has been trained again yet."
+    good = table["reproduced"] != "no"
+    same = int((table["reproduced"] == "identical").sum())
+    moved = table.loc[table["reproduced"] != "identical", "ends"].abs()
+    text = (
+        f"{int(good.sum())} of {counted(len(table), 'repeat')} are the stored run as the rule has "
+        f"it: the first point of the learning curve lies within {BEGINNING:.1%} of the stored, the "
+        f"mean test loss at the end within {END:.0%}. "
+    )
+    if same:
+        text += f"{same} of them are so to the last bit. "
+    if len(moved):
+        text += (
+            f"{'The others' if same else 'They'} begin within "
+            f"{table['begins'].abs().max():.2g} of the stored loss, and end "
+            f"{moved.median():.2%} apart in the median, {moved.max():.2%} at most."
+        )
+    return text
+
+
+def noise_of_repeats(rows: pd.DataFrame, repeats: Iterable[Mapping[str, Any]]) -> tuple[float, int]:
+    """Standard deviation of a run's loss, relative, from stored runs that were trained again.
+
+    Two runs that begin alike and differ in rounding lie apart by the noise of both: the root mean
+    square of the differences of log losses, over the square root of two. It is a lower bound on
+    the noise between seeds, which draw other weights and batches besides.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one test set and domain.
+
+    Returns
+    -------
+    The deviation, NaN where no run of `rows` was trained again with another outcome, and on how
+    many losses it rests.
+    """
+    records = [
+        {"run_id": again["run"]["run_id"]} | {k: row[k] for k in (*KEY[1:], "cross_entropy")}
+        for again in repeats
+        for row in again["rows"]
+    ]
+    if not records:
+        return float("nan"), 0
+    own = rows[rows["p"] > 0].drop_duplicates(KEY)
+    both = own.merge(pd.DataFrame(records), on=KEY, suffixes=("", "_again"))
+    apart = np.log(both["cross_entropy_again"] / both["cross_entropy"])
+    apart = apart[apart != 0]
+    deviation = float(np.sqrt(np.mean(apart**2) / 2)) if len(apart) else float("nan")
+    return deviation, len(apart)
