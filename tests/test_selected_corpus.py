@@ -122,6 +122,8 @@ def test_a_selection_has_the_vocabulary_of_its_corpus(
     paths = {data.corpus_vocabulary(name, config) for name in ("three", "common")}
     assert len(paths) == 1
     assert len(asked[0]["eng-deu"][0]) == 5  # of the whole text, not of the selection
+    monkeypatch.setattr(data, "CORPORA_VERSION", data.CORPORA_VERSION + 1)
+    assert data.corpus_vocabulary("three", config) not in paths  # what other code made is not read
 
 
 class Saved:

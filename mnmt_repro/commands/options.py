@@ -205,6 +205,15 @@ def _plain(value: Any) -> Any:
     return value
 
 
+SEEDS = 2**31  # what every generator takes
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed out of range."""
+    if seed not in range(SEEDS):
+        raise InputError(f"--seed {seed}: give 0 or more, below 2**31")
+
+
 def check_device(name: str) -> None:
     """Refuse a device that is not here.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.commands.options import add_command, check_device
+from mnmt_repro.commands.options import add_command, check_device, check_seed
 from mnmt_repro.commands.presets import with_preset
 from mnmt_repro.commands.stopping import asked_to_stop
 from mnmt_repro.commands.train_options import (
@@ -104,8 +104,7 @@ def _plan(options: argparse.Namespace) -> _Plan:
     """Read options and text, and refuse what cannot be trained; notes go to stderr."""
     if options.threads < 1:
         raise InputError(f"--threads {options.threads}: give a number of threads, 1 or more")
-    if options.seed not in range(2**31):
-        raise InputError(f"--seed {options.seed}: give 0 or more, below 2**31")
+    check_seed(options.seed)
     options = with_preset(options)
     if options.preset is not None and not (options.data or options.corpus):
         raise InputError(f"--preset {options.preset}: name its text, with --data or --corpus")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from mnmt_repro.commands.options import add_json, by_place, comma_list
+from mnmt_repro.commands.options import SEEDS, add_json, by_place, check_seed, comma_list
 from mnmt_repro.commands.scaling import parse_factor
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import (
@@ -26,7 +26,6 @@ from mnmt_repro.upgrading.config import (
 )
 
 PLACES = get_args(Place)
-SEEDS = 2**31
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -187,8 +186,8 @@ def upgrade_config(options: argparse.Namespace) -> UpgradeConfig:
     InputError
         When an option cannot be read or is out of its range.
     """
-    if options.seed is not None and options.seed not in range(SEEDS):
-        raise InputError(f"--seed {options.seed}: give 0 or more, below 2**31")
+    if options.seed is not None:
+        check_seed(options.seed)
     if options.steps is not None and options.steps < 1:
         raise InputError(f"--steps {options.steps}: give a number of steps, 1 or more")
     if options.preset == "deep" and options.steps is None and options.lr_scaling is None:

@@ -23,6 +23,7 @@ from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.registry import cache_root, split_pair
+from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
 
@@ -68,8 +69,9 @@ def tag_ids(vocabulary: Vocabulary, pair: str, tags: Tags) -> tuple[int, int]:
 
 
 def encode_cached(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
-    """`encode`, kept on disk under a hash of the text, the vocabulary and the tags."""
-    digest = hashlib.sha256(f"{vocabulary.hash} {tags} {bitext.pair} ".encode())
+    """`encode`, kept on disk under a hash of the text, the vocabulary, the tags and our code."""
+    about = f"{CORPORA_VERSION} {vocabulary.hash} {tags} {bitext.pair} "
+    digest = hashlib.sha256(about.encode())
     for side in (bitext.source, bitext.target):
         digest.update("\n".join(side).encode())
         digest.update(b"\0")

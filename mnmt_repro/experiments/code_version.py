@@ -7,7 +7,9 @@ it orphans no stored run.
 
 from __future__ import annotations
 
-ROOMS = {"corpora": 1, "model": 1, "training": 1, "evaluation": 1}
+from mnmt_repro.corpora.version import CORPORA_VERSION
+
+ROOMS = {"corpora": CORPORA_VERSION, "model": 1, "training": 1, "evaluation": 1}
 ROOMS_OF_UPGRADES = {"upgrading": 1}
 """Rooms that only a run which begins with an upgraded model depends on."""
 

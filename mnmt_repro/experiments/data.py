@@ -22,6 +22,7 @@ from mnmt_repro.corpora.encoding import (
 )
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import cache_root, data_hash, get_card, known_test_sets
+from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.experiments.spec import RunSpec, digest
 from mnmt_repro.training.loop import TrainingData
@@ -86,7 +87,7 @@ def corpus_vocabulary(
 ) -> Vocabulary:
     """The vocabulary of a registered corpus, trained once and kept under the hash of its inputs.
 
-    A selection has that of the corpus that it is selected from.
+    They include our code's version. A selection has that of the corpus that it is selected from.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def corpus_vocabulary(
     pairs = [p for p in get_card(corpus).pairs if set(p.split("-")) <= languages]
     pairs = [p for p in pairs if p.startswith("eng-")]
     fewer = {code: count for code, count in (kept or {}).items() if code in languages}
-    name = digest([asdict(config), data_hash(corpus, pairs), *([fewer] if fewer else [])])
+    name = digest([CORPORA_VERSION, asdict(config), data_hash(corpus, pairs), fewer])
     path = cache_root() / "vocabularies" / f"{corpus}-{name}.model"
     if not path.exists():
         text = {}

@@ -5,7 +5,8 @@ sentences however many there are, and steps and tokens of a run do not depend on
 loss of a part is taken over the tokens of the whole batch, and `DistributedDataParallel` adds the
 gradients up: they are those of one process but for rounding, and all that follows (clipping, the
 update and its scaling) every process does alike. Dropout is drawn by each process for itself, from
-a seed made of the run's, the step and the process, so that a resumed run draws it again.
+a seed made of the run's, the step and the process, so that a resumed run draws it again; so it is
+in a process alone on a GPU, whose state of drawing no checkpoint holds.
 
 The first process alone writes checkpoints, log and progress. All must see the run's folder.
 """
@@ -85,9 +86,9 @@ class Processes:
             dist.all_reduce(value)
         return float(value) / self.count
 
-    def seed_dropout(self, seed: int, step: int) -> None:
-        """Seed the dropout of a step."""
-        if self.count > 1:
+    def seed_dropout(self, seed: int, step: int, device: str) -> None:
+        """Seed the dropout of a step; one process alone on a CPU goes on drawing as it did."""
+        if self.count > 1 or torch.device(device).type != "cpu":
             torch.manual_seed(zlib.crc32(f"{seed} {step} {self.rank}".encode()))
 
     def wait(self) -> None:

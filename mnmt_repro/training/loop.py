@@ -160,7 +160,7 @@ def train(
         while not (stopped or finished(progress, config)):
             position, batch = next(batches)
             rate = _rate(config, schedule_start, progress.step + 1)
-            group.seed_dropout(seed, progress.step)
+            group.seed_dropout(seed, progress.step, device)
             loss = _step(
                 objective, optimiser, config, batch, progress, position, device, last, rate, group
             )
