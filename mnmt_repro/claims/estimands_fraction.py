@@ -20,6 +20,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.laws import JointLawFit
 from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.effective import log_fraction
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,9 @@ class Fractions:
         return cls(fit, weights, noise)
 
     def of(self, values: Array) -> Array:
-        """Log f(p) (B, W) = (log beta(1) - log beta(p)) / alpha, Eq. 10, at parameters (B, P)."""
-        one = 2 + int(self.fit.index(1.0)[0])
-        wanted = 2 + self.fit.index(self.weights)
-        with np.errstate(divide="ignore"):
-            return (np.log(values[:, one, None]) - np.log(values[:, wanted])) / values[:, :1]
+        """Log f(p) (B, W) at parameters (B, P) of the law."""
+        every = log_fraction(values, int(self.fit.index(1.0)[0]))
+        return every[:, self.fit.index(self.weights)]
 
     @cached_property
     def log_f(self) -> Array:

@@ -54,7 +54,7 @@ def effective_fraction(
     check_level(level)
     p, values = np.array(fit.p), np.array(fit.values)
     one = fit.p.index(1.0)
-    log_f = _log_fraction(values[None], one)[0]
+    log_f = log_fraction(values[None], one)[0]
     if not fit.identified:
         low = high = np.full(len(p), np.nan)
     elif method == "t":
@@ -70,7 +70,7 @@ def effective_fraction(
         half = fit.t_quantile(level) * np.sqrt(np.maximum(variance, 0.0))
         low, high = log_f - half, log_f + half
     else:
-        drawn = _log_fraction(fit.draws(method, draws=draws, seed=seed).values, one)
+        drawn = log_fraction(fit.draws(method, draws=draws, seed=seed).values, one)
         low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     f, f_low, f_high = np.exp(log_f), np.exp(low), np.exp(high)
     return pd.DataFrame(
@@ -212,8 +212,16 @@ def _direct_draws(
     return _inverse(refits.values, observed + noise, single.direction) / size
 
 
-def _log_fraction(values: Array, one: int) -> Array:
-    """Log of Eq. 10 for parameters (B, 2 + W) in the order of a joint law."""
+def log_fraction(values: Array, one: int) -> Array:
+    """Log f(p) (B, W), Eq. 10: (log beta(1) - log beta(p)) / alpha, at every weight of a joint law.
+
+    Parameters
+    ----------
+    values : (B, 2 + W)
+        Parameters in the order of the law: alpha, L_inf, a beta for each weight.
+    one
+        Which of the weights is the single pair's, p = 1.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         log_beta = np.log(values[:, 2:])
         return (log_beta[:, one : one + 1] - log_beta) / values[:, :1]
