@@ -22,9 +22,11 @@ from mnmt_repro.claims import (
     evaluate,
 )
 from mnmt_repro.claims.drift import fit_drift
+from mnmt_repro.claims.estimands_fraction import Fractions
 from mnmt_repro.claims.estimands_law import drift_measures
 from mnmt_repro.claims.evaluate import _severity
 from mnmt_repro.claims.ledger import Condition, Step
+from mnmt_repro.claims.noise import measure
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.effective import effective_fraction
 from mnmt_repro.laws.trend import Coefficient
@@ -591,3 +593,20 @@ def test_the_drift_interval_covers_its_truth() -> None:
         shift = drift_measures(fit, "alpha", 0.2, 1.0, draws=200)["shift"]
         held += shift.low < 0.1 < shift.high
     assert held > 32
+
+
+def test_the_interval_of_a_fraction_covers_its_truth() -> None:
+    """At the weakest weight and the middle one, on grids with noise in proportion to the loss.
+
+    The drawn noise is of one size, so that it is a little less than nineteen times in twenty.
+    """
+    weights, held = (0.05, 0.5), []
+    for seed in range(60):
+        grid = rows(OUT, ("eng-deu",), noise=0.005, seed=seed)
+        fit = fit_joint_law(grid)
+        noise = np.random.default_rng(1000 + seed).standard_normal((300, fit.observations))
+        found = Fractions(fit, weights, noise)
+        for k, p in enumerate(weights):
+            of_p = measure(found.log_f[k], found.draws[:, k] - found.log_f[k])
+            held.append(of_p.low < math.log(p) < of_p.high)
+    assert 0.84 < np.mean(held) < 0.97

@@ -27,6 +27,9 @@ from mnmt_repro.laws.effective import log_fraction
 class Fractions:
     """Log f(p) of one joint law at some weights, with its draws under noise.
 
+    The noise is of one size for all rows. Where that of the runs is in proportion to their loss, a
+    95 % interval holds the truth some nine times in ten (`tests/test_claims.py` simulates it).
+
     Attributes
     ----------
     fit : the joint law
