@@ -115,6 +115,8 @@ def test_the_table_and_its_words() -> None:
     words = in_words(table)
     assert "2 of 3 repeats are the stored run" in words and "1 of them are so to the" in words
     assert in_words(table.iloc[:0]) == "No stored run has been trained again yet."
+    with pytest.raises(InputError, match="a repeat of run run-a, which is not stored"):
+        repeats_table(rows, [], repeats)
 
 
 def test_the_noise_of_one_run_is_the_difference_of_two_over_root_two() -> None:

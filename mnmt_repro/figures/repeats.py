@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.errors import InputError
 from mnmt_repro.figures.names import cohort_name
 from mnmt_repro.figures.provenance import counted
 from mnmt_repro.results.repeats import BEGINNING, END, compare
@@ -35,13 +36,22 @@ def repeats_table(
         Run, the first cohort that declares it, size, processor of the stored run and of the repeat,
         and differences as fractions of the stored: `begins` at the first point of the learning
         curve, `ends` in the mean test loss, `row` where a test set differs most.
+
+    Raises
+    ------
+    InputError
+        When the run that was trained again is not stored.
     """
     kept = {content["run"]["run_id"]: content for content in stored}
     cohorts = rows.drop_duplicates("run_id").set_index("run_id")["cohort"]
     table = []
     for again in repeats:
-        run = kept[again["run"]["run_id"]]["run"]
-        found = compare(kept[run["run_id"]], again)
+        first = kept.get(again["run"]["run_id"])
+        if first is None:
+            raise InputError(
+                f"there is a repeat of run {again['run']['run_id']}, which is not stored"
+            )
+        run, found = first["run"], compare(first, again)
         verdict = "identical" if found.identical else "yes" if found.reproduced else "no"
         table.append(
             {
