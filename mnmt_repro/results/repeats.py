@@ -27,8 +27,8 @@ from mnmt_repro.results.schema import SCHEMA, check
 FOLDER = "repeats"
 BEGINNING = 0.01
 """Of each pair's validation loss at the first point of the learning curve: the most it may differ
-by. After some two hundred steps rounding has grown to a third of it; another seed is at least twice
-as far off in one pair or another of Paper B's runs.
+by. After some two hundred steps rounding has grown to a third of it; of Paper B's runs with other
+seeds each is nearly twice as far off, or more, in one pair or another.
 """
 END = 0.05
 """Of the mean test loss: the most it may differ by. Wide: a fault that shows only after the first
