@@ -291,9 +291,11 @@ def test_differences_over_test_sentences_are_counted(tmp_path: Path) -> None:
 
     losses = dict([scored("alpha 1", 8.0), scored("alpha 5", 7.0), scored("alpha 10", 8.0)])
     table = ablations.over_sentences(table5, bench, losses)
-    assert table["model"].tolist() == ["alpha 5"] * 3 + ["alpha 10"] * 3
-    assert table["difference"].tolist() == pytest.approx([-0.25] * 3 + [0.0] * 3)
-    assert "3 of 6 differences" in ablations.sentences_in_words(table)
+    assert table["model"].tolist() == ["alpha 5"] * 5 + ["alpha 10"] * 5
+    groups = ["all", "original", "added", "related", "other original"]
+    assert table["group"].tolist() == groups * 2
+    assert table["difference"].tolist() == pytest.approx([-0.25] * 5 + [0.0] * 5)
+    assert "5 of 10 differences" in ablations.sentences_in_words(table)
 
 
 def test_groupings_are_those_of_the_paper() -> None:

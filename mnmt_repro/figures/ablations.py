@@ -199,7 +199,7 @@ def over_sentences(
         for name in ablation.variants
         if name != ablation.control_of(name)
     ]
-    return contrasts.over_sentences(bench, compared, losses, GROUPS)
+    return contrasts.over_sentences(bench, compared, losses, ablation.groups)
 
 
 def sentences_in_words(table: pd.DataFrame) -> str:

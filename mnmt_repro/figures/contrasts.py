@@ -286,6 +286,12 @@ def p_of_draws(value: float) -> str:
     return "≤ 0.001" if value <= 0.001 else f"{value:.2g}"
 
 
+def show_over_sentences(table: pd.DataFrame, **about: Any) -> Table:
+    """Display a table of `over_sentences`; arguments as for `house.show_table`."""
+    three_places = dict.fromkeys(["difference", "low", "high"], "+.3f")
+    return show_table(table, formats={"updates": ".0%", "p": p_of_draws, **three_places}, **about)
+
+
 def source(rows: pd.DataFrame) -> Provenance | str:
     """Provenance of stored rows beside printed numbers, or a sentence where there are none."""
     return Provenance.of(rows) if len(rows) else "Paper B, in data/papers; no run of ours."
