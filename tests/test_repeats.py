@@ -14,7 +14,10 @@ from test_results import content
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
+from mnmt_repro.commands.retrain import _whole
 from mnmt_repro.errors import InputError
+from mnmt_repro.experiments.catalogue import find_cohort
+from mnmt_repro.experiments.continuation import shorter_runs
 from mnmt_repro.figures.repeats import in_words, noise_of_repeats, repeats_table
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results.repeats import BEGINNING, END, compare
@@ -77,7 +80,8 @@ def test_other_batches_rows_or_points_are_another_run() -> None:
     batches, rows, points = again(), again(), again()
     batches["rows"][1]["passes"] = 1.26
     rows["rows"][1]["test_set"] = "newstest21"
-    points["curve"][1]["step"] = 999
+    for point in points["curve"]:
+        point["step"] += 1
     for other, told in (
         (batches, "passes"),
         (rows, "test sets"),
@@ -86,6 +90,30 @@ def test_other_batches_rows_or_points_are_another_run() -> None:
         assert compare(content(), other).other == (told,)
     with pytest.raises(InputError, match="run-b is no repeat of run-a"):
         compare(content(), content("run-b"))
+
+
+def test_a_run_that_went_on_from_a_shorter_one_is_compared_where_both_have_points() -> None:
+    first, last = content()["curve"][0]["step"], content()["curve"][-1]["step"]
+    stored = content()
+    stored["curve"].insert(0, {**stored["curve"][0], "step": first - 1, "cross_entropy": 9.0})
+    assert compare(stored, again()).identical
+    late = again()
+    late["curve"] = [point for point in late["curve"] if point["step"] == last]
+    late["curve"][0]["cross_entropy"] *= 1 + BEGINNING / 2
+    found = compare(stored, late)
+    assert found.beginning == pytest.approx(BEGINNING / 2) and not found.identical
+
+
+def test_the_shorter_runs_that_a_run_went_on_from_are_trained_again_with_it() -> None:
+    specs = {s.run_id: s for s in find_cohort("software25-main", "mini").runs() if s.seed == 1}
+    scratch = [s for s in specs.values() if s.upgrade is None and s.training.steps == 14000]
+    (longest,) = (s for s in scratch if len(s.mixture.pairs) == 50 and s.model.d_ff > 256)
+    shorter = shorter_runs(longest)
+    points = {spec.run_id: {spec.training.steps} for spec in specs.values()}
+    assert list(_whole(longest, specs, points)) == [longest]
+    points[longest.run_id] |= {spec.training.steps for spec in shorter[1:]}
+    assert list(_whole(longest, specs, points)) == [*reversed(shorter[1:]), longest]
+    assert [s.training.steps for s in _whole(longest, specs, points)] == [1400, 4200, 14000]
 
 
 def test_an_outcome_is_stored_once_and_read_back(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,8 @@ def add(commands: Any) -> None:
         act=act,
     )
     parser.description = (
-        f"{parser.description} The run that another upgrades is trained again with it. Exit status "
+        f"{parser.description} The run that another upgrades is trained again with it, and so are "
+        "shorter ones that it went on from. Exit status "
         "0: each is the same run (text, vocabulary, batches), begins as the stored one does "
         f"(validation losses within {100 * BEGINNING:g} percent at the first point of the curve), "
         f"and ends near it (mean test loss within {100 * END:g} percent). On the same kind of "
@@ -69,7 +70,12 @@ def act(options: argparse.Namespace) -> int:
 
     if options.workers < 1:
         raise InputError(f"--workers {options.workers}: give a number of processes, 1 or more")
-    stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
+    contents = results.load_runs(options.results)
+    stored = {content["run"]["run_id"]: content["run"] for content in contents}
+    points = {
+        content["run"]["run_id"]: {point["step"] for point in content["curve"]}
+        for content in contents
+    }
     known = {
         spec.run_id: spec
         for tier in TIERS
@@ -91,7 +97,7 @@ def act(options: argparse.Namespace) -> int:
             f"version {stored[gone[0]]['code_version']}, commit {stored[gone[0]]['commit'][:10]}"
         )
     check_device(options.device)
-    specs = [known[name] for name in options.runs_named]
+    specs = [spec for name in options.runs_named for spec in _whole(known[name], known, points)]
     found: list[Comparison] = []
     with process_pool(options.workers) as executor:
         failures = sweep(
@@ -109,6 +115,18 @@ def act(options: argparse.Namespace) -> int:
             ),
         )
     return 1 if failures or not all(comparison.reproduced for comparison in found) else 0
+
+
+def _whole(
+    spec: RunSpec, known: Mapping[str, RunSpec], points: Mapping[str, Set[int]]
+) -> Iterator[RunSpec]:
+    """A run after the stored shorter ones that it went on from, whose points its curve has."""
+    from mnmt_repro.experiments.continuation import shorter_runs
+
+    for shorter in reversed(shorter_runs(spec)):
+        if shorter.run_id in known and points[shorter.run_id] <= points[spec.run_id]:
+            yield shorter
+    yield spec
 
 
 def _list(known: Mapping[str, RunSpec], stored: Mapping[str, Mapping[str, Any]]) -> None:

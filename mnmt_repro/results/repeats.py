@@ -51,8 +51,8 @@ class Comparison:
     identical
         Every loss is the stored one to the last bit.
     beginning
-        Of the pairs' validation losses at the first point of the learning curve, the difference
-        that is largest, as a fraction of the stored, with its sign.
+        Of the pairs' validation losses at the first point that both learning curves have, the
+        difference that is largest, as a fraction of the stored, with its sign.
     mean
         Mean test loss over all rows, as a fraction above the stored (negative: below).
     largest
@@ -111,18 +111,19 @@ def compare(stored: Mapping[str, Any], again: Mapping[str, Any]) -> Comparison:
         {(point["step"], point["pair"]): point["cross_entropy"] for point in content["curve"]}
         for content in (stored, again)
     )
-    if points.keys() != again_points.keys():
+    common = points.keys() & again_points.keys()  # a run that went on from a shorter one has more
+    if (points or again_points) and not common:
         other.append("points of the learning curve")
     if other:
         return Comparison(run_id=run_id, other=tuple(other))
-    first = min((step for step, _ in points), default=None)
-    begun = [again_points[key] / points[key] - 1 for key in points if key[0] == first]
+    first = min((step for step, _ in common), default=None)
+    begun = [again_points[key] / points[key] - 1 for key in common if key[0] == first]
     old, new = ([rows[k]["cross_entropy"] for k in before] for rows in (before, after))
     ratios = {k: y / x - 1 for k, x, y in zip(before, old, new, strict=True)}
     farthest = max(ratios, key=lambda key: abs(ratios[key]))
     return Comparison(
         run_id=run_id,
-        identical=old == new and points == again_points,
+        identical=old == new and all(points[key] == again_points[key] for key in common),
         beginning=max(begun, key=abs, default=0.0),
         mean=sum(new) / sum(old) - 1,
         largest=ratios[farthest],
