@@ -143,13 +143,35 @@ def current_commit() -> str:
 
 
 def hardware(device: str) -> str:
-    """Name of the processor that trained, and how many threads it used."""
+    """Name and generation of the processor that trained, and how many threads it used.
+
+    Two of one name may round differently, so that a run repeated on the other is not the same to
+    the last bit; its generation (family, model) and the vector instructions in use tell them apart.
+    """
     if device != "cpu":
         return torch.cuda.get_device_name(device)
-    name = platform.processor() or platform.machine()
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        name = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
-    return f"{name}, {torch.get_num_threads()} thread(s)"
+        name = processor(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        name = platform.processor() or platform.machine()
+    vectors = torch.backends.cpu.get_cpu_capability()
+    return f"{name}, {vectors}, {torch.get_num_threads()} thread(s)"
+
+
+def processor(cpuinfo: str) -> str:
+    r"""Name, family and model of the first processor of Linux's ``/proc/cpuinfo``.
+
+    >>> processor("vendor_id: X\ncpu family: 6\nmodel: 143\nmodel name: Xeon\n")
+    'Xeon (family 6, model 143)'
+    """
+    found: dict[str, str] = {}
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        found.setdefault(name.strip(), value.strip())
+    name = found.get("model name", platform.processor() or platform.machine())
+    told = [
+        f"{what.removeprefix('cpu ')} {found[what]}"
+        for what in ("cpu family", "model")
+        if what in found
+    ]
+    return f"{name} ({', '.join(told)})" if told else name
