@@ -39,7 +39,8 @@ def add(commands: Any) -> None:
         "0: each is the same run (text, vocabulary, batches), begins as the stored one does "
         f"(validation losses within {100 * BEGINNING:g} percent at the first point of the curve), "
         f"and ends near it (mean test loss within {100 * END:g} percent). On the same kind of "
-        "processor it can be the same to the last bit; on another, rounding makes it another run."
+        "processor it can be the same to the last bit; on another, rounding makes it another run, "
+        "and an upgrade so from its first step on, since its old model has become another."
     )
     parser.add_argument("runs_named", nargs="*", metavar="RUN", help="ids of stored runs")
     parser.add_argument("--workers", type=int, default=2, help="processes, one thread each")
