@@ -141,7 +141,9 @@ def test_the_table_and_its_words() -> None:
     assert table["again on"].iloc[2] == "other"
     assert table["ends"].iloc[1] == pytest.approx(-0.02)
     words = in_words(table)
-    assert "2 of 3 repeats are the stored run" in words and "1 of them are so to the" in words
+    assert "Of 3 repeats, 2 came out as the stored run" in words
+    assert "To the last bit so: 1." in words
+    assert "begun from scratch: 2, within 0 of the stored loss at the first point" in words
     assert in_words(table.iloc[:0]) == "No stored run has been trained again yet."
     with pytest.raises(InputError, match="a repeat of run run-a, which is not stored"):
         repeats_table(rows, [], repeats)

@@ -14,6 +14,7 @@ from mnmt_repro.figures.provenance import counted
 from mnmt_repro.results.repeats import BEGINNING, END, compare
 
 KEY = ["run_id", "pair", "test_set", "domain"]
+ONE_THREAD = ", 1 thread(s)"  # what every run of the mini tier has
 
 
 def repeats_table(
@@ -33,9 +34,10 @@ def repeats_table(
     Returns
     -------
     DataFrame
-        Run, the first cohort that declares it, size, processor of the stored run and of the repeat,
-        and differences as fractions of the stored: `begins` at the first point of the learning
-        curve, `ends` in the mean test loss, `row` where a test set differs most.
+        Run, the first cohort that declares it, size, what it `starts from`, processor of the stored
+        run and of the repeat, and differences as fractions of the stored: `begins` at the first
+        point of the learning curve, `ends` in the mean test loss, `row` where a test set differs
+        most.
 
     Raises
     ------
@@ -58,39 +60,49 @@ def repeats_table(
                 "run": run["run_id"],
                 "cohort": cohort_name(cohorts.get(run["run_id"], "")),
                 "size": run["size"],
-                "stored on": run["hardware"],
-                "again on": again["run"]["hardware"],
+                "starts from": "an old model" if run["config"].get("upgrade") else "scratch",
+                "stored on": run["hardware"].removesuffix(ONE_THREAD),
+                "again on": again["run"]["hardware"].removesuffix(ONE_THREAD),
                 "begins": found.beginning,
                 "ends": found.mean,
                 "row": found.largest,
                 "reproduced": verdict,
             }
         )
-    columns = ["run", "cohort", "size", "stored on", "again on", "begins", "ends", "row"]
-    return pd.DataFrame(table, columns=[*columns, "reproduced"])
+    columns = ["run", "cohort", "size", "starts from", "stored on", "again on"]
+    return pd.DataFrame(table, columns=[*columns, "begins", "ends", "row", "reproduced"])
 
 
 def in_words(table: pd.DataFrame) -> str:
     """What `repeats_table` shows, as a paragraph."""
     if table.empty:
         return "No stored run has been trained again yet."
-    good = table["reproduced"] != "no"
-    same = int((table["reproduced"] == "identical").sum())
-    moved = table.loc[table["reproduced"] != "identical", "ends"].abs()
+    same = table["reproduced"] == "identical"
+    good = int((table["reproduced"] != "no").sum())
     text = (
-        f"{int(good.sum())} of {counted(len(table), 'repeat')} are the stored run as the rule has "
-        f"it: the first point of the learning curve lies within {BEGINNING:.1%} of the stored, the "
-        f"mean test loss at the end within {END:.0%}. "
+        f"Of {counted(len(table), 'repeat')}, {good} came out as the stored run by the rule: the "
+        f"first point of the learning curve within {BEGINNING:.1%} of the stored, the mean test "
+        f"loss at the end within {END:.0%}."
     )
-    if same:
-        text += f"{same} of them are so to the last bit. "
-    if len(moved):
+    if same.any():
+        text += f" To the last bit so: {int(same.sum())}."
+    for start, others in table[~same].groupby("starts from", sort=False):
+        ends = others["ends"].abs()
         text += (
-            f"{'The others' if same else 'They'} begin within "
-            f"{table['begins'].abs().max():.2g} of the stored loss, and end "
-            f"{moved.median():.2%} apart in the median, {moved.max():.2%} at most."
+            f" Not to the last bit, begun from {start}: {len(others)}, within "
+            f"{others['begins'].abs().max():.1g} of the stored loss at the first point, and "
+            f"{ends.median():.2%} off at the end in the median, {ends.max():.2%} at most."
         )
     return text
+
+
+def small(value: float) -> str:
+    """A difference over many orders of magnitude.
+
+    >>> small(0.0), small(-1.23e-06)
+    ('0', '-1.2e-06')
+    """
+    return f"{value:+.1e}" if value else "0"
 
 
 def noise_of_repeats(rows: pd.DataFrame, repeats: Iterable[Mapping[str, Any]]) -> tuple[float, int]:
