@@ -337,7 +337,7 @@ def _again(noise: pd.DataFrame) -> str:
     less = int((again["trained again"] < again["left by Eq. 6"]).sum())
     return (
         f" Runs that were trained again are {least:.1%} to {most:.1%} off by rounding alone, less "
-        f"than separate laws leave in {less} of {len(again)} cases: there it is not all of the noise."
+        f"than separate laws leave in {less} of {len(again)} cases, where it is not all there is."
     )
 
 
