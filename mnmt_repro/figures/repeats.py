@@ -14,6 +14,7 @@ from mnmt_repro.figures.provenance import counted
 from mnmt_repro.results.repeats import BEGINNING, END, compare
 
 KEY = ["run_id", "pair", "test_set", "domain"]
+MINUS = "\N{MINUS SIGN}"
 ONE_THREAD = ", 1 thread(s)"  # what every run of the mini tier has
 
 
@@ -97,12 +98,12 @@ def in_words(table: pd.DataFrame) -> str:
 
 
 def small(value: float) -> str:
-    """A difference over many orders of magnitude.
+    """A difference over many orders of magnitude, which no line is broken in.
 
-    >>> small(0.0), small(-1.23e-06)
-    ('0', '-1.2e-06')
+    >>> small(0.0), small(1.23e-06)
+    ('0', '+1.2e−06')
     """
-    return f"{value:+.1e}" if value else "0"
+    return f"{value:+.1e}".replace("-", MINUS) if value else "0"
 
 
 def noise_of_repeats(rows: pd.DataFrame, repeats: Iterable[Mapping[str, Any]]) -> tuple[float, int]:
