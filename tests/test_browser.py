@@ -25,7 +25,7 @@ OPTIONS = (
     "--disable-extensions", "--window-size=1300,1000", "--host-resolver-rules=MAP * ~NOTFOUND",
 )  # fmt: skip
 PATIENCE = 240  # seconds for one step; it takes under one on an idle machine
-LOCAL = ("file:", "data:", "blob:", "about:", "chrome:")
+LOCAL = ("file:", "data:", "blob:", "about:", "chrome:", "chrome-untrusted:")
 OWN_BOOK = small_book.ROOT / "_build" / "html"
 OWN_PAGES = sorted((OWN_BOOK / "book").rglob("*.html"))
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import least_squares
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import FractionFit, fit_fraction
+from mnmt_repro.laws import FractionFit, fit_fraction, fraction
 
 SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
 WEIGHTS = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
@@ -75,7 +75,17 @@ def test_agrees_with_scipy_on_noisy_data(form) -> None:
     assert fit.stderr["alpha"] == pytest.approx(math.sqrt(covariance[0, 0]), rel=0.01)
 
 
-def test_neutral_data_leave_the_shape_undetermined() -> None:
+@pytest.mark.parametrize("held", [False, True])
+def test_neutral_data_leave_the_shape_undetermined(held: bool, monkeypatch) -> None:
+    """Rounding decides whether the fit stops at the seam of its boxes, c1 = 0, or beside it."""
+    best = fraction._best_start
+
+    def stop(*problem):
+        theta, bounded, objective = best(*problem)
+        bounded[3] = held
+        return theta, bounded, objective
+
+    monkeypatch.setattr(fraction, "_best_start", stop)
     fit = fit_fraction(grid(lambda p: p))
     assert fit.identified and fit.params["c1"] == 0.0
     assert fit.active_bounds == ("c2 undetermined, f(p) = p", "c3 undetermined, f(p) = p")
