@@ -280,7 +280,7 @@ def fit_fraction(
         loose = np.zeros(len(names), dtype=bool)
         if form == "eq12" and abs(theta[3]) < _TINY:
             theta[3], loose[4:] = 0.0, True
-            held[3] = False  # where two boxes meet nothing ends
+            held[3] = False  # zero is where the two boxes meet, no bound
         if rank_deficient(jacobian, held | loose):
             reason = "several parameter sets fit equally well: the rows do not separate them"
             if not (p == 1.0).any():
