@@ -14,7 +14,7 @@ from mnmt_repro.experiments.continuation import begin_from_shorter, shorter_runs
 from mnmt_repro.experiments.execute import execute
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.training.config import LAST, LOG
+from mnmt_repro.training.config import LAST, LOG, STEM
 
 
 class Grid:
@@ -97,3 +97,30 @@ def test_a_run_under_way_keeps_its_own_checkpoint(tmp_path: Path) -> None:
     own.write_bytes(b"its own")
     begin_from_shorter(LONG, own.parent)
     assert own.read_bytes() == b"its own"
+
+
+@pytest.mark.parametrize("budget", ["steps", "target_tokens"])
+def test_a_longer_run_starts_where_the_decay_of_a_shorter_one_began(
+    tmp_path: Path, monkeypatch, budget: str
+) -> None:
+    """Three decayed budgets of one trunk: each equals the run trained from the first step."""
+    torch.set_num_threads(1)
+    sizes = (10, 16, 24) if budget == "steps" else (1300, 2000, 3000)
+    either = {"steps": None, "target_tokens": None}
+    runs = [with_budget(SHORT, **{**either, budget: size, "decay_share": 0.4}) for size in sizes]
+    monkeypatch.setattr(continuation, "COHORTS", (Grid(*runs), Grid(with_budget(SHORT, steps=2))))
+    continuation._declared.cache_clear()
+    for shorter, run in zip((None, *runs), runs, strict=False):
+        folder = tmp_path / "chain" / run.run_id
+        begin_from_shorter(run, folder)
+        if shorter is not None:  # the steps before its decay are not trained again
+            stem = load_checkpoint(folder.parent / shorter.run_id / STEM).progress
+            assert stem.step == load_checkpoint(folder / LAST).progress.step > 0
+        execute(run, folder, progress_bar=False)
+        execute(run, tmp_path / run.run_id / run.run_id, progress_bar=False)
+        chained = load_checkpoint(tmp_path / "chain" / run.run_id / LAST)
+        straight = load_checkpoint(tmp_path / run.run_id / run.run_id / LAST)
+        assert chained.identity == straight.identity == run.run_id
+        assert chained.progress.step == straight.progress.step
+        for name, tensor in straight.weights.items():
+            assert torch.equal(chained.weights[name], tensor), name

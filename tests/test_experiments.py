@@ -23,7 +23,7 @@ from mnmt_repro.experiments.data import TestSet
 from mnmt_repro.experiments.execute import execute, score
 from mnmt_repro.experiments.spec import RunSpec, digest
 from mnmt_repro.model import Transformer
-from mnmt_repro.results import schema
+from mnmt_repro.results import load_runs, schema
 from mnmt_repro.scoring import sentence_losses
 
 # The first run of webtech-en-dezh: d8x1, all weight on eng-zho. Rows of the store are found by
@@ -181,3 +181,11 @@ def test_a_declared_run_from_end_to_end(tmp_path: Path) -> None:
 def test_a_pair_that_is_not_in_the_corpus_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no pair 'src-zzz'"):
         execute(tiny_spec(mixture=Mixture.of({"src-zzz": 1.0})), tmp_path)
+
+
+def test_every_stored_run_keeps_its_identity() -> None:
+    """New fields of a configuration must not change the hash of runs that are already stored."""
+    declared = {run.run_id: run.config_hash for cohort in COHORTS for run in cohort.runs()}
+    stored = {run["run"]["run_id"]: run["run"]["config_hash"] for run in load_runs()}
+    assert len(stored) >= 735
+    assert {name: declared.get(name) for name in stored} == stored

@@ -123,6 +123,23 @@ def test_a_larger_budget_goes_on_with_the_same_run(capsys) -> None:
     fails([*OWN, "--out", "run"], capsys, "--out run: its run has gone beyond that (step 6 of 3)")
 
 
+def test_a_larger_budget_goes_on_from_where_the_decay_began(capsys) -> None:
+    decayed = [*OWN, "--decay-share", "0.5"]
+    assert main([*decayed, "--out", "once", "--steps", "20"]) == 0
+    assert main([*decayed, "--out", "run", "--steps", "12"]) == 0
+    capsys.readouterr()
+    fails(
+        [*decayed, "--out", "run", "--steps", "10"],
+        capsys,
+        "--out run: its run has gone beyond that (step 7 of 10)",
+    )
+    assert main([*decayed, "--out", "run", "--steps", "20"]) == 0
+    weights = [load_checkpoint(f"{name}/last.safetensors").weights for name in ("once", "run")]
+    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
+    about = [json.loads(Path(name, "run.json").read_text("utf-8")) for name in ("once", "run")]
+    assert about[0] == about[1] and about[1]["training"]["decay_share"] == 0.5
+
+
 def test_a_conlang_run_of_another_seed_is_told(capsys) -> None:
     command = [*SMALL, "--steps", "2", "--out", "run"]
     assert main(command) == 0

@@ -23,7 +23,7 @@ from mnmt_repro.model import Transformer
 from mnmt_repro.scoring import cross_entropy, sentence_losses
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.training.config import LAST, TrainingConfig
+from mnmt_repro.training.config import LAST, STEM, TrainingConfig
 from mnmt_repro.training.loop import TrainingData, make_optimiser, train
 
 ONE = Mixture.of({"src-aaa": 1.0})
@@ -89,6 +89,7 @@ def test_validations_are_spaced_evenly_in_log_tokens() -> None:
         ({"steps": 1, "learning_rate": math.nan}, "learning_rate must be above 0"),
         ({"steps": 1, "clip_norm": 0.0}, "clip_norm must be above 0"),
         ({"steps": 1, "label_smoothing": 1.0}, r"label_smoothing must lie in \[0, 1\)"),
+        ({"steps": 1, "decay_share": 1.0}, r"decay_share must lie in \[0, 1\)"),
         ({"steps": 1, "warmup_steps": -1}, "warmup_steps must be at least 0"),
         ({"steps": 1, "optimiser": "sgd"}, "optimiser must be one of adafactor, adamw"),
         ({"steps": 1, "precision": "half"}, "precision must be one of float32, bfloat16"),
@@ -276,3 +277,33 @@ def test_weight_decay_takes_its_share_of_each_weight(optimiser: str) -> None:
     made.step()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(parameter.detach(), before[name] * (1 - 0.1 * 0.2))
+
+
+def test_the_rate_decays_to_zero_over_the_last_share(tmp_path: Path) -> None:
+    seen = []
+
+    def watch(_: Transformer, optimiser: torch.optim.Optimizer) -> None:
+        optimiser.register_step_pre_hook(lambda *_: seen.append(optimiser.param_groups[0]["lr"]))
+
+    config = adamw(learning_rate=0.01, warmup_steps=1, steps=10, decay_share=0.4, curve_points=1)
+    run(tmp_path, config, prepare=watch)
+    plain = [config.rate(step) for step in range(1, 11)]
+    assert seen == pytest.approx([*plain[:7], plain[7] * 0.75, plain[8] * 0.5, plain[9] * 0.25])
+    # The state before the first slower step is kept, for longer runs to start from.
+    assert load_checkpoint(tmp_path / STEM).progress.step == 7
+
+
+def test_the_decay_follows_target_tokens_where_the_budget_does() -> None:
+    config = adamw(target_tokens=1000, decay_share=0.3)
+    assert config.trunk_tokens == pytest.approx(700)
+    assert not config.decays(step=9, target_tokens=699)
+    assert config.decays(step=9, target_tokens=701)
+    assert config.decay(config.share_spent(9, 850)) == pytest.approx(0.5)
+    assert not adamw(target_tokens=1000).decays(step=9, target_tokens=999)
+
+
+def test_settings_leave_out_new_fields_at_their_defaults() -> None:
+    assert "decay_share" not in adamw(steps=5).settings()
+    decayed = adamw(steps=5, decay_share=0.3)
+    assert decayed.settings()["decay_share"] == 0.3
+    assert TrainingConfig(**decayed.settings()) == decayed

@@ -16,8 +16,8 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.code_version import code_version
 from mnmt_repro.experiments.spec import digest
-from mnmt_repro.training.checkpoint import read_progress
-from mnmt_repro.training.config import BUDGET, LAST, TrainingConfig
+from mnmt_repro.training.checkpoint import copy_checkpoint, read_progress
+from mnmt_repro.training.config import BUDGET, LAST, STEM, TrainingConfig
 from mnmt_repro.training.loop import finished, standing
 
 
@@ -65,12 +65,24 @@ def check_budget(folder: Path, known: dict[str, Any], config: TrainingConfig) ->
     """Refuse to shorten a run below where it stands; a longer budget goes on with it."""
     if same_budget(known, config) or not (folder / LAST).exists():
         return
-    progress = read_progress(folder / LAST)
-    if finished(progress, config):
+    progress = read_progress(folder / _reached(folder, known))
+    if finished(progress, config) or config.decays(progress.step, progress.target_tokens):
         raise InputError(
             f"--out {folder}: its run has gone beyond that ({standing(progress, config)}); give "
             "more, or choose another folder"
         )
+
+
+def leave_decay(folder: Path, known: dict[str, Any], identity: str) -> None:
+    """Put a run that is to have another budget back to the step at which its decay began."""
+    if (folder / LAST).exists() and _reached(folder, known) == STEM:
+        copy_checkpoint(folder / STEM, folder / LAST, identity=identity)
+
+
+def _reached(folder: Path, known: dict[str, Any]) -> str:
+    """The last checkpoint of a run that a run of another budget would also reach."""
+    progress, old = read_progress(folder / LAST), TrainingConfig(**known["training"])
+    return STEM if old.decays(progress.step, progress.target_tokens) else LAST
 
 
 def _shown(value: Any) -> str:

@@ -94,7 +94,7 @@ class _Plan:
             "tags": self.tags,
             "languages": sorted({name for pair in pairs for name in pair.split("-")}),
             "conlang": None if self.text.conlang is None else dataclasses.asdict(self.text.conlang),
-            "training": dataclasses.asdict(self.config),
+            "training": self.config.settings(),
             "seed": options.seed,
             **({} if self.upgraded is None else {"continued_from": self.upgraded.origin}),
         }
@@ -154,6 +154,7 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
     from mnmt_repro.commands.run_identity import (
         check_budget,
         differences,
+        leave_decay,
         run_identity,
         same_budget,
         shape_name,
@@ -225,6 +226,8 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
         if known is None and not isinstance(vocabulary, SyllableVocabulary):
             vocabulary.save(folder / VOCABULARY)
         if known is None or not same_budget(known, config):
+            if known is not None and group.first:
+                leave_decay(folder, known, identity)
             write_run(folder, about)
     torch.set_num_threads(options.threads)
     try:

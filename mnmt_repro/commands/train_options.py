@@ -38,6 +38,8 @@ TRAINING_HELP = {
     "precision": "bfloat16: autocast, for GPUs",
     "curve_points": "validations, spaced evenly in log(target tokens)",
     "keep": "which weights are the result: last, or best on validation",
+    "decay_share": "last share of the budget, over which the rate falls linearly to zero; 0.3 "
+    "serves well (default: no decay)",
 }
 
 

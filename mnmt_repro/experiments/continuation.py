@@ -1,9 +1,11 @@
 """A longer run starts from a shorter one that differs in nothing but its budget.
 
-The learning rate of a step does not depend on the budget and the stream of batches is a function of
-seed and position, so a run of 4M tokens is the beginning of the same run of 8M: going on from its
-checkpoint ends with the weights that training from the first step would, bit for bit. Only the
-learning curve tells the two apart: it keeps the points of the shorter run as well.
+Before the final decay, the learning rate of a step does not depend on the budget, and the stream of
+batches is a function of seed and position. So a run of 8M tokens is the same as one of 4M up to the
+step at which the shorter run begins to decay. Starting from the shorter run's checkpoint at that
+step (`STEM`; without a decay its last one) ends with the weights that training from the first step
+would give, bit for bit. Only the learning curve shows the difference: it also has the points of the
+shorter run.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from mnmt_repro.experiments.catalogue import COHORTS
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.training.checkpoint import copy_checkpoint
-from mnmt_repro.training.config import LAST, LOG
+from mnmt_repro.training.config import LAST, LOG, STEM
 
 
 @cache
@@ -27,16 +29,16 @@ def _declared() -> dict[str, tuple[RunSpec, ...]]:
 
 
 def shorter_runs(spec: RunSpec) -> tuple[RunSpec, ...]:
-    """Declared runs that are a beginning of `spec`, longest first.
+    """Declared runs that `spec` can start from: the same up to their decay; longest first.
 
     Where the best weights by validation loss are kept there are none: which points are validated
     depends on the budget.
     """
     if spec.training.keep == "best":
         return ()
-    tokens = spec.training.planned_tokens
-    runs = [r for r in _declared().get(spec.trajectory, ()) if r.training.planned_tokens < tokens]
-    return tuple(sorted(runs, key=lambda run: -run.training.planned_tokens))
+    own = spec.training.trunk_tokens
+    runs = [r for r in _declared().get(spec.trajectory, ()) if r.training.trunk_tokens < own]
+    return tuple(sorted(runs, key=lambda run: -run.training.trunk_tokens))
 
 
 def begin_from_shorter(spec: RunSpec, folder: Path) -> None:
@@ -51,9 +53,10 @@ def begin_from_shorter(spec: RunSpec, folder: Path) -> None:
         return
     for run in shorter_runs(spec):
         neighbour = folder.parent / run.run_id
-        if (neighbour / LAST).exists():
+        checkpoint = neighbour / (STEM if run.training.decay_share else LAST)
+        if checkpoint.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            if (neighbour / LOG).exists():
+            if (neighbour / LOG).exists():  # which training cuts to the points of the checkpoint
                 (folder / LOG).write_bytes((neighbour / LOG).read_bytes())
-            copy_checkpoint(neighbour / LAST, folder / LAST, identity=spec.run_id)
+            copy_checkpoint(checkpoint, folder / LAST, identity=spec.run_id)
             return

@@ -61,7 +61,7 @@ def plan(missing: Iterable[RunSpec], stored: frozenset[str], runs_folder: Path) 
     """What to execute for the `missing` runs, every parent before its children.
 
     Runs to upgrade are added where their weights are not below `runs_folder`; of several runs that
-    differ in nothing but their budget, the longer ones wait for the shorter ones.
+    differ in nothing but their budget, those whose decay begins later wait for the others.
 
     Parameters
     ----------
@@ -90,9 +90,11 @@ def plan(missing: Iterable[RunSpec], stored: frozenset[str], runs_folder: Path) 
             longer.setdefault(spec.trajectory, []).append(spec)
     after: dict[str, frozenset[str]] = {}
     for runs in longer.values():
-        runs.sort(key=lambda run: run.training.planned_tokens)
-        for i, spec in enumerate(runs):
-            after[spec.run_id] = frozenset(run.run_id for run in runs[:i])
+        for spec in runs:
+            own = spec.training.trunk_tokens
+            after[spec.run_id] = frozenset(
+                run.run_id for run in runs if run.training.trunk_tokens < own
+            )
     return [
         Task(
             spec=spec,

@@ -17,7 +17,7 @@ from mnmt_repro.corpora.registry import data_hash
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.code_version import code_version
-from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.training.config import BUDGET, TrainingConfig
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 
@@ -88,8 +88,9 @@ class RunSpec:
             for field in dataclasses.fields(self)
             if field.name not in ("tier", "corpus", "kept", "upgrade")
         }
-        for name in ("model", "training", "vocabulary", "conlang"):
+        for name in ("model", "vocabulary", "conlang"):
             fields[name] = None if fields[name] is None else asdict(fields[name])
+        fields["training"] = self.training.settings()
         fields["mixture"] = self.mixture.weights
         if self.conlang is None:
             fields["corpus"] = self.corpus
@@ -140,10 +141,9 @@ class RunSpec:
 
     @cached_property
     def trajectory(self) -> str:
-        """Hash of all that decides the weights after a given step: all but the budget."""
-        training = {
-            k: v for k, v in self.config["training"].items() if k not in ("target_tokens", "steps")
-        }
+        """Hash of all that decides the weights after a given step before the decay."""
+        budget = (*BUDGET, "decay_share")
+        training = {k: v for k, v in self.config["training"].items() if k not in budget}
         return digest([self.config | {"training": training}, self.data_hash, self.code_version])
 
     @property

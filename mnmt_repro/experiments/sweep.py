@@ -52,8 +52,12 @@ class Estimate:
         return spec.cost * self.seconds_per_cost
 
     def seconds_left(self, task: Task, others: Sequence[Task]) -> float:
-        """Less what the longest of the shorter runs that it goes on from has done by then."""
-        shorter = [self.seconds(o.spec) for o in others if o.spec.run_id in task.after]
+        """Less what the longest of the shorter runs that it goes on from did before its decay."""
+        shorter = [
+            self.seconds(o.spec) * (1 - o.spec.training.decay_share)
+            for o in others
+            if o.spec.run_id in task.after
+        ]
         return self.seconds(task.spec) - max(shorter, default=0.0)
 
 

@@ -23,7 +23,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.model import PAD, Transformer
 from mnmt_repro.scoring import cross_entropy
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint, save_checkpoint
-from mnmt_repro.training.config import BEST, LAST, LOG, TrainingConfig
+from mnmt_repro.training.config import BEST, LAST, LOG, STEM, TrainingConfig
 from mnmt_repro.training.distributed import Processes, processes
 
 
@@ -90,7 +90,8 @@ def train(
     model
         The shape of a new model, or a model to go on from (fine-tuning, upgrading).
     folder
-        Holds `last.safetensors`, `best.safetensors` (with `keep="best"`) and `log.jsonl`.
+        Holds `last.safetensors`, `best.safetensors` (with `keep="best"`), `stem.safetensors` (with
+        a decay: the checkpoint at which it began) and `log.jsonl`.
     seed
         Decides initial weights, dropout and the order of the data.
     identity
@@ -103,7 +104,8 @@ def train(
         it puts into the optimiser's state, a checkpoint of this run replaces.
     schedule_start
         Steps of the learning-rate schedule that lie behind: step t has the rate of step
-        `schedule_start` + t. None: no schedule, but `config.learning_rate` at every step.
+        `schedule_start` + t. None: no schedule, but `config.learning_rate` at every step. The
+        final decay follows this run's own budget in every case.
     stop
         Asked after every step; where it says so, the run is saved and left unfinished. Only for
         one process alone.
@@ -152,20 +154,25 @@ def train(
         leave=False,
     )
     lines = group.first and bar.disable and progress_bar is None
-    stopped = False
+    stopped, decaying = False, _decays(progress, config)
     if lines and progress.step and not finished(progress, config):
         _tell(label, f"going on at {standing(progress, config)}")
     with bar:
         batches = stream.batches(progress.position)
         while not (stopped or finished(progress, config)):
             position, batch = next(batches)
-            rate = _rate(config, schedule_start, progress.step + 1)
+            rate = _rate(config, schedule_start, progress)
             group.seed_dropout(seed, progress.step, device)
             loss = _step(
                 objective, optimiser, config, batch, progress, position, device, last, rate, group
             )
             bar.update(min(progress.target_tokens, config.planned_tokens) - bar.n)
             bar.set_postfix_str(f"step {progress.step} loss {loss:.3f}", refresh=False)
+            if group.first and not decaying and _decays(progress, config):
+                decaying = True
+                save_checkpoint(
+                    folder / STEM, network, progress, identity=identity, optimiser=optimiser
+                )
             ended = finished(progress, config)
             stopped = stop is not None and stop()
             if not group.first:
@@ -199,8 +206,16 @@ def _check_finite(network: Transformer, progress: Progress, last: Path) -> None:
         )
 
 
-def _rate(config: TrainingConfig, schedule_start: int | None, step: int) -> float:
-    return config.learning_rate if schedule_start is None else config.rate(schedule_start + step)
+def _rate(config: TrainingConfig, schedule_start: int | None, progress: Progress) -> float:
+    """Learning rate of the step that follows."""
+    decay = config.decay(config.share_spent(progress.step, progress.target_tokens))
+    if schedule_start is None:
+        return decay * config.learning_rate
+    return decay * config.rate(schedule_start + progress.step + 1)
+
+
+def _decays(progress: Progress, config: TrainingConfig) -> bool:
+    return config.decays(progress.step, progress.target_tokens)
 
 
 def finished(progress: Progress, config: TrainingConfig) -> bool:
