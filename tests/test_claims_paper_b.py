@@ -1058,3 +1058,34 @@ def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
     path.write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match="not whole JSON"):
         load_analyses(frame, root=tmp_path)
+
+
+def blocked(frame: pd.DataFrame, pairs: tuple[str, ...] = ALL) -> Study:
+    return replace(study(frame, pairs), blocked=True)
+
+
+def test_a_blocked_interval_is_that_of_a_paired_t_test_over_seeds() -> None:
+    """What an old model gives to all its upgrades cancels; noise of one variant widens only its own
+    contrasts."""
+    seeds = (4, 5, 6, 7)
+    luck = dict(zip(seeds, (0.03, -0.02, 0.01, -0.04), strict=True))
+    names = {"control": better(0, spread=0), "treated": better(1, spread=0)}
+    frame = rows("c", names | {"wild": better(0, spread=0)}, seeds=seeds, noise=0.001)
+    wild = np.where(frame["variant"] == "wild", frame["seed"].map(lambda s: 0.05 * (-1) ** s), 0)
+    frame["cross_entropy"] *= np.exp(frame["seed"].map(luck) + wild)
+    control, treated = blocked(frame).samples(
+        Variant("c", "control", 0.3), Variant("c", "treated", 0.3)
+    )
+    found = gain(treated, control)
+    logs = np.log(frame.groupby(["variant", "seed"])["cross_entropy"].mean().unstack())
+    difference = (logs.loc["control"] - logs.loc["treated"]).to_numpy()
+    half = 100 * stats.t.ppf(0.975, 3) * stats.sem(difference)
+    assert half > 0.05  # else the seeds did not differ, and the test shows nothing
+    assert (found.high - found.low) / 2 == pytest.approx(half, rel=0.12)
+    assert found.value == pytest.approx(100 * difference.mean(), abs=0.05)
+
+
+def test_a_blocked_study_needs_two_seeds() -> None:
+    frame = rows("c", {"a": better(0), "b": better(1)}, seeds=(4,))
+    with pytest.raises(NoRowsYet, match="have 1 of 2 seeds"):
+        blocked(frame).samples(Variant("c", "a", 0.3), Variant("c", "b", 0.3))

@@ -203,34 +203,39 @@ def _told(condition: Condition, found: float) -> str:
     return f"{condition} (found {shown})"
 
 
-def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) -> ScopeVerdict:
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What the rows of one scope give: the fields of `ScopeVerdict` that do not ask of git."""
+
+    verdict: str
+    unit: str = ""
+    units: Mapping[str, Measures] = field(default_factory=dict)
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+
+
+def judge(claim: Claim, scope: Scope, evidence: Evidence) -> Outcome:
+    """Apply a claim's rule to what its estimand measures in one scope.
+
+    Raises
+    ------
+    InputError
+        As `evaluate`.
+    """
     if claim.function not in ESTIMANDS:
         raise InputError(f"claim {claim.id}: estimand.function {claim.function} does not exist")
-    runs = evidence.rows(scope)["run_id"].nunique() if scope.cohorts else 0
-    commits = evidence.commits(scope) if scope.cohorts else ()
-    ancestry = history.check(claim.id, claim.fingerprint(scope), commits)
-
-    def verdict(name: str, reason: str = "", **more: object) -> ScopeVerdict:
-        return ScopeVerdict(
-            scope=scope.name,
-            verdict=name,
-            reason=reason,
-            runs=runs,
-            ancestry=ancestry,
-            **more,  # type: ignore[arg-type]
-        )
-
+    claim = claim.in_scope(scope)
     try:
-        units = ESTIMANDS[claim.function](evidence, claim.in_scope(scope), scope)
+        units = ESTIMANDS[claim.function](evidence, claim, scope)
     except NoRowsYet as missing:
         if claim.out_of_reach:
-            return verdict(OUT_OF_REACH, claim.out_of_reach)
-        return verdict(NO_ROWS, str(missing))
+            return Outcome(verdict=OUT_OF_REACH, reason=claim.out_of_reach)
+        return Outcome(verdict=NO_ROWS, reason=str(missing))
     except NotIdentified as reason:
-        return verdict("inconclusive", str(reason))
+        return Outcome(verdict="inconclusive", reason=str(reason))
     try:
         if claim.cells:
-            return _of_table(claim, units, verdict)
+            return _of_table(claim, units)
         decided = {unit: decide(claim.rule, measures) for unit, measures in units.items()}
     except KeyError as missing:
         raise InputError(
@@ -240,12 +245,23 @@ def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) 
         decided,
         key=lambda unit: (_WORST_FIRST.index(decided[unit][0]), -_severity(claim, units[unit])),
     )
-    return verdict(
-        decided[unit][0],
-        decided[unit][1],
+    return Outcome(
+        verdict=decided[unit][0],
+        reason=decided[unit][1],
         unit=unit,
         units=units,
         verdicts={unit: name for unit, (name, _) in decided.items()},
+    )
+
+
+def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) -> ScopeVerdict:
+    runs = evidence.rows(scope)["run_id"].nunique() if scope.cohorts else 0
+    commits = evidence.commits(scope) if scope.cohorts else ()
+    return ScopeVerdict(
+        scope=scope.name,
+        runs=runs,
+        ancestry=history.check(claim.id, claim.fingerprint(scope), commits),
+        **vars(judge(claim, scope, evidence)),
     )
 
 
@@ -267,7 +283,7 @@ def _severity(claim: Claim, measures: Measures) -> float:
     return abs(value) if len(asked) > 1 else value if asked == {"<"} else -value
 
 
-def _of_table(claim: Claim, units: Units, verdict: Callable[..., ScopeVerdict]) -> ScopeVerdict:
+def _of_table(claim: Claim, units: Units) -> Outcome:
     """Judge each published cell by the rule of cells, and the claim by its own on their counts."""
     decided = {
         unit: decide(claim.cells, measures) for unit, measures in units.items() if unit != "all"
@@ -282,9 +298,9 @@ def _of_table(claim: Claim, units: Units, verdict: Callable[..., ScopeVerdict]) 
     }
     whole = units["all"] | {name: Measure(value=value) for name, value in counts.items()}
     name, reason = decide(claim.rule, whole)
-    return verdict(
-        name,
-        reason,
+    return Outcome(
+        verdict=name,
+        reason=reason,
         unit="all",
         units=units | {"all": whole},
         verdicts={"all": name} | {unit: name for unit, (name, _) in decided.items()},

@@ -11,7 +11,7 @@ import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,11 @@ class Study:
     apart : bool
         Whether the luck of an old model, which all its upgrades of a seed share, is a noise of its
         own (`luck`). If not, as the claims' rules have it, it is part of every run's noise.
+    blocked : bool
+        Whether variants are paired by seed: each seed gives one difference, and the interval is
+        Student's t over the seeds, with one degree of freedom fewer than there are seeds. What a
+        seed gives to all variants alike, such as its old model, then cancels, and no noise is
+        pooled over other variants. See `_seed_draws`.
     """
 
     evidence: Evidence
@@ -86,11 +91,12 @@ class Study:
     needs: dict[str, Any]
     metric: str = "cross_entropy"
     apart: bool = False
+    blocked: bool = False
 
     @property
     def knows_noise(self) -> bool:
         """Whether intervals hold the noise of the seed; if not, they know of directions only."""
-        return self.noise[1] >= ENOUGH
+        return self.blocked or self.noise[1] >= ENOUGH
 
     @cached_property
     def scores(self) -> dict[Variant, pd.DataFrame]:
@@ -144,8 +150,9 @@ class Study:
         tables = [self.table(variant) for variant in variants]
         seeds = sorted(set.intersection(*(set(table.index) for table in tables)))
         wanted = self.needs.get("seeds", {})
+        least = 2 if self.blocked else 1
         for variant in variants:
-            if len(seeds) < (count := wanted.get(variant.cohort, 1)):
+            if len(seeds) < (count := wanted.get(variant.cohort, least)):
                 names = ", ".join(dict.fromkeys(each.name for each in variants))
                 raise NoRowsYet(f"{variant.cohort}: {names} have {len(seeds)} of {count} seeds")
         return [
@@ -156,7 +163,10 @@ class Study:
     def _sample(self, variant: Variant, values: Array) -> Sample:
         by_direction = values.mean(0)
         drawn = by_direction[self._picks].mean(1)
-        if self.knows_noise:
+        if self.blocked:
+            means = np.log(values.mean(1))
+            drawn *= np.exp(_seed_draws(len(values)) @ (means - means.mean()))
+        elif self.knows_noise:
             drawn *= self._moved(str(variant), self.noise, len(values))
             if self.apart and (old := old_model(variant.name)):
                 drawn *= self._moved(old, self.luck, len(values))
@@ -246,6 +256,22 @@ class Study:
         return together.T if len(together) > 1 else pd.DataFrame()
 
 
+@cache
+def _seed_draws(seeds: int) -> Array:
+    """Weights (B, S) of the seeds in each draw of a blocked study; the same for all variants.
+
+    Multiplied with the deviations of a variant's score by seed, they give normal draws of the error
+    of its mean over seeds. Dividing each draw by the root of a chi-square over its degrees of
+    freedom makes them Student's t. Because all variants have the same weights, the draws of any
+    difference of two variants are exactly those of a paired t-test over the seeds.
+    """
+    random = np.random.default_rng(1)
+    freedom = seeds - 1
+    normal = random.standard_normal((DRAWS, seeds))
+    scale = np.sqrt(random.chisquare(freedom, DRAWS) / freedom)
+    return normal / scale[:, None] / math.sqrt(seeds * freedom)
+
+
 def study_of(
     evidence: Evidence,
     scope: Scope,
@@ -261,6 +287,7 @@ def study_of(
         needs=options["needs"],
         metric=metric,
         apart=options.get("apart", False),
+        blocked=options.get("blocked", False),
     )
 
 

@@ -7,6 +7,7 @@ its own control: Table 4 neither scales learning rates nor up-samples related la
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mnmt_repro.experiments.languages25 import GROUPINGS
@@ -122,7 +123,7 @@ def _table3(tier: Tier) -> tuple[Variant, ...]:
     return tuple(variants)
 
 
-def _table4(tier: Tier) -> tuple[Variant, ...]:
+def _table4(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
     def layers(init: DepthInit) -> dict[str, Any]:
         return {"deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper, init=init)}
 
@@ -146,24 +147,27 @@ def _table4(tier: Tier) -> tuple[Variant, ...]:
     }
     return _at_30(
         {
-            f"Mt25{SUFFIX[kind]}, {name}": upgraded(tier, kind, **EARLY, **changes)
+            f"Mt25{SUFFIX[kind]}, {name}": upgraded(tier, kind, seed=seed, **EARLY, **changes)
             for kind in KINDS
             for name, changes in rows[kind].items()
         }
     )
 
 
-def _table5(tier: Tier) -> tuple[Variant, ...]:
-    rows = {f"alpha {a:g}": upgraded(tier, "same", alpha=a, **EARLY) for a in (1.0, 5.0, 10.0)}
-    return _at_30(rows | {"alpha 5, related": upgraded(tier, "same", **UNSCALED)})
+def _table5(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
+    rows = {
+        f"alpha {a:g}": upgraded(tier, "same", seed=seed, alpha=a, **EARLY)
+        for a in (1.0, 5.0, 10.0)
+    }
+    return _at_30(rows | {"alpha 5, related": upgraded(tier, "same", seed=seed, **UNSCALED)})
 
 
-def _table6(tier: Tier) -> tuple[Variant, ...]:
+def _table6(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
     factors = ((1.0, 1.0), (0.5, 5.0), (0.5, 0.5), (0.5, 1.0), (5.0, 5.0))
     return _at_30(
         {
             f"old {old:g}, new {new:g}": upgraded(
-                tier, "wide", related=False, gamma_old=old, gamma_new=new
+                tier, "wide", seed=seed, related=False, gamma_old=old, gamma_new=new
             )
             for old, new in factors
         }
@@ -189,8 +193,8 @@ FISHER_SHARES = {"1e-6": 0.5, "1e-5": 0.1, "1e-4": 0.01}
 in itself says nothing about a model of another size, and the paper's shares are not printed."""
 
 
-def _table11(tier: Tier) -> tuple[Variant, ...]:
-    rows = {"full recipe": upgraded(tier, "wide")}
+def _table11(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
+    rows = {"full recipe": upgraded(tier, "wide", seed=seed)}
     for threshold, gammas in (
         ("1e-6", (0.25, 0.1)),
         ("1e-5", (0.25, 0.1, 0.05)),
@@ -198,25 +202,32 @@ def _table11(tier: Tier) -> tuple[Variant, ...]:
     ):
         for gamma in gammas:
             rows[f"f {threshold}, gamma {gamma:g}"] = upgraded(
-                tier, "wide", fisher_share=FISHER_SHARES[threshold], gamma_old=gamma
+                tier,
+                "wide",
+                seed=seed,
+                fisher_share=FISHER_SHARES[threshold],
+                gamma_old=gamma,
             )
     return _at_30(rows)
 
 
-def _schedule(tier: Tier) -> tuple[Variant, ...]:
+def _schedule(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
+    small = tier.training.learning_rate / 10  # a tenth of the peak; how small is not said
     return _at_30(
         {
-            "not reset": upgraded(tier, "same"),
-            "reset": upgraded(tier, "same", schedule="reset"),
-            "small constant": upgraded(  # a tenth of the peak; how small is not said
-                tier, "same", schedule="constant", learning_rate=tier.training.learning_rate / 10
+            "not reset": upgraded(tier, "same", seed=seed),
+            "reset": upgraded(tier, "same", seed=seed, schedule="reset"),
+            "small constant": upgraded(
+                tier, "same", seed=seed, schedule="constant", learning_rate=small
             ),
-            "not reset, optimiser reset": upgraded(tier, "same", optimiser="reset"),  # ours
+            "not reset, optimiser reset": upgraded(  # ours
+                tier, "same", seed=seed, optimiser="reset"
+            ),
         }
     )
 
 
-def _insertion(tier: Tier) -> tuple[Variant, ...]:
+def _insertion(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
     places: dict[str, tuple[Place, Place]] = {
         "encoder bottom, decoder top": ("bottom", "top"),
         "encoder top, decoder top": ("top", "top"),
@@ -229,6 +240,7 @@ def _insertion(tier: Tier) -> tuple[Variant, ...]:
             name: upgraded(
                 tier,
                 "deep",
+                seed=seed,
                 deeper=DepthConfig(
                     encoder=tier.deeper, decoder=tier.deeper, encoder_at=encoder, decoder_at=decoder
                 ),
@@ -238,7 +250,7 @@ def _insertion(tier: Tier) -> tuple[Variant, ...]:
     )
 
 
-def _noise(tier: Tier) -> tuple[Variant, ...]:
+def _noise(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
     rows: dict[str, dict[str, Any]] = {
         "noise 0.01": {},
         "no noise": {"width": WidthConfig(noise=0.0)},
@@ -249,7 +261,10 @@ def _noise(tier: Tier) -> tuple[Variant, ...]:
         # is half of 0.0198, with which Xavier's rule begins matrices of the published shape.
         rows["noise 0.27"] = {"width": WidthConfig(noise=0.27)}
     return _at_30(
-        {name: upgraded(tier, "wide", **EARLY, **changes) for name, changes in rows.items()}
+        {
+            name: upgraded(tier, "wide", seed=seed, **EARLY, **changes)
+            for name, changes in rows.items()
+        }
     )
 
 
@@ -268,6 +283,48 @@ def _unsaid(tier: Tier) -> tuple[Variant, ...]:
                 tier, "deep", keep="nothing", **UNSCALED
             ),
         }
+    )
+
+
+FRESH_SEEDS = (4, 5, 6, 7)
+"""Seeds of the repeated ablations: four old models, none of which the first round used."""
+OURS = ("not reset, optimiser reset", "noise 0.27")
+"""Variants of the ablations that no claim reads; they are not repeated."""
+
+
+def _fresh(tier: Tier) -> tuple[VariantCohort, ...]:
+    """Every ablation whose verdict was open, and the central comparison, on fresh seeds.
+
+    Upgrades of one seed share an old model, so the claims pair them by seed (`Study.blocked`).
+    """
+
+    def cohort(name: str, about: str, rows: Callable[..., tuple[Variant, ...]]) -> VariantCohort:
+        variants = [
+            variant
+            for seed in FRESH_SEEDS
+            for variant in rows(tier, seed)
+            if variant.name not in OURS
+        ]
+        return VariantCohort(
+            name=f"{CORPUS}-{name}-fresh",
+            about=f"{about}, on four fresh seeds",
+            variants=tuple(variants),
+            tier=tier.name,
+        )
+
+    return (
+        cohort("table4", "ways to initialise what is new: Table 4", _table4),
+        cohort("table5", "up-sampling: Table 5", _table5),
+        cohort("table6", "learning-rate factors of old and new weights: Table 6", _table6),
+        cohort("table11", "learning-rate scaling by Fisher information: Table 11", _table11),
+        cohort("schedule", "what becomes of the learning rate: footnote 7", _schedule),
+        cohort("insertion", "where new layers go: Section 4.2", _insertion),
+        cohort("noise", "noise on copied units: footnote 10", _noise),
+        cohort(
+            "main",
+            "from scratch and upgraded: Table 1, Figure 4",
+            lambda tier, seed: _central(tier, (seed,)),
+        ),
     )
 
 
@@ -305,6 +362,7 @@ def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
         cohort("insertion", "where new layers go: Section 4.2", _insertion(tier)),
         cohort("noise", "noise on copied units: footnote 10", _noise(tier)),
         cohort("unsaid", "rates that the paper does not say (ours)", _unsaid(tier)),
+        *_fresh(tier),
     )
 
 
