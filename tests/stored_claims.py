@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mnmt_repro.claims import load_claims
 from mnmt_repro.claims.history import Ancestry, History
-from mnmt_repro.claims.ledger import Claim
+from mnmt_repro.claims.ledger import Claim, Scope
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,3 +23,8 @@ class NoHistory(History):
 def ledger() -> dict[str, Claim]:
     """Every claim by its id."""
     return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
+
+
+def first_round(claim: Claim) -> tuple[Scope, ...]:
+    """The scopes of the first round, which do not pair runs by seed."""
+    return tuple(scope for scope in claim.scopes if not scope.options.get("blocked"))

@@ -47,7 +47,7 @@ def judge(claim: str, *frames: pd.DataFrame, curves: pd.DataFrame | None = None)
 
 
 def measures(verdict: Verdict) -> dict[str, Measure]:
-    first = verdict.scopes[0]
+    first = verdict.deciding
     return dict(first.units[first.unit])
 
 
@@ -138,8 +138,8 @@ def test_a_claim_about_all_pairs_falls_with_one() -> None:
     bad = rows(OUT, ("eng-zho",), loss=partial(drifting, alpha=0.5))
     verdict = judge("A3", good, bad)
     assert verdict.verdict == "not reproduced"
-    assert verdict.scopes[0].unit == "eng-zho"
-    assert dict(verdict.scopes[0].verdicts) == {
+    assert verdict.deciding.unit == "eng-zho"
+    assert dict(verdict.deciding.verdicts) == {
         "eng-deu": "reproduced",
         "eng-zho": "not reproduced",
     }
@@ -221,7 +221,7 @@ def test_a3_exponent() -> None:
     assert moved.interval[0] < -0.4 < moved.interval[1]  # the truth of the rows
     wide = judge("A3", rows(OUT, loss=drifting, noise=0.05))
     assert wide.verdict == "inconclusive"
-    assert min(m["power"].value for m in wide.scopes[0].units.values()) < 0.8
+    assert min(m["power"].value for m in wide.deciding.units.values()) < 0.8
 
 
 def test_a4_irreducible_loss() -> None:
@@ -287,7 +287,7 @@ def test_a9_related_partner_reads_the_common_pair() -> None:
     elsewhere = rows(OTHER, ("eng-fra",), loss=with_fraction(lambda p: p**0.5))
     same = judge("A9", rows(OUT), rows(OTHER, ("eng-deu",), seed=1), elsewhere)
     assert same.verdict == "reproduced"
-    assert list(same.scopes[0].units) == ["eng-deu"]
+    assert list(same.deciding.units) == ["eng-deu"]
     helped = rows(OTHER, ("eng-deu",), seed=1, loss=with_fraction(lambda p: p**0.8))
     slight = judge("A9", rows(OUT), helped, elsewhere)
     truth = -0.2 * np.mean(np.log(WEIGHTS[:-1]))  # 0.21: inside 0.223, but 0.60 at p = 0.05
@@ -324,7 +324,7 @@ def test_a10_direction() -> None:
     into = rows(INTO, ENGLISH, loss=with_fraction(lambda p: p**0.6), seed=1)
     found = judge("A10", rows(OUT), into)
     assert found.verdict == "reproduced"
-    assert set(found.scopes[0].units) == {"deu-eng against eng-deu", "zho-eng against eng-zho"}
+    assert set(found.deciding.units) == {"deu-eng against eng-deu", "zho-eng against eng-zho"}
     truth = -0.4 * np.mean(np.log([0.05, 0.1, 0.3, 0.5]))
     assert found.interval[0] < truth < found.interval[1]
     slight = judge("A10", rows(OUT), rows(INTO, ENGLISH, loss=with_fraction(lambda p: p**0.93)))
@@ -480,7 +480,7 @@ def test_a_scope_may_ask_for_less() -> None:
     ]
     evidence = Evidence(frame=pd.concat(frames, ignore_index=True))
     found = evaluate(replace(entry, scopes=(scope,)), evidence, NoHistory(ROOT))
-    assert found.verdict == "reproduced" and found.scopes[0].unit == "eng-deu"
+    assert found.verdict == "reproduced" and found.deciding.unit == "eng-deu"
     whole = replace(entry, scopes=(replace(scope, options={}),))
     assert evaluate(whole, evidence, NoHistory(ROOT)).verdict == "no rows yet"
     assert entry.fingerprint(scope) != entry.fingerprint(replace(scope, options={}))

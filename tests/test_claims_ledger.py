@@ -277,7 +277,7 @@ def test_a_tampered_stored_verdict_is_found(checkout: Path) -> None:
     dated = json.loads(to_json(verdicts))
     dated[0]["scopes"][0]["post_hoc"] = True
     assert differences(verdicts, dated) == {}  # a folder without a history cannot tell
-    first = verdicts[0].scopes[0]
+    first = verdicts[0].deciding
     early = replace(first, ancestry=replace(first.ancestry, post_hoc=False))
     told = differences([replace(verdicts[0], scopes=(early,)), verdicts[1]], dated)
     assert "post hoc" in told["Z1"]
@@ -311,7 +311,7 @@ def test_one_claim_is_told_with_its_rule_its_measures_and_why(checkout: Path) ->
     told = to_detail(verdict)
     assert told.startswith("Z1 reproduced: beta rises\nthe paper (Figure 4): beta is larger")
     assert "rule 1. reproduced: low end of log_ratio > 0\nrule 2. not reproduced" in told
-    found = verdict.scopes[0].units["eng-deu"]["log_ratio"]
+    found = verdict.deciding.units["eng-deu"]["log_ratio"]
     assert f"log_ratio {found.value:.4g} [{found.low:.4g}, {found.high:.4g}]" in told
     assert "why, we think: Weights share what they share. (book/paper-z/page.ipynb)" in told
     (failed,) = verify(checkout, evidence=Evidence(frame=evidence().frame.iloc[:3]))
@@ -494,7 +494,7 @@ def test_an_uncommitted_rule_is_post_hoc(repository: Repository) -> None:
     write_ledger(repository.folder, stricter())
     verdict = repository.verdict(first)
     assert verdict.post_hoc is True
-    assert verdict.scopes[0].ancestry.note == "post hoc: the rule is not committed"
+    assert verdict.deciding.ancestry.note == "post hoc: the rule is not committed"
 
 
 def test_rows_of_a_branch_that_forked_before_the_rule_are_post_hoc(repository: Repository) -> None:
@@ -513,7 +513,7 @@ def test_a_repository_without_commits_is_not_judged(repository: Repository) -> N
     write_ledger(repository.folder, entry())
     verdict = repository.verdict("c0ffee")
     assert verdict.post_hoc is None
-    assert verdict.scopes[0].ancestry.note == "ancestry not checked: no commit yet"
+    assert verdict.deciding.ancestry.note == "ancestry not checked: no commit yet"
 
 
 def test_unknown_commits_and_shallow_clones_are_not_judged(
@@ -524,11 +524,11 @@ def test_unknown_commits_and_shallow_clones_are_not_judged(
     for commit in ("unknown", "0" * 40):
         verdict = repository.verdict(commit)
         assert verdict.post_hoc is None
-        assert "no commit" in verdict.scopes[0].ancestry.note
+        assert "no commit" in verdict.deciding.ancestry.note
     clone = tmp_path_factory.mktemp("clone") / "shallow"
     repository.git("clone", "--quiet", "--depth=1", repository.folder.as_uri(), str(clone))
     (claim,) = load_claims(clone / "data" / "claims")
-    ancestry = evaluate(claim, evidence(head), History(clone)).scopes[0].ancestry
+    ancestry = evaluate(claim, evidence(head), History(clone)).deciding.ancestry
     assert ancestry.post_hoc is None
     assert "ancestry not checked: a shallow clone holds no history" in ancestry.note
 
@@ -537,4 +537,4 @@ def test_without_git_it_says_so(checkout: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PATH", "")
     verdict = verify(checkout, evidence=evidence(), only="Z1")[0]
     assert verdict.post_hoc is None
-    assert "git is not installed" in verdict.scopes[0].ancestry.note
+    assert "git is not installed" in verdict.deciding.ancestry.note

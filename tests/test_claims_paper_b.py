@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import yaml
 from scipy import stats
-from stored_claims import ROOT, NoHistory, ledger
+from stored_claims import ROOT, NoHistory, first_round, ledger
 
 from mnmt_repro.claims import (
     ESTIMANDS,
@@ -130,17 +130,18 @@ def _key(name: str) -> tuple[str, float]:
 def judge(
     claim: str, *frames: pd.DataFrame, analyses: pd.DataFrame | None = None, scope: int = 0
 ) -> Verdict:
-    """Evaluate a claim in its first scope (or another)."""
+    """Evaluate a claim in its first scope of the first round (or another)."""
     entry = ledger()[claim]
     evidence = Evidence(
         frame=pd.concat(frames, ignore_index=True),
         analyses=pd.DataFrame() if analyses is None else analyses,
     )
-    return evaluate(replace(entry, scopes=(entry.scopes[scope],)), evidence, NoHistory(ROOT))
+    scopes = (first_round(entry)[scope],)
+    return evaluate(replace(entry, scopes=scopes), evidence, NoHistory(ROOT))
 
 
 def measures(verdict: Verdict, unit: str = "") -> dict[str, Measure]:
-    first = verdict.scopes[0]
+    first = verdict.deciding
     return dict(first.units[unit or first.unit])
 
 
@@ -220,7 +221,7 @@ def test_published_cells_are_those_of_the_paper() -> None:
 def test_without_rows_there_is_no_verdict(claim: str) -> None:
     verdict = judge(claim, main().iloc[:0])
     assert verdict.verdict == NO_ROWS
-    assert verdict.scopes[0].reason.startswith("software25-")
+    assert verdict.deciding.reason.startswith("software25-")
     assert math.isnan(verdict.measured)
     of_paper_a = main().iloc[:0].drop(columns=["variant", "updates_share"])
     assert judge(claim, of_paper_a).verdict == NO_ROWS
@@ -232,7 +233,7 @@ def test_what_is_missing_is_named() -> None:
     def reason(kept: pd.Series) -> str:
         verdict = judge("B1", frame[kept])
         assert verdict.verdict == NO_ROWS
-        return verdict.scopes[0].reason
+        return verdict.deciding.reason
 
     gone = (frame["variant"] == "Mt25") & (frame["updates_share"] == 0.3)
     assert reason(~gone) == f"{MAIN}: Mt25 at 0.3 of the updates: no rows of indomain, tier mini"
@@ -241,7 +242,7 @@ def test_what_is_missing_is_named() -> None:
     once = frame["seed"] == 1
     assert "the noise of the seed" not in reason(once)  # seeds are missed first
     alone = judge("B16", frame[once], ablated("software25-noise", "noise 0.01", {"no noise": 0}))
-    assert "the noise of the seed rests on 0 of 6 degrees of freedom" in alone.scopes[0].reason
+    assert "the noise of the seed rests on 0 of 6 degrees of freedom" in alone.deciding.reason
 
 
 def test_another_test_set_tier_or_domain_is_not_read() -> None:
@@ -278,17 +279,18 @@ def test_every_claim_finds_its_runs_among_the_declared_ones() -> None:
     for claim in ledger().values():
         if claim.paper != "B":
             continue
-        for k, scope in enumerate(claim.scopes):
-            found = judge(claim.id, frame.assign(test_set=scope.test_set), scope=k)
+        for scope in claim.scopes:
+            evidence = Evidence(frame=frame.assign(test_set=scope.test_set))
+            found = evaluate(replace(claim, scopes=(scope,)), evidence, NoHistory(ROOT))
             if claim.id in ("B12", "B14", "B21"):
-                assert "no analysis" in found.scopes[0].reason
+                assert "no analysis" in found.deciding.reason
             else:
-                assert found.verdict != NO_ROWS, found.scopes[0].reason
+                assert found.verdict != NO_ROWS, found.deciding.reason
 
 
 def test_b22_judges_each_cell_of_table_1_at_its_own_budget() -> None:
     found = judge("B22", main())
-    cells = {name for name in found.scopes[0].units if " | " in name}
+    cells = {name for name in found.deciding.units if " | " in name}
     models, groups = ("Mt25", "Mt25-wide", "Mt25-deep"), ("all", "original", "added")
     assert cells == {f"{model} | {group}" for model in models for group in groups}
     added = measures(found, "Mt25 | added")
@@ -805,7 +807,7 @@ def published_table3(factor: float = 1.0) -> pd.DataFrame:
 
 def test_b4_judges_every_cell() -> None:
     found = judge("B4", main(), published_table3())
-    first = found.scopes[0]
+    first = found.deciding
     assert first.unit == "all" and len(first.units) == 37
     assert found.verdict == "reproduced"
     assert found.measured >= 0.8
@@ -856,7 +858,7 @@ def cell_verdict(published: str, ours: float, noise: float = 0.0002) -> str:
     group = published.partition(" | ")[2]
     gains[published.partition(" | ")[0]] = (ours, 0.0) if group == "original" else (0.0, ours)
     frame = ablated("software25-table5", "alpha 1", gains)
-    return judge("B8", main(noise), frame).scopes[0].verdicts[published]
+    return judge("B8", main(noise), frame).deciding.verdicts[published]
 
 
 def test_the_rule_of_a_cell() -> None:
@@ -890,8 +892,8 @@ def test_b11_out_of_english_against_into_it() -> None:
     assert measures(found)["difference_all"].value == pytest.approx(5, abs=0.05)
     assert measures(found)["out_share"].value == 1 and measures(found)["into_share"].value == 0
     # eng-npi in v2 is printed as -2.3: ours goes against it; guj-eng as -2.5: it agrees.
-    assert found.scopes[0].verdicts["Mt25-v2 | eng-npi"] == "not reproduced"
-    assert found.scopes[0].verdicts["Mt25 | guj-eng"] == "reproduced"
+    assert found.deciding.verdicts["Mt25-v2 | eng-npi"] == "not reproduced"
+    assert found.deciding.verdicts["Mt25 | guj-eng"] == "reproduced"
     assert judge("B11", main(), grouped(4, 2)).verdict == "direction only"
     assert judge("B11", main(), grouped(-3, 2)).verdict == "not reproduced"
     assert judge("B11", main(noise=0.02), grouped(0.2, 0)).verdict == "inconclusive"
@@ -948,8 +950,8 @@ def test_b12_forgetting() -> None:
     assert judge("B12", old, analyses=substituted(0.5, 0.2)).verdict == "not reproduced"
     assert judge("B12", old, analyses=substituted(0.5, 0.5)).verdict == "inconclusive"
     fewer = substituted(0.2, 0.5).query("pair != 'eng-fra'")
-    assert "39 of 40 directions" in judge("B12", old, analyses=fewer).scopes[0].reason
-    assert "M20" in judge("B12", old.iloc[:0], analyses=substituted(0.2, 0.5)).scopes[0].reason
+    assert "39 of 40 directions" in judge("B12", old, analyses=fewer).deciding.reason
+    assert "M20" in judge("B12", old.iloc[:0], analyses=substituted(0.2, 0.5)).deciding.reason
 
 
 def moved(
@@ -985,10 +987,10 @@ def test_b14_blocks() -> None:
     assert verdict(1.0, 1.5).verdict == "direction only"
     assert verdict(3.0, 3.0).verdict == "not reproduced"
     alone = moved("Mt25-wide, full recipe", 1, 1, lambda stack, k: 1.0)
-    assert "no learning-rate scaling" in judge("B14", none, analyses=alone).scopes[0].reason
+    assert "no learning-rate scaling" in judge("B14", none, analyses=alone).deciding.reason
     other = moved("Mt25-wide, no learning-rate scaling", 1, 1, lambda stack, k: 1.0)
     lacking = pd.concat([alone, other]).query("block != 'new'")
-    assert "lacks block 'new'" in judge("B14", none, analyses=lacking).scopes[0].reason
+    assert "lacks block 'new'" in judge("B14", none, analyses=lacking).deciding.reason
 
 
 def test_forgetting_is_read_of_common_seeds() -> None:
@@ -1000,7 +1002,7 @@ def test_forgetting_is_read_of_common_seeds() -> None:
     found = judge("B12", old, analyses=pd.concat([both, alone]))
     assert found.measured == pytest.approx(0.3)
     apart = pd.concat([both[~scaled], alone])
-    assert "no seed is analysed on both sides" in judge("B12", old, analyses=apart).scopes[0].reason
+    assert "no seed is analysed on both sides" in judge("B12", old, analyses=apart).deciding.reason
 
 
 def test_b21_halves() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from software25_store import write_store
+from stored_claims import first_round
 
 from mnmt_repro import results
 from mnmt_repro.claims import load_claims
@@ -66,7 +67,7 @@ def stored(claim: str, unit: str, verdict: str) -> list[dict]:
     measures = dict.fromkeys(("published", "marked", "gain", "p_value"), number)
     cell = {unit: {"verdict": verdict, "measures": measures}}
     (own,) = (each for each in load_claims(ROOT / "data" / "claims") if each.id == claim)
-    scope = {"scope": own.scopes[0].name, "units": cell}
+    scope = {"scope": first_round(own)[0].name, "verdict": verdict, "units": cell}
     return json.loads(json.dumps([{"id": claim, "scopes": [scope]}]))
 
 
@@ -78,7 +79,7 @@ def test_controls_and_cohorts_are_those_of_the_claims() -> None:
     for ablation in BY_NAME.values():
         controls = set()
         for claim in (ledger[name] for name in ablation.claims):
-            assert claim.scopes[0].cohorts[0] == ablation.cohort
+            assert first_round(claim)[0].cohorts[0] == ablation.cohort
             assert claim.options["share"] == ablations.SHARE
             if "table" in claim.options:
                 asked = claim.options["table"]

@@ -31,7 +31,8 @@ def scope(name: str, verdict: str, **changes: Any) -> dict[str, Any]:
 
 def stored(*scopes: dict[str, Any]) -> list[dict[str, Any]]:
     """A2, whose ledger explains *not reproduced* and nothing else."""
-    return [{"id": "A2", "paper": "A", "title": "A law", "measure": "r2_min", "scopes": scopes}]
+    first = {"decided_in": scopes[0]["scope"], "scopes": scopes}
+    return [{"id": "A2", "paper": "A", "title": "A law", "measure": "r2_min", **first}]
 
 
 def test_why_is_the_reason_and_what_was_found_out_about_this_verdict() -> None:
@@ -112,6 +113,7 @@ MEASURED = [
     {
         "id": "A3",
         "measure": "shift",
+        "decided_in": "first",
         "scopes": [
             {
                 "scope": "first",

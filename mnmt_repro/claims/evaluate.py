@@ -103,10 +103,15 @@ class ScopeVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A claim's verdict: that of its first scope, with all scopes beside."""
+    """A claim's verdict: that of the scope that decides, with all scopes beside."""
 
     claim: Claim
     scopes: tuple[ScopeVerdict, ...]
+
+    @property
+    def deciding(self) -> ScopeVerdict:
+        """The first scope that has rows; the first of all where none has."""
+        return next((scope for scope in self.scopes if scope.verdict != NO_ROWS), self.scopes[0])
 
     @property
     def id(self) -> str:
@@ -116,17 +121,17 @@ class Verdict:
     @property
     def verdict(self) -> str:
         """One of the six states."""
-        return self.scopes[0].verdict
+        return self.deciding.verdict
 
     @property
     def post_hoc(self) -> bool | None:
-        """Whether the rule came after rows of the first scope; None where git cannot tell."""
-        return self.scopes[0].ancestry.post_hoc
+        """Whether the rule came after rows of the deciding scope; None where git cannot tell."""
+        return self.deciding.ancestry.post_hoc
 
     @property
     def reason(self) -> str:
-        """Of the first scope."""
-        return self.scopes[0].reason
+        """Of the deciding scope."""
+        return self.deciding.reason
 
     @property
     def measured(self) -> float:
@@ -144,8 +149,8 @@ class Verdict:
         return "; ".join(str(step) for step in self.claim.rule)
 
     def _headline(self) -> tuple[float, float, float]:
-        first = self.scopes[0]
-        found = first.units.get(first.unit, {}).get(self.claim.headline)
+        scope = self.deciding
+        found = scope.units.get(scope.unit, {}).get(self.claim.headline)
         return (found.value, found.low, found.high) if found else (math.nan,) * 3
 
 

@@ -65,7 +65,8 @@ class Step:
 class Scope:
     """Where a claim is evaluated: which rows, and against which parameter count.
 
-    `options` stand in for those of the claim that have the same names.
+    `options` stand in for those of the claim that have the same names; `rule` and `worlds`, where
+    they are given, for the claim's.
     """
 
     name: str
@@ -76,6 +77,20 @@ class Scope:
     n: str = "n_non_embedding"
     tier: str = "mini"
     options: Mapping[str, Any] = field(default_factory=dict)
+    rule: tuple[Step, ...] = ()
+    worlds: Worlds | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worlds:
+    """Truths from which data are simulated, to see what a rule would say of them.
+
+    `right` is a world in which the paper is right, `wrong` are worlds in which it is not. What a
+    world's fields mean is said in `claims.attainability`.
+    """
+
+    right: Mapping[str, Any]
+    wrong: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,13 +144,17 @@ class Claim:
     page: str = ""
     explained: Mapping[str, str] = field(default_factory=dict)
     revised: tuple[str, ...] = ()
+    worlds: Worlds | None = None
 
     def in_scope(self, scope: Scope) -> Claim:
-        """The claim with the options that it has in one of its scopes."""
-        if not scope.options:
-            return self
+        """The claim with the options, the rule and the worlds that it has in one of its scopes."""
         where = getattr(self.options, "where", self.id)
-        return replace(self, options=Options({**self.options, **scope.options}, where))
+        return replace(
+            self,
+            options=Options({**self.options, **scope.options}, where),
+            rule=scope.rule or self.rule,
+            worlds=scope.worlds or self.worlds,
+        )
 
     def fingerprint(self, scope: Scope) -> str:
         """SHA-256 of everything that can turn the verdict in `scope`; prose is left out.
@@ -148,12 +167,14 @@ class Claim:
             "scope": {
                 key: value
                 for key, value in vars(scope).items()
-                if key != "name" and (value or key != "options")
+                if key not in ("name", "rule", "worlds") and (value or key != "options")
             },
             "alternative": self.alternative
             and [self.alternative.measure, self.alternative.effect, self.alternative.sides],
-            "rule": _as_data(self.rule),
+            "rule": _as_data(scope.rule or self.rule),
         }
+        if scope.worlds:  # those of the claim came after the rows of its first scopes
+            judged["worlds"] = [scope.worlds.right, scope.worlds.wrong]
         if self.cells:
             judged["cells"] = _as_data(self.cells)
         if self.revised:
@@ -217,7 +238,8 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
     texts = ("id", "title", "where", "statement", "tier", "gap_of_scale")
     required = (*texts, "published", "estimand", "scopes", "rule")
     optional = ("out_of_reach", "page")
-    _fields(entry, required, ("alternative", "cells", "explained", "revised", *optional), where)
+    more = ("alternative", "cells", "explained", "revised", "worlds")
+    _fields(entry, required, (*more, *optional), where)
     for key in (*texts, *(key for key in optional if key in entry)):
         _kind(entry[key], str, f"{where}: {key}", "text")
     explained = entry.get("explained", {})
@@ -261,8 +283,18 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
         cells=_rule(entry["cells"], f"{where}: cells") if "cells" in entry else (),
         explained=explained,
         revised=tuple(revised),
+        worlds=_worlds(entry["worlds"], f"{where}: worlds") if "worlds" in entry else None,
         **{key: entry.get(key, "") for key in optional},
     )
+
+
+def _worlds(value: Any, where: str) -> Worlds:
+    _fields(value, ("right", "wrong"), (), where)
+    _kind(value["right"], dict, f"{where}.right", "a mapping")
+    wrong = _list(value["wrong"], f"{where}.wrong")
+    for i, world in enumerate(wrong):
+        _kind(world, dict, f"{where}.wrong[{i}]", "a mapping")
+    return Worlds(right=value["right"], wrong=tuple(wrong))
 
 
 def _rule(value: Any, where: str) -> tuple[Step, ...]:
@@ -290,16 +322,21 @@ def _step(item: Any, where: str) -> Step:
 
 
 def _scope(item: Any, where: str) -> Scope:
-    optional = ("test_set", "other_test_set", "domain", "n", "tier", "options")
+    optional = ("test_set", "other_test_set", "domain", "n", "tier", "options", "rule", "worlds")
     _fields(item, ("name", "cohorts"), optional, where)
     for key, value in item.items():
-        if key not in ("cohorts", "options"):
+        if key not in ("cohorts", "options", "rule", "worlds"):
             _kind(value, str, f"{where}.{key}", "text")
     _kind(item["cohorts"], list, f"{where}.cohorts", "a list")
     _kind(item.get("options", {}), dict, f"{where}.options", "a mapping")
     if item.get("n", "n_total") not in ("n_non_embedding", "n_total"):
         raise InputError(f"{where}.n must be n_non_embedding or n_total, got {item['n']!r}")
-    return Scope(**{**item, "cohorts": tuple(item["cohorts"])})
+    given = dict(item)
+    if "rule" in item:
+        given["rule"] = _rule(item["rule"], f"{where}.rule")
+    if "worlds" in item:
+        given["worlds"] = _worlds(item["worlds"], f"{where}.worlds")
+    return Scope(**{**given, "cohorts": tuple(item["cohorts"])})
 
 
 def _fields(value: Any, required: Sequence[str], optional: Sequence[str], where: str) -> None:

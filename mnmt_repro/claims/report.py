@@ -77,11 +77,11 @@ def to_text(verdicts: list[Verdict]) -> str:
     """Verdicts for the terminal: a line a claim, an indented one a further scope with rows."""
     lines = []
     for verdict in verdicts:
-        lines.append(_line(verdict.id, verdict.claim.title, verdict.scopes[0], verdict))
+        lines.append(_line(verdict.id, verdict.claim.title, verdict.deciding, verdict))
         lines += [
             _line("", f"  {scope.scope}", scope, verdict)
-            for scope in verdict.scopes[1:]
-            if scope.verdict != NO_ROWS
+            for scope in verdict.scopes
+            if scope is not verdict.deciding and scope.verdict != NO_ROWS
         ]
     counts: dict[str, int] = {}
     for verdict in verdicts:
@@ -202,7 +202,16 @@ def _shown(where: str, then: dict[str, Any], now: dict[str, Any]) -> str:
     )
     if not _alike(old, new, _ABSOLUTE):
         return f"{where}measured is stored as {old}, but the rows give {new}"
-    for field in ("title", "verdict", "measure", "rule", "decided_by", "reason", "runs"):
+    for field in (
+        "title",
+        "verdict",
+        "measure",
+        "rule",
+        "decided_in",
+        "decided_by",
+        "reason",
+        "runs",
+    ):
         if _words(then.get(field)) != _words(now.get(field)):
             return f"{where}{field} is stored as {then.get(field)!r}, but it is {now.get(field)!r}"
     return ""
@@ -235,7 +244,7 @@ def _alike(old: Any, new: Any, absolute: float) -> bool:
 def _as_dict(verdict: Verdict) -> dict[str, Any]:
     claim = verdict.claim
     scopes = [_scope_as_dict(scope, claim.headline) for scope in verdict.scopes]
-    first = scopes[0]
+    first = next(scope for scope in scopes if scope["scope"] == verdict.deciding.scope)
     return {
         "id": claim.id,
         "paper": claim.paper,
@@ -248,6 +257,7 @@ def _as_dict(verdict: Verdict) -> dict[str, Any]:
         "post_hoc": first["post_hoc"],
         "ancestry": first["ancestry"],
         "reason": first["reason"],
+        "decided_in": first["scope"],
         "scopes": scopes,
     }
 

@@ -22,18 +22,18 @@ def with_luck_apart(claims: Iterable[Claim], evidence: Evidence, history: Histor
     """Verdicts of the claims that compare variants, an old model's luck counted apart.
 
     By their rules the noise of the seed is one of single runs. But all upgrades of a seed start
-    from one old model, whose luck they share: see `paired.Study`. Each claim is evaluated in its
-    own setting only.
+    from one old model, whose luck they share: see `paired.Study`. Each claim is evaluated in the
+    first setting that does not pair by seed, since pairing cancels that luck.
     """
-    return [
-        evaluate(
-            replace(claim, scopes=claim.scopes[:1], options={**claim.options, "apart": True}),
-            evidence,
-            history,
-        )
-        for claim in claims
-        if claim.function in COMPARISONS
-    ]
+    found = []
+    for claim in claims:
+        if claim.function in COMPARISONS:
+            scope = next(s for s in claim.scopes if not s.options.get("blocked"))
+            options = {**claim.options, "apart": True}
+            found.append(
+                evaluate(replace(claim, scopes=(scope,), options=options), evidence, history)
+            )
+    return found
 
 
 def coverage(luck: float, noise: float, *, models: int = 3, seeds: int = 3) -> float:

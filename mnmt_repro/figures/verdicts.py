@@ -70,7 +70,7 @@ def badges(
         Claim ids, such as ``"A2"``.
     cohort, test_set, n, tier
         The setting of the figure; a claim that was not examined in it gets no badge. Without a
-        cohort, the claim's own setting (its first).
+        cohort, the setting that decided.
 
     Raises
     ------
@@ -93,8 +93,9 @@ def badges(
             == ((cohort,), test_set, n, tier)
         ]
         settings = {scope["scope"]: scope for scope in known[claim]["scopes"]}
-        if scopes and scopes[0] in settings:
-            found.append(_badge(known[claim], settings[scopes[0]], href))
+        wanted = known[claim]["decided_in"] if not cohort else next(iter(scopes), "")
+        if wanted in settings:
+            found.append(_badge(known[claim], settings[wanted], href))
     return found
 
 
@@ -143,7 +144,7 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
 
 
 def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """One row a claim and setting; a claim's first row is its own setting, where it is judged.
+    """One row a claim and setting; a claim's first row is the setting that decided.
 
     Returns
     -------
@@ -155,8 +156,9 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     rows = []
     for verdict in stored:
         claim = ledger.get(verdict["id"])
-        for number_, scope in enumerate(verdict["scopes"]):
-            found_out = claim.explained.get(scope["verdict"], "") if claim and not number_ else ""
+        for scope in sorted(verdict["scopes"], key=lambda s: s["scope"] != verdict["decided_in"]):
+            own = scope["scope"] == verdict["decided_in"]
+            found_out = claim.explained.get(scope["verdict"], "") if claim and own else ""
             why = [text.rstrip(".") for text in (scope["reason"], found_out) if text]
             rows.append(
                 {
@@ -324,7 +326,11 @@ def cell_table(
             for scope in ledger[verdict["id"]].scopes
             if (scope.test_set, scope.tier) == (test_set, tier)
         }
-        mine = [scope for scope in verdict["scopes"] if scope["scope"] in settings]
+        mine = [
+            scope
+            for scope in verdict["scopes"]
+            if scope["scope"] in settings and scope["verdict"] != NO_ROWS
+        ]
         for name, unit in (mine[0]["units"] if mine else {}).items():
             variant, bar, group = name.partition(" | ")
             found = unit["measures"]
