@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from mnmt_repro import __version__
 from mnmt_repro.commands import (
+    attainability,
     book,
     compare,
     data,
@@ -57,6 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
         recommend,
         sweep,
         verify,
+        attainability,
         retrain,
         book,
     )

@@ -24,7 +24,7 @@ from mnmt_repro.claims import (
 from mnmt_repro.claims.drift import fit_drift
 from mnmt_repro.claims.estimands_fraction import Fractions
 from mnmt_repro.claims.estimands_law import drift_measures
-from mnmt_repro.claims.evaluate import _severity
+from mnmt_repro.claims.judging import _severity
 from mnmt_repro.claims.ledger import Condition, Step
 from mnmt_repro.claims.noise import measure
 from mnmt_repro.laws import fit_joint_law
@@ -47,7 +47,7 @@ def judge(claim: str, *frames: pd.DataFrame, curves: pd.DataFrame | None = None)
 
 
 def measures(verdict: Verdict) -> dict[str, Measure]:
-    first = verdict.deciding
+    first = verdict.deciding.outcome
     return dict(first.units[first.unit])
 
 
@@ -137,9 +137,9 @@ def test_a_claim_about_all_pairs_falls_with_one() -> None:
     good = rows(OUT, ("eng-deu",))
     bad = rows(OUT, ("eng-zho",), loss=partial(drifting, alpha=0.5))
     verdict = judge("A3", good, bad)
-    assert verdict.verdict == "not reproduced"
-    assert verdict.deciding.unit == "eng-zho"
-    assert dict(verdict.deciding.verdicts) == {
+    assert verdict.raw_verdict == "not reproduced"
+    assert verdict.deciding.outcome.unit == "eng-zho"
+    assert dict(verdict.deciding.outcome.verdicts) == {
         "eng-deu": "reproduced",
         "eng-zho": "not reproduced",
     }
@@ -153,7 +153,7 @@ def test_without_rows_there_is_no_verdict() -> None:
     for claim in ledger().values():
         verdict = judge(claim.id, nothing)
         wanted = {"A1": "direction only", "A18": "out of reach here"}
-        assert verdict.verdict == wanted.get(claim.id, "no rows yet"), claim.id
+        assert verdict.raw_verdict == wanted.get(claim.id, "no rows yet"), claim.id
         if claim.id != "A1":
             assert math.isnan(verdict.measured) and verdict.reason
 
@@ -162,7 +162,7 @@ def test_an_unfinished_grid_says_what_is_missing() -> None:
     frame = rows(OUT)
     frame = frame[~((frame["p"] == 0.3) & (frame["n_non_embedding"] == SIZES[-1]))]
     verdict = judge("A2", frame)
-    assert verdict.verdict == "no rows yet"
+    assert verdict.raw_verdict == "no rows yet"
     assert "eng-deu: 7 of 8 weights have 8 sizes (63 cells so far)" in verdict.reason
 
 
@@ -189,7 +189,7 @@ def test_seeds_of_a_cell_are_averaged() -> None:
 def test_rows_without_a_law_are_inconclusive() -> None:
     rising = rows(OUT, loss=lambda p, n: 3 + 0.1 * math.log(n))
     verdict = judge("A11", rising)
-    assert verdict.verdict == "inconclusive"
+    assert verdict.raw_verdict == "inconclusive"
     assert "rises with size" in verdict.reason
 
 
@@ -206,65 +206,65 @@ def test_a1_counts_of_appendix_a() -> None:
 
 
 def test_a2_fit_of_each_weight() -> None:
-    assert judge("A2", rows(OUT)).verdict == "reproduced"
+    assert judge("A2", rows(OUT)).raw_verdict == "reproduced"
     noisy = judge("A2", rows(OUT, noise=0.04))
-    assert noisy.verdict == "not reproduced"
+    assert noisy.raw_verdict == "not reproduced"
     assert measures(noisy)["r2_min"].value < 0.95
 
 
 def test_a3_exponent() -> None:
     same = judge("A3", rows(OUT, loss=drifting))
-    assert same.verdict == "reproduced"
+    assert same.raw_verdict == "reproduced"
     assert same.interval[0] < 0 < same.interval[1]
     moved = judge("A3", rows(OUT, loss=partial(drifting, alpha=-0.4)))
-    assert moved.verdict == "not reproduced"
+    assert moved.raw_verdict == "not reproduced"
     assert moved.interval[0] < -0.4 < moved.interval[1]  # the truth of the rows
     wide = judge("A3", rows(OUT, loss=drifting, noise=0.05))
-    assert wide.verdict == "inconclusive"
+    assert wide.raw_verdict == "inconclusive"
     assert min(m["power"].value for m in wide.deciding.units.values()) < 0.8
 
 
 def test_a4_irreducible_loss() -> None:
-    assert judge("A4", rows(OUT, loss=drifting)).verdict == "reproduced"
+    assert judge("A4", rows(OUT, loss=drifting)).raw_verdict == "reproduced"
     moved = judge("A4", rows(OUT, loss=partial(drifting, l_inf=0.8)))
-    assert moved.verdict == "not reproduced"
+    assert moved.raw_verdict == "not reproduced"
     scale = drifting(1.0, SIZES[0])
     assert moved.interval[0] < 0.8 / scale < moved.interval[1]
 
 
 def test_a5_order_of_the_multipliers() -> None:
     rising = judge("A5", rows(OUT))
-    assert rising.verdict == "reproduced"
+    assert rising.raw_verdict == "reproduced"
     # beta(0.05) / beta(1) = 0.05 ** -alpha in these rows.
     assert rising.interval[0] < 0.3 * math.log(20) < rising.interval[1]
     flat = judge("A5", rows(OUT, loss=lambda p, n: loss_of(1.0, n)))
-    assert flat.verdict == "not reproduced"
+    assert flat.raw_verdict == "not reproduced"
     reverse = judge("A5", rows(OUT, loss=lambda p, n: loss_of(1.05 - p, n)))
-    assert reverse.verdict == "not reproduced"
+    assert reverse.raw_verdict == "not reproduced"
     assert measures(rising)["kendall_tau"].value == pytest.approx(-1)
     assert measures(reverse)["kendall_tau"].value == pytest.approx(1)
 
 
 def test_a6_joint_against_separate_laws() -> None:
-    assert judge("A6", rows(OUT)).verdict == "reproduced"
+    assert judge("A6", rows(OUT)).raw_verdict == "reproduced"
     broken = judge("A6", rows(OUT, loss=partial(drifting, alpha=0.8), noise=0.001))
-    assert broken.verdict == "not reproduced"
+    assert broken.raw_verdict == "not reproduced"
     assert broken.measured > 1.5
 
 
 def test_a7_fraction_over_size() -> None:
     flat = judge("A7", rows(OUT))
-    assert flat.verdict == "reproduced"
+    assert flat.raw_verdict == "reproduced"
 
     def falling(p: float, n: float) -> float:
         f = p if p == 1 else p * (n / SIZES[0]) ** -0.2
         return loss_of(1.0, f * n)
 
     found = judge("A7", rows(OUT, loss=falling))
-    assert found.verdict == "not reproduced"
+    assert found.raw_verdict == "not reproduced"
     assert found.interval[0] < -0.2 < found.interval[1]
     wide = judge("A7", rows(OUT, noise=0.05))
-    assert wide.verdict == "inconclusive"
+    assert wide.raw_verdict == "inconclusive"
 
 
 # ------------------------------------------------------------------ A8 to A13
@@ -275,10 +275,10 @@ def test_a8_out_of_domain() -> None:
         loss = partial(loss_of, fraction=fraction, beta=30.0, alpha=0.25, l_inf=2.0)
         return rows(OUT, loss=loss, test_set="newstest21", seed=1)
 
-    assert judge("A8", rows(OUT)).verdict == "no rows yet"
-    assert judge("A8", rows(OUT), news(lambda p: p)).verdict == "reproduced"
+    assert judge("A8", rows(OUT)).raw_verdict == "no rows yet"
+    assert judge("A8", rows(OUT), news(lambda p: p)).raw_verdict == "reproduced"
     other = judge("A8", rows(OUT), news(lambda p: p**0.5))
-    assert other.verdict == "not reproduced"
+    assert other.raw_verdict == "not reproduced"
     truth = -0.5 * np.mean(np.log(WEIGHTS[:-1]))
     assert other.interval[0] < truth < other.interval[1]
 
@@ -286,15 +286,15 @@ def test_a8_out_of_domain() -> None:
 def test_a9_related_partner_reads_the_common_pair() -> None:
     elsewhere = rows(OTHER, ("eng-fra",), loss=with_fraction(lambda p: p**0.5))
     same = judge("A9", rows(OUT), rows(OTHER, ("eng-deu",), seed=1), elsewhere)
-    assert same.verdict == "reproduced"
+    assert same.raw_verdict == "reproduced"
     assert list(same.deciding.units) == ["eng-deu"]
     helped = rows(OTHER, ("eng-deu",), seed=1, loss=with_fraction(lambda p: p**0.8))
     slight = judge("A9", rows(OUT), helped, elsewhere)
     truth = -0.2 * np.mean(np.log(WEIGHTS[:-1]))  # 0.21: inside 0.223, but 0.60 at p = 0.05
     assert slight.interval[0] < truth < slight.interval[1]
-    assert slight.verdict == "direction only"
+    assert slight.raw_verdict == "direction only"
     blurred = [rows(c, ("eng-deu",), seed=s, noise=0.1) for c, s in ((OUT, 0), (OTHER, 1))]
-    assert judge("A9", *blurred).verdict == "inconclusive"
+    assert judge("A9", *blurred).raw_verdict == "inconclusive"
 
 
 def test_noise_of_shared_runs_cancels() -> None:
@@ -323,13 +323,13 @@ def test_noise_of_shared_runs_cancels() -> None:
 def test_a10_direction() -> None:
     into = rows(INTO, ENGLISH, loss=with_fraction(lambda p: p**0.6), seed=1)
     found = judge("A10", rows(OUT), into)
-    assert found.verdict == "reproduced"
+    assert found.raw_verdict == "reproduced"
     assert set(found.deciding.units) == {"deu-eng against eng-deu", "zho-eng against eng-zho"}
     truth = -0.4 * np.mean(np.log([0.05, 0.1, 0.3, 0.5]))
     assert found.interval[0] < truth < found.interval[1]
     slight = judge("A10", rows(OUT), rows(INTO, ENGLISH, loss=with_fraction(lambda p: p**0.93)))
-    assert slight.verdict == "direction only"
-    assert judge("A10", rows(OUT), rows(INTO, ENGLISH, seed=1)).verdict == "not reproduced"
+    assert slight.raw_verdict == "direction only"
+    assert judge("A10", rows(OUT), rows(INTO, ENGLISH, seed=1)).raw_verdict == "not reproduced"
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_a11_a12_relative_capacity(
 ) -> None:
     frame = rows(cohort, pairs, loss=with_fraction(lambda p: 0.05 * capacity if p == 0.05 else p))
     found = judge(claim, frame)
-    assert found.verdict == verdict
+    assert found.raw_verdict == verdict
     assert found.interval[0] < capacity < found.interval[1]
     fit = fit_joint_law(frame[frame["pair"] == pairs[0]])  # the same from the room of laws
     relative = effective_fraction(fit).set_index("p").loc[0.05, "relative"]
@@ -355,9 +355,9 @@ def test_a11_a12_relative_capacity(
 
 
 def test_a13_neutral_fraction() -> None:
-    assert judge("A13", rows(OUT)).verdict == "reproduced"
+    assert judge("A13", rows(OUT)).raw_verdict == "reproduced"
     twice = judge("A13", rows(OUT, loss=with_fraction(lambda p: p if p == 1 else 0.4 * p)))
-    assert twice.verdict == "not reproduced"
+    assert twice.raw_verdict == "not reproduced"
 
 
 # ------------------------------------------------------------------ A14 to A20
@@ -370,15 +370,15 @@ def eq12(p: float) -> float:
 def test_a14_a15_weights_and_sizes_left_out() -> None:
     frame = rows(OUT, loss=with_fraction(eq12))
     found = judge("A14", frame)
-    assert found.verdict == "reproduced"
+    assert found.raw_verdict == "reproduced"
     assert found.measured < 0.01
     # Weights that follow no smooth curve cannot be predicted from the others.
     jumpy = judge("A14", rows(OUT, loss=with_fraction(lambda p: 0.1 if p in (0.1, 0.5) else p)))
-    assert jumpy.verdict == "not reproduced"
+    assert jumpy.raw_verdict == "not reproduced"
     linear = judge("A15", rows(OUT, loss=with_fraction(lambda p: 1 + 0.9 * (p - 1))))
-    assert linear.verdict == "reproduced"
+    assert linear.raw_verdict == "reproduced"
     curved = judge("A15", rows(OUT, loss=with_fraction(lambda p: p**2.5)))
-    assert curved.verdict == "not reproduced"
+    assert curved.raw_verdict == "not reproduced"
 
 
 def scored(frame: pd.DataFrame, metric: str, quality: Callable[[pd.Series], pd.Series]):
@@ -388,25 +388,25 @@ def scored(frame: pd.DataFrame, metric: str, quality: Callable[[pd.Series], pd.S
 def test_a16_a17_a18_metrics() -> None:
     frame = rows(OTHER, FRENCH, loss=with_fraction(eq12))
     line = scored(frame, "chrf", lambda loss: 70 - 10 * loss)
-    assert judge("A16", line).verdict == "reproduced"
-    assert judge("A17", line).verdict == "reproduced"
+    assert judge("A16", line).raw_verdict == "reproduced"
+    assert judge("A17", line).raw_verdict == "reproduced"
     assert judge("A17", line).measured < 0.02
-    assert judge("A16", frame.assign(chrf=np.nan)).verdict == "no rows yet"
+    assert judge("A16", frame.assign(chrf=np.nan)).raw_verdict == "no rows yet"
     # Another seed that was not decoded moves the law of the losses, not the relation to scores.
     again = line.assign(chrf=np.nan, seed=2, cross_entropy=2 * line["cross_entropy"])
     some = pd.concat([line, again[again["n_non_embedding"] < 10_000]])
     for claim in ("A16", "A17"):
         assert judge(claim, some).measured == judge(claim, line).measured
     curved = scored(frame, "chrf", lambda loss: 60 * np.exp(-4 * (loss - loss.min())))
-    assert judge("A16", curved).verdict not in ("reproduced", "no rows yet")
+    assert judge("A16", curved).raw_verdict not in ("reproduced", "no rows yet")
     flat = scored(frame, "chrf", lambda loss: 12 - loss / 10)
-    assert judge("A16", flat).verdict == "inconclusive"  # a floor, not a relation
+    assert judge("A16", flat).raw_verdict == "inconclusive"  # a floor, not a relation
     rng = np.random.default_rng(0)
     unrelated = scored(frame, "chrf", lambda loss: 30 + 10 * rng.standard_normal(len(loss)))
-    assert judge("A16", unrelated).verdict == "not reproduced"
-    assert judge("A18", line).verdict == "out of reach here"
+    assert judge("A16", unrelated).raw_verdict == "not reproduced"
+    assert judge("A18", line).raw_verdict == "out of reach here"
     news = rows(OTHER, FRENCH, loss=with_fraction(eq12), test_set="newstest21")
-    assert judge("A18", scored(news, "bleurt", lambda x: 70 - 10 * x)).verdict == "reproduced"
+    assert judge("A18", scored(news, "bleurt", lambda x: 70 - 10 * x)).raw_verdict == "reproduced"
 
 
 def curves_of(frame: pd.DataFrame, left: float) -> pd.DataFrame:
@@ -427,15 +427,15 @@ def test_a19_convergence_correction() -> None:
         return loss_of(p, n) * (1.03 if p == 0.05 and n >= SIZES[-2] else 1.0)
 
     frame = rows(OUT, loss=late, noise=0.001)
-    assert judge("A19", frame).verdict == "no rows yet"  # no learning curves
+    assert judge("A19", frame).raw_verdict == "no rows yet"  # no learning curves
     mended = judge("A19", frame, curves=curves_of(frame, 1 - 1 / 1.03))
-    assert mended.verdict == "reproduced"
+    assert mended.raw_verdict == "reproduced"
     assert measures(mended)["before"].value == pytest.approx(0.03, abs=0.005)
     assert abs(measures(mended)["after"].value) < 0.005
     overshot = judge("A19", frame, curves=curves_of(frame, 0.09))
-    assert overshot.verdict == "not reproduced"
+    assert overshot.raw_verdict == "not reproduced"
     level = rows(OUT, noise=0.003)
-    assert judge("A19", level, curves=curves_of(level, 0.02)).verdict == "inconclusive"
+    assert judge("A19", level, curves=curves_of(level, 0.02)).raw_verdict == "inconclusive"
 
 
 SIMILAR = ("conlang-sim0", "conlang-sim025", "conlang-sim05", "conlang-sim075", "conlang-sim1")
@@ -455,16 +455,16 @@ def test_a21_fraction_against_similarity() -> None:
         return frames
 
     flat = judge("A21", *family(0.0))
-    assert flat.verdict == "reproduced" and measures(flat)["power"].value > 0.9
+    assert flat.raw_verdict == "reproduced" and measures(flat)["power"].value > 0.9
     assert measures(flat)["cells"].value == 4 * 5  # those that all have
     tilted = judge("A21", *family(0.6))
-    assert tilted.verdict == "not reproduced"
+    assert tilted.raw_verdict == "not reproduced"
     assert tilted.measured == pytest.approx(0.6, abs=0.1)
     assert tilted.interval[0] < 0.6 < tilted.interval[1]
     assert measures(tilted)["spread"].value == pytest.approx(0.6, abs=0.1)
     noisy = judge("A21", *family(0.0, noise=0.05))
-    assert noisy.verdict == "inconclusive"
-    assert judge("A21", *family(0.0)[:4]).verdict == "no rows yet"
+    assert noisy.raw_verdict == "inconclusive"
+    assert judge("A21", *family(0.0)[:4]).raw_verdict == "no rows yet"
 
 
 def test_a_scope_may_ask_for_less() -> None:
@@ -480,9 +480,9 @@ def test_a_scope_may_ask_for_less() -> None:
     ]
     evidence = Evidence(frame=pd.concat(frames, ignore_index=True))
     found = evaluate(replace(entry, scopes=(scope,)), evidence, NoHistory(ROOT))
-    assert found.verdict == "reproduced" and found.deciding.unit == "eng-deu"
+    assert found.raw_verdict == "reproduced" and found.deciding.outcome.unit == "eng-deu"
     whole = replace(entry, scopes=(replace(scope, options={}),))
-    assert evaluate(whole, evidence, NoHistory(ROOT)).verdict == "no rows yet"
+    assert evaluate(whole, evidence, NoHistory(ROOT)).raw_verdict == "no rows yet"
     assert entry.fingerprint(scope) != entry.fingerprint(replace(scope, options={}))
 
 
@@ -500,7 +500,7 @@ def test_a20_generated_languages_are_alike() -> None:
     ).assign(mixture="one")
     evidence = Evidence(frame=pd.concat([two, three], ignore_index=True))
     found = evaluate(replace(entry, scopes=(scope,)), evidence, NoHistory(ROOT))
-    assert found.verdict == "reproduced"  # of a pair that no model of two has seen, too
+    assert found.raw_verdict == "reproduced"  # of a pair that no model of two has seen, too
 
 
 def test_a20_three_pairs_from_two() -> None:
@@ -516,15 +516,15 @@ def test_a20_three_pairs_from_two() -> None:
             seed=3,
         ).assign(mixture="one")
 
-    assert judge("A20", *two).verdict == "no rows yet"
-    assert judge("A20", *two, three(eq12)).verdict == "reproduced"
+    assert judge("A20", *two).raw_verdict == "no rows yet"
+    assert judge("A20", *two, three(eq12)).raw_verdict == "reproduced"
     # One weight in two mixtures: two cells, not the mean of two seeds.
     twice = three(eq12).assign(mixture="another")
     twice["cross_entropy"] *= 1.2
     apart = judge("A20", *two, three(eq12), twice)
     assert measures(apart)["error"].value > 0.1
     worse = judge("A20", *two, three(lambda p: 0.3 * p))
-    assert worse.verdict == "not reproduced"
+    assert worse.raw_verdict == "not reproduced"
     assert measures(worse)["bias"].low > 0  # worse than predicted
 
 

@@ -216,7 +216,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def test_stored_verdicts_follow_until_the_rows_change(checkout: Path) -> None:
     verdicts = verify(checkout, evidence=evidence())
-    assert [verdict.verdict for verdict in verdicts] == ["reproduced", "not reproduced"]
+    assert [verdict.raw_verdict for verdict in verdicts] == ["reproduced", "not reproduced"]
     assert read_stored(checkout) == []
     assert set(differences(verdicts, [])) == {"Z1", "Z2"}
     write_stored(verdicts, checkout)
@@ -227,7 +227,7 @@ def test_stored_verdicts_follow_until_the_rows_change(checkout: Path) -> None:
 
     frame = evidence().frame
     fewer = found(frame[frame["n_non_embedding"] != SIZES[0]])
-    assert "stored 'reproduced', but the rows give 'no rows yet'" in fewer["Z1"]
+    assert "stored 'undecided here', but the rows give 'no rows yet'" in fewer["Z1"]
     # The same verdict with another number no longer follows either.
     steeper = frame.assign(cross_entropy=frame["cross_entropy"] * frame["p"] ** -0.05)
     assert "but the rows give" in found(steeper)["Z2"]
@@ -291,7 +291,7 @@ def test_a_tampered_stored_verdict_is_found(checkout: Path) -> None:
 def test_json_and_text_tell_verdict_number_interval_and_rule(checkout: Path) -> None:
     verdicts = verify(checkout, evidence=evidence(), only="Z1")
     (shown,) = json.loads(to_json(verdicts))
-    assert shown["id"] == "Z1" and shown["verdict"] == "reproduced"
+    assert shown["id"] == "Z1" and shown["raw_verdict"] == "reproduced"
     low, high = shown["interval"]
     assert low < shown["measured"] < high
     assert shown["rule"] == "reproduced: low end of log_ratio > 0; not reproduced: otherwise"
@@ -299,7 +299,8 @@ def test_json_and_text_tell_verdict_number_interval_and_rule(checkout: Path) -> 
     assert shown["scopes"][0]["units"]["eng-deu"]["measures"]["kendall_tau"]["interval"] is None
     assert shown["scopes"][0]["runs"] == 64
     text = to_text(verdicts)
-    assert "Z1" in text and "1 reproduced" in text and "ancestry not checked" in text
+    assert "Z1" in text and "1 undecided here" in text and "ancestry not checked" in text
+    assert "(by the rule alone reproduced: not simulated)" in text
     with pytest.raises(InputError, match="Z7: no such claim"):
         verify(checkout, only="Z7")
 
@@ -309,7 +310,8 @@ def test_one_claim_is_told_with_its_rule_its_measures_and_why(checkout: Path) ->
     write_ledger(checkout, entry(page="paper-z/page", explained=explained))
     (verdict,) = verify(checkout, evidence=evidence())
     told = to_detail(verdict)
-    assert told.startswith("Z1 reproduced: beta rises\nthe paper (Figure 4): beta is larger")
+    assert told.startswith("Z1 undecided here: beta rises\nthe paper (Figure 4): beta is larger")
+    assert "the rule says reproduced, but it is not known how often chance alone" in told
     assert "rule 1. reproduced: low end of log_ratio > 0\nrule 2. not reproduced" in told
     found = verdict.deciding.units["eng-deu"]["log_ratio"]
     assert f"log_ratio {found.value:.4g} [{found.low:.4g}, {found.high:.4g}]" in told
@@ -382,7 +384,7 @@ def test_a_rule_that_came_after_its_rows_is_post_hoc(repository: Repository) -> 
     before = repository.commit()
     first = repository.commit(entry())
     verdict = repository.verdict(before)
-    assert verdict.post_hoc is True and verdict.verdict == "reproduced"
+    assert verdict.post_hoc is True and verdict.raw_verdict == "reproduced"
     assert f"rule of {first[:10]} is no ancestor of rows of {before[:10]}" in to_json([verdict])
     changed = repository.commit(stricter())
     assert repository.verdict(first).post_hoc is True

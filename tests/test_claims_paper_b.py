@@ -141,7 +141,7 @@ def judge(
 
 
 def measures(verdict: Verdict, unit: str = "") -> dict[str, Measure]:
-    first = verdict.deciding
+    first = verdict.deciding.outcome
     return dict(first.units[unit or first.unit])
 
 
@@ -220,11 +220,11 @@ def test_published_cells_are_those_of_the_paper() -> None:
 @pytest.mark.parametrize("claim", [f"B{k}" for k in range(1, 23)])
 def test_without_rows_there_is_no_verdict(claim: str) -> None:
     verdict = judge(claim, main().iloc[:0])
-    assert verdict.verdict == NO_ROWS
-    assert verdict.deciding.reason.startswith("software25-")
+    assert verdict.raw_verdict == NO_ROWS
+    assert verdict.deciding.outcome.reason.startswith("software25-")
     assert math.isnan(verdict.measured)
     of_paper_a = main().iloc[:0].drop(columns=["variant", "updates_share"])
-    assert judge(claim, of_paper_a).verdict == NO_ROWS
+    assert judge(claim, of_paper_a).raw_verdict == NO_ROWS
 
 
 def test_what_is_missing_is_named() -> None:
@@ -232,8 +232,8 @@ def test_what_is_missing_is_named() -> None:
 
     def reason(kept: pd.Series) -> str:
         verdict = judge("B1", frame[kept])
-        assert verdict.verdict == NO_ROWS
-        return verdict.deciding.reason
+        assert verdict.raw_verdict == NO_ROWS
+        return verdict.deciding.outcome.reason
 
     gone = (frame["variant"] == "Mt25") & (frame["updates_share"] == 0.3)
     assert reason(~gone) == f"{MAIN}: Mt25 at 0.3 of the updates: no rows of indomain, tier mini"
@@ -242,7 +242,9 @@ def test_what_is_missing_is_named() -> None:
     once = frame["seed"] == 1
     assert "the noise of the seed" not in reason(once)  # seeds are missed first
     alone = judge("B16", frame[once], ablated("software25-noise", "noise 0.01", {"no noise": 0}))
-    assert "the noise of the seed rests on 0 of 6 degrees of freedom" in alone.deciding.reason
+    assert (
+        "the noise of the seed rests on 0 of 6 degrees of freedom" in alone.deciding.outcome.reason
+    )
 
 
 def test_another_test_set_tier_or_domain_is_not_read() -> None:
@@ -253,8 +255,8 @@ def test_another_test_set_tier_or_domain_is_not_read() -> None:
     ]
     assert measures(judge("B1", frame, *wild))["gain"] == measures(judge("B1", frame))["gain"]
     words = frame.assign(test_set="indomain-3words")
-    assert judge("B1", words).verdict == NO_ROWS
-    assert judge("B1", words, scope=1).verdict == "reproduced"
+    assert judge("B1", words).raw_verdict == NO_ROWS
+    assert judge("B1", words, scope=1).raw_verdict == "reproduced"
 
 
 def declared() -> pd.DataFrame:
@@ -283,9 +285,9 @@ def test_every_claim_finds_its_runs_among_the_declared_ones() -> None:
             evidence = Evidence(frame=frame.assign(test_set=scope.test_set))
             found = evaluate(replace(claim, scopes=(scope,)), evidence, NoHistory(ROOT))
             if claim.id in ("B12", "B14", "B21"):
-                assert "no analysis" in found.deciding.reason
+                assert "no analysis" in found.deciding.outcome.reason
             else:
-                assert found.verdict != NO_ROWS, found.deciding.reason
+                assert found.raw_verdict != NO_ROWS, found.deciding.outcome.reason
 
 
 def test_b22_judges_each_cell_of_table_1_at_its_own_budget() -> None:
@@ -579,16 +581,16 @@ def test_only_common_seeds_are_compared() -> None:
     ],
 )
 def test_the_central_comparison(claim: str, changes: dict[str, Loss], verdict: str) -> None:
-    assert judge(claim, main(**changes)).verdict == verdict
+    assert judge(claim, main(**changes)).raw_verdict == verdict
 
 
 def test_the_central_comparison_is_inconclusive_under_much_noise() -> None:
     for claim in ("B1", "B2", "B13"):
         changes = {"Mt25_30": better(0.5), "Mt25_wide_10": better(-6)}
-        assert judge(claim, main(noise=0.02, **changes)).verdict == "inconclusive", claim
+        assert judge(claim, main(noise=0.02, **changes)).raw_verdict == "inconclusive", claim
     deep = judge("B3", main(noise=0.02, Mt25_deep_50=better(1)))
     assert measures(deep)["closed"].value > 0.98  # whatever the interval
-    assert deep.verdict == "inconclusive"
+    assert deep.raw_verdict == "inconclusive"
 
 
 def test_closed_and_remaining_by_hand() -> None:
@@ -611,7 +613,7 @@ def test_chrfpp_decides_between_the_two_readings() -> None:
         score = frame["variant"].map({"M25-deep": baseline, "Mt25-deep": baseline * ratio})
         last = frame["updates_share"] == frame["variant"].map({"M25-deep": 1.0, "Mt25-deep": 0.5})
         spread = 1 + 0.01 * np.sin(np.arange(len(frame)))
-        return judge("B3", frame.assign(chrfpp=(score * spread).where(last))).verdict
+        return judge("B3", frame.assign(chrfpp=(score * spread).where(last))).raw_verdict
 
     assert decoded(40, 0.99) == "reproduced"
     assert decoded(40, 0.96) == "direction only"
@@ -621,8 +623,8 @@ def test_chrfpp_decides_between_the_two_readings() -> None:
 
 def test_the_full_corpus_takes_its_noise_from_the_main_condition() -> None:
     full = main().query("seed == 1").assign(cohort="software25-full")
-    assert judge("B1", full, scope=2).verdict == NO_ROWS
-    assert judge("B1", full, main(), scope=2).verdict == "reproduced"
+    assert judge("B1", full, scope=2).raw_verdict == NO_ROWS
+    assert judge("B1", full, main(), scope=2).raw_verdict == "reproduced"
 
 
 # ------------------------------------------------------------------ B4 to B10, B15 to B19
@@ -707,7 +709,7 @@ CONTROLS = {
 def test_single_techniques(claim: str, cohort: str, gains: dict[str, Gain], verdict: str) -> None:
     frame = ablated(f"software25-{cohort}", CONTROLS[cohort], gains)
     found = judge(claim, main(), frame)
-    assert found.verdict == verdict, measures(found)
+    assert found.raw_verdict == verdict, measures(found)
 
 
 @pytest.mark.parametrize(
@@ -724,7 +726,7 @@ def test_what_the_noise_of_the_seed_could_have_done_is_inconclusive(
     claim: str, cohort: str, gains: dict[str, Gain]
 ) -> None:
     frame = ablated(f"software25-{cohort}", CONTROLS[cohort], gains)
-    assert judge(claim, main(noise=0.05), frame).verdict == "inconclusive"
+    assert judge(claim, main(noise=0.05), frame).raw_verdict == "inconclusive"
 
 
 def test_the_lead_is_over_the_best_of_the_others() -> None:
@@ -748,7 +750,7 @@ def test_the_lead_is_over_the_best_of_the_others() -> None:
 def test_b5_embeddings(gains: dict[str, float], verdict: str) -> None:
     named = {f"Mt25, {name}": size for name, size in gains.items()}
     frame = ablated("software25-table4", "Mt25, new embeddings from unk", named)
-    assert judge("B5", main(), frame).verdict == verdict
+    assert judge("B5", main(), frame).raw_verdict == verdict
 
 
 def test_b6_b7_width_and_depth() -> None:
@@ -756,7 +758,7 @@ def test_b6_b7_width_and_depth() -> None:
         gains = {"new units random": random, "linear interpolation": interpolation}
         named = {f"Mt25-wide, {name}": size for name, size in gains.items()}
         frame = ablated("software25-table4", "Mt25-wide, concatenation", named)
-        return judge("B6", main(), frame).verdict
+        return judge("B6", main(), frame).raw_verdict
 
     assert width(-3, -0.5) == "reproduced"
     assert width(-3, 0.5) == "direction only"
@@ -767,7 +769,7 @@ def test_b6_b7_width_and_depth() -> None:
         gains = {"new layers random": (0.0, random), "closest layer": (0.0, closest)}
         named = {f"Mt25-deep, {name}": size for name, size in gains.items()}
         frame = ablated("software25-table4", "Mt25-deep, average layer", named)
-        return judge("B7", main(), frame).verdict
+        return judge("B7", main(), frame).raw_verdict
 
     assert depth(-2, -2) == "reproduced"
     assert depth(-2, -0.05) == "direction only"
@@ -780,7 +782,7 @@ def test_b15_fisher_information() -> None:
         gains = dict.fromkeys(names, -2.0) | {names[2]: best}
         found = judge("B15", main(), ablated("software25-table11", "full recipe", gains))
         assert found.measured == pytest.approx(best, abs=0.03)
-        return found.verdict
+        return found.raw_verdict
 
     assert verdict(-1) == "reproduced"
     assert verdict(0.05) == "direction only"
@@ -807,9 +809,9 @@ def published_table3(factor: float = 1.0) -> pd.DataFrame:
 
 def test_b4_judges_every_cell() -> None:
     found = judge("B4", main(), published_table3())
-    first = found.deciding
+    first = found.deciding.outcome
     assert first.unit == "all" and len(first.units) == 37
-    assert found.verdict == "reproduced"
+    assert found.raw_verdict == "reproduced"
     assert found.measured >= 0.8
     cell = first.units["Mt25, random init all | added"]
     assert cell["published"].value == -1.8 and cell["marked"].value == 1
@@ -826,14 +828,14 @@ def test_b4_judges_every_cell() -> None:
 
 def test_b4_falls_with_its_cells() -> None:
     reverse = judge("B4", main(), published_table3(-1.0))
-    assert reverse.verdict == "not reproduced"
+    assert reverse.raw_verdict == "not reproduced"
     assert measures(reverse)["cells_against"].value > 0.5
-    assert judge("B4", main(noise=0.05), published_table3(0)).verdict == "inconclusive"
+    assert judge("B4", main(noise=0.05), published_table3(0)).raw_verdict == "inconclusive"
     some = published_table3()
     lost = some["variant"].str.contains("no up-sampling|no learning-rate")
     flat = published_table3(0)
     mixed = pd.concat([some[~lost], flat[flat["variant"].isin(some.loc[lost, "variant"])]])
-    assert judge("B4", main(), mixed).verdict == "not reproduced"
+    assert judge("B4", main(), mixed).raw_verdict == "not reproduced"
 
 
 def test_the_verdict_page_shows_each_cell() -> None:
@@ -858,7 +860,7 @@ def cell_verdict(published: str, ours: float, noise: float = 0.0002) -> str:
     group = published.partition(" | ")[2]
     gains[published.partition(" | ")[0]] = (ours, 0.0) if group == "original" else (0.0, ours)
     frame = ablated("software25-table5", "alpha 1", gains)
-    return judge("B8", main(noise), frame).deciding.verdicts[published]
+    return judge("B8", main(noise), frame).deciding.outcome.verdicts[published]
 
 
 def test_the_rule_of_a_cell() -> None:
@@ -887,16 +889,16 @@ def test_b11_out_of_english_against_into_it() -> None:
         return rows("software25-table7", {**scratch, **dict.fromkeys(names, loss)}, noise=0)
 
     found = judge("B11", main(), grouped(2, -3))
-    assert found.verdict == "reproduced"
+    assert found.raw_verdict == "reproduced"
     assert found.measured == pytest.approx(5, abs=0.1)
     assert measures(found)["difference_all"].value == pytest.approx(5, abs=0.05)
     assert measures(found)["out_share"].value == 1 and measures(found)["into_share"].value == 0
     # eng-npi in v2 is printed as -2.3: ours goes against it; guj-eng as -2.5: it agrees.
-    assert found.deciding.verdicts["Mt25-v2 | eng-npi"] == "not reproduced"
-    assert found.deciding.verdicts["Mt25 | guj-eng"] == "reproduced"
-    assert judge("B11", main(), grouped(4, 2)).verdict == "direction only"
-    assert judge("B11", main(), grouped(-3, 2)).verdict == "not reproduced"
-    assert judge("B11", main(noise=0.02), grouped(0.2, 0)).verdict == "inconclusive"
+    assert found.deciding.outcome.verdicts["Mt25-v2 | eng-npi"] == "not reproduced"
+    assert found.deciding.outcome.verdicts["Mt25 | guj-eng"] == "reproduced"
+    assert judge("B11", main(), grouped(4, 2)).raw_verdict == "direction only"
+    assert judge("B11", main(), grouped(-3, 2)).raw_verdict == "not reproduced"
+    assert judge("B11", main(noise=0.02), grouped(0.2, 0)).raw_verdict == "inconclusive"
 
 
 # ------------------------------------------------------------------ B12, B14, B21
@@ -938,20 +940,22 @@ def substituted(scaled: float, unscaled: float, *, low_resource: float = 2.0) ->
 def test_b12_forgetting() -> None:
     old = rows(MAIN, {("M20", 1.0): base}, pairs=OLD)
     old["p"] = [0.001 + 0.001 * OLD.index(pair) for pair in old["pair"]]
-    assert judge("B12", old).verdict == NO_ROWS
+    assert judge("B12", old).raw_verdict == NO_ROWS
     found = judge("B12", old, analyses=substituted(0.2, 0.5))
-    assert found.verdict == "reproduced"
+    assert found.raw_verdict == "reproduced"
     assert found.measured == pytest.approx(0.3)
     assert measures(found)["relief_share"].value == pytest.approx(0.6)
     assert measures(found)["share_relieved"].value == 1
     assert measures(found)["rank"].value == pytest.approx(-1)
     even = judge("B12", old, analyses=substituted(0.2, 0.5, low_resource=0.5))
-    assert even.verdict == "direction only"  # the largest lose most
-    assert judge("B12", old, analyses=substituted(0.5, 0.2)).verdict == "not reproduced"
-    assert judge("B12", old, analyses=substituted(0.5, 0.5)).verdict == "inconclusive"
+    assert even.raw_verdict == "direction only"  # the largest lose most
+    assert judge("B12", old, analyses=substituted(0.5, 0.2)).raw_verdict == "not reproduced"
+    assert judge("B12", old, analyses=substituted(0.5, 0.5)).raw_verdict == "inconclusive"
     fewer = substituted(0.2, 0.5).query("pair != 'eng-fra'")
-    assert "39 of 40 directions" in judge("B12", old, analyses=fewer).deciding.reason
-    assert "M20" in judge("B12", old.iloc[:0], analyses=substituted(0.2, 0.5)).deciding.reason
+    assert "39 of 40 directions" in judge("B12", old, analyses=fewer).deciding.outcome.reason
+    assert (
+        "M20" in judge("B12", old.iloc[:0], analyses=substituted(0.2, 0.5)).deciding.outcome.reason
+    )
 
 
 def moved(
@@ -981,16 +985,16 @@ def test_b14_blocks() -> None:
         return judge("B14", none, analyses=pd.concat(both))
 
     found = verdict(1.0, 3.0)
-    assert found.verdict == "reproduced"
+    assert found.raw_verdict == "reproduced"
     assert found.measured == pytest.approx(math.log(0.5))
     assert measures(found)["new_change"].value == pytest.approx(math.log(1.5))
-    assert verdict(1.0, 1.5).verdict == "direction only"
-    assert verdict(3.0, 3.0).verdict == "not reproduced"
+    assert verdict(1.0, 1.5).raw_verdict == "direction only"
+    assert verdict(3.0, 3.0).raw_verdict == "not reproduced"
     alone = moved("Mt25-wide, full recipe", 1, 1, lambda stack, k: 1.0)
-    assert "no learning-rate scaling" in judge("B14", none, analyses=alone).deciding.reason
+    assert "no learning-rate scaling" in judge("B14", none, analyses=alone).deciding.outcome.reason
     other = moved("Mt25-wide, no learning-rate scaling", 1, 1, lambda stack, k: 1.0)
     lacking = pd.concat([alone, other]).query("block != 'new'")
-    assert "lacks block 'new'" in judge("B14", none, analyses=lacking).deciding.reason
+    assert "lacks block 'new'" in judge("B14", none, analyses=lacking).deciding.outcome.reason
 
 
 def test_forgetting_is_read_of_common_seeds() -> None:
@@ -1002,7 +1006,10 @@ def test_forgetting_is_read_of_common_seeds() -> None:
     found = judge("B12", old, analyses=pd.concat([both, alone]))
     assert found.measured == pytest.approx(0.3)
     apart = pd.concat([both[~scaled], alone])
-    assert "no seed is analysed on both sides" in judge("B12", old, analyses=apart).deciding.reason
+    assert (
+        "no seed is analysed on both sides"
+        in judge("B12", old, analyses=apart).deciding.outcome.reason
+    )
 
 
 def test_b21_halves() -> None:
@@ -1018,10 +1025,10 @@ def test_b21_halves() -> None:
         return judge("B21", none, analyses=rows_)
 
     found = verdict(2.0, layers=8, last=2)
-    assert found.verdict == "reproduced" and found.measured == pytest.approx(2)
-    assert verdict(2.0, layers=2).verdict == "direction only"  # too few layers to tell more
-    assert verdict(2.0, middle=2.5).verdict == "inconclusive"  # an encoder layer parts too
-    assert verdict(0.9).verdict == "not reproduced"
+    assert found.raw_verdict == "reproduced" and found.measured == pytest.approx(2)
+    assert verdict(2.0, layers=2).raw_verdict == "direction only"  # too few layers to tell more
+    assert verdict(2.0, middle=2.5).raw_verdict == "inconclusive"  # an encoder layer parts too
+    assert verdict(0.9).raw_verdict == "not reproduced"
     # A quarter of eight layers is two: the last but one stays, so the late mean is 1.5.
     assert verdict(2.0, layers=8).measured == pytest.approx(1.5)
 

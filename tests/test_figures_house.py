@@ -63,7 +63,7 @@ def test_provenance_needs_its_columns_and_some_rows() -> None:
 
 
 def test_a_figure_carries_a_page_a_print_and_a_terminal_version() -> None:
-    badge = Badge(verdict="inconclusive", text="A3", title="power 0.4")
+    badge = Badge(verdict="undecided here", text="A3", title="power 0.4")
     figure = show(
         CHART, name="fig", alt="It falls.", data=FRAME, provenance="By hand.", badge=badge
     )

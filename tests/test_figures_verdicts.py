@@ -19,7 +19,10 @@ from mnmt_repro.repository import ROOT
 def scope(name: str, verdict: str, **changes: Any) -> dict[str, Any]:
     return {
         "scope": name,
+        "kind": "real text",
         "verdict": verdict,
+        "raw_verdict": verdict,
+        "undecided": "",
         "measured": 0.95,
         "interval": [0.9, 0.98],
         "decided_by": "eng-deu",
@@ -50,7 +53,15 @@ def test_why_is_the_reason_and_what_was_found_out_about_this_verdict() -> None:
 def test_a_verdict_leads_to_its_page_and_says_when_its_rule_came_late() -> None:
     found = stored(scope("own", "not reproduced", post_hoc=True))
     table = show_claims(found, name="t", caption="c", settings="own", to_book="../")
-    assert list(table.shown) == ["claim", "title", "verdict", "measured", "why"]
+    assert list(table.shown) == [
+        "claim",
+        "title",
+        "evidence",
+        "verdict",
+        "by the rule",
+        "measured",
+        "why",
+    ]
     badge = table.shown["verdict"].iloc[0]
     assert badge.href == "../paper-a/scaling-laws.html"
     assert badge.label == "✗ not reproduced; post hoc"
@@ -79,14 +90,14 @@ def test_settings_without_runs_are_in_the_csv_alone() -> None:
 
 def test_the_reason_stands_below_its_claim_and_a_reader_is_told_that_runs_are_missing() -> None:
     page = show_claims(stored(scope("own", "no rows yet")), name="t", caption="c").to_html()
-    assert '<td class="mnmt-below" colspan="5"><div><b>why:</b> reproduced asks for' in page
+    assert '<td class="mnmt-below" colspan="7"><div><b>why:</b> reproduced asks for' in page
     assert "… not enough runs yet" in page and ">… no rows yet" not in page
 
 
 def test_a_count_names_the_verdicts_as_the_badges_do() -> None:
-    names = ["inconclusive", "no rows yet", "reproduced", "no rows yet"]
+    names = ["undecided here", "no rows yet", "reproduced", "no rows yet"]
     assert count([{"verdict": name} for name in names]) == (
-        "Of 4 claims: 1 reproduced, 1 inconclusive, 2 not enough runs yet."
+        "Of 4 claims: 1 reproduced, 1 undecided here, 2 not enough runs yet."
     )
 
 
@@ -165,10 +176,14 @@ def test_stored_measures_have_a_row_a_setting_and_pair() -> None:
 def test_luck_apart_is_told_beside_what_is_judged() -> None:
     verdicts, rows = read_stored(ROOT), results.load()
     table = luck.luck_table(verdicts, rows)
-    judged = {verdict["id"]: verdict["verdict"] for verdict in verdicts}
+    judged = {
+        (verdict["id"], scope["scope"]): scope["raw_verdict"]
+        for verdict in verdicts
+        for scope in verdict["scopes"]
+    }
     assert {"B1", "B5"} <= set(table["claim"]) and not {"A2", "B12"} & set(table["claim"])
     for row in table.to_dict("records"):
-        assert row["verdict"] == judged[row["claim"]] != "no rows yet"
+        assert row["verdict"] == judged[row["claim"], row["setting"]] != "no rows yet"
         # The same number; its interval alone is another.
         before, after = (
             row[name].partition(" (")[0] for name in ("measured", "measured, luck apart")

@@ -382,11 +382,11 @@ def test_a_longer_upgraded_run_goes_on_from_the_shorter_one(
         monkeypatch.setattr(loop, "_step", lambda *a: (calls.append(1), step(*a))[1])
         assert sweep_into(tmp_path / "s", runs, [longer, CHILD], InThisProcess()) == []
         assert len(calls) == 8 + 4  # the shorter run's, and the rest
+        apart = tmp_path / "at-once"
+        shutil.copytree(runs / PARENT.run_id, apart / PARENT.run_id)
+        assert sweep_into(tmp_path / "t", apart, [longer], InThisProcess()) == []
     finally:
         continuation._declared.cache_clear()
-    apart = tmp_path / "at-once"
-    shutil.copytree(runs / PARENT.run_id, apart / PARENT.run_id)
-    assert sweep_into(tmp_path / "t", apart, [longer], InThisProcess()) == []
     ours, theirs = (
         load_checkpoint(folder / longer.run_id / LAST).weights for folder in (runs, apart)
     )

@@ -4,12 +4,15 @@
 and tests take their verdicts from it.
 """
 
-from mnmt_repro.claims.evaluate import ESTIMANDS, ScopeVerdict, Verdict, decide, evaluate
+from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence, Measure
+from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import Ancestry, History
+from mnmt_repro.claims.judging import ESTIMANDS, decide, judge
 from mnmt_repro.claims.ledger import (
     NO_ROWS,
     OUT_OF_REACH,
+    UNDECIDED,
     VERDICTS,
     Claim,
     Scope,
@@ -31,6 +34,7 @@ __all__ = [
     "ESTIMANDS",
     "NO_ROWS",
     "OUT_OF_REACH",
+    "UNDECIDED",
     "VERDICTS",
     "Ancestry",
     "Claim",
@@ -44,7 +48,9 @@ __all__ = [
     "decide",
     "differences",
     "evaluate",
+    "judge",
     "load_claims",
+    "load_external",
     "printed_values",
     "read_stored",
     "to_detail",

@@ -18,6 +18,16 @@ of variants (`VariantData`):
     The named variants are better than all others by so much; the others are alike.
 ``{closed: share}``
     Each upgrade closes this share of the gap between the early and the full baseline.
+
+Of grids of sizes and mixtures (`GridData`):
+
+``{spread: 0.0}``
+    The joint law that was fitted to the rows (Eq. 7) is exactly true. With another number the
+    exponents spread evenly by that share to both sides, in the order of the weights, and all other
+    things stay: each curve keeps its loss at the geometric mean of the sizes.
+``{spread: 0.0, unexplained: 0.02}``
+    The same, with scatter beside the noise that leaves this share of each curve's variance
+    unexplained by any law.
 """
 
 from __future__ import annotations
@@ -31,15 +41,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mnmt_repro.claims.evaluate import judge
 from mnmt_repro.claims.evidence import Evidence, NoRowsYet
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.judging import judge
+from mnmt_repro.claims.ledger import Claim, Options, Scope
+from mnmt_repro.claims.noise import require
 from mnmt_repro.claims.paired import Study
 from mnmt_repro.claims.published import comparisons
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.languages25 import groups_of, old_model
 from mnmt_repro.experiments.variants import VariantCohort
+from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.checks import Array
 
 DRAWS = 400
@@ -116,6 +128,24 @@ def attainability(
     return Attainability(
         right=shares(worlds.right), wrong=tuple(map(shares, worlds.wrong)), draws=draws
     )
+
+
+DRAWS_WITHIN = 40
+"""Refits behind an interval of claim A6 within a simulated data set; its own verdict takes 200."""
+
+
+def _lighter(claim: Claim) -> Claim:
+    """The claim with fewer refits, and without published cells that its own rule does not ask for.
+
+    The verdict is the same but for the precision of an interval's ends.
+    """
+    rules = [claim.rule, *(scope.rule for scope in claim.scopes)]
+    asked = {test.measure for rule in rules for step in rule for test in step.when}
+    if any(name.startswith("cells_") for name in asked):
+        return claim
+    given = {name: value for name, value in claim.options.items() if name != "table"}
+    where = getattr(claim.options, "where", claim.id)
+    return replace(claim, cells=(), options=Options(given | {"draws": DRAWS_WITHIN}, where))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,6 +313,73 @@ def _variant_noise(scope: Scope, evidence: Evidence) -> VariantNoise:
     return VariantNoise(run=run, old=old, cell=float(np.sqrt(squares / cells)))
 
 
+class GridData:
+    """Simulated losses of a grid of sizes and mixtures, around the joint law of each pair.
+
+    Noise is relative to the loss, and estimated for each pair and model size by itself. Where seeds
+    repeat cells it is that of the seeds. Where they do not, what the joint law leaves stands in for
+    it, which is at least as large.
+    """
+
+    def __init__(self, claim: Claim, scope: Scope, evidence: Evidence) -> None:
+        claim = claim.in_scope(scope)
+        self._evidence, by = evidence, claim.options.get("by", "p")
+        frame = evidence.rows(scope, test_set=scope.test_set).reset_index(drop=True)
+        frame = frame.assign(p=frame["p"].round(9))
+        if frame.empty:
+            raise NoRowsYet(f"no rows of {', '.join(scope.cohorts)}")
+        self._frame, self._rows = frame, np.zeros((len(frame), 5))
+        for _, rows in frame.groupby(["cohort", "pair"]):
+            fit = fit_joint_law(rows, n=scope.n, by=by)
+            require(fit, f"joint law of {rows['pair'].iloc[0]}")
+            n = np.array(fit.n)
+            place = rows.groupby(by)["p"].mean().rank(method="dense")
+            place = 2 * (place - 1) / max(place.max() - 1, 1) - 1  # -1 to 1 over the weights
+            beta = np.array(fit.values)[2:][np.array(fit.group)]
+            middle = np.exp(np.log(n).mean())
+            self._rows[rows.index] = np.column_stack(
+                [
+                    np.full(len(n), fit.values[0]),
+                    np.full(len(n), fit.values[1]),
+                    beta * middle ** -fit.values[0],
+                    n / middle,
+                    rows[by].map(place).to_numpy(dtype=float),
+                ]
+            )
+        self._noise = self._noise_by_size(by)
+        curve = [frame[name] for name in ("cohort", "pair", by)]
+        spread = pd.Series(self._mean(0.0)).groupby(curve).transform("std")
+        self._spread_of_curves = spread.fillna(0.0).to_numpy()
+
+    def _noise_by_size(self, by: str) -> Array:
+        """Relative standard deviation of a loss (rows,)."""
+        frame = self._frame
+        cell = [frame[name] for name in ("cohort", "pair", by, "n_non_embedding")]
+        size = frame["n_non_embedding"]
+        log_loss = pd.Series(np.log(frame["cross_entropy"].to_numpy(dtype=float)))
+        of_seeds = (log_loss - log_loss.groupby(cell).transform("mean")) ** 2
+        of_law = (log_loss - np.log(self._mean(0.0))) ** 2
+        own = [frame["cohort"], frame["pair"], size]  # pooled over weights, and over nothing else
+        repeats = 1 - 1 / log_loss.groupby(cell).transform("size")
+        freedom = repeats.groupby(own).transform("sum")
+        pure = of_seeds.groupby(own).transform("sum") / freedom.where(freedom > 0)
+        beside = of_law.groupby(own).transform("mean")
+        return np.asarray(np.sqrt(pure.fillna(beside)), dtype=float)
+
+    def _mean(self, spread: float) -> Array:
+        alpha, l_inf, at_middle, size, place = self._rows.T
+        return l_inf + at_middle * size ** -(alpha * (1 + spread * place))
+
+    def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
+        """One data set; see `Simulator`."""
+        noise = np.exp(self._noise * random.standard_normal(len(self._frame)))
+        losses = self._mean(world["spread"]) * noise
+        if "unexplained" in world:
+            sd = np.sqrt(world["unexplained"]) * self._spread_of_curves
+            losses += sd * random.standard_normal(len(self._frame))
+        return replace(self._evidence, frame=self._frame.assign(cross_entropy=losses))
+
+
 def _index(*columns: pd.Series) -> NDArray[np.intp]:
     """Number of the group that each row belongs to."""
     return np.asarray(pd.factorize(pd.Series(list(zip(*columns, strict=True))))[0])
@@ -296,5 +393,7 @@ def _each(index: NDArray[np.intp], random: np.random.Generator) -> Array:
 SIMULATORS: dict[str, Callable[[Claim, Scope, Evidence], Simulator]] = {
     "ablation": VariantData,
     "upgrade_against_scratch": VariantData,
+    "per_weight_fit": GridData,
+    "joint_law_suffices": GridData,
 }
 """How the data of each estimand are simulated, by its name."""

@@ -39,9 +39,9 @@ from mnmt_repro.laws.uncertainty import robust_sd
 _HELD_OUT_DRAWS = 200
 
 
-def joint_law(cells: Cells, n: str, what: str) -> JointLawFit:
+def joint_law(cells: Cells, n: str, what: str, by: str = "p") -> JointLawFit:
     """Fit the joint law of a pair; `NotIdentified` where it is not."""
-    fit = fit_joint_law(cells, n=n)
+    fit = fit_joint_law(cells, n=n, by=by)
     require(fit, f"joint law of {what}")
     return fit
 
@@ -64,10 +64,12 @@ def parameter_counts_agree(evidence: Evidence, claim: Claim, scope: Scope) -> Un
 def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A2: R² of Eq. 6 at each weight, and its error on a size left out."""
     units: Units = {}
-    for pair, cells in evidence.grid(scope, scope.cohorts[0], claim.options["needs"]).items():
-        laws = fit_per_weight_laws(cells, n=scope.n)
+    by = claim.options.get("by", "p")
+    grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], by=by)
+    for pair, cells in grid.items():
+        laws = fit_per_weight_laws(cells, n=scope.n, by=by)
         for p, law in laws.items():
-            require(law, f"law of {pair} at p = {p:g}")
+            require(law, f"law of {pair} at {by} = {p}")
         fits = list(laws.values())
         r2 = [fit.r2 for fit in fits]
         drawn = [noisy(f.fitted(), f.residual_sd, seed=k) for k, f in enumerate(fits)]
@@ -78,7 +80,7 @@ def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             total = losses - losses.mean(1, keepdims=True)
             least = np.minimum(least, 1 - (left**2).sum(1) / (total**2).sum(1))
         low, high = quantiles(least)
-        _, single = _leave_size_out(cells, scope.n, cells["cross_entropy"].to_numpy()[None])
+        _, single = _leave_size_out(cells, scope.n, cells["cross_entropy"].to_numpy()[None], by)
         units[pair] = {
             "r2_min": Measure(value=min(r2), low=low, high=high),
             "r2_median": Measure(value=float(np.median(r2))),
@@ -118,18 +120,21 @@ def factor_rises(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A6: error on a size left out, joint law over per-weight laws; R² and AICc."""
     units: Units = {}
-    for pair, cells in evidence.grid(scope, scope.cohorts[0], claim.options["needs"]).items():
-        fit = joint_law(cells, scope.n, pair)
-        ordered = cells.sort_values("p")
+    by = claim.options.get("by", "p")
+    grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], by=by)
+    for pair, cells in grid.items():
+        fit = joint_law(cells, scope.n, pair, by)
+        ordered = cells.sort_values(by)
         loss = ordered["cross_entropy"].to_numpy()
-        fitted = np.asarray(fit.predict(ordered["p"], ordered[scope.n]))
-        drawn = noisy(fitted, fit.residual_sd, seed=0, draws=_HELD_OUT_DRAWS)
-        joint, single = _leave_size_out(ordered, scope.n, np.vstack([loss, fitted, drawn]))
+        fitted = np.asarray(fit.predict(ordered[by], ordered[scope.n]))
+        draws = claim.options.get("draws", _HELD_OUT_DRAWS)
+        drawn = noisy(fitted, fit.residual_sd, seed=0, draws=draws)
+        joint, single = _leave_size_out(ordered, scope.n, np.vstack([loss, fitted, drawn]), by)
         # At the law itself both errors vanish, so deviations are about the mean of the draws.
         ratios = np.log(joint[2:] / single[2:])
         low, high = quantiles(ratios - ratios.mean())
         ratio = joint[0] / single[0]
-        laws = fit_per_weight_laws(cells, n=scope.n)
+        laws = fit_per_weight_laws(cells, n=scope.n, by=by)
         units[pair] = {
             "error_ratio": Measure(
                 value=float(ratio), low=float(ratio * np.exp(low)), high=float(ratio * np.exp(high))
@@ -301,18 +306,18 @@ def _finite(values: Array) -> Array:
     return kept
 
 
-def _leave_size_out(cells: Cells, n: str, losses: Array) -> tuple[Array, Array]:
+def _leave_size_out(cells: Cells, n: str, losses: Array, by: str = "p") -> tuple[Array, Array]:
     """Root mean square relative error of each row of `losses` (B, m) on sizes left out.
 
     Returns
     -------
     joint law (B,), per-weight laws (B,)
     """
-    p, size = cells["p"].to_numpy(), cells[n].to_numpy(dtype=float)
+    p, size = cells[by].to_numpy(), cells[n].to_numpy(dtype=float)
     joint, single = np.zeros(len(losses)), np.zeros(len(losses))
     for left in np.unique(size):
         out, kept = size == left, size != left
-        law = fit_joint_law(cells[kept], n=n)
+        law = fit_joint_law(cells[kept], n=n, by=by)
         values = law.refit(losses[:, kept])
         joint += _squared(values, law.index(p[out]), size[out], losses[:, out])
         rows = [p == weight for weight in np.unique(p[out])]

@@ -3,72 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from mnmt_repro.claims import estimands_ablation as single
-from mnmt_repro.claims import estimands_forgetting as forgetting
-from mnmt_repro.claims import estimands_fraction as fraction
-from mnmt_repro.claims import estimands_law as law
-from mnmt_repro.claims import estimands_metric as metric
-from mnmt_repro.claims import estimands_prediction as prediction
-from mnmt_repro.claims import estimands_upgrade as upgrade
-from mnmt_repro.claims.evidence import (
-    Evidence,
-    Measure,
-    Measures,
-    NoRowsYet,
-    NotIdentified,
-    Units,
-)
+from mnmt_repro.claims.attainability import Attainability
+from mnmt_repro.claims.evidence import Evidence, Measures
+from mnmt_repro.claims.external import EXTERNAL
 from mnmt_repro.claims.history import Ancestry, History
-from mnmt_repro.claims.ledger import (
-    NO_ROWS,
-    OPERATORS,
-    OUT_OF_REACH,
-    VERDICTS,
-    Claim,
-    Condition,
-    Scope,
-    Step,
-)
-from mnmt_repro.errors import InputError
+from mnmt_repro.claims.judging import Outcome, judge
+from mnmt_repro.claims.ledger import NO_ROWS, Claim, Scope
+from mnmt_repro.claims.standing import DECIDED, KINDS, Standing, kind_of, settled, standing
 
-Estimand = Callable[[Evidence, Claim, Scope], Units]
-
-ESTIMANDS: dict[str, Estimand] = {
-    function.__name__: function
-    for function in (
-        law.parameter_counts_agree,
-        law.per_weight_fit,
-        law.exponent_unchanged,
-        law.irreducible_loss_unchanged,
-        law.factor_rises,
-        law.joint_law_suffices,
-        law.fraction_slope,
-        fraction.fraction_contrast,
-        fraction.fraction_trend,
-        fraction.neutral_fraction,
-        fraction.relative_capacity,
-        prediction.held_out_prediction,
-        prediction.held_out_forms,
-        prediction.metric_frontier,
-        prediction.three_pairs_from_two,
-        prediction.convergence_correction,
-        metric.metric_linear,
-        upgrade.upgrade_against_scratch,
-        single.ablation,
-        single.directions_learned,
-        forgetting.embeddings_substituted,
-        forgetting.blocks_moved,
-        forgetting.halves_apart,
-    )
-}
-"""Every function that a ledger may name."""
-
-# A claim is about all its pairs, so the first of these that a pair has is the scope's verdict.
-_WORST_FIRST = ("not reproduced", "inconclusive", "direction only", "reproduced")
-_GOOD = _WORST_FIRST[2:]
+Simulations = Mapping[tuple[str, str], Attainability]
+"""Simulated outcomes by claim id and name of the scope."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,41 +24,77 @@ class ScopeVerdict:
 
     Attributes
     ----------
-    scope, verdict : str
-    unit : str
-        The pair or model that decided it (``"all"`` where they are judged together).
-    units : dict of str to Measures
-        What was measured for each pair, model or published cell; `verdicts` what the rule says of
-        each.
-    reason : str
-        What the rule asks for and was not found (see `decide`), or why it could not be applied.
+    scope : Scope
+    kind : str
+        Of evidence, one of `KINDS`.
+    outcome : Outcome
+        What the rule says, and what was measured.
+    standing : Standing
+        The verdict: the rule's where it stands, else *undecided here*, with the reason.
+    simulated : Attainability or None
+        None where the scope has not been simulated.
     runs : int
         How many runs were read.
     ancestry : Ancestry
         Whether the rule came after its rows.
     """
 
-    scope: str
-    verdict: str
-    unit: str = ""
-    units: Mapping[str, Measures] = field(default_factory=dict)
-    verdicts: Mapping[str, str] = field(default_factory=dict)
-    reason: str = ""
+    scope: Scope
+    kind: str
+    outcome: Outcome
+    standing: Standing
+    simulated: Attainability | None
     runs: int
     ancestry: Ancestry
+
+    @property
+    def name(self) -> str:
+        """Of the scope."""
+        return self.scope.name
+
+    @property
+    def verdict(self) -> str:
+        """The verdict after the test of `claims.standing`."""
+        return self.standing.verdict
+
+    @property
+    def raw_verdict(self) -> str:
+        """What the rule alone says."""
+        return self.outcome.verdict
+
+    @property
+    def units(self) -> Mapping[str, Measures]:
+        """What was measured for each pair, model or published cell."""
+        return self.outcome.units
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A claim's verdict: that of the scope that decides, with all scopes beside."""
+    """A claim's verdict: that of the first kind of evidence that can decide, and all scopes."""
 
     claim: Claim
     scopes: tuple[ScopeVerdict, ...]
 
+    def by_kind(self, kind: str) -> ScopeVerdict | None:
+        """The scope that speaks for a kind of evidence: the first that decides, else has rows."""
+        own = [
+            each
+            for each in self.scopes
+            if each.kind == kind and each.scope in self.claim.own_scopes
+        ]
+        for wanted in (lambda s: s.verdict in DECIDED, lambda s: s.verdict != NO_ROWS):
+            if found := next(filter(wanted, own), None):
+                return found
+        return own[0] if own else None
+
     @property
     def deciding(self) -> ScopeVerdict:
-        """The first scope that has rows; the first of all where none has."""
-        return next((scope for scope in self.scopes if scope.verdict != NO_ROWS), self.scopes[0])
+        """The scope whose verdict is the claim's."""
+        found = [scope for kind in KINDS if (scope := self.by_kind(kind))]
+        for wanted in (lambda s: s.verdict in DECIDED, lambda s: s.verdict != NO_ROWS):
+            if first := next(filter(wanted, found), None):
+                return first
+        return self.scopes[0]
 
     @property
     def id(self) -> str:
@@ -120,8 +103,13 @@ class Verdict:
 
     @property
     def verdict(self) -> str:
-        """One of the six states."""
+        """The claim's headline."""
         return self.deciding.verdict
+
+    @property
+    def raw_verdict(self) -> str:
+        """What the rule alone says in the deciding scope."""
+        return self.deciding.raw_verdict
 
     @property
     def post_hoc(self) -> bool | None:
@@ -130,8 +118,8 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """Of the deciding scope."""
-        return self.deciding.reason
+        """What the rule asks for and was not found in the deciding scope."""
+        return self.deciding.outcome.reason
 
     @property
     def measured(self) -> float:
@@ -145,16 +133,18 @@ class Verdict:
 
     @property
     def rule(self) -> str:
-        """The pass rule in words."""
-        return "; ".join(str(step) for step in self.claim.rule)
+        """The pass rule in words, as it is in the deciding scope."""
+        return "; ".join(map(str, self.claim.in_scope(self.deciding.scope).rule))
 
     def _headline(self) -> tuple[float, float, float]:
-        scope = self.deciding
-        found = scope.units.get(scope.unit, {}).get(self.claim.headline)
+        outcome = self.deciding.outcome
+        found = outcome.units.get(outcome.unit, {}).get(self.claim.headline)
         return (found.value, found.low, found.high) if found else (math.nan,) * 3
 
 
-def evaluate(claim: Claim, evidence: Evidence, history: History) -> Verdict:
+def evaluate(
+    claim: Claim, evidence: Evidence, history: History, simulations: Simulations | None = None
+) -> Verdict:
     """Evaluate a claim in each of its scopes.
 
     Raises
@@ -164,149 +154,37 @@ def evaluate(claim: Claim, evidence: Evidence, history: History) -> Verdict:
     """
     return Verdict(
         claim=claim,
-        scopes=tuple(_evaluate(claim, scope, evidence, history) for scope in claim.scopes),
+        scopes=tuple(
+            _evaluate(
+                claim, scope, evidence, history, (simulations or {}).get((claim.id, scope.name))
+            )
+            for scope in claim.scopes
+        ),
     )
 
 
-def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
-    """Apply a rule: the verdict of the first step whose conditions all hold, and a reason.
-
-    The reason names the conditions of a better verdict that were not met, each with what was found,
-    and those that decided. A measure that is NaN where a step asks for it makes the claim
-    inconclusive: no comparison with it may pass for a negative.
-
-    Raises
-    ------
-    KeyError
-        When the rule names a measure that is not there.
-    """
-    asked: list[str] = []
-    for step in rule:
-        found = [(test, getattr(measures[test.measure], test.of)) for test in step.when]
-        unmet: list[str] = []
-        for condition, value in found:
-            if math.isnan(value):
-                if not unmet:
-                    what = f"{condition.measure} ({condition.of})"
-                    return "inconclusive", f"{what} cannot be computed"
-            elif not OPERATORS[condition.op](value, condition.value):
-                unmet.append(_told(condition, value))
-        if not unmet:
-            decided = " and ".join(_told(condition, value) for condition, value in found)
-            reason = "; ".join(filter(None, [*asked, decided]))
-            return step.verdict, "" if step.verdict == "reproduced" else reason
-        if step.verdict in _GOOD:
-            asked.append(f"{step.verdict} asks for {' and '.join(unmet)}")
-    raise AssertionError("the last step of a rule has no conditions")
-
-
-def _told(condition: Condition, found: float) -> str:
-    """A condition and what was found, with as many digits as it takes to see which way it went."""
-    met = OPERATORS[condition.op](found, condition.value)
-    texts = [f"{found:.{digits}g}" for digits in (3, 4, 5, 6, 17)]
-    shown = next(t for t in texts if OPERATORS[condition.op](float(t), condition.value) == met)
-    return f"{condition} (found {shown})"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What the rows of one scope give: the fields of `ScopeVerdict` that do not ask of git."""
-
-    verdict: str
-    unit: str = ""
-    units: Mapping[str, Measures] = field(default_factory=dict)
-    verdicts: Mapping[str, str] = field(default_factory=dict)
-    reason: str = ""
-
-
-def judge(claim: Claim, scope: Scope, evidence: Evidence) -> Outcome:
-    """Apply a claim's rule to what its estimand measures in one scope.
-
-    Raises
-    ------
-    InputError
-        As `evaluate`.
-    """
-    if claim.function not in ESTIMANDS:
-        raise InputError(f"claim {claim.id}: estimand.function {claim.function} does not exist")
-    claim = claim.in_scope(scope)
-    try:
-        units = ESTIMANDS[claim.function](evidence, claim, scope)
-    except NoRowsYet as missing:
-        if claim.out_of_reach:
-            return Outcome(verdict=OUT_OF_REACH, reason=claim.out_of_reach)
-        return Outcome(verdict=NO_ROWS, reason=str(missing))
-    except NotIdentified as reason:
-        return Outcome(verdict="inconclusive", reason=str(reason))
-    try:
-        if claim.cells:
-            return _of_table(claim, units)
-        decided = {unit: decide(claim.rule, measures) for unit, measures in units.items()}
-    except KeyError as missing:
-        raise InputError(
-            f"claim {claim.id}: rule: {claim.function} measures no {missing}"
-        ) from missing
-    unit = min(
-        decided,
-        key=lambda unit: (_WORST_FIRST.index(decided[unit][0]), -_severity(claim, units[unit])),
-    )
-    return Outcome(
-        verdict=decided[unit][0],
-        reason=decided[unit][1],
-        unit=unit,
-        units=units,
-        verdicts={unit: name for unit, (name, _) in decided.items()},
-    )
-
-
-def _evaluate(claim: Claim, scope: Scope, evidence: Evidence, history: History) -> ScopeVerdict:
-    runs = evidence.rows(scope)["run_id"].nunique() if scope.cohorts else 0
-    commits = evidence.commits(scope) if scope.cohorts else ()
+def _evaluate(
+    claim: Claim,
+    scope: Scope,
+    evidence: Evidence,
+    history: History,
+    simulated: Attainability | None,
+) -> ScopeVerdict:
+    if scope.tier == EXTERNAL:
+        ancestry = Ancestry(post_hoc=True, note="post hoc: the losses were known first")
+    else:
+        commits = evidence.commits(scope) if scope.cohorts else ()
+        ancestry = history.check(claim.id, claim.fingerprint(scope), commits)
+    outcome = judge(claim, scope, evidence)
+    half = judge(claim, replace(scope, cohorts=scope.half), evidence) if scope.half else None
     return ScopeVerdict(
-        scope=scope.name,
-        runs=runs,
-        ancestry=history.check(claim.id, claim.fingerprint(scope), commits),
-        **vars(judge(claim, scope, evidence)),
-    )
-
-
-def _severity(claim: Claim, measures: Measures) -> float:
-    """How bad the headline measure is, by what the rule asks of it for "reproduced".
-
-    Of pairs with one verdict the worst speaks for them. Zero where the rule asks nothing of it.
-    """
-    asked = {
-        condition.op[0]
-        for step in claim.rule
-        if step.verdict == "reproduced"
-        for condition in step.when
-        if condition.measure == claim.headline and condition.op != "=="
-    }
-    value = measures[claim.headline].value if claim.headline in measures else math.nan
-    if math.isnan(value) or not asked:
-        return 0.0
-    return abs(value) if len(asked) > 1 else value if asked == {"<"} else -value
-
-
-def _of_table(claim: Claim, units: Units) -> Outcome:
-    """Judge each published cell by the rule of cells, and the claim by its own on their counts."""
-    decided = {
-        unit: decide(claim.cells, measures) for unit, measures in units.items() if unit != "all"
-    }
-    names = [name for name, _ in decided.values()]
-    share = {name: names.count(name) / len(names) for name in VERDICTS}
-    counts = {
-        "cells_reproduced": share["reproduced"],
-        "cells_agreeing": share["reproduced"] + share["direction only"],
-        "cells_inconclusive": share["inconclusive"],
-        "cells_against": share["not reproduced"],
-    }
-    whole = units["all"] | {name: Measure(value=value) for name, value in counts.items()}
-    name, reason = decide(claim.rule, whole)
-    return Outcome(
-        verdict=name,
-        reason=reason,
-        unit="all",
-        units=units | {"all": whole},
-        verdicts={"all": name} | {unit: name for unit, (name, _) in decided.items()},
+        scope=scope,
+        kind=kind_of(scope),
+        outcome=outcome,
+        standing=standing(
+            outcome.verdict, claim, simulated, converged=settled(claim, outcome, half)
+        ),
+        simulated=simulated,
+        runs=evidence.rows(scope)["run_id"].nunique() if scope.cohorts else 0,
+        ancestry=ancestry,
     )

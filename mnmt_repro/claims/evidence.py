@@ -120,6 +120,7 @@ class Evidence:
         needs: Mapping[str, Any],
         test_set: str = "",
         weights: Sequence[float] = (),
+        by: str = "p",
     ) -> dict[str, Cells]:
         """Cells of each pair of a cohort, once the grid is full enough.
 
@@ -129,15 +130,19 @@ class Evidence:
             So many weights p > 0 with so many sizes each, the largest `span` times the smallest.
         weights
             Weights that must be among them.
+        by
+            Column that stands in for the weight; ``mixture`` where a mixture is not one number.
 
         Raises
         ------
         NoRowsYet
             Saying what is missing.
         """
-        cells = self.cells(scope, cohort, test_set)
+        cells = self.cells(scope, cohort, test_set, apart=[] if by == "p" else [by])
         return {
-            str(pair): check_grid(rows.reset_index(drop=True), f"{cohort}, {pair}", needs, weights)
+            str(pair): check_grid(
+                rows.reset_index(drop=True), f"{cohort}, {pair}", needs, weights, by
+            )
             for pair, rows in cells.groupby("pair")
         }
 
@@ -147,10 +152,10 @@ def _joined(ids: pd.Series) -> str:
 
 
 def check_grid(
-    rows: Cells, where: str, needs: Mapping[str, Any], weights: Sequence[float]
+    rows: Cells, where: str, needs: Mapping[str, Any], weights: Sequence[float], by: str = "p"
 ) -> Cells:
     """Return the rows of one pair if its grid is full enough (`Evidence.grid`), or `NoRowsYet`."""
-    sizes = rows.groupby("p")["n_non_embedding"].nunique()
+    sizes = rows.groupby(by)["n_non_embedding"].nunique()
     full = sizes[sizes >= needs["sizes"]]
     if len(full) < needs["weights"]:
         raise NoRowsYet(

@@ -22,9 +22,11 @@ from mnmt_repro.errors import InputError
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where libyaml is there
 
 VERDICTS = ("reproduced", "direction only", "inconclusive", "not reproduced")
-"""What a rule may conclude; there are also `OUT_OF_REACH` and `NO_ROWS`."""
+"""What a rule may conclude; there are also `OUT_OF_REACH`, `NO_ROWS` and `UNDECIDED`."""
 OUT_OF_REACH = "out of reach here"
 NO_ROWS = "no rows yet"
+UNDECIDED = "undecided here"
+"""The verdict of a claim whose runs could not have decided it; see `claims.standing`."""
 
 OPERATORS = {
     ">=": operator.ge,
@@ -66,7 +68,8 @@ class Scope:
     """Where a claim is evaluated: which rows, and against which parameter count.
 
     `options` stand in for those of the claim that have the same names; `rule` and `worlds`, where
-    they are given, for the claim's.
+    they are given, for the claim's. `half` names the cohorts that hold the same runs at half the
+    budget, in the order of `cohorts`; they show whether the runs have converged.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Scope:
     options: Mapping[str, Any] = field(default_factory=dict)
     rule: tuple[Step, ...] = ()
     worlds: Worlds | None = None
+    half: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +125,9 @@ class Claim:
     `cells` is the rule of the sub-claims, one a published cell, of a claim about a table. `page` is
     the page of the book that examines the claim, `explained` what it found out about why, for each
     verdict of the first scope that it speaks of. `revised` says what was changed in the rule, or in
-    how its measures are computed, after it was first committed, and why.
+    how its measures are computed, after it was first committed, and why. `converged` is given
+    for a claim about models that have converged: the tolerance by which its headline measure may
+    move between half the budget and all of it.
     """
 
     id: str
@@ -145,6 +151,20 @@ class Claim:
     explained: Mapping[str, str] = field(default_factory=dict)
     revised: tuple[str, ...] = ()
     worlds: Worlds | None = None
+    converged: float | None = None
+
+    @property
+    def own_scopes(self) -> tuple[Scope, ...]:
+        """Scopes that may give the headline: with the test set and the count of the first one.
+
+        The others show how much the outcome depends on these choices.
+        """
+        first = self.scopes[0]
+        return tuple(
+            scope
+            for scope in self.scopes
+            if (scope.test_set, scope.domain, scope.n) == (first.test_set, first.domain, first.n)
+        )
 
     def in_scope(self, scope: Scope) -> Claim:
         """The claim with the options, the rule and the worlds that it has in one of its scopes."""
@@ -167,7 +187,8 @@ class Claim:
             "scope": {
                 key: value
                 for key, value in vars(scope).items()
-                if key not in ("name", "rule", "worlds") and (value or key != "options")
+                if key not in ("name", "rule", "worlds")
+                and (value or key not in ("options", "half"))
             },
             "alternative": self.alternative
             and [self.alternative.measure, self.alternative.effect, self.alternative.sides],
@@ -238,10 +259,12 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
     texts = ("id", "title", "where", "statement", "tier", "gap_of_scale")
     required = (*texts, "published", "estimand", "scopes", "rule")
     optional = ("out_of_reach", "page")
-    more = ("alternative", "cells", "explained", "revised", "worlds")
+    more = ("alternative", "cells", "explained", "revised", "worlds", "converged")
     _fields(entry, required, (*more, *optional), where)
     for key in (*texts, *(key for key in optional if key in entry)):
         _kind(entry[key], str, f"{where}: {key}", "text")
+    if "converged" in entry:
+        _kind(entry["converged"], (int, float), f"{where}: converged", "a number")
     explained = entry.get("explained", {})
     _fields(explained, (), VERDICTS, f"{where}: explained")
     if explained and not entry.get("page"):
@@ -284,6 +307,7 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
         explained=explained,
         revised=tuple(revised),
         worlds=_worlds(entry["worlds"], f"{where}: worlds") if "worlds" in entry else None,
+        converged=entry.get("converged"),
         **{key: entry.get(key, "") for key in optional},
     )
 
@@ -322,12 +346,13 @@ def _step(item: Any, where: str) -> Step:
 
 
 def _scope(item: Any, where: str) -> Scope:
-    optional = ("test_set", "other_test_set", "domain", "n", "tier", "options", "rule", "worlds")
-    _fields(item, ("name", "cohorts"), optional, where)
+    texts = ("test_set", "other_test_set", "domain", "n", "tier")
+    _fields(item, ("name", "cohorts"), (*texts, "options", "rule", "worlds", "half"), where)
     for key, value in item.items():
-        if key not in ("cohorts", "options", "rule", "worlds"):
+        if key in ("name", *texts):
             _kind(value, str, f"{where}.{key}", "text")
     _kind(item["cohorts"], list, f"{where}.cohorts", "a list")
+    _kind(item.get("half", []), list, f"{where}.half", "a list")
     _kind(item.get("options", {}), dict, f"{where}.options", "a mapping")
     if item.get("n", "n_total") not in ("n_non_embedding", "n_total"):
         raise InputError(f"{where}.n must be n_non_embedding or n_total, got {item['n']!r}")
@@ -336,7 +361,8 @@ def _scope(item: Any, where: str) -> Scope:
         given["rule"] = _rule(item["rule"], f"{where}.rule")
     if "worlds" in item:
         given["worlds"] = _worlds(item["worlds"], f"{where}.worlds")
-    return Scope(**{**given, "cohorts": tuple(item["cohorts"])})
+    lists = {key: tuple(item.get(key, ())) for key in ("cohorts", "half")}
+    return Scope(**{**given, **lists})
 
 
 def _fields(value: Any, required: Sequence[str], optional: Sequence[str], where: str) -> None:

@@ -9,12 +9,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from mnmt_repro import results
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence, Measure
+from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import History
 from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, load_claims
+from mnmt_repro.claims.simulations import read_simulations
+from mnmt_repro.claims.standing import KINDS, WHY
 from mnmt_repro.errors import InputError
 
 CLAIMS = Path("data", "claims")
@@ -52,16 +57,20 @@ def verify(
         claims = [claim for claim in claims if claim.id == only]
         if not claims:
             raise InputError(f"{only}: no such claim in {root / CLAIMS}; there are {known}")
-    if evidence is None:
-        store = root / "data" / "results"
-        frame = results.load(root=store)
-        evidence = Evidence(
-            frame=frame,
-            curves=results.load_curves(root=store),
-            analyses=results.load_analyses(frame, root=store),
-        )
-    history = History(root)
-    return [evaluate(claim, evidence, history) for claim in claims]
+    evidence = evidence or stored_evidence(root)
+    history, simulations = History(root), read_simulations(root, claims, evidence)
+    return [evaluate(claim, evidence, history, simulations) for claim in claims]
+
+
+def stored_evidence(root: Path) -> Evidence:
+    """All rows of a checkout's store, and the public losses beside them."""
+    store = root / "data" / "results"
+    frame = results.load(root=store)
+    return Evidence(
+        frame=pd.concat([frame, load_external(root / "data" / "external")], ignore_index=True),
+        curves=results.load_curves(root=store),
+        analyses=results.load_analyses(frame, root=store),
+    )
 
 
 def to_json(verdicts: list[Verdict]) -> str:
@@ -79,7 +88,7 @@ def to_text(verdicts: list[Verdict]) -> str:
     for verdict in verdicts:
         lines.append(_line(verdict.id, verdict.claim.title, verdict.deciding, verdict))
         lines += [
-            _line("", f"  {scope.scope}", scope, verdict)
+            _line("", f"  {scope.name}", scope, verdict)
             for scope in verdict.scopes
             if scope is not verdict.deciding and scope.verdict != NO_ROWS
         ]
@@ -102,16 +111,25 @@ def to_detail(verdict: Verdict) -> str:
         *(f"revised: {' '.join(text.split())}" for text in claim.revised),
     ]
     for scope in verdict.scopes:
-        by = f" (decided by {scope.unit})" if scope.unit not in ("", "all") else ""
-        lines += ["", f"{scope.scope}: {scope.verdict}{by}"]
-        if scope.reason:
-            lines.append(f"  {scope.reason}")
+        outcome = scope.outcome
+        by = f" (decided by {outcome.unit})" if outcome.unit not in ("", "all") else ""
+        lines += ["", f"{scope.name} ({scope.kind}): {scope.verdict}{by}"]
+        if scope.standing.why:
+            lines.append(f"  the rule says {scope.raw_verdict}, but {WHY[scope.standing.why]}")
+        if outcome.reason:
+            lines.append(f"  {outcome.reason}")
+        if simulated := scope.simulated:
+            lines.append(
+                f"  in {simulated.draws} simulations: P(reproduced | right) "
+                f"{simulated.attainability:.2f}, P(not reproduced | right) "
+                f"{simulated.false_fail:.2f}, P(reproduced | wrong) {simulated.false_pass:.2f}"
+            )
         if scope.units:
             lines.append(f"  {scope.runs} runs; {scope.ancestry.note}")
         for unit, measures in scope.units.items():
-            lines.append(f"  {unit}: {scope.verdicts[unit]}")
+            lines.append(f"  {unit}: {outcome.verdicts[unit]}")
             lines += [f"    {name} {_in_words(found)}" for name, found in measures.items()]
-    if found_out := claim.explained.get(verdict.verdict):
+    if found_out := claim.explained.get(verdict.raw_verdict):
         lines += ["", f"why, we think: {found_out.strip()} (book/{claim.page}.ipynb)"]
     return "\n".join(lines)
 
@@ -174,6 +192,9 @@ def differences(verdicts: list[Verdict], stored: list[dict[str, Any]]) -> dict[s
 def _difference(name: str, then: dict[str, Any], now: dict[str, Any]) -> str:
     if then.get("verdict") != now["verdict"]:
         return f"{name}: stored {then.get('verdict')!r}, but the rows give {now['verdict']!r}"
+    if then.get("raw_verdict") != now["raw_verdict"]:
+        told = now["raw_verdict"]
+        return f"{name}: stored {then.get('raw_verdict')!r}, but by the rule it is {told!r}"
     hoc = {then.get("post_hoc"), now["post_hoc"]}
     if hoc == {True, False}:  # None: the history is not there to tell
         return f"{name}: stored post hoc {then['post_hoc']}, but it is {now['post_hoc']}"
@@ -193,6 +214,12 @@ def _difference(name: str, then: dict[str, Any], now: dict[str, Any]) -> str:
                     f"{found.get(measure)}"
                 )
     return ""
+
+
+_SHOWN = (
+    "title", "verdict", "raw_verdict", "undecided", "kind", "kinds", "measure", "rule",
+    "decided_in", "decided_by", "reason", "runs", "attainability", "false_fail", "false_pass",
+)  # fmt: skip
 
 
 def _shown(where: str, then: dict[str, Any], now: dict[str, Any]) -> str:
@@ -244,12 +271,22 @@ def _alike(old: Any, new: Any, absolute: float) -> bool:
 def _as_dict(verdict: Verdict) -> dict[str, Any]:
     claim = verdict.claim
     scopes = [_scope_as_dict(scope, claim.headline) for scope in verdict.scopes]
-    first = next(scope for scope in scopes if scope["scope"] == verdict.deciding.scope)
+    first = next(scope for scope in scopes if scope["scope"] == verdict.deciding.name)
+    own = {kind: scope for kind in KINDS if (scope := verdict.by_kind(kind))}
     return {
         "id": claim.id,
         "paper": claim.paper,
         "title": claim.title,
         "verdict": first["verdict"],
+        "raw_verdict": first["raw_verdict"],
+        "undecided": first["undecided"],
+        "attainability": first["attainability"],
+        "false_fail": first["false_fail"],
+        "false_pass": first["false_pass"],
+        "kind": first["kind"],
+        "kinds": {
+            kind: {"verdict": scope.verdict, "scope": scope.name} for kind, scope in own.items()
+        },
         "measure": claim.headline,
         "measured": first["measured"],
         "interval": first["interval"],
@@ -263,20 +300,27 @@ def _as_dict(verdict: Verdict) -> dict[str, Any]:
 
 
 def _scope_as_dict(scope: ScopeVerdict, headline: str) -> dict[str, Any]:
-    deciding = scope.units.get(scope.unit, {}).get(headline)
+    outcome, simulated = scope.outcome, scope.simulated
+    deciding = outcome.units.get(outcome.unit, {}).get(headline)
     return {
-        "scope": scope.scope,
+        "scope": scope.name,
+        "kind": scope.kind,
         "verdict": scope.verdict,
-        "decided_by": scope.unit,
+        "raw_verdict": scope.raw_verdict,
+        "undecided": scope.standing.why,
+        "attainability": _number(simulated.attainability) if simulated else None,
+        "false_fail": _number(simulated.false_fail) if simulated else None,
+        "false_pass": _number(simulated.false_pass) if simulated else None,
+        "decided_by": outcome.unit,
         "measured": _number(deciding.value) if deciding else None,
         "interval": _interval(deciding) if deciding else None,
-        "reason": scope.reason,
+        "reason": outcome.reason,
         "runs": scope.runs,
         "post_hoc": scope.ancestry.post_hoc,
         "ancestry": scope.ancestry.note,
         "units": {
             unit: {
-                "verdict": scope.verdicts[unit],
+                "verdict": outcome.verdicts[unit],
                 "measures": {
                     name: {"value": _number(found.value), "interval": _interval(found)}
                     for name, found in measures.items()
@@ -304,10 +348,11 @@ def _number(value: float) -> float | None:
 
 def _line(label: str, title: str, scope: ScopeVerdict, verdict: Verdict) -> str:
     found = _scope_as_dict(scope, verdict.claim.headline)
-    number = scope.reason if scope.verdict in (NO_ROWS, OUT_OF_REACH) else ""
+    number = scope.outcome.reason if scope.verdict in (NO_ROWS, OUT_OF_REACH) else ""
     if found["measured"] is not None:
-        deciding = scope.units[scope.unit][verdict.claim.headline]
+        deciding = scope.units[scope.outcome.unit][verdict.claim.headline]
         number = f"{verdict.claim.headline} {_in_words(deciding)}"
     hoc = {True: "post hoc", None: "ancestry not checked", False: ""}[scope.ancestry.post_hoc]
-    parts = (f"{label:<4}{scope.verdict:<18}", title, number, hoc)
+    raw = f"(by the rule alone {scope.raw_verdict}: {scope.standing.why})"
+    parts = (f"{label:<4}{scope.verdict:<18}", title, number, raw * bool(scope.standing.why), hoc)
     return "  ".join(part for part in parts if part)

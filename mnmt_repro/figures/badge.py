@@ -11,8 +11,9 @@ from mnmt_repro.errors import InputError
 STYLE: dict[str, tuple[str, str]] = {
     "reproduced": ("✓", "#00694e"),
     "direction only": ("↗", "#0b62a4"),
-    "inconclusive": ("?", "#5c6670"),
     "not reproduced": ("✗", "#a8360b"),
+    "undecided here": ("?", "#5c6670"),
+    "inconclusive": ("○", "#5c6670"),  # of a published cell, or of a rule by itself
     "out of reach here": ("–", "#6b4a86"),
     "no rows yet": ("…", "#5c6670"),
 }
@@ -35,7 +36,7 @@ class Badge:
     Parameters
     ----------
     verdict
-        One of the six verdicts; it gives the sign and the colour.
+        One of the verdicts of `STYLE`; it gives the sign and the colour.
     text
         What the badge says, such as ``"A2 reproduced"``; default the verdict itself.
     title

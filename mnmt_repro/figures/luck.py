@@ -32,18 +32,20 @@ def luck_table(stored: Sequence[Mapping[str, Any]], rows: pd.DataFrame) -> pd.Da
     Returns
     -------
     DataFrame
-        ``claim, title, verdict, measured``, and the last two for luck apart, without claims that
-        lack runs.
+        ``claim, title, setting, verdict, measured``, and the last two for luck apart; claims that
+        lack runs are left out. The verdicts are those of the rule alone.
     """
     found = with_luck_apart(
         load_claims(ROOT / "data" / "claims"), Evidence(frame=rows), History(ROOT)
     )
     other = scope_table(json.loads(to_json(found))).set_index("claim")
-    judged = scope_table([{**one, "scopes": one["scopes"][:1]} for one in stored])
-    judged = judged[judged["claim"].isin(other.index) & (judged["verdict"] != NO_ROWS)]
-    table = judged[["claim", "title", "verdict", "measured"]].reset_index(drop=True)
-    for column in ("verdict", "measured"):
-        table[f"{column}, {APART}"] = table["claim"].map(other[column])
+    judged = scope_table(stored)
+    same = judged["setting"] == judged["claim"].map(other["setting"])
+    judged = judged[same & (judged["by the rule"] != NO_ROWS)]
+    table = judged[["claim", "title", "setting", "measured"]].reset_index(drop=True)
+    table.insert(3, "verdict", judged["by the rule"].to_numpy())
+    for column, name in (("by the rule", "verdict"), ("measured", "measured")):
+        table[f"{name}, {APART}"] = table["claim"].map(other[column])
     table["measured"] = judged["measure"].str.replace("_", " ").to_numpy() + " " + table["measured"]
     return table
 

@@ -12,12 +12,13 @@ import pandas as pd
 from mnmt_repro.claims import (
     NO_ROWS,
     OUT_OF_REACH,
-    VERDICTS,
+    UNDECIDED,
     Claim,
     Step,
     load_claims,
     printed_values,
 )
+from mnmt_repro.claims.standing import DECIDED, WHY
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.house import Table, show_table
@@ -114,6 +115,7 @@ def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> B
     number_ = f"{measure} {measured(scope)}" if measure else ""
     number_ += _of_pair(scope["decided_by"]) if number_ else ""
     why = f"; {scope['reason'].replace('_', ' ')}" if scope["reason"] else ""
+    why += f"; {_undecided(scope)}" if scope["undecided"] else ""
     late = "; post hoc" if scope["post_hoc"] else ""
     return Badge(
         verdict=scope["verdict"],
@@ -123,21 +125,26 @@ def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> B
     )
 
 
+def _undecided(scope: Mapping[str, Any]) -> str:
+    """Why the outcome of a rule does not stand."""
+    return f"by the rule alone {scope['raw_verdict']}, but {WHY[scope['undecided']]}"
+
+
 def of_paper(stored: Sequence[Mapping[str, Any]], paper: str) -> list[Mapping[str, Any]]:
     """The stored verdicts of one paper, ``"A"`` or ``"B"``."""
     return [verdict for verdict in stored if verdict["paper"] == paper]
 
 
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
-    """How many claims have which verdict in their own setting, in words.
+    """How many claims have which verdict, in words.
 
-    >>> count([{"verdict": "no rows yet"}, {"verdict": "inconclusive"}, {"verdict": "no rows yet"}])
-    'Of 3 claims: 1 inconclusive, 2 not enough runs yet.'
+    >>> count([{"verdict": "no rows yet"}, {"verdict": "undecided here"}])
+    'Of 2 claims: 1 undecided here, 1 not enough runs yet.'
     """
     names = [verdict["verdict"] for verdict in stored]
     told = [
         f"{names.count(name)} {said(name)}"
-        for name in (*VERDICTS, OUT_OF_REACH, NO_ROWS)
+        for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS)
         if name in names
     ]
     return f"Of {len(names)} claims: {', '.join(told)}."
@@ -149,8 +156,9 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``claim, title, setting, verdict, measure, measured, decided by, rule first, why, page``:
-        `why` is what the rule asks for and was not found, then what we found out about it.
+        ``claim, title, setting, evidence, verdict, by the rule, measure, measured, decided by, rule
+        first, why, page``: `by the rule` is the raw outcome; `why` says why it does not stand, what
+        the rule asks for and was not found, then what we found out about it.
     """
     ledger = _ledger()
     rows = []
@@ -158,14 +166,17 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         claim = ledger.get(verdict["id"])
         for scope in sorted(verdict["scopes"], key=lambda s: s["scope"] != verdict["decided_in"]):
             own = scope["scope"] == verdict["decided_in"]
-            found_out = claim.explained.get(scope["verdict"], "") if claim and own else ""
-            why = [text.rstrip(".") for text in (scope["reason"], found_out) if text]
+            found_out = claim.explained.get(scope["raw_verdict"], "") if claim and own else ""
+            undecided = _undecided(scope).capitalize() if scope["undecided"] else ""
+            why = [text.rstrip(".") for text in (undecided, scope["reason"], found_out) if text]
             rows.append(
                 {
                     "claim": verdict["id"],
                     "title": verdict["title"],
                     "setting": scope["scope"],
+                    "evidence": scope["kind"],
                     "verdict": scope["verdict"],
+                    "by the rule": scope["raw_verdict"],
                     "measure": verdict["measure"],
                     "measured": measured(scope),
                     "decided by": scope["decided_by"],
@@ -176,8 +187,9 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
                     "page": claim.page if claim else "",
                 }
             )
-    columns = ["claim", "title", "setting", "verdict", "measure", "measured", "decided by"]
-    return pd.DataFrame(rows, columns=[*columns, "rule first", "why", "page"])
+    first = ["claim", "title", "setting", "evidence", "verdict", "by the rule", "measure"]
+    columns = [*first, "measured", "decided by", "rule first", "why", "page"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def show_claims(
@@ -210,6 +222,7 @@ def show_claims(
             "claim": rows["claim"],
             **({} if settings == "others" else {"title": rows["title"]}),
             **({} if settings == "own" else {"setting": rows["setting"]}),
+            "evidence": rows["evidence"],
             "verdict": [
                 Badge(
                     verdict=row["verdict"],
@@ -218,6 +231,7 @@ def show_claims(
                 )
                 for row in rows.to_dict("records")
             ],
+            "by the rule": rows["by the rule"].map(said),
             "measured": [
                 "–"
                 if row["measured"] == "–"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,20 +37,24 @@ class JointLawFit(GroupedLawFit):
 
     Attributes
     ----------
-    p : mixture weights, ascending; `beta[p]` follows their order
+    p : mixture weights, ascending; `beta[p]` follows their order; empty where `groups` are
     left_out : rows with p = 0 (zero-shot), which the paper leaves out too
+    groups : names of what has a multiplier in place of a weight, such as whole mixtures
     """
 
     p: Floats
     left_out: int = 0
+    groups: tuple[str, ...] = ()
 
     @property
-    def beta(self) -> dict[float, float]:
-        """Multiplier of each mixture weight."""
-        return dict(zip(self.p, self.values[2:], strict=True))
+    def beta(self) -> dict[Any, float]:
+        """Multiplier of each mixture weight, or of each of the `groups`."""
+        return dict(zip(self.groups or self.p, self.values[2:], strict=True))
 
     def index(self, p: ArrayLike) -> NDArray[np.intp]:
-        """Position of each weight among the fitted ones; `InputError` for a weight not fitted."""
+        """Position of each weight (or group) among the fitted; `InputError` for one not fitted."""
+        if self.groups:
+            return self._group_index(np.atleast_1d(np.asarray(p, dtype=object)))
         wanted = np.atleast_1d(np.asarray(p, dtype=float))
         near = np.round(wanted, P_DIGITS)[:, None] == np.array(self.p)
         if not near.any(1).all():
@@ -59,8 +64,15 @@ class JointLawFit(GroupedLawFit):
             )
         return near.argmax(1)
 
+    def _group_index(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
+        place = {name: k for k, name in enumerate(self.groups)}
+        for name in map(str, wanted):
+            if name not in place:
+                raise InputError(f"{name!r} was not fitted; there are {', '.join(self.groups)}")
+        return np.array([place[str(name)] for name in wanted], dtype=np.intp)
+
     def predict(self, p: ArrayLike, n: ArrayLike) -> Array:
-        """Evaluate the law at fitted weights `p` and sizes `n` (broadcast together)."""
+        """Evaluate the law at fitted weights (or groups) `p` and sizes `n` (broadcast together)."""
         return self._predict(self.index(p), n)
 
     def band(self, p: ArrayLike, n: ArrayLike, level: float = 0.95) -> pd.DataFrame:
@@ -91,6 +103,7 @@ def fit_joint_law(
     direction: Direction = "min",
     ceiling: float | None = None,
     errors: Errors = "absolute",
+    by: str = "p",
     label: str = "",
 ) -> JointLawFit:
     """Fit Eq. 7: one exponent and one irreducible loss for a pair, one multiplier a weight.
@@ -109,6 +122,9 @@ def fit_joint_law(
     errors : ``"absolute"`` or ``"relative"``
         Whose squares are least: those of the errors, or of their share of the loss. Where losses
         fall to a fraction of the largest, absolute errors leave the law to the worst models.
+    by : column name
+        Each of its values has a multiplier of its own. Other than ``"p"`` where the mixture of
+        several pairs or domains is not one number; its values are then taken as names.
 
     Returns
     -------
@@ -131,9 +147,12 @@ def fit_joint_law(
     {'alpha': 0.3, 'l_inf': 1.5, 'beta[0.5]': 50.0, 'beta[1]': 40.0}
     """
     check_direction(direction)
-    rows, p = pair_rows(frame, n, loss)
-    weights_seen, group = np.unique(p, return_inverse=True)
+    rows, key = grouped_rows(frame, n, loss, by)
+    seen, group = np.unique(key, return_inverse=True)
     observed = vector(loss, rows[loss])
+    about: dict[str, Any] = (
+        {"p": tuple(map(float, seen))} if by == "p" else {"p": (), "groups": tuple(map(str, seen))}
+    )
     return fit_grouped(
         JointLawFit,
         vector(n, rows[n], positive=True),
@@ -142,10 +161,10 @@ def fit_joint_law(
         error_weights(errors, observed),
         direction,
         ceiling,
-        tuple(f"beta[{weight:.{P_DIGITS}g}]" for weight in weights_seen),
-        p=tuple(float(weight) for weight in weights_seen),
+        tuple(f"beta[{_name(value)}]" for value in seen),
         left_out=len(frame) - len(rows),
         label=label,
+        **about,
     )
 
 
@@ -157,7 +176,8 @@ def fit_per_weight_laws(
     direction: Direction = "min",
     ceiling: float | None = None,
     errors: Errors = "absolute",
-) -> dict[float, PowerLawFit]:
+    by: str = "p",
+) -> dict[Any, PowerLawFit]:
     """Fit Eq. 6 at each weight alone: 3 parameters a weight, 24 for the paper's eight.
 
     ``loss = beta * n**-alpha + l_inf``, all three anew for each p. Parameters and errors as
@@ -165,19 +185,19 @@ def fit_per_weight_laws(
 
     Returns
     -------
-    dict of p to PowerLawFit, by ascending p.
+    dict of p (or of the values of `by`) to PowerLawFit, in ascending order.
     """
-    rows, p = pair_rows(frame, n, loss)
+    rows, key = grouped_rows(frame, n, loss, by)
     return {
-        float(weight): fit_power_law(
-            rows[n][p == weight],
-            rows[loss][p == weight],
-            weights=error_weights(errors, vector(loss, rows[loss][p == weight])),
+        (float(value) if by == "p" else str(value)): fit_power_law(
+            rows[n][key == value],
+            rows[loss][key == value],
+            weights=error_weights(errors, vector(loss, rows[loss][key == value])),
             direction=direction,
             ceiling=ceiling,
-            label=f"p = {weight:g}",
+            label=f"{by} = {_name(value)}",
         )
-        for weight in np.unique(p)
+        for value in np.unique(key)
     }
 
 
@@ -223,6 +243,21 @@ def coefficients(
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _name(value: Any) -> str:
+    return str(value) if isinstance(value, str) else f"{value:.{P_DIGITS}g}"
+
+
+def grouped_rows(
+    frame: pd.DataFrame, n: str, loss: str, by: str
+) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Rows of one pair with p above 0, and the value of the column `by` in each; checked."""
+    rows, p = pair_rows(frame, n, loss)
+    if by == "p":
+        return rows, p
+    columns(frame, [by])
+    return rows, rows[by].astype(str).to_numpy()
 
 
 def pair_rows(frame: pd.DataFrame, n: str, loss: str) -> tuple[pd.DataFrame, Array]:

@@ -1,0 +1,1 @@
+"""Numbers that verdicts and pages share, each computed in one place."""

@@ -1,0 +1,100 @@
+"""Laws of public losses of larger runs: one exponent per domain, one multiplier per mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mnmt_repro.laws import JointLawFit, fit_joint_law
+
+CURVE_POINTS = 12
+
+
+def domain_laws(rows: pd.DataFrame) -> dict[str, JointLawFit]:
+    """Fit Eq. 7 to each domain, with a multiplier for each mixture.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of one cohort of `mnmt_repro.claims.external.load_external`.
+    """
+    return {str(name): fit_joint_law(part, by="mixture") for name, part in rows.groupby("pair")}
+
+
+def law_table(laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
+    """Coefficients of each domain's law: ``domain, alpha, L_inf, R², mixtures, losses``."""
+    return pd.DataFrame(
+        [
+            {
+                "domain": name,
+                "alpha": law.alpha,
+                "L_inf": law.l_inf,
+                "R²": law.r2,
+                "mixtures": len(law.groups),
+                "losses": law.observations,
+            }
+            for name, law in laws.items()
+        ]
+    )
+
+
+def law_curves(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
+    """The laws over the range of sizes: ``pair, mixture, p, n, loss``."""
+    parts = []
+    for (name, mixture), part in rows.groupby(["pair", "mixture"]):
+        sizes = part["n_non_embedding"]
+        n = np.geomspace(sizes.min(), sizes.max(), CURVE_POINTS)
+        loss = laws[str(name)].predict([str(mixture)] * len(n), n)
+        p = part["p"].iloc[0]
+        parts.append(pd.DataFrame({"pair": name, "mixture": mixture, "p": p, "n": n, "loss": loss}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def relative_fractions(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
+    """Effective parameters of a domain in each mixture, relative to its highest weight.
+
+    By Eq. 10 the ratio of two effective fractions is (beta / beta_0) ** (-1 / alpha). Only such
+    ratios can be read without models of one domain alone. Where several mixtures have the highest
+    weight, the reference is their geometric mean.
+
+    Returns
+    -------
+    DataFrame
+        ``domain, mixture, p, weight_ratio, fraction_ratio``; a neutral domain has two equal ratios.
+    """
+    parts = []
+    for name, law in laws.items():
+        p = rows[rows["pair"] == name].groupby("mixture")["p"].first().reindex(list(law.groups))
+        log_beta = np.log(list(law.beta.values()))
+        highest = log_beta[np.isclose(p, p.max())].mean()
+        parts.append(
+            pd.DataFrame(
+                {
+                    "domain": name,
+                    "mixture": law.groups,
+                    "p": p.to_numpy(),
+                    "weight_ratio": (p / p.max()).to_numpy(),
+                    "fraction_ratio": np.exp(-(log_beta - highest) / law.alpha),
+                }
+            )
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def lowest_weights(fractions: pd.DataFrame) -> pd.DataFrame:
+    """Of each domain the mean over the mixtures of its lowest weight, and their ratio.
+
+    Returns
+    -------
+    DataFrame
+        ``domain, weight_ratio, fraction_ratio, gain``: `gain` is the second over the first, 1 where
+        a domain gets the share of its weight.
+    """
+    lowest = fractions[fractions["p"] == fractions.groupby("domain")["p"].transform("min")]
+    means = lowest.groupby("domain")[["weight_ratio", "fraction_ratio"]]
+    ratios = means.agg(stats.gmean)
+    found = ratios.assign(gain=ratios["fraction_ratio"] / ratios["weight_ratio"])
+    return found.sort_values("gain").reset_index()

@@ -1,0 +1,130 @@
+"""Public losses of larger runs, as rows beside our own.
+
+The tables lie in ``data/external/``; ``data/external/README.md`` says where they come from. They
+are no runs of ours: they have no commit, and every rule that reads them is post hoc.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+EXTERNAL = "external"
+"""The tier of these rows."""
+
+SLIMPAJAMA, TRANSLATION = "slimpajama", "gordon-translation"
+TOKENS = {"": 20e9, "-half": 10e9}
+"""Training tokens at which SlimPajama's losses are read, and the end of the cohort's name."""
+_WITHIN = 0.12  # rows whose tokens are so near count as read there
+_LEAST_SIZES = 5  # of a mixture
+DOMAINS = ("arxiv", "book", "c4", "github", "commoncrawl", "stackexchange", "wikipedia")
+
+
+def select_slimpajama(raw: pd.DataFrame) -> pd.DataFrame:
+    """Our selection of the public SlimPajama table.
+
+    Of each mixture and size the row nearest to each number of `TOKENS`, within 12 %; mixtures that
+    have at least five sizes at all of them.
+
+    Parameters
+    ----------
+    raw
+        As published: ``weight_<domain>``, ``model_size``, ``n_tokens``, ``<domain>_loss``.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, mixture, model_size, n_tokens``, the weight and the loss of each domain; mixtures
+        are numbered in the order of their weights.
+    """
+    weights = [f"weight_{domain}" for domain in DOMAINS]
+    losses = [f"{domain}_loss" for domain in DOMAINS]
+    numbered = raw.assign(mixture=raw.groupby(weights).ngroup())
+    parts = []
+    for end, tokens in TOKENS.items():
+        away = (numbered["n_tokens"] / tokens - 1).abs()
+        near = numbered.assign(away=away)[away <= _WITHIN].dropna(subset=losses)
+        nearest = near.sort_values("away").groupby(["mixture", "model_size"]).head(1)
+        parts.append(nearest.assign(cohort=SLIMPAJAMA + end))
+    table = pd.concat(parts)
+    sizes = table.groupby(["mixture", "cohort"])["model_size"].nunique().unstack()
+    kept = sizes.index[(sizes >= _LEAST_SIZES).all(axis=1)]
+    table = table[table["mixture"].isin(kept)]
+    columns = ["cohort", "mixture", "model_size", "n_tokens", *weights, *losses]
+    return table[columns].sort_values(columns[:3]).reset_index(drop=True)
+
+
+def select_translation(raw: pd.DataFrame) -> pd.DataFrame:
+    """Of the public translation runs, each shape at all and at half of its pair's data.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, layers, d_model, d_ff, data_bytes, parameters, loss``: `parameters` without
+        tables, by the arithmetic of the shape; `loss` is cross-entropy of the development set.
+    """
+    rows = raw[raw["DataPercent"].isin([100, 50])]
+    width, inner, layers = rows["ModelSize"], rows["FeedForward"], rows["Layers"]
+    encoder, decoder = 4 * width**2 + 2 * width * inner, 8 * width**2 + 2 * width * inner
+    return pd.DataFrame(
+        {
+            "cohort": TRANSLATION + rows["DataPercent"].map({100: "", 50: "-half"}),
+            "pair": rows["Lang"].str[:2] + "-" + rows["Lang"].str[2:],
+            "layers": layers,
+            "d_model": width,
+            "d_ff": inner,
+            "data_bytes": rows["data_bytes"],
+            "parameters": layers * (encoder + decoder),
+            "loss": rows["ent_dev"],
+        }
+    ).sort_values(["cohort", "pair", "parameters"], ignore_index=True)
+
+
+def load_external(folder: Path) -> pd.DataFrame:
+    """The tables of ``data/external``, with those columns of `results.load` that claims read.
+
+    A domain stands for a pair; `mixture` names what it was trained with. Empty where there are no
+    tables.
+    """
+    if not folder.is_dir():
+        return pd.DataFrame()
+    wide = pd.read_csv(folder / "slimpajama.csv")
+    parts = [
+        pd.DataFrame(
+            {
+                "cohort": wide["cohort"],
+                "pair": domain,
+                "mixture": wide["mixture"].map("mixture {}".format),
+                "p": wide[f"weight_{domain}"],
+                "n_non_embedding": wide["model_size"],
+                "cross_entropy": wide[f"{domain}_loss"],
+            }
+        )
+        for domain in DOMAINS
+    ]
+    translation = pd.read_csv(folder / "translation.csv")
+    parts.append(
+        pd.DataFrame(
+            {
+                "cohort": translation["cohort"],
+                "pair": translation["pair"],
+                "mixture": "alone",
+                "p": 1.0,
+                "n_non_embedding": translation["parameters"],
+                "cross_entropy": translation["loss"],
+            }
+        )
+    )
+    frame = pd.concat(parts, ignore_index=True)
+    cells = zip(frame["cohort"], frame["mixture"], frame["n_non_embedding"], strict=True)
+    return frame.assign(
+        run_id=[f"{cohort} {mixture} {n}" for cohort, mixture, n in cells],
+        commit="",
+        tier=EXTERNAL,
+        test_set="indomain",
+        domain="all",
+        n_total=frame["n_non_embedding"],
+        seed=1,
+        variant="",
+    )

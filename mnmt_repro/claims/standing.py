@@ -1,0 +1,98 @@
+"""Whether a rule's outcome stands: it must have been able to come out otherwise.
+
+A rule turns measures into a raw verdict. The raw verdict stands only where the runs could decide:
+
+- **Regime.** A claim about converged models needs runs that have converged. Simulation cannot
+  replace this.
+- **Noise.** *Not reproduced* stands where P(not reproduced | the paper is right) is at most 0.05,
+  and *reproduced* where P(reproduced | the alternative) is at most 0.1. *Direction only* stands
+  where P(reproduced | the paper is right) is at least 0.8, because the better verdict was
+  attainable then. The shares come from `claims.attainability`.
+
+All else is *undecided here*. The same test applies to good and to bad outcomes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mnmt_repro.claims.attainability import ADMITTED, Attainability
+from mnmt_repro.claims.external import EXTERNAL
+from mnmt_repro.claims.judging import Outcome
+from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim, Scope
+from mnmt_repro.experiments.catalogue import find_cohort
+
+REAL, GENERATED, SCALE = "real text", "generated languages", "the papers' scale"
+KINDS = (REAL, GENERATED, SCALE)
+"""Kinds of evidence. A claim's headline is the verdict of the first kind that can decide."""
+
+DECIDED = ("reproduced", "direction only", "not reproduced")
+
+REGIME, NOISE, NOT_SIMULATED = "regime", "noise", "not simulated"
+WHY = {
+    REGIME: "these runs have not converged, and the claim is about models that have",
+    NOISE: "the noise between runs could have hidden the other answer",
+    NOT_SIMULATED: "it is not known how often chance alone would give this outcome",
+}
+"""Why an outcome does not stand, as a sentence."""
+
+EXACT = ("parameter_counts_agree",)
+"""Estimands without chance, whose outcome always stands."""
+
+
+def kind_of(scope: Scope) -> str:
+    """The kind of evidence that a scope reads.
+
+    Appendix A's own counts (no cohort) and public runs of others are at the papers' scale.
+    """
+    if not scope.cohorts or scope.tier == EXTERNAL:
+        return SCALE
+    run = next(iter(find_cohort(scope.cohorts[0], scope.tier).runs()))
+    return REAL if run.conlang is None else GENERATED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """A verdict after the test of this module, and why the raw one does not stand, if so."""
+
+    verdict: str
+    why: str = ""
+
+
+def settled(claim: Claim, whole: Outcome, half: Outcome | None) -> bool:
+    """Whether a claim's headline measure has stopped moving, for every pair, with the budget.
+
+    Parameters
+    ----------
+    whole, half
+        Outcomes of the runs at all of the budget and at half of it; None where there are none.
+    """
+    if claim.converged is None:
+        return True
+    if half is None or set(half.units) != set(whole.units):
+        return False
+    return all(
+        abs(measures[claim.headline].value - half.units[unit][claim.headline].value)
+        < claim.converged
+        for unit, measures in whole.units.items()
+    )
+
+
+def standing(
+    raw: str, claim: Claim, simulated: Attainability | None, *, converged: bool = True
+) -> Standing:
+    """Apply the test to the raw verdict of one scope; `converged` as `settled` says."""
+    if raw in (NO_ROWS, OUT_OF_REACH) or claim.function in EXACT:
+        return Standing(verdict=raw)
+    if not converged:
+        return Standing(verdict=UNDECIDED, why=REGIME)
+    if raw == "inconclusive":
+        return Standing(verdict=UNDECIDED, why=NOISE)
+    if simulated is None:
+        return Standing(verdict=UNDECIDED, why=NOT_SIMULATED)
+    stands = {
+        "reproduced": simulated.false_pass <= ADMITTED["false_pass"],
+        "not reproduced": simulated.false_fail <= ADMITTED["false_fail"],
+        "direction only": simulated.attainability >= ADMITTED["attainability"],
+    }[raw]
+    return Standing(verdict=raw) if stands else Standing(verdict=UNDECIDED, why=NOISE)

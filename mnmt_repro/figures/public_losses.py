@@ -1,0 +1,54 @@
+"""Charts of public losses of larger runs."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from mnmt_repro.figures.theme import CATEGORIES, diagonal, size_axis
+
+COLUMNS = 3
+
+
+def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
+    """Losses and the joint law of each domain, a panel a domain, a colour a weight.
+
+    Parameters
+    ----------
+    rows
+        Of one cohort of `mnmt_repro.claims.external.load_external`.
+    curves
+        From `analysis.public_losses.law_curves`.
+    """
+    points = rows.rename(columns={"n_non_embedding": "n", "cross_entropy": "loss"})
+    x = size_axis("parameters")
+    y = alt.Y("loss:Q", scale=alt.Scale(type="log", zero=False, nice=False), title="loss (nats)")
+    colour = alt.Color("p:Q", title="weight", scale=alt.Scale(scheme="viridis", reverse=True))
+    tooltip = ["mixture", "p", alt.Tooltip("n", format=".3s"), alt.Tooltip("loss", format=".3f")]
+
+    def panel(domain: str) -> alt.LayerChart:
+        dots = points[points["pair"] == domain][["mixture", "p", "n", "loss"]]
+        lines = curves[curves["pair"] == domain][["mixture", "p", "n", "loss"]]
+        return (
+            alt.Chart(lines).mark_line(strokeWidth=0.8).encode(x, y, colour, detail="mixture:N")
+            + alt.Chart(dots).mark_point(size=18).encode(x, y, colour, tooltip=tooltip)
+        ).properties(title=domain, width=150, height=140)
+
+    return alt.concat(*map(panel, sorted(points["pair"].unique())), columns=COLUMNS)
+
+
+def fraction_against_weight(fractions: pd.DataFrame) -> alt.LayerChart:
+    """Relative effective fraction against relative weight, a colour a domain."""
+    x = alt.X("weight_ratio:Q", scale=alt.Scale(type="log"), title="weight / highest weight")
+    y = alt.Y(
+        "fraction_ratio:Q",
+        scale=alt.Scale(type="log"),
+        title="effective fraction / that at the highest weight",
+    )
+    domains = sorted(fractions["domain"].unique())
+    colour = alt.Color(
+        "domain:N", scale=alt.Scale(domain=domains, range=list(CATEGORIES)), title="domain"
+    )
+    ratio = alt.Tooltip("fraction_ratio", format=".3f")
+    dots = alt.Chart(fractions).mark_point().encode(x, y, colour, tooltip=["domain", "p", ratio])
+    return diagonal(x, y, (0.05, 1)) + dots

@@ -1,0 +1,112 @@
+"""Public losses of larger runs: our selection of them, and the laws that they follow."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mnmt_repro.analysis.public_losses import domain_laws, lowest_weights, relative_fractions
+from mnmt_repro.claims.external import (
+    DOMAINS,
+    SLIMPAJAMA,
+    load_external,
+    select_slimpajama,
+    select_translation,
+)
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import fit_joint_law, fit_per_weight_laws
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "data" / "external"
+ORIGINALS = ROOT.parent / "shared" / "external"
+
+
+def test_the_files_are_those_that_the_readme_names() -> None:
+    named = dict(re.findall(r"([0-9a-f]{64})  (\S+)", (FOLDER / "README.md").read_text()))
+    assert set(named.values()) == {"slimpajama.csv", "translation.csv"}
+    for digest, name in named.items():
+        assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == digest, name
+
+
+@pytest.mark.parametrize(
+    ("original", "select", "ours"),
+    [
+        ("slimpajama_mixtures.csv", select_slimpajama, "slimpajama.csv"),
+        ("nmt_size_and_data.csv", select_translation, "translation.csv"),
+    ],
+)
+def test_our_tables_are_a_selection_of_the_originals(original: str, select, ours: str) -> None:
+    if not (ORIGINALS / original).exists():
+        pytest.skip(f"{original}: the original table is not here")
+    found = select(pd.read_csv(ORIGINALS / original))
+    assert found.to_csv(index=False) == (FOLDER / ours).read_text()
+
+
+def test_a_selection_takes_the_nearest_row_of_mixtures_with_enough_sizes() -> None:
+    sizes = [100, 200, 300, 400, 500]
+    rows = [
+        {"model_size": n, "n_tokens": tokens, "mix": mix}
+        for mix in (0, 1)
+        for n in (sizes if mix == 0 else sizes[:4])
+        for tokens in (9.5e9, 10.1e9, 19e9, 23e9)
+    ]
+    raw = pd.DataFrame(rows)
+    for domain in DOMAINS:
+        raw[f"weight_{domain}"] = np.where(raw["mix"] == 0, 0.1, 0.2)
+        raw[f"{domain}_loss"] = raw["n_tokens"] / 1e9
+    found = select_slimpajama(raw)
+    assert found["mixture"].unique().tolist() == [0]  # the other has four sizes
+    ends = found.groupby("cohort")["n_tokens"].unique().map(list).to_dict()
+    assert ends == {"slimpajama": [19e9], "slimpajama-half": [10.1e9]}
+
+
+def test_a_joint_law_groups_by_mixture_where_the_weight_does_not_tell_them_apart() -> None:
+    n = np.geomspace(1e8, 1e9, 5)
+    parts = [
+        pd.DataFrame({"mixture": name, "p": 0.5, "n": n, "loss": beta * n**-0.3 + 1.5})
+        for name, beta in (("with code", 200.0), ("with prose", 300.0))
+    ]
+    frame = pd.concat(parts)
+    law = fit_joint_law(frame, n="n", loss="loss", by="mixture")
+    assert law.groups == ("with code", "with prose") and law.p == ()
+    assert law.alpha == pytest.approx(0.3) and law.l_inf == pytest.approx(1.5)
+    assert law.beta == pytest.approx({"with code": 200.0, "with prose": 300.0})
+    assert law.predict(["with prose"], [1e8])[0] == pytest.approx(parts[1]["loss"].iloc[0])
+    assert list(fit_per_weight_laws(frame, n="n", loss="loss", by="mixture")) == list(law.groups)
+    with pytest.raises(InputError, match="'with news' was not fitted; there are with code"):
+        law.predict(["with news"], [1e8])
+    with pytest.raises(InputError, match="blend"):
+        fit_joint_law(frame, n="n", loss="loss", by="blend")
+    by_weight = fit_joint_law(frame, n="n", loss="loss")  # takes them for repeats
+    assert by_weight.p == (0.5,) and not by_weight.identified
+
+
+def test_relative_fractions_by_hand() -> None:
+    n = np.geomspace(1e8, 1e9, 5)
+    parts = [
+        pd.DataFrame(
+            {"pair": "d", "mixture": name, "p": p, "n_non_embedding": n,
+             "cross_entropy": 100 * (f * n) ** -0.25 + 1}
+        )
+        for name, p, f in (("low", 0.1, 0.4), ("high", 0.5, 1.0))
+    ]  # fmt: skip
+    rows = pd.concat(parts)
+    fractions = relative_fractions(rows, domain_laws(rows))
+    low = fractions[fractions["mixture"] == "low"].iloc[0]
+    assert low["weight_ratio"] == pytest.approx(0.2)
+    assert low["fraction_ratio"] == pytest.approx(0.4)
+    assert lowest_weights(fractions)["gain"].tolist() == pytest.approx([2.0])
+
+
+def test_one_law_fits_all_mixtures_of_each_public_domain() -> None:
+    rows = load_external(FOLDER)
+    rows = rows[rows["cohort"] == SLIMPAJAMA]
+    assert len(rows) == 115 * len(DOMAINS)
+    laws = domain_laws(rows)
+    assert set(laws) == set(DOMAINS)
+    assert all(0.991 < law.r2 < 0.996 for law in laws.values())
