@@ -71,9 +71,11 @@ def settled(claim: Claim, whole: Outcome, half: Outcome | None) -> bool:
         return True
     if half is None or set(half.units) != set(whole.units):
         return False
+    name = claim.headline
     return all(
-        abs(measures[claim.headline].value - half.units[unit][claim.headline].value)
-        < claim.converged
+        name in measures
+        and name in half.units[unit]
+        and abs(measures[name].value - half.units[unit][name].value) < claim.converged
         for unit, measures in whole.units.items()
     )
 
