@@ -13,7 +13,7 @@ from mnmt_repro.cli import build_parser, main
 from mnmt_repro.commands.presets import with_preset
 from mnmt_repro.commands.train_options import model_config, training_config
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import tiers
+from mnmt_repro.experiments import steady, tiers
 from mnmt_repro.experiments.catalogue import COHORTS, declared, find_cohort, membership
 from mnmt_repro.experiments.cohorts import GRIDS, Cohort
 from mnmt_repro.experiments.software25_runs import GPU, MINI, PAPER
@@ -87,13 +87,24 @@ def test_papers_upgrades_are_declared_at_every_tier(tier: str, settings) -> None
     assert training.steps is not None and training.warmup_steps / training.steps == 0.08
 
 
-def test_a_run_belongs_to_one_tier_and_stored_ones_to_mini() -> None:
-    found = {tier: set(membership(tier)) for tier in ("mini", "gpu", "paper")}
-    assert not found["mini"] & found["gpu"] and not found["gpu"] & found["paper"]
-    assert not found["mini"] & found["paper"]
+def test_a_run_belongs_to_one_tier() -> None:
+    found = {tier: set(membership(tier)) for tier in ("mini", "steady", "gpu", "paper")}
+    assert sum(map(len, found.values())) == len(set().union(*found.values()))
     assert declared("smoke") == () and membership("smoke") == {}
     stored = [content["run"] for content in results.load_runs(ROOT / "data" / "results")]
-    assert all((run["tier"] == "mini") == (run["config_hash"] in found["mini"]) for run in stored)
+    assert {run["tier"] for run in stored} <= {"mini", "steady"}
+    for tier in ("mini", "steady"):
+        assert all((run["tier"] == tier) == (run["config_hash"] in found[tier]) for run in stored)
+
+
+def test_trials_of_the_steady_tier_try_three_rates_a_size_at_the_whole_budget() -> None:
+    runs = list(find_cohort("conlang-pilot-rates", "steady").runs())
+    assert len({run.run_id for run in runs}) == len(runs)
+    for width, budget in steady.BUDGETS.items():
+        mine = [run.training for run in runs if run.model.d_model == width]
+        assert {training.target_tokens for training in mine} == {budget}
+        assert len({training.learning_rate for training in mine}) >= 3
+        assert {training.decay_share for training in mine} == {0.3}
 
 
 def test_rows_of_one_cohort_at_two_tiers_are_told_apart(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import conlang_upgrade, software25, software25_runs, tiers
+from mnmt_repro.experiments import conlang_upgrade, software25, software25_runs, steady, tiers
 from mnmt_repro.experiments.cohorts import GRIDS, Cohort
 from mnmt_repro.experiments.variants import VariantCohort
 
@@ -24,11 +24,13 @@ COHORTS: tuple[Cohort | VariantCohort, ...] = (
 def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
     """All cohorts of a tier; `smoke` has none.
 
-    Those beyond mini are declared, not run: none of their rows is stored.
+    Those of `gpu` and `paper` are declared, not run: none of their rows is stored.
     """
     match tier:
         case "mini":
             return COHORTS
+        case "steady":
+            return steady.GRIDS
         case "gpu":
             return (*tiers.GPU_GRIDS, *software25.cohorts(software25_runs.GPU))
         case "paper":
@@ -52,15 +54,15 @@ def find_cohort(name: str, tier: str = "mini") -> Cohort | VariantCohort:
     raise InputError(f"no cohort named {name!r}{where}; there are {known}")
 
 
-def get_cohort(name: str) -> Cohort:
-    """The grid of that name.
+def get_cohort(name: str, tier: str = "mini") -> Cohort:
+    """The grid of that name and tier.
 
     Raises
     ------
     InputError
         As `find_cohort`, and when it is a list of named runs.
     """
-    cohort = find_cohort(name)
+    cohort = find_cohort(name, tier)
     if not isinstance(cohort, Cohort):
         raise InputError(f"cohort {name!r} is a list of named runs, not a grid of mixtures")
     return cohort

@@ -29,6 +29,18 @@ class Size:
     layers: int
     heads: int
     steps: int | None = None  # in place of the budget that the corpus' other sizes have
+    target_tokens: int | None = None  # likewise
+    learning_rate: float | None = None  # in place of the corpus' rate
+
+    def training(self, config: TrainingConfig) -> TrainingConfig:
+        """The corpus' training settings as this size has them."""
+        if self.steps is not None:
+            config = replace(config, steps=self.steps, target_tokens=None)
+        if self.target_tokens is not None:
+            config = replace(config, steps=None, target_tokens=self.target_tokens)
+        if self.learning_rate is not None:
+            config = replace(config, learning_rate=self.learning_rate)
+        return config
 
 
 MINI_SIZES = (
@@ -93,9 +105,7 @@ class Cohort:
         """All runs of the grid, small models first."""
         for seed in self.seeds:
             for size in self.sizes:
-                training = self.corpus.training
-                if size.steps is not None:
-                    training = replace(training, steps=size.steps, target_tokens=None)
+                training = size.training(self.corpus.training)
                 for mixture in self.mixtures:
                     yield RunSpec(
                         tier=self.tier,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from mnmt_repro.experiments.catalogue import COHORTS
+from mnmt_repro.experiments.catalogue import COHORTS, declared
 from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.training.checkpoint import copy_checkpoint
 from mnmt_repro.training.config import LAST, LOG, STEM
@@ -22,7 +22,7 @@ from mnmt_repro.training.config import LAST, LOG, STEM
 @cache
 def _declared() -> dict[str, tuple[RunSpec, ...]]:
     found: dict[str, dict[str, RunSpec]] = {}
-    for cohort in COHORTS:
+    for cohort in (*COHORTS, *declared("steady")):
         for run in cohort.runs():
             found.setdefault(run.trajectory, {})[run.run_id] = run
     return {name: tuple(runs.values()) for name, runs in found.items()}
