@@ -26,11 +26,11 @@ BUDGETS = {
     6: 6_000_000,
     8: 6_000_000,
     10: 6_000_000,
-    12: 12_000_000,
-    16: 12_000_000,
-    20: 24_000_000,
-    26: 24_000_000,
-    32: 24_000_000,
+    12: 6_000_000,
+    16: 6_000_000,
+    20: 12_000_000,
+    26: 12_000_000,
+    32: 12_000_000,
 }
 """Target tokens by width: large models need more before their losses settle."""
 TRIALS = {width: (0.2, 0.4, 0.8) if width <= 10 else (0.1, 0.2, 0.4) for width in BUDGETS}
