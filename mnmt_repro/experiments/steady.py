@@ -33,8 +33,18 @@ BUDGETS = {
     32: 12_000_000,
 }
 """Target tokens by width: large models need more before their losses settle."""
-TRIALS = {width: (0.2, 0.4, 0.8) if width <= 10 else (0.1, 0.2, 0.4) for width in BUDGETS}
-"""Learning rates tried, by width, at p = 0.5 and the whole budget."""
+TRIALS = {
+    6: (0.2, 0.4, 0.8, 1.6),
+    8: (0.2, 0.4, 0.8),
+    10: (0.2, 0.4, 0.8),
+    12: (0.1, 0.2, 0.4),
+    16: (0.1, 0.2, 0.4, 0.8),
+    20: (0.1, 0.2, 0.4),
+    26: (0.05, 0.1, 0.2, 0.4),
+    32: (0.05, 0.1, 0.2, 0.4),
+}
+"""Learning rates tried, by width, at p = 0.5 and the whole budget. From 0.1 on the rate before the
+decay is Adafactor's own cap, so that a larger one only holds the cap for longer."""
 
 
 def languages(seed: int, names: tuple[str, ...] = ("src", "aaa", "bbb")) -> ConlangConfig:
