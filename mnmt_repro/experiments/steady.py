@@ -4,14 +4,28 @@ It differs from *mini* in three things. The learning rate falls to zero over the
 budget, and is tuned for each size. All sizes have one layer. The task is another: three concepts in
 a sentence and 8,192 in all, so that what a model lacks is capacity, not luck at learning to attend.
 
-`PILOT` cohorts chose rates and setting; they have another conlang seed, and no claim reads them.
+The pilot's cohorts chose rates and setting; they have another conlang seed, and no claim reads
+them.
 No torch is needed here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from mnmt_repro.corpora.conlang import ConlangConfig
-from mnmt_repro.experiments.cohorts import Cohort, Corpus, Size, two_pair_mixtures
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.experiments.cohorts import (
+    FEW_WEIGHTS,
+    WEIGHTS,
+    Cohort,
+    Corpus,
+    Size,
+    even_mixture,
+    mixture_with_ahead,
+    two_pair_mixtures,
+)
 from mnmt_repro.training.config import TrainingConfig
 
 TIER = "steady"
@@ -23,6 +37,7 @@ TRAINING = TrainingConfig(
     decay_share=0.3,
 )
 BUDGETS = {
+    4: 6_000_000,
     6: 6_000_000,
     8: 6_000_000,
     10: 6_000_000,
@@ -45,6 +60,8 @@ TRIALS = {
 }
 """Learning rates tried, by width, at p = 0.5 and the whole budget. From 0.1 on the rate before the
 decay is Adafactor's own cap, so that a larger one only holds the cap for longer."""
+RATES = {4: 0.8, 6: 0.8, 8: 0.4, 10: 0.4, 12: 0.2, 16: 0.4, 20: 0.2, 26: 0.1, 32: 0.1}
+"""Learning rate by width: the best of the trials. Width 4 takes that of width 6."""
 
 
 def languages(seed: int, names: tuple[str, ...] = ("src", "aaa", "bbb")) -> ConlangConfig:
@@ -65,19 +82,168 @@ def size(width: int, rate: float, share: float = 1.0) -> Size:
     return Size(d_model=width, layers=1, heads=2, target_tokens=tokens, learning_rate=rate)
 
 
-PILOT = Corpus(name="conlang-pilot", conlang=languages(seed=0), training=TRAINING)
+def mixtures(weights: Sequence[float]) -> tuple[Mixture, ...]:
+    """Mixtures of the two pairs out of `src`."""
+    return two_pair_mixtures("src-aaa", "src-bbb", weights)
 
-PILOTS = (
-    Cohort(
-        name="conlang-pilot-rates",
-        about="learning rates of the steady tier, tried at each size; enters no verdict",
-        tier=TIER,
-        corpus=PILOT,
-        pairs=("src-aaa", "src-bbb"),
-        mixtures=two_pair_mixtures("src-aaa", "src-bbb", (0.5,)),
-        tags="source",
-        sizes=tuple(size(width, rate) for width, rates in TRIALS.items() for rate in rates),
-    ),
+
+def sizes(widths: Sequence[int], share: float = 1.0) -> tuple[Size, ...]:
+    """Sizes at their tuned rates."""
+    return tuple(size(width, RATES[width], share) for width in widths)
+
+
+def with_half(cohort: Cohort, widths: Sequence[int]) -> tuple[Cohort, Cohort]:
+    """A cohort of these widths, and its first seed at half the budget.
+
+    The half comes first, because the whole budget goes on from where the half begins to decay.
+    """
+    half = replace(
+        cohort,
+        name=f"{cohort.name}-half",
+        about=f"{cohort.about}; at half the budget",
+        sizes=sizes(widths, 0.5),
+        seeds=cohort.seeds[:1],
+        repeats=f"{cohort.repeats}-half" if cohort.repeats else "",
+    )
+    return half, replace(cohort, sizes=sizes(widths))
+
+
+PILOT = Corpus(name="conlang-pilot", conlang=languages(seed=0), training=TRAINING)
+STEADY = replace(PILOT, name="conlang-steady", conlang=languages(seed=1))
+_PAIRS = ("src-aaa", "src-bbb")
+WIDTHS = (6, 8, 10, 12, 16, 20, 26, 32)
+"""Eight sizes at about equal steps of log N, over a factor of 25."""
+FOUR_WIDTHS = (6, 10, 16, 32)
+
+
+def similar(similarity: float) -> tuple[Cohort, Cohort]:
+    """One language to two that share so much of their lexicon."""
+    name = f"conlang-steady-sim{similarity:g}".replace(".", "")
+    config = replace(languages(seed=1), similarity=similarity)
+    return with_half(
+        Cohort(
+            name=name,
+            about=f"one language to two that share {similarity:.0%} of their lexicon",
+            tier=TIER,
+            corpus=replace(STEADY, name=name, conlang=config),
+            pairs=_PAIRS,
+            mixtures=mixtures(FEW_WEIGHTS),
+            tags="source",
+            seeds=(1, 2),
+        ),
+        FOUR_WIDTHS,
+    )
+
+
+def many(name: str, targets: tuple[str, ...], ahead: tuple[float, ...]) -> tuple[Cohort, Cohort]:
+    """One language to several unrelated ones, and to the first of them alone."""
+    pairs = tuple(f"src-{target}" for target in targets)
+    return with_half(
+        Cohort(
+            name=name,
+            about=f"one language to {len(targets)} unrelated ones, and to the first of them alone",
+            tier=TIER,
+            corpus=replace(STEADY, name=name, conlang=languages(1, ("src", *targets))),
+            pairs=pairs,
+            mixtures=(
+                Mixture.of({pairs[0]: 1.0}),
+                even_mixture(pairs),
+                *(mixture_with_ahead(pairs, pairs[0], p) for p in ahead),
+            ),
+            tags="source",
+        ),
+        FOUR_WIDTHS,
+    )
+
+
+_RATES = Cohort(
+    name="conlang-pilot-rates",
+    about="learning rates of the steady tier, tried at each size; enters no verdict",
+    tier=TIER,
+    corpus=PILOT,
+    pairs=_PAIRS,
+    mixtures=mixtures((0.5,)),
+    tags="source",
+    sizes=tuple(size(width, rate) for width, rates in TRIALS.items() for rate in rates),
+)
+_PILOT = Cohort(
+    name="conlang-pilot",
+    about="the setting of the steady tier, tried at two weights; enters no verdict",
+    tier=TIER,
+    corpus=PILOT,
+    pairs=_PAIRS,
+    mixtures=mixtures((0.5, 1.0)),
+    tags="source",
+)
+_ONE_TO_MANY = Cohort(
+    name="conlang-steady",
+    about="one language to two unrelated ones: Figures 2 to 7, with the truth known",
+    tier=TIER,
+    corpus=STEADY,
+    pairs=_PAIRS,
+    mixtures=mixtures(WEIGHTS),
+    tags="source",
+    seeds=(1, 2, 3),
+)
+_MANY_TO_ONE = Cohort(
+    name="conlang-steady-many2one",
+    about="two unrelated languages to one: Figure 6 right, with the truth known",
+    tier=TIER,
+    corpus=STEADY,
+    pairs=("aaa-src", "bbb-src"),
+    mixtures=two_pair_mixtures("aaa-src", "bbb-src"),
+    tags="none",
 )
 
-GRIDS = PILOTS
+
+def _alone(cohort: Cohort) -> tuple[Cohort, Cohort]:
+    """Smaller models of each pair alone, so that small fractions are not extrapolated."""
+    return with_half(
+        replace(
+            cohort,
+            name=f"{cohort.name}-alone",
+            about="each pair alone in a smaller model, to which small fractions are compared",
+            mixtures=two_pair_mixtures(cohort.pairs[0], cohort.pairs[1], (0.0, 1.0)),
+            seeds=(1, 2, 3, 4, 5, 6),
+            repeats=cohort.name,
+        ),
+        (4,),
+    )
+
+
+GRIDS: tuple[Cohort, ...] = (
+    _RATES,
+    replace(_PILOT, sizes=sizes(WIDTHS)),
+    replace(
+        _PILOT,
+        name="conlang-pilot-seeds",
+        about="the single pair of the pilot with another seed",
+        mixtures=mixtures((1.0,)),
+        sizes=sizes(WIDTHS),
+        seeds=(2,),
+        repeats="conlang-pilot",
+    ),
+    replace(
+        _PILOT,
+        name="conlang-pilot-half",
+        about="the setting of the steady tier at half the budget",
+        sizes=sizes((8, 16, 32), 0.5),
+    ),
+    *with_half(_ONE_TO_MANY, WIDTHS),
+    *_alone(_ONE_TO_MANY),
+    *with_half(_MANY_TO_ONE, WIDTHS),
+    *_alone(_MANY_TO_ONE),
+    replace(
+        _MANY_TO_ONE,
+        name="conlang-steady-many2one-seeds",
+        about="two unrelated languages to one, with other seeds at three weights",
+        mixtures=two_pair_mixtures("aaa-src", "bbb-src", (0.05, 0.5, 1.0)),
+        sizes=sizes(WIDTHS),
+        seeds=(2, 3),
+        repeats=_MANY_TO_ONE.name,
+    ),
+    *(cohort for similarity in (0.25, 0.5, 0.75, 1.0) for cohort in similar(similarity)),
+    *many("conlang-steady-three", ("aaa", "bbb", "ccc"), (0.5, 0.8, 0.9)),
+    *many("conlang-steady-five", ("aaa", "bbb", "ccc", "ddd", "eee"), (0.6, 0.8)),
+)
+"""Cohorts of this tier, in the order in which they are worth running."""
