@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from mnmt_repro.claims import external
+from mnmt_repro.claims.external import Original
+from mnmt_repro.cli import main
 from mnmt_repro.corpora import fetch, registry
 from mnmt_repro.corpora.bitext import load_test_set
 from mnmt_repro.corpora.registry import CorpusFile, get_card
 from mnmt_repro.errors import InputError
+from mnmt_repro.repository import ROOT
 
 # Lines that gzip hardly shortens: a hundred kilobytes in all.
 HASHES = [hashlib.sha256(bytes([i % 256, i // 256])).hexdigest() for i in range(3000)]
@@ -156,7 +160,7 @@ def test_a_passing_fault_of_the_server_keeps_the_part(server: Server) -> None:
 
 def test_another_content_is_refused(server: Server, tmp_path: Path) -> None:
     server.content = CONTENT[:-1] + b"!"
-    with pytest.raises(InputError, match="another SHA-256 than its card"):
+    with pytest.raises(InputError, match="another SHA-256 than expected"):
         fetch.obtain(card(), base_url=server.url, retries=1)
     assert len(server.asked) == 2
     assert listing(tmp_path) == []
@@ -233,3 +237,35 @@ def test_the_public_address() -> None:
     assert fetch.MULTI30K_URL.endswith("/")
     names = {file.path.rpartition("/")[2] for file in get_card("multi30k").files}
     assert {"train.en.gz", "test_2016_flickr.de.gz"} <= names
+
+
+def test_an_original_of_the_public_losses_is_fetched_by_commit(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    original = Original(
+        repository="someone/losses",
+        commit="0" * 40,
+        path="data/table.csv",
+        sha256=hashlib.sha256(CONTENT).hexdigest(),
+    )
+    asked: list[str] = []
+    answer = Handler.do_GET
+    monkeypatch.setattr(Handler, "do_GET", lambda self: (asked.append(self.path), answer(self))[1])
+    monkeypatch.setattr(external, "ORIGINALS", (original,))
+    url = server.url
+    monkeypatch.setattr(external.fetch_original, "__kwdefaults__", {"base_url": url})
+    assert main(["data", "originals", "--out", str(tmp_path / "originals")]) == 0
+    path = tmp_path / "originals" / "table.csv"
+    assert path.read_bytes() == CONTENT and str(path) in capsys.readouterr().out
+    assert asked == [f"/raw/someone/losses/{'0' * 40}/data/table.csv"]
+    server.content = b"another table"
+    path.unlink()
+    assert main(["data", "originals", "--out", str(tmp_path / "originals")]) == 2
+    assert "another SHA-256 than expected" in capsys.readouterr().err and not path.exists()
+
+
+def test_the_originals_named_are_those_of_the_readme() -> None:
+    readme = (ROOT / "data" / "external" / "README.md").read_text(encoding="utf-8")
+    for each in external.ORIGINALS:
+        assert f"repository {each.repository}, commit {each.commit[:7]}, `{each.path}`" in readme
+        assert each.sha256 in readme

@@ -6,12 +6,64 @@ are no runs of ours: they have no commit, and every rule that reads them is post
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from mnmt_repro.corpora.fetch import download
+
 EXTERNAL = "external"
 """The tier of these rows."""
+
+ORIGIN_URL = "https://raw.githubusercontent.com/"
+"""Where the repositories of the originals can be read, file by file and by commit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Original:
+    """A table as its authors published it."""
+
+    repository: str
+    commit: str
+    path: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """Of the file, without its folders."""
+        return self.path.rpartition("/")[2]
+
+
+ORIGINALS = (
+    Original(
+        repository="meiqwq/Explaining-Data-Mixing-Scaling-Laws",
+        commit="c2bf1106e8e54b8d368cd6de2515d4804f1c8a36",
+        path="data/dmsl_llm_slimpajama.csv",
+        sha256="9c950a9f96e058318cfcefde5835143525937186163f4c2345b030ef0ea0519f",
+    ),
+    Original(
+        repository="mitchellgordon95/mt-scaling",
+        commit="cb9600d7db86843ffec71c8f1d90e759b17cf9d8",
+        path="summaries/data_scaling.0126.summary",
+        sha256="94d3eeee25bce65ab28078c1eb97286e62cbe1682f9b4e6717758a0d7eec0de6",
+    ),
+)
+"""What the tables of ``data/external`` were selected from."""
+
+
+def fetch_original(original: Original, folder: Path, *, base_url: str = ORIGIN_URL) -> Path:
+    """Download an original to `folder`, by commit and SHA-256, where it is not there yet.
+
+    Raises
+    ------
+    InputError
+        As `corpora.fetch.download`.
+    """
+    where = f"{base_url}{original.repository}/{original.commit}/"
+    parent = original.path.rpartition("/")[0]
+    return download(f"{where}{parent}/", original.name, original.sha256, folder)
+
 
 SLIMPAJAMA, TRANSLATION = "slimpajama", "gordon-translation"
 TOKENS = {"": 20e9, "-half": 10e9}

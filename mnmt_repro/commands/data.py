@@ -1,4 +1,4 @@
-"""`data`: list corpora, check a copy of one, train a vocabulary or adopt one."""
+"""`data`: list corpora, check a copy, fetch public losses, train or adopt a vocabulary."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def add(commands: Any) -> None:
-    """Declare the command and its four parts."""
-    purpose = "list corpora, check a copy of one, train a vocabulary or adopt one"
+    """Declare the command and its parts."""
+    purpose = "list corpora, check a copy, fetch public losses, train or adopt a vocabulary"
     group = commands.add_parser(
         "data",
         help=purpose,
@@ -75,6 +75,15 @@ def add(commands: Any) -> None:
 
     parser = add_command(
         parts,
+        "originals",
+        "download the public losses that data/external was selected from, by commit and SHA-256",
+        examples=["mnmt-repro data originals --out originals"],
+        act=act_originals,
+    )
+    parser.add_argument("--out", type=Path, default=Path("originals"), metavar="FOLDER")
+
+    parser = add_command(
+        parts,
         "vocabulary",
         "train a SentencePiece vocabulary (unigram, byte fallback, a tag for each language)",
         examples=[
@@ -120,6 +129,15 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
     add_json(parser)
+
+
+def act_originals(options: argparse.Namespace) -> int:
+    """Fetch each original and say where it lies."""
+    from mnmt_repro.claims.external import ORIGINALS, fetch_original
+
+    for original in ORIGINALS:
+        print(f"{fetch_original(original, options.out)}  from {original.repository}")
+    return 0
 
 
 def act_list(options: argparse.Namespace) -> int:

@@ -109,15 +109,38 @@ def obtain(file: CorpusFile, *, base_url: str = MULTI30K_URL, retries: int = 3) 
     folder = cache_root() / Path(file.path).parent
     if path is not None and path.parent != folder:
         return path
+    try:
+        return download(base_url, Path(file.path).name, file.sha256, folder, retries=retries)
+    except InputError as error:
+        raise InputError(
+            f"{file.path}: {error}, or set MNMT_REPRO_DATA to a folder that holds {file.path}, or "
+            "set MNMT_REPRO_CACHE to one that can be written to"
+        ) from error
+
+
+def download(base_url: str, name: str, sha256: str, folder: Path, *, retries: int = 3) -> Path:
+    """Return ``folder/name``, downloaded from `base_url` where it is not there yet.
+
+    Parameters
+    ----------
+    base_url : str
+        Ends with a slash.
+    sha256 : str
+        Of the file; a copy with another one is replaced.
+
+    Raises
+    ------
+    InputError
+        If it cannot be downloaded, with the remedy. Nothing is left under the file's name.
+    """
     import pooch
     import requests
 
-    name = Path(file.path).name
     pooch.get_logger().setLevel("WARNING")
     store = pooch.create(
         path=folder,
         base_url=base_url,
-        registry={name: f"sha256:{file.sha256}"},
+        registry={name: f"sha256:{sha256}"},
         retry_if_failed=retries,
     )
     try:
@@ -126,12 +149,13 @@ def obtain(file: CorpusFile, *, base_url: str = MULTI30K_URL, retries: int = 3) 
     except requests.exceptions.RequestException as error:
         reason = f"cannot be downloaded from {base_url} ({_short(error)})"
     except ValueError as error:
-        reason = f"what {base_url} sends has another SHA-256 than its card ({_short(error)})"
+        reason = f"what {base_url} sends has another SHA-256 than expected ({_short(error)})"
     except OSError as error:
-        reason = f"cannot be kept in {folder} ({error.strerror}); set MNMT_REPRO_CACHE"
+        raise InputError(
+            f"cannot be kept in {folder} ({error.strerror}); name another folder"
+        ) from error
     raise InputError(
-        f"{file.path}: {reason}; connect to the network and try again, or put the file into "
-        f"{folder} yourself, or set MNMT_REPRO_DATA to a folder that holds {file.path}"
+        f"{reason}; connect to the network and try again, or put the file into {folder} yourself"
     )
 
 
