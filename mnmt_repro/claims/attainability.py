@@ -28,6 +28,20 @@ Of grids of sizes and mixtures (`GridData`):
 ``{spread: 0.0, unexplained: 0.02}``
     The same, with scatter beside the noise that leaves this share of each curve's variance
     unexplained by any law.
+``{alpha: 0.2}``, ``{l_inf: 0.05}``
+    The exponent, or the irreducible loss, changes with the weight along a straight line, by so much
+    from p = 1 to p = 0.05: of itself, or of the smallest single-pair model's loss. Each curve keeps
+    its loss at the geometric mean of the sizes.
+``{slope: 0.1}``
+    f changes as N to this power.
+``{f: eq12}``, ``{f: 1}``
+    f(p) follows Eq. 12 (or ``eq13``), or is this number at all weights below 1.
+``{f_over_p: {0.05: 3.75}}``
+    f(p) is so many times p at these weights; ``all`` stands for all weights below 1.
+``{contrast: 0.4}``
+    f of each further cohort is the first one's, times e to this power.
+``{slope_of_similarity: 0.4}``
+    The same, in equal steps from the first cohort to the last.
 """
 
 from __future__ import annotations
@@ -41,6 +55,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.claims.drift import along
+from mnmt_repro.claims.estimands_law import errors_of
 from mnmt_repro.claims.evidence import Evidence, NoRowsYet
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.ledger import Claim, Options, Scope
@@ -48,11 +65,12 @@ from mnmt_repro.claims.noise import require
 from mnmt_repro.claims.paired import Study
 from mnmt_repro.claims.published import comparisons
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import find_cohort
+from mnmt_repro.experiments.catalogue import declared, find_cohort
 from mnmt_repro.experiments.languages25 import groups_of, old_model
 from mnmt_repro.experiments.variants import VariantCohort
-from mnmt_repro.laws import fit_joint_law
-from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws import JointLawFit, fit_fraction, fit_joint_law
+from mnmt_repro.laws.checks import Array, Errors
+from mnmt_repro.laws.effective import log_fraction
 
 DRAWS = 400
 """Simulated data sets of each world."""
@@ -118,11 +136,11 @@ def attainability(
     worlds = claim.in_scope(scope).worlds
     if worlds is None or claim.function not in SIMULATORS:
         raise InputError(f"claim {claim.id}, {scope.name}: states no worlds to simulate")
-    data = SIMULATORS[claim.function](claim, scope, evidence)
+    data, light = SIMULATORS[claim.function](claim, scope, evidence), _lighter(claim)
 
     def shares(world: Mapping[str, Any]) -> dict[str, float]:
         random = np.random.default_rng(seed)
-        found = Counter(judge(claim, scope, data.draw(world, random)).verdict for _ in range(draws))
+        found = Counter(judge(light, scope, data.draw(world, random)).verdict for _ in range(draws))
         return {verdict: count / draws for verdict, count in sorted(found.items())}
 
     return Attainability(
@@ -130,8 +148,10 @@ def attainability(
     )
 
 
-DRAWS_WITHIN = 40
-"""Refits behind an interval of claim A6 within a simulated data set; its own verdict takes 200."""
+DRAWS_WITHIN = 100
+"""Refits behind an interval within a simulated data set; a verdict takes 1,000."""
+DRAWS_OF_JOINT_LAW = 40
+"""The same for claim A6, each of whose refits leaves out every size; its own verdict takes 200."""
 
 
 def _lighter(claim: Claim) -> Claim:
@@ -145,7 +165,8 @@ def _lighter(claim: Claim) -> Claim:
         return claim
     given = {name: value for name, value in claim.options.items() if name != "table"}
     where = getattr(claim.options, "where", claim.id)
-    return replace(claim, cells=(), options=Options(given | {"draws": DRAWS_WITHIN}, where))
+    draws = DRAWS_OF_JOINT_LAW if claim.function == "joint_law_suffices" else DRAWS_WITHIN
+    return replace(claim, cells=(), options=Options(given | {"draws": draws}, where))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,43 +334,66 @@ def _variant_noise(scope: Scope, evidence: Evidence) -> VariantNoise:
     return VariantNoise(run=run, old=old, cell=float(np.sqrt(squares / cells)))
 
 
+PILOT = ("steady", "conlang-pilot")
+"""Tier and cohort of the runs from which a grid is planned before it has rows."""
+
+
 class GridData:
     """Simulated losses of a grid of sizes and mixtures, around the joint law of each pair.
 
     Noise is relative to the loss, and estimated for each pair and model size by itself. Where seeds
     repeat cells it is that of the seeds. Where they do not, what the joint law leaves stands in for
-    it, which is at least as large.
+    it, which is at least as large. A grid without rows is planned: its losses and its noise are
+    those of the pilot's law, with a fraction that is a power of the weight.
     """
 
     def __init__(self, claim: Claim, scope: Scope, evidence: Evidence) -> None:
         claim = claim.in_scope(scope)
         self._evidence, by = evidence, claim.options.get("by", "p")
-        frame = evidence.rows(scope, test_set=scope.test_set).reset_index(drop=True)
-        frame = frame.assign(p=frame["p"].round(9))
-        if frame.empty:
-            raise NoRowsYet(f"no rows of {', '.join(scope.cohorts)}")
-        self._frame, self._rows = frame, np.zeros((len(frame), 5))
-        for _, rows in frame.groupby(["cohort", "pair"]):
-            fit = fit_joint_law(rows, n=scope.n, by=by)
-            require(fit, f"joint law of {rows['pair'].iloc[0]}")
-            n = np.array(fit.n)
-            place = rows.groupby(by)["p"].mean().rank(method="dense")
-            place = 2 * (place - 1) / max(place.max() - 1, 1) - 1  # -1 to 1 over the weights
-            beta = np.array(fit.values)[2:][np.array(fit.group)]
-            middle = np.exp(np.log(n).mean())
-            self._rows[rows.index] = np.column_stack(
-                [
-                    np.full(len(n), fit.values[0]),
-                    np.full(len(n), fit.values[1]),
-                    beta * middle ** -fit.values[0],
-                    n / middle,
-                    rows[by].map(place).to_numpy(dtype=float),
-                ]
-            )
-        self._noise = self._noise_by_size(by)
+        frame = evidence.rows(scope, test_set=scope.test_set)
+        planned = not set(scope.cohorts) <= set(frame["cohort"])
+        if planned:
+            frame = _planned(scope, evidence)
+        frame = frame.reset_index(drop=True)
+        self._frame = frame = frame.assign(p=frame["p"].round(9))
+        self._mixed, self._cohorts = by != "p", scope.cohorts
+        self._laws: dict[tuple[str, str], JointLawFit] = {}
+        rows = np.zeros((len(frame), 5))
+        for cohort in scope.cohorts:
+            for (_, pair), mine in frame[frame["cohort"] == cohort].groupby(["cohort", "pair"]):
+                fit = self._law(cohort, str(pair), mine, scope.n, by, errors_of(claim))
+                n, p = mine[scope.n].to_numpy(dtype=float), mine["p"].to_numpy(dtype=float)
+                place = mine[by].map(mine.groupby(by)["p"].mean().rank(method="dense"))
+                place = 2 * (place - 1) / max(place.max() - 1, 1) - 1  # -1 to 1 over the weights
+                middle = np.exp(np.log(n).mean())
+                beta = np.array(fit.values)[2:]
+                group = fit.index(mine[by] if self._mixed else np.ones(len(p)))
+                rows[mine.index] = np.column_stack(
+                    [
+                        np.full(len(n), fit.alpha),
+                        np.full(len(n), fit.l_inf),
+                        beta[group] * middle**-fit.alpha,
+                        n / middle,
+                        place,
+                    ]
+                )
+        self._alpha, self._l_inf, self._at_middle, self._size, self._place = rows.T
+        self._noise = _pilot_noise(frame, evidence) if planned else self._noise_by_size(by)
         curve = [frame[name] for name in ("cohort", "pair", by)]
-        spread = pd.Series(self._mean(0.0)).groupby(curve).transform("std")
+        spread = pd.Series(self._mean({})).groupby(curve).transform("std")
         self._spread_of_curves = spread.fillna(0.0).to_numpy()
+
+    def _law(
+        self, cohort: str, pair: str, rows: pd.DataFrame, n: str, by: str, errors: Errors
+    ) -> JointLawFit:
+        """Law that a pair's losses follow: its own, or of a pair that is never alone the first."""
+        if by == "p" and not (rows["p"] == 1).any():
+            fit = next(iter(self._laws.values()))
+        else:
+            fit = fit_joint_law(rows, n=n, by=by, errors=errors)
+            require(fit, f"joint law of {pair}")
+        self._laws[cohort, pair] = fit
+        return fit
 
     def _noise_by_size(self, by: str) -> Array:
         """Relative standard deviation of a loss (rows,)."""
@@ -358,7 +402,7 @@ class GridData:
         size = frame["n_non_embedding"]
         log_loss = pd.Series(np.log(frame["cross_entropy"].to_numpy(dtype=float)))
         of_seeds = (log_loss - log_loss.groupby(cell).transform("mean")) ** 2
-        of_law = (log_loss - np.log(self._mean(0.0))) ** 2
+        of_law = (log_loss - np.log(self._mean({}))) ** 2
         own = [frame["cohort"], frame["pair"], size]  # pooled over weights, and over nothing else
         repeats = 1 - 1 / log_loss.groupby(cell).transform("size")
         freedom = repeats.groupby(own).transform("sum")
@@ -366,18 +410,141 @@ class GridData:
         beside = of_law.groupby(own).transform("mean")
         return np.asarray(np.sqrt(pure.fillna(beside)), dtype=float)
 
-    def _mean(self, spread: float) -> Array:
-        alpha, l_inf, at_middle, size, place = self._rows.T
-        return l_inf + at_middle * size ** -(alpha * (1 + spread * place))
+    def _mean(self, world: Mapping[str, Any]) -> Array:
+        """Losses without noise (rows,)."""
+        alpha, l_inf, at_middle = self._alpha, self._l_inf, self._at_middle
+        if not self._mixed:
+            p = self._frame["p"].to_numpy(dtype=float)
+            small = along(p)
+            at_middle = at_middle * np.exp(-alpha * self._log_fractions(world))
+            alpha = alpha * (1 + world.get("alpha", 0.0) * small)
+            if "l_inf" in world:
+                moved = world["l_inf"] * self._smallest() * small
+                moved = np.maximum(moved, 1e-3 - l_inf)  # no constant lies below zero
+                l_inf, at_middle = l_inf + moved, at_middle - moved
+            alpha = np.where(p < 1, alpha * (1 + world.get("slope", 0.0)), alpha)
+        exponent = alpha * (1 + world.get("spread", 0.0) * self._place)
+        return np.asarray(l_inf + at_middle * self._size**-exponent)
+
+    def _log_fractions(self, world: Mapping[str, Any]) -> Array:
+        """Log f(p) (rows,) in a world; in the empty one that of the fitted laws."""
+        found = np.zeros(len(self._frame))
+        of_similarity = world.get("slope_of_similarity")
+        for (cohort, pair), law in self._laws.items():
+            mine = ((self._frame["cohort"] == cohort) & (self._frame["pair"] == pair)).to_numpy()
+            p = self._frame.loc[mine, "p"].to_numpy(dtype=float)
+            place, moved = self._cohorts.index(cohort), 0.0
+            if place and ("contrast" in world or of_similarity is not None):
+                law = self._first_like(cohort, pair)
+                share = place / (len(self._cohorts) - 1)
+                moved = world["contrast"] if of_similarity is None else of_similarity * share
+            log_f = _log_fraction(law, p, world.get("f", "fitted"))
+            for weight, times in world.get("f_over_p", {}).items():
+                here = (p < 1) if weight == "all" else np.isclose(p, weight)
+                log_f = np.where(here, np.log(times * p), log_f)
+            found[mine] = np.where(p < 1, log_f + moved, 0.0)
+        return found
+
+    def _first_like(self, cohort: str, pair: str) -> JointLawFit:
+        """Law of the first cohort's pair that stands where this one stands in sorted order."""
+
+        def names(of: str) -> list[str]:
+            return sorted(name for each, name in self._laws if each == of)
+
+        first = names(self._cohorts[0])
+        own = first[min(names(cohort).index(pair), len(first) - 1)]
+        return self._laws[self._cohorts[0], own]
+
+    def _smallest(self) -> Array:
+        """Loss of the smallest single-pair model of each row's pair (rows,)."""
+        found = np.zeros(len(self._frame))
+        for (cohort, pair), fit in self._laws.items():
+            mine = (self._frame["cohort"] == cohort) & (self._frame["pair"] == pair)
+            found[mine] = float(np.asarray(fit.predict([1.0], [min(fit.n)]))[0])
+        return found
 
     def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
         """One data set; see `Simulator`."""
         noise = np.exp(self._noise * random.standard_normal(len(self._frame)))
-        losses = self._mean(world["spread"]) * noise
+        losses = self._mean(world) * noise
         if "unexplained" in world:
             sd = np.sqrt(world["unexplained"]) * self._spread_of_curves
             losses += sd * random.standard_normal(len(self._frame))
         return replace(self._evidence, frame=self._frame.assign(cross_entropy=losses))
+
+
+def _log_fraction(fit: JointLawFit, p: Array, form: str | float) -> Array:
+    """Log f (m,) at weights `p` (m,): of the joint law itself, of a form fitted to it, or given."""
+    if not isinstance(form, str):
+        return np.full(len(p), np.log(form))
+    log_f = log_fraction(np.array(fit.values)[None], int(fit.index(1.0)[0]))[0]
+    known = np.array(fit.p)
+    if form == "fitted" and np.isin(p, known).all():
+        return np.asarray(log_f[np.searchsorted(known, p)])
+    cells = [(weight, size) for weight in fit.p for size in sorted(set(fit.n))]
+    table = pd.DataFrame(cells, columns=["p", "n"])
+    table["loss"] = np.asarray(fit.predict(table["p"], table["n"]))
+    law = fit_fraction(table, form="eq13" if form == "eq13" else "eq12", n="n", loss="loss")
+    return np.asarray(np.log(law.fraction(p)))
+
+
+def _planned(scope: Scope, evidence: Evidence) -> pd.DataFrame:
+    """Rows (with `p`) that a scope's declared cohorts will have, by the law of the pilot."""
+    fit, known = _pilot(evidence)
+    half = float(np.exp(_log_fraction(fit, np.array([0.5]), "fitted"))[0])
+    records = []
+    for name in scope.cohorts:
+        again = [c for c in declared(scope.tier) if name in (c.name, getattr(c, "repeats", ""))]
+        for run in (run for cohort in again for run in cohort.runs()):
+            n = parameter_counts(run.model)
+            for pair, p in run.mixture.items:
+                if p <= 0:
+                    continue
+                f = p ** (np.log(half) / np.log(0.5))
+                loss = fit.predict([1.0], [f * n["non_embedding"]])
+                records.append(
+                    {
+                        "cohort": name,
+                        "tier": scope.tier,
+                        "test_set": scope.test_set,
+                        "domain": scope.domain,
+                        "pair": pair,
+                        "p": p,
+                        "seed": run.seed,
+                        "run_id": run.run_id,
+                        "mixture": str(run.mixture.items),
+                        "n_non_embedding": n["non_embedding"],
+                        "n_total": n["total"],
+                        "cross_entropy": float(np.asarray(loss)[0]),
+                    }
+                )
+    return pd.DataFrame(records)
+
+
+def _pilot(evidence: Evidence) -> tuple[JointLawFit, pd.DataFrame]:
+    tier, cohort = PILOT
+    frame = evidence.frame
+    rows = frame[(frame["tier"] == tier) & (frame["cohort"] == cohort) & (frame["p"] > 0)]
+    if rows.empty:
+        raise NoRowsYet(f"no rows of {cohort}, from which a grid without rows is planned")
+    rows = rows[rows["pair"] == rows["pair"].min()]
+    fit = fit_joint_law(rows, errors="relative")
+    require(fit, "joint law of the pilot")
+    return fit, rows
+
+
+def _pilot_noise(frame: pd.DataFrame, evidence: Evidence) -> Array:
+    """Noise (rows,) of a plan: what the pilot's law leaves, as a power of the size."""
+    fit, _ = _pilot(evidence)
+    left = np.abs(fit.observed() / fit.fitted() - 1)
+    left *= np.sqrt(fit.observations / fit.degrees_of_freedom)
+    slope, level = np.polyfit(np.log(np.array(fit.n)), np.log(np.maximum(left, 1e-9)), 1)
+    log_n = np.log(frame["n_non_embedding"].to_numpy(dtype=float))
+    return np.asarray(np.exp(slope * log_n + level - MEAN_LOG_NORMAL))
+
+
+MEAN_LOG_NORMAL = -(np.euler_gamma + np.log(2)) / 2
+"""Mean of the log of the absolute value of a standard normal number."""
 
 
 def _index(*columns: pd.Series) -> NDArray[np.intp]:
@@ -393,7 +560,23 @@ def _each(index: NDArray[np.intp], random: np.random.Generator) -> Array:
 SIMULATORS: dict[str, Callable[[Claim, Scope, Evidence], Simulator]] = {
     "ablation": VariantData,
     "upgrade_against_scratch": VariantData,
-    "per_weight_fit": GridData,
-    "joint_law_suffices": GridData,
+    **dict.fromkeys(
+        (
+            "per_weight_fit",
+            "exponent_unchanged",
+            "irreducible_loss_unchanged",
+            "factor_rises",
+            "joint_law_suffices",
+            "fraction_slope",
+            "fraction_contrast",
+            "fraction_trend",
+            "neutral_fraction",
+            "relative_capacity",
+            "held_out_prediction",
+            "held_out_forms",
+            "three_pairs_from_two",
+        ),
+        GridData,
+    ),
 }
 """How the data of each estimand are simulated, by its name."""

@@ -23,7 +23,8 @@ def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Arr
 
     Returns
     -------
-    law, parameters (P,), residual standard deviation
+    law, parameters (P,), residual standard deviation (of the relative errors, where the joint law
+    minimises these)
 
     Raises
     ------
@@ -36,7 +37,7 @@ def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Arr
         raise NotIdentified(f"a drift of {coefficient} with the weight cannot be fitted")
     residual = fit.observed() - law.predict(values[None])[0]
     spare = len(residual) - len(values)
-    return law, values, float(np.sqrt((residual**2).sum() / spare))
+    return law, values, float(np.sqrt((fit.row_weights() * residual**2).sum() / spare))
 
 
 def refit_drift(law: TrendLaw, losses: Array, start: Array) -> Array:

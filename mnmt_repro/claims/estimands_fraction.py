@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mnmt_repro.claims.estimands_law import joint_law
+from mnmt_repro.claims.estimands_law import draws_of, errors_of, joint_law
 from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NoRowsYet, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import DRAWS, curve, measure, power
+from mnmt_repro.claims.noise import curve, measure, power
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.laws import JointLawFit
@@ -27,8 +27,10 @@ from mnmt_repro.laws.effective import log_fraction
 class Fractions:
     """Log f(p) of one joint law at some weights, with its draws under noise.
 
-    The noise is of one size for all rows. Where that of the runs is in proportion to their loss, a
-    95 % interval holds the truth some nine times in ten (`tests/test_claims.py` simulates it).
+    The noise is that of the law: of one size for all rows, or in proportion to the loss where
+    relative errors were least. Where the law's noise is of one size and that of the runs in
+    proportion to their loss, a 95 % interval holds the truth some nine times in ten
+    (`tests/test_claims.py` simulates it).
 
     Attributes
     ----------
@@ -43,10 +45,12 @@ class Fractions:
     noise: Array
 
     @classmethod
-    def of_cells(cls, cells: Cells, n: str, pair: str, weights: tuple[float, ...]) -> Fractions:
+    def of_cells(
+        cls, cells: Cells, n: str, pair: str, weights: tuple[float, ...], claim: Claim
+    ) -> Fractions:
         """From the joint law of a pair's cells, with noise of its own."""
-        fit = joint_law(cells, n, pair)
-        noise = np.random.default_rng(0).standard_normal((DRAWS, fit.observations))
+        fit = joint_law(cells, n, pair, errors=errors_of(claim))
+        noise = np.random.default_rng(0).standard_normal((draws_of(claim), fit.observations))
         return cls(fit, weights, noise)
 
     def of(self, values: Array) -> Array:
@@ -74,7 +78,7 @@ class Fractions:
         )
 
     def _refitted(self, mean: Array) -> Array:
-        return self.of(self.fit.refit(mean + self.fit.residual_sd * self.noise))
+        return self.of(self.fit.refit(mean + self.fit.noise_sd() * self.noise))
 
 
 def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
@@ -102,12 +106,14 @@ def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         raise NoRowsYet("no pair is in both of what is compared")
     units: Units = {}
     for a, b in matched:
-        one = Fractions.of_cells(first[a], scope.n, a, weights)
-        fit = joint_law(second[b], scope.n, b)
+        one = Fractions.of_cells(first[a], scope.n, a, weights, claim)
+        fit = joint_law(second[b], scope.n, b, errors=errors_of(claim))
         shared = _same_runs(first[a], one.fit, second[b], fit, scope.n)
         two = Fractions(fit, weights, _noise_beside(one, fit, shared, same_test))
         signs = (1, -1) if claim.alternative.sides == 2 else (1,)
-        units[a if a == b else f"{b} against {a}"] = _contrast(
+        name = a if a == b else f"{b} against {a}"
+        inside = min(interpolated(cells, weights) for cells in (first[a], second[b]))
+        units[name] = {"interpolated": Measure(value=inside)} | _contrast(
             two.log_f - one.log_f,
             two.draws - one.draws,
             [
@@ -127,15 +133,15 @@ def fraction_trend(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         evidence.grid(scope, cohort, options["needs"], weights=(*weights, 1))
         for cohort in scope.cohorts
     ]
-    similarity = np.array([_similarity(cohort) for cohort in scope.cohorts])
+    similarity = np.array([_similarity(cohort, scope.tier) for cohort in scope.cohorts])
     away = similarity - similarity.mean()
     slope_of = away / (away**2).sum()
     units: Units = {}
     for pair in sorted(set.intersection(*(set(grid) for grid in grids))):
         laws = []
         for k, cells in enumerate(common_cells([grid[pair] for grid in grids])):
-            fit = joint_law(cells, scope.n, pair)
-            noise = np.random.default_rng(k).standard_normal((DRAWS, fit.observations))
+            fit = joint_law(cells, scope.n, pair, errors=errors_of(claim))
+            noise = np.random.default_rng(k).standard_normal((draws_of(claim), fit.observations))
             laws.append(Fractions(fit, weights, noise))
 
         def slopes(draws: list[Array]) -> Array:
@@ -153,6 +159,7 @@ def fraction_trend(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             "slope": measure(value, deviations),
             "spread": Measure(value=float(np.ptp(seen.mean(1)))),
             "cells": Measure(value=laws[0].fit.observations),
+            "interpolated": Measure(value=min(interpolated(g[pair], weights) for g in grids)),
             "power": Measure(value=min(powers)),
         }
     if not units:
@@ -160,9 +167,9 @@ def fraction_trend(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     return units
 
 
-def _similarity(cohort: str) -> float:
+def _similarity(cohort: str, tier: str) -> float:
     """How much of their lexicon the languages of a cohort share."""
-    config = get_cohort(cohort).corpus.conlang
+    config = get_cohort(cohort, tier).corpus.conlang
     if config is None or isinstance(config.similarity, tuple):
         raise InputError(f"{cohort}: has no similarity that is one number")
     return config.similarity
@@ -196,12 +203,12 @@ def _noise_beside(
     one: Fractions, fit: JointLawFit, shared: NDArray[np.intp], same_test: bool
 ) -> Array:
     """Noise (B, m) of a law beside another: common in runs that both read."""
-    noise = np.random.default_rng(10).standard_normal((DRAWS, fit.observations))
+    noise = np.random.default_rng(10).standard_normal((len(one.noise), fit.observations))
     if len(shared):
         mine, theirs = shared.T
         together = 1.0
         if not same_test:
-            left = [law.observed() - law.fitted() for law in (one.fit, fit)]
+            left = [(law.observed() - law.fitted()) / law.noise_sd() for law in (one.fit, fit)]
             together = float(np.corrcoef(left[0][mine], left[1][theirs])[0, 1])
         apart = np.sqrt(1 - together**2)
         noise[:, theirs] = together * one.noise[:, mine] + apart * noise[:, theirs]
@@ -217,9 +224,11 @@ def neutral_fraction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     units: Units = {}
     needs = claim.options["needs"]
     for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(*weights, 1)).items():
-        f = Fractions.of_cells(cells, scope.n, pair, weights)
+        f = Fractions.of_cells(cells, scope.n, pair, weights, claim)
         alternatives = [(sign, f.draws_with(log_p + sign * effect) - log_p) for sign in (1, -1)]
-        units[pair] = _contrast(f.log_f - log_p, f.draws - log_p, alternatives)
+        units[pair] = {"interpolated": Measure(value=interpolated(cells, weights))} | _contrast(
+            f.log_f - log_p, f.draws - log_p, alternatives
+        )
     return units
 
 
@@ -229,16 +238,28 @@ def relative_capacity(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     units: Units = {}
     grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], weights=(p, 1))
     for pair in named_pairs(sorted(grid), wanted):
-        f = Fractions.of_cells(grid[pair], scope.n, pair, (p,))
+        f = Fractions.of_cells(grid[pair], scope.n, pair, (p,), claim)
         log = measure(f.log_f[0] - np.log(p), f.draws[:, 0] - f.log_f[0])
         units[pair] = {
             "capacity": Measure(
                 value=float(np.exp(log.value)),
                 low=float(np.exp(log.low)),
                 high=float(np.exp(log.high)),
-            )
+            ),
+            "interpolated": Measure(value=interpolated(grid[pair], (p,))),
         }
     return units
+
+
+def interpolated(cells: Cells, weights: Sequence[float]) -> int:
+    """How many sizes at each of the weights, at least, have a loss that a single pair also has.
+
+    A fraction is read off the losses of single-pair models. Beyond the range of those losses it is
+    an extrapolation.
+    """
+    single = cells.loc[cells["p"] == 1, "cross_entropy"]
+    inside = cells["cross_entropy"].between(single.min(), single.max())
+    return min(int((inside & (cells["p"] == p)).sum()) for p in weights)
 
 
 def named_pairs(present: Sequence[str], wanted: Sequence[str] | str) -> list[str]:

@@ -31,7 +31,7 @@ from mnmt_repro.laws import (
     fit_joint_law,
     fit_per_weight_laws,
 )
-from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.selection import pooled_aicc
 from mnmt_repro.laws.trend import Coefficient
 from mnmt_repro.laws.uncertainty import robust_sd
@@ -39,9 +39,21 @@ from mnmt_repro.laws.uncertainty import robust_sd
 _HELD_OUT_DRAWS = 200
 
 
-def joint_law(cells: Cells, n: str, what: str, by: str = "p") -> JointLawFit:
+def draws_of(claim: Claim, usual: int = DRAWS) -> int:
+    """How many refits its intervals rest on; fewer in simulated data (`claims.attainability`)."""
+    return int(claim.options.get("draws", usual))
+
+
+def errors_of(claim: Claim) -> Errors:
+    """Whose squares the claim's laws minimise; the absolute errors' unless its options say else."""
+    return claim.options.get("errors", "absolute")
+
+
+def joint_law(
+    cells: Cells, n: str, what: str, by: str = "p", errors: Errors = "absolute"
+) -> JointLawFit:
     """Fit the joint law of a pair; `NotIdentified` where it is not."""
-    fit = fit_joint_law(cells, n=n, by=by)
+    fit = fit_joint_law(cells, n=n, by=by, errors=errors)
     require(fit, f"joint law of {what}")
     return fit
 
@@ -64,23 +76,26 @@ def parameter_counts_agree(evidence: Evidence, claim: Claim, scope: Scope) -> Un
 def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A2: R² of Eq. 6 at each weight, and its error on a size left out."""
     units: Units = {}
-    by = claim.options.get("by", "p")
+    by, errors = claim.options.get("by", "p"), errors_of(claim)
     grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], by=by)
     for pair, cells in grid.items():
-        laws = fit_per_weight_laws(cells, n=scope.n, by=by)
+        laws = fit_per_weight_laws(cells, n=scope.n, by=by, errors=errors)
         for p, law in laws.items():
             require(law, f"law of {pair} at {by} = {p}")
         fits = list(laws.values())
         r2 = [fit.r2 for fit in fits]
-        drawn = [noisy(f.fitted(), f.residual_sd, seed=k) for k, f in enumerate(fits)]
-        refitted = refit_power_laws([np.array(f.n) for f in fits], drawn)
+        draws = draws_of(claim)
+        drawn = [noisy(f.fitted(), f.noise_sd(), k, draws) for k, f in enumerate(fits)]
+        refitted = refit_power_laws([np.array(f.n) for f in fits], drawn, errors)
         least = np.full(len(drawn[0]), np.inf)
         for fit, losses, values in zip(fits, drawn, refitted, strict=True):
+            weights = fit.row_weights()
             left = losses - curve(values, np.array(fit.group), np.array(fit.n))
-            total = losses - losses.mean(1, keepdims=True)
-            least = np.minimum(least, 1 - (left**2).sum(1) / (total**2).sum(1))
+            total = losses - (losses @ weights / weights.sum())[:, None]
+            least = np.minimum(least, 1 - (left**2 @ weights) / (total**2 @ weights))
         low, high = quantiles(least)
-        _, single = _leave_size_out(cells, scope.n, cells["cross_entropy"].to_numpy()[None], by)
+        observed = cells["cross_entropy"].to_numpy()[None]
+        _, single = _leave_size_out(cells, scope.n, observed, by, errors)
         units[pair] = {
             "r2_min": Measure(value=min(r2), low=low, high=high),
             "r2_median": Measure(value=float(np.median(r2))),
@@ -104,10 +119,10 @@ def factor_rises(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     units: Units = {}
     needs = claim.options["needs"]
     for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(0.05, 1)).items():
-        fit = joint_law(cells, scope.n, pair)
+        fit = joint_law(cells, scope.n, pair, errors=errors_of(claim))
         tau = stats.kendalltau(list(fit.beta), list(fit.beta.values())).statistic
         small, one = (2 + int(fit.index(p)[0]) for p in (0.05, 1.0))
-        drawn = refits(fit, seed=0)
+        drawn = refits(fit, 0, draws_of(claim))
         value = np.log(fit.values[small] / fit.values[one])
         deviations = np.log(drawn[:, small] / drawn[:, one]) - value
         units[pair] = {
@@ -120,21 +135,23 @@ def factor_rises(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A6: error on a size left out, joint law over per-weight laws; R² and AICc."""
     units: Units = {}
-    by = claim.options.get("by", "p")
+    by, errors = claim.options.get("by", "p"), errors_of(claim)
     grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], by=by)
     for pair, cells in grid.items():
-        fit = joint_law(cells, scope.n, pair, by)
+        fit = joint_law(cells, scope.n, pair, by, errors)
         ordered = cells.sort_values(by)
         loss = ordered["cross_entropy"].to_numpy()
         fitted = np.asarray(fit.predict(ordered[by], ordered[scope.n]))
-        draws = claim.options.get("draws", _HELD_OUT_DRAWS)
-        drawn = noisy(fitted, fit.residual_sd, seed=0, draws=draws)
-        joint, single = _leave_size_out(ordered, scope.n, np.vstack([loss, fitted, drawn]), by)
+        draws = draws_of(claim, _HELD_OUT_DRAWS)
+        weights = error_weights(errors, loss)
+        drawn = noisy(fitted, fit.residual_sd / np.sqrt(weights), seed=0, draws=draws)
+        losses = np.vstack([loss, fitted, drawn])
+        joint, single = _leave_size_out(ordered, scope.n, losses, by, errors)
         # At the law itself both errors vanish, so deviations are about the mean of the draws.
         ratios = np.log(joint[2:] / single[2:])
         low, high = quantiles(ratios - ratios.mean())
         ratio = joint[0] / single[0]
-        laws = fit_per_weight_laws(cells, n=scope.n, by=by)
+        laws = fit_per_weight_laws(cells, n=scope.n, by=by, errors=errors)
         units[pair] = {
             "error_ratio": Measure(
                 value=float(ratio), low=float(ratio * np.exp(low)), high=float(ratio * np.exp(high))
@@ -153,7 +170,7 @@ def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     units: Units = {}
     grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], weights=(*wanted, 1))
     for pair, cells in grid.items():
-        laws = fit_per_weight_laws(cells, n=scope.n)
+        laws = fit_per_weight_laws(cells, n=scope.n, errors=errors_of(claim))
         one = laws[1.0]
         require(one, f"single-pair law of {pair}")
         for p in wanted:
@@ -167,14 +184,15 @@ def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         if len(used) < 3:
             units[pair] = {"cells": count}
             continue
-        units[pair] = _slope(used, laws, wanted, scope.n, claim.alternative.effect)
+        units[pair] = _slope(used, laws, wanted, scope.n, claim)
     return units
 
 
 def _slope(
-    used: Cells, laws: dict[float, PowerLawFit], wanted: list[float], n: str, effect: float
+    used: Cells, laws: dict[float, PowerLawFit], wanted: list[float], n: str, claim: Claim
 ) -> Measures:
-    one = laws[1.0]
+    assert claim.alternative is not None
+    one, errors, effect = laws[1.0], errors_of(claim), claim.alternative.effect
     sd = float(
         np.sqrt(
             sum(laws[p].rss for p in (*wanted, 1.0))
@@ -190,7 +208,10 @@ def _slope(
             log_f = -np.log((losses - curve[:, 1:2]) / curve[:, 2:3]) / curve[:, :1] - log_n
         return _pooled_slope(log_n, log_f, group)
 
-    curves = one.refit(noisy(one.fitted(), sd, seed=0))
+    def drawn(mean: Array, seed: int) -> Array:
+        return noisy(mean, sd / np.sqrt(error_weights(errors, mean)), seed, draws_of(claim))
+
+    curves = one.refit(drawn(one.fitted(), seed=0))
     value = slopes(single[None], loss[None])[0]
     mean = np.array(
         [
@@ -199,7 +220,7 @@ def _slope(
         ]
     )
     centre = slopes(single[None], mean[None])[0]
-    deviations = slopes(curves, noisy(mean, sd, seed=1)) - centre
+    deviations = slopes(curves, drawn(mean, seed=1)) - centre
     deviations = deviations[np.isfinite(deviations)]
     if not np.isfinite(value) or len(deviations) < 0.9 * len(curves):
         raise NotIdentified(
@@ -213,8 +234,8 @@ def _slope(
     for sign in (1, -1):
         moved = log_n + level + sign * effect * (log_n - middle)
         around = single[1] + single[2] * np.exp(-single[0] * moved)
-        drawn = slopes(curves, noisy(around, sd, seed=2))
-        powers.append(power(drawn[np.isfinite(drawn)], deviations, sign))
+        tilted = slopes(curves, drawn(around, seed=2))
+        powers.append(power(tilted[np.isfinite(tilted)], deviations, sign))
     return {
         "slope": measure(value, deviations),
         "cells": Measure(value=len(used)),
@@ -235,30 +256,31 @@ def _unchanged(evidence: Evidence, claim: Claim, scope: Scope, name: Coefficient
     units: Units = {}
     needs = claim.options["needs"]
     for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(0.05, 1)).items():
-        fit = joint_law(cells, scope.n, pair)
-        laws = fit_per_weight_laws(cells, n=scope.n)
+        fit = joint_law(cells, scope.n, pair, errors=errors_of(claim))
+        laws = fit_per_weight_laws(cells, n=scope.n, errors=errors_of(claim))
         good = [law for law in laws.values() if law.identified and not law.active_bounds]
         smallest = cells["n_non_embedding"] == cells["n_non_embedding"].min()
         scale = float(cells.loc[smallest & (cells["p"] == 1), "cross_entropy"].iloc[0])
         units[pair] = {
-            "spread_in_sd": Measure(value=_spread_in_sd(good, name, claim.options["perturbation"])),
+            "spread_in_sd": Measure(value=_spread_in_sd(good, name, claim)),
             "identified_share": Measure(value=len(good) / len(laws)),
-            **drift_measures(fit, name, claim.alternative.effect, scale),
+            **drift_measures(fit, name, claim.alternative.effect, scale, draws_of(claim)),
         }
     return units
 
 
-def _spread_in_sd(laws: list[PowerLawFit], name: Coefficient, sigma: float) -> float:
+def _spread_in_sd(laws: list[PowerLawFit], name: Coefficient, claim: Claim) -> float:
     if len(laws) < 2:
         return float("nan")
+    sigma = claim.options["perturbation"]
     values = np.array([law.params[name] for law in laws])
     column = laws[0].names.index(name)
     drawn = []
     for k, law in enumerate(laws):
         loss = law.observed()
-        noise = np.random.default_rng(k).standard_normal((DRAWS, len(loss)))
+        noise = np.random.default_rng(k).standard_normal((draws_of(claim), len(loss)))
         drawn.append(loss * (1 + sigma * noise))
-    refitted = refit_power_laws([np.array(law.n) for law in laws], drawn)
+    refitted = refit_power_laws([np.array(law.n) for law in laws], drawn, errors_of(claim))
     sds = [float(robust_sd(found[:, column])) for found in refitted]
     larger = np.maximum.outer(sds, sds)
     return float((np.abs(np.subtract.outer(values, values)) / larger).max())
@@ -281,14 +303,14 @@ def drift_measures(
     def shift(theta: Array) -> Array:
         return law.change(name, theta) / (theta[:, one] if name == "alpha" else loss_scale)
 
-    def refitted(theta: Array, noise_sd: float, seed: int) -> Array:
+    def refitted(theta: Array, noise_sd: Array, seed: int) -> Array:
         """Shifts of laws fitted to data of parameters `theta` (P,)."""
         losses = noisy(law.predict(theta[None])[0], noise_sd, seed, draws)
         return _finite(shift(refit_drift(law, losses, theta)))
 
     value = shift(values[None])[0]
-    noise, level = fit.residual_sd, law.start(fit)
-    deviations = refitted(values, sd, 0) - value
+    noise, level = fit.noise_sd(), law.start(fit)
+    deviations = refitted(values, sd / np.sqrt(fit.row_weights()), 0) - value
     undrifted = refitted(level, noise, 2)
     powers = []
     for sign in (1, -1):
@@ -306,7 +328,9 @@ def _finite(values: Array) -> Array:
     return kept
 
 
-def _leave_size_out(cells: Cells, n: str, losses: Array, by: str = "p") -> tuple[Array, Array]:
+def _leave_size_out(
+    cells: Cells, n: str, losses: Array, by: str, errors: Errors
+) -> tuple[Array, Array]:
     """Root mean square relative error of each row of `losses` (B, m) on sizes left out.
 
     Returns
@@ -317,12 +341,12 @@ def _leave_size_out(cells: Cells, n: str, losses: Array, by: str = "p") -> tuple
     joint, single = np.zeros(len(losses)), np.zeros(len(losses))
     for left in np.unique(size):
         out, kept = size == left, size != left
-        law = fit_joint_law(cells[kept], n=n, by=by)
+        law = fit_joint_law(cells[kept], n=n, by=by, errors=errors)
         values = law.refit(losses[:, kept])
         joint += _squared(values, law.index(p[out]), size[out], losses[:, out])
         rows = [p == weight for weight in np.unique(p[out])]
         refitted = refit_power_laws(
-            [size[kept & r] for r in rows], [losses[:, kept & r] for r in rows]
+            [size[kept & r] for r in rows], [losses[:, kept & r] for r in rows], errors
         )
         for mine, values in zip(rows, refitted, strict=True):
             held = losses[:, out & mine]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mnmt_repro.claims.estimands_law import joint_law
+from mnmt_repro.claims.estimands_law import errors_of, joint_law
 from mnmt_repro.claims.evidence import (
     Cells,
     Evidence,
@@ -27,7 +27,7 @@ from mnmt_repro.claims.evidence import (
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.noise import DRAWS, curve, measure, noisy, quantiles, refits
 from mnmt_repro.laws import FractionFit, extrapolate_curve, fit_fraction, mixture_errors
-from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.checks import Array, error_weights
 from mnmt_repro.results.schema import CEILINGS
 
 Form = Literal["eq12", "eq13"]
@@ -41,7 +41,7 @@ def held_out_prediction(evidence: Evidence, claim: Claim, scope: Scope) -> Units
         fitted = _fitted(cells, options)
         held = cells[~fitted]
         truth = held["cross_entropy"].to_numpy()
-        predicted = _predicted(cells[fitted], held, options["form"], scope.n, pair)
+        predicted = _predicted(cells[fitted], held, options["form"], scope.n, pair, claim)
         naive = _relative(nearest_seen(cells[fitted], held, "cross_entropy"), truth)
         error = _relative(predicted, truth)
         units[pair] = {
@@ -63,7 +63,7 @@ def held_out_forms(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         held = cells[~fitted]
         errors = [
             _relative(
-                _predicted(cells[fitted], held, form, scope.n, pair),
+                _predicted(cells[fitted], held, form, scope.n, pair, claim),
                 held["cross_entropy"].to_numpy(),
             )
             for form in (simple, flexible)
@@ -84,7 +84,7 @@ def metric_frontier(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         except NoRowsYet as reason:
             reasons.append(reason)
             continue
-        units[str(pair)] = _metric(rows.reset_index(drop=True), str(pair), metric, options, scope.n)
+        units[str(pair)] = _metric(rows.reset_index(drop=True), str(pair), metric, claim, scope.n)
     if not units:
         raise reasons[0]
     return units
@@ -97,7 +97,7 @@ def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Unit
     laws: dict[str, list[FractionFit]] = {}
     for cohort in known:
         for pair, cells in evidence.grid(scope, cohort, options["needs"]).items():
-            laws.setdefault(pair, []).append(_law(cells, options["form"], scope.n, pair))
+            laws.setdefault(pair, []).append(_law(cells, options["form"], scope.n, pair, claim))
     cells = evidence.cells(scope, wanted, apart=["mixture"])
     if options.get("alike"):
         every = [law for found in laws.values() for law in found]
@@ -144,7 +144,7 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
     ):
         largest = np.sort(cells["n_non_embedding"].unique())[-options["largest_sizes"] :]
         corrected = cells["n_non_embedding"].isin(largest) & (cells["p"] <= options["max_weight"])
-        fit = joint_law(cells[~corrected], scope.n, pair)
+        fit = joint_law(cells[~corrected], scope.n, pair, errors=errors_of(claim))
         rows = cells[corrected]
         group, n = fit.index(rows["p"]), rows[scope.n].to_numpy(dtype=float)
         law = np.asarray(fit.predict(rows["p"], n))
@@ -153,7 +153,8 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
         before.append(loss / law - 1)
         after.append(loss * ratio / law - 1)
         values = refits(fit, seed=k)
-        moves.append(noisy(law, fit.residual_sd, seed=100 + k) / curve(values, group, n) - 1)
+        sd = fit.residual_sd / np.sqrt(error_weights(errors_of(claim), law))
+        moves.append(noisy(law, sd, seed=100 + k) / curve(values, group, n) - 1)
     first, second = np.concatenate(before), np.concatenate(after)
     deviations = np.hstack(moves).mean(1)
     return {
@@ -185,13 +186,15 @@ def _longer(curves: pd.DataFrame, pair: str, cell: Mapping[str, Any], multiple: 
     return float(np.mean(ratios))
 
 
-def _metric(cells: Cells, pair: str, metric: str, options: Mapping[str, Any], n: str) -> Measures:
+def _metric(cells: Cells, pair: str, metric: str, claim: Claim, n: str) -> Measures:
+    options = claim.options
     fitted = _fitted(cells, options)
     held = cells[~fitted]
 
     def errors(column: str, direction: Literal["min", "max"]) -> tuple[Array, Array]:
         truth, spread = held[column].to_numpy(), np.ptp(cells[column].to_numpy())
-        predicted = _predicted(cells[fitted], held, options["form"], n, pair, column, direction)
+        form = options["form"]
+        predicted = _predicted(cells[fitted], held, form, n, pair, claim, column, direction)
         naive = nearest_seen(cells[fitted], held, column)
         return (predicted - truth) / spread, (naive - truth) / spread
 
@@ -217,11 +220,19 @@ def _law(
     form: Form,
     n: str,
     pair: str,
+    claim: Claim,
     column: str = "cross_entropy",
     direction: Literal["min", "max"] = "min",
 ) -> FractionFit:
-    ceiling = CEILINGS.get(column)
-    fit = fit_fraction(cells, form=form, n=n, loss=column, direction=direction, ceiling=ceiling)
+    fit = fit_fraction(
+        cells,
+        form=form,
+        n=n,
+        loss=column,
+        direction=direction,
+        ceiling=CEILINGS.get(column),
+        errors=errors_of(claim),
+    )
     if not fit.identified:
         raise NotIdentified(f"{form} for {pair}: {fit.reason}")
     return fit
@@ -233,10 +244,12 @@ def _predicted(
     form: Form,
     n: str,
     pair: str,
+    claim: Claim,
     column: str = "cross_entropy",
     direction: Literal["min", "max"] = "min",
 ) -> Array:
-    return np.asarray(_law(seen, form, n, pair, column, direction).predict(held["p"], held[n]))
+    law = _law(seen, form, n, pair, claim, column, direction)
+    return np.asarray(law.predict(held["p"], held[n]))
 
 
 def nearest_seen(seen: Cells, held: Cells, column: str, n: str = "n_non_embedding") -> Array:

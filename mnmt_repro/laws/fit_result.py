@@ -111,6 +111,10 @@ class LawFit(ABC):
         spare = self.degrees_of_freedom
         return math.sqrt(self.rss / spare) if spare > 0 else math.nan
 
+    def noise_sd(self) -> Array:
+        """Standard deviation of each row's noise, (m,): for relative errors in proportion to it."""
+        return self.residual_sd / np.sqrt(self.row_weights())
+
     @property
     def stderr(self) -> dict[str, float]:
         """Standard errors from the Jacobian; NaN for a parameter held at a bound."""

@@ -20,7 +20,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, Direction, check_direction, check_level, vector
+from mnmt_repro.laws.checks import (
+    Array,
+    Direction,
+    Errors,
+    check_direction,
+    check_level,
+    error_weights,
+    vector,
+)
 from mnmt_repro.laws.fit_result import (
     Floats,
     LawFit,
@@ -56,6 +64,7 @@ class FractionFit(LawFit):
     form: Form
     p: Floats
     n: Floats
+    weights: Floats
     direction: Direction
     ceiling: float | None
     label: str = ""
@@ -63,6 +72,10 @@ class FractionFit(LawFit):
     def fitted(self) -> Array:
         """Evaluate the law at the rows fitted, (m,)."""
         return self.predict(self.p, self.n)
+
+    def row_weights(self) -> Array:
+        """Weights of the squared residuals, (m,)."""
+        return np.array(self.weights)
 
     def design(self) -> Array:
         """Weight and size of each row, (m, 2)."""
@@ -137,6 +150,7 @@ class FractionFit(LawFit):
             p=np.array(self.p),
             log_n=np.log(self.n),
             loss=losses,
+            weights=self.row_weights(),
             form=self.form,
             sign=1.0 if self.direction == "min" else -1.0,
             ceiling=self.ceiling,
@@ -175,6 +189,7 @@ class _Fraction:
     p: Array
     log_n: Array
     loss: Array  # (B, m)
+    weights: Array  # (m,), of the squared residuals
     form: Form
     sign: float
     ceiling: float | None
@@ -216,6 +231,7 @@ def fit_fraction(
     loss: str = "cross_entropy",
     direction: Direction = "min",
     ceiling: float | None = None,
+    errors: Errors = "absolute",
     label: str = "",
 ) -> FractionFit:
     """Fit Eq. 11 with the effective fraction of Eq. 12 or Eq. 13, all parameters at once.
@@ -228,7 +244,7 @@ def fit_fraction(
     frame : DataFrame
         Rows of ONE pair and test set, as for `fit_joint_law`; p = 0 is left out.
     form : ``"eq12"`` (three coefficients) or ``"eq13"`` (one, at most 1)
-    n, loss, direction, ceiling, label : as in `fit_joint_law`
+    n, loss, direction, ceiling, errors, label : as in `fit_joint_law`
 
     Returns
     -------
@@ -245,12 +261,14 @@ def fit_fraction(
     if form not in COEFFICIENTS:
         raise InputError(f"form: {form!r}; use one of {sorted(COEFFICIENTS)}")
     rows, p = pair_rows(frame, n, loss)
-    joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, ceiling=ceiling)
+    joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, ceiling=ceiling, errors=errors)
     y, size = vector(loss, rows[loss]), vector(n, rows[n], positive=True)
+    weights = error_weights(errors, y)
     model = _Fraction(
         p=p,
         log_n=np.log(size),
         loss=y[None],
+        weights=weights,
         form=form,
         sign=1.0 if direction == "min" else -1.0,
         ceiling=ceiling,
@@ -261,6 +279,7 @@ def fit_fraction(
         "p": as_tuple(p),
         "n": as_tuple(size),
         "loss": as_tuple(y),
+        "weights": as_tuple(weights),
         "direction": direction,
         "ceiling": ceiling,
         "label": label,
@@ -281,7 +300,7 @@ def fit_fraction(
         if form == "eq12" and abs(theta[3]) < _TINY:
             theta[3], loose[4:] = 0.0, True
             held[3] = False  # zero is where the two boxes meet, no bound
-        if rank_deficient(jacobian, held | loose):
+        if rank_deficient(jacobian * np.sqrt(weights)[:, None], held | loose):
             reason = "several parameter sets fit equally well: the rows do not separate them"
             if not (p == 1.0).any():
                 reason += "; add rows of the pair alone (p = 1)"
@@ -293,13 +312,13 @@ def fit_fraction(
     values = model.unscaled(theta[None])[0]
     change = np.eye(len(names))
     change[2, :3] = values[2] * np.array([model.log_n.mean(), 0.0, 1.0])
-    scaled = covariance_of(jacobian, np.ones(len(y)), 2 * objective, held | loose)
+    scaled = covariance_of(jacobian, weights, 2 * objective, held | loose)
     return FractionFit(
         names=names,
         values=as_tuple(values),
         covariance=as_rows(change @ scaled @ change.T),
         rss=2 * objective,
-        r2=r_squared(y, 2 * objective, np.ones(len(y))),
+        r2=r_squared(y, 2 * objective, weights),
         identified=True,
         active_bounds=_bounds(model, names, theta, held, loose),
         **fields,
@@ -340,9 +359,9 @@ def _best_box(model: _Fraction, start: Array) -> tuple[Array, NDArray[np.bool_],
 
 def _in_box(model: _Fraction, start: Array, number: int, tolerance: float = 1e-13) -> Minimum:
     lower, upper = model.box(number)
-    ones = np.ones((1, len(model.p)))
+    weights = model.weights[None]
     return minimise(
-        model, start, ones, lower=lower, upper=upper, iterations=200, tolerance=tolerance
+        model, start, weights, lower=lower, upper=upper, iterations=200, tolerance=tolerance
     )
 
 

@@ -38,6 +38,8 @@ class TrendLaw:
     alpha, l_inf : (m, 1 or 2)
         Share of each of the coefficient's entries in a row's.
     group : (m,)
+    weights : (m,)
+        Of the squared residuals, those of the joint law.
     sign : 1 for losses, -1 for qualities
     least : lowest constant allowed, of what is fitted
     """
@@ -46,6 +48,7 @@ class TrendLaw:
     alpha: Array
     l_inf: Array
     group: NDArray[np.intp]
+    weights: Array
     sign: float
     least: float
 
@@ -68,6 +71,7 @@ class TrendLaw:
             alpha=ends if "alpha" in trends else one,
             l_inf=ends if "l_inf" in trends else one,
             group=group,
+            weights=fit.row_weights(),
             sign=1.0 if fit.direction == "min" else -1.0,
             least=least_constant(fit.direction, fit.ceiling),
         )
@@ -100,7 +104,7 @@ class TrendLaw:
         return minimise(
             _Residuals(law=self, losses=losses),
             np.tile(start, (len(losses), 1)),
-            np.ones((1, losses.shape[1])),
+            self.weights[None],
             lower=lower,
             upper=upper,
         )
