@@ -79,7 +79,8 @@ def notebook(
 def write_source(folder: Path, **pages: nbformat.NotebookNode | str) -> Path:
     """Write a book's sources: the repository's configuration, and `pages` in their order."""
     (folder / "book").mkdir(parents=True)
-    shutil.copyfile(ROOT / "_config.yml", folder / "_config.yml")
+    for name in ("_config.yml", "book/references.bib"):
+        shutil.copyfile(ROOT / name, folder / name)
     first, *rest = pages
     chapters = "".join(f"  - file: book/{name}\n" for name in rest)
     toc = f"format: jb-book\nroot: book/{first}\n" + ("chapters:\n" + chapters) * bool(rest)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import small_book
+from axe_core_python.selenium import Axe
+from reading import read
 from selenium import webdriver
 
 CHROMIUM = (
@@ -190,9 +192,78 @@ def test_a_table_is_sorted_by_its_heads(browser: webdriver.Chrome, first_page: P
     assert column(4) == ["-10.0*", "-0.8(*)", "+0.0"]  # by number, whatever its mark
 
 
+# What a reader meets first, on a desk and on a phone.
+FIRST_CHART = """
+const chart = document.querySelector(".mnmt-chart, .mnmt-card");
+return chart ? chart.getBoundingClientRect().top + window.scrollY : 0;
+"""
+OPEN_ALL = """
+document.querySelectorAll("article details").forEach((each) => (each.open = true));
+"""
+NARROW = """
+const small = [...document.querySelectorAll(".mnmt-live svg text")]
+  .filter((text) => text.textContent.trim() && text.closest("svg").clientWidth)
+  .map((text) => {
+    const { a, b } = text.getScreenCTM(); // text of an axis may be turned
+    return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
+  });
+return {width: document.documentElement.scrollWidth, smallest: Math.min(99, ...small)};
+"""
+PHONE = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+REFERENCE = ("api", "genindex", "learn", "recipes")  # parts whose length is not limited
+
+
+def serious_faults(browser: webdriver.Chrome) -> list[str]:
+    """What axe-core finds that is serious: rule, and the first element."""
+    found = Axe().run(browser, None, {"resultTypes": ["violations"]})["violations"]
+    return [
+        f"{fault['id']}: {fault['nodes'][0]['html'][:200]}"
+        for fault in found
+        if fault["impact"] in ("serious", "critical")
+    ]
+
+
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
 @pytest.mark.parametrize("page", OWN_PAGES, ids=lambda page: page.relative_to(OWN_BOOK).as_posix())
-def test_a_page_of_the_book_is_drawn_offline(browser: webdriver.Chrome, page: Path) -> None:
+def test_a_page_of_the_book_is_drawn_offline_and_can_be_read(
+    browser: webdriver.Chrome, page: Path
+) -> None:
     open_and_check(browser, page)
     # What a page displays where it has nothing to say: the name of an object, for empty Markdown.
     assert "IPython.core.display" not in browser.find_element("tag name", "article").text
+    assert browser.execute_script(FIRST_CHART) < 2000  # on the first or second screen
+    for theme in ("light", "dark"):
+        browser.execute_script(f"document.documentElement.dataset.theme = '{theme}'")
+        assert serious_faults(browser) == [], theme
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+    try:
+        open_and_check(browser, page)
+        narrow = browser.execute_script(NARROW)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert narrow["width"] <= PHONE["width"] and narrow["smallest"] >= 10, narrow
+
+
+@pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
+@pytest.mark.parametrize("page", OWN_PAGES, ids=lambda page: page.relative_to(OWN_BOOK).as_posix())
+def test_a_page_of_the_book_asks_little_of_its_reader(page: Path) -> None:
+    found = read(page)
+    assert found.bytes < 1_500_000
+    if page.relative_to(OWN_BOOK / "book").parts[0] in REFERENCE:
+        return
+    limit = 2500 if page.stem in ("intro", "verdicts", "glossary") else 1200  # these are lists
+    assert found.words <= limit
+    assert found.median <= 18
+    longest = max(found.sentences, key=lambda sentence: len(sentence.split()))
+    assert found.longest <= 35, longest
+
+
+@pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
+def test_results_and_methods_are_short_together() -> None:
+    pages = [
+        page
+        for part in ("paper-a", "paper-b", "methods")
+        for page in OWN_PAGES
+        if part in page.parts
+    ]
+    assert sum(read(page).words for page in pages) <= 30_000

@@ -739,6 +739,8 @@ def test_verify_a_checkout_without_rows(capsys, tmp_path: Path) -> None:
     claims.mkdir(parents=True)
     for path in (ROOT / "data" / "claims").glob("*.yml"):
         shutil.copy(path, claims)
+    (tmp_path / "data" / "papers").symlink_to(ROOT / "data" / "papers")
+    (tmp_path / "book").symlink_to(ROOT / "book")
     command = ["verify", "--root", str(tmp_path)]
     assert main([*command, "--json"]) == 1  # nothing is stored yet
     shown = capsys.readouterr()

@@ -7,7 +7,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from software25_store import write_store
@@ -20,11 +19,10 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.languages25 import GROUPINGS, directions_of
 from mnmt_repro.experiments.variants import Variant
-from mnmt_repro.figures import ablations, audit, groupings, languages25
+from mnmt_repro.figures import ablations, audit, groupings, languages25, paper_forest
 from mnmt_repro.figures.ablations import ABLATIONS
-from mnmt_repro.figures.contrasts import Bench
+from mnmt_repro.figures.contrasts import Bench, interval
 from mnmt_repro.figures.names import LANGUAGES as NAMES
-from mnmt_repro.results.sentences import SentenceLosses
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL, ADDED = directions_of("all"), directions_of("added")
@@ -168,15 +166,10 @@ def test_agreement_by_hand(rows: pd.DataFrame) -> None:
     counts = ablations.agreement({"Table 5": table})
     assert counts.iloc[0].tolist() == ["Table 5", 9, 6, 4, 1, 5, 3, 1, 1]
     assert counts.iloc[1].tolist() == ["all", *counts.iloc[0].tolist()[1:]]
-    words = ablations.in_words(counts)
-    assert "Of the 9 differences that the paper prints, 6 are not zero and have rows" in words
-    assert "4 are significant here with the printed sign, 1 with the other" in words
     found = ablations.against(table)
     assert found[["variant", "group"]].to_numpy().tolist() == [["alpha 10", "original"]]
-    told = ablations.against_in_words({"Table 5": table})
-    assert told.startswith("- Table 5, *alpha 10*, original: printed -0.6* on 33.2, here +2.00 %")
     none = ablations.agreement({"Table 5": table.assign(**{"gain, %": math.nan})})
-    assert ablations.in_words(none).startswith("None of the 9 printed differences")
+    assert none.iloc[0].tolist() == ["Table 5", 9, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_an_interval_around_zero_is_no_agreement_and_may_exclude_the_printed_size() -> None:
@@ -197,11 +190,44 @@ def test_an_interval_around_zero_is_no_agreement_and_may_exclude_the_printed_siz
     assert len(ablations.against(other)) == 3
     counts = ablations.agreement({"Table 3": table}).iloc[0]
     assert counts[["agree", "oppose", "marked, against"]].tolist() == [2, 0, 1]
-    told = ablations.techniques_in_words(table)
-    assert told == (
-        "- *random init new* (Mt25-wide): all -0.01 % (0 of 1 clear); original -1.00 % (1 of 1 "
-        "clear); added -3.00 % (1 of 1 clear)."
-    )
+
+
+def test_a_table_is_laid_out_as_in_the_paper(rows: pd.DataFrame) -> None:
+    table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"))
+    laid_out = ablations.wide(table).set_index("variant")
+    assert laid_out.index.tolist() == ["alpha 1", "alpha 5", "alpha 10", "alpha 5, related"]
+    assert laid_out["added, paper"].tolist() == ["22.2", "25.7*", "25.5*", "25.1*"]
+    assert "related, paper" not in laid_out  # the paper prints no such column
+    five = laid_out.loc["alpha 5", "added, here"]
+    assert five == f"+9.90 ({interval(9.60, 10.20)})"
+    assert laid_out.loc[["alpha 1", "alpha 5, related"], "added, here"].isna().all()
+
+
+def test_gains_of_named_variants(rows: pd.DataFrame) -> None:
+    table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"))
+    assert ablations.gains(table, "added", "alpha 5").tolist() == pytest.approx([10], abs=0.11)
+    assert len(ablations.gains(table, "added")) == 2  # the control has none, and one is missing
+    named = table.assign(variant="Mt25, " + table["variant"])
+    assert len(ablations.gains(named, "added", "alpha 5")) == 1
+    assert ablations.span([]) == "–"
+
+
+def test_a_forest_has_both_sides_and_a_mark_for_what_is_clear(rows: pd.DataFrame) -> None:
+    table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"))
+    sides = paper_forest.two_sides(table)
+    cells = sides.set_index(["side", "variant", "group"])
+    five = cells.loc[(paper_forest.HERE, "alpha 5", "added")]
+    assert five["clear"] and five["low"] < five["value"] < five["high"]
+    printed = cells.loc[(paper_forest.PRINTED, "alpha 5", "added")]
+    assert printed["clear"] and printed["value"] == 3.5 and math.isnan(printed["low"])
+    assert not cells.loc[
+        (paper_forest.PRINTED, "alpha 10", "all"), "clear"
+    ]  # printed without a star
+    assert "alpha 1" not in set(sides["variant"])
+    drawn = paper_forest.forest(sides, rows="variant", colour="group").to_dict()
+    assert drawn["columns"] == 2
+    ours = sides[sides["side"] == paper_forest.HERE]
+    assert paper_forest.forest(ours, rows="variant", colour="group").to_dict()["columns"] == 1
 
 
 # Groupings
@@ -273,32 +299,6 @@ def test_skew_by_hand() -> None:
     assert table.loc["added ones, % of all", "main condition"] < 2.2
 
 
-def test_differences_over_test_sentences_are_counted(tmp_path: Path) -> None:
-    root = write_store(tmp_path, "software25-table5", loss=loss)
-    (table5,) = (each for each in ablations.ABLATIONS if each.name == "table5")
-    bench = Bench(rows=results.load(root=root), cohort=table5.cohort)
-    assert ablations.over_sentences(table5, bench, {}).empty
-    assert "No losses" in ablations.sentences_in_words(pd.DataFrame())
-
-    def scored(name: str, nats: float) -> tuple[str, SentenceLosses]:
-        ids = bench.own.loc[bench.own["variant"] == name, "run_id"]
-        of = dict.fromkeys(directions_of("all"))
-        found = SentenceLosses(
-            run_id=ids.iloc[0], commit="c0ffee", test_set="indomain", most=3,
-            nats={pair: np.full(3, nats, np.float32) for pair in of},
-            tokens={pair: np.full(3, 4, np.int16) for pair in of},
-        )  # fmt: skip
-        return found.run_id, found
-
-    losses = dict([scored("alpha 1", 8.0), scored("alpha 5", 7.0), scored("alpha 10", 8.0)])
-    table = ablations.over_sentences(table5, bench, losses)
-    assert table["model"].tolist() == ["alpha 5"] * 5 + ["alpha 10"] * 5
-    groups = ["all", "original", "added", "related", "other original"]
-    assert table["group"].tolist() == groups * 2
-    assert table["difference"].tolist() == pytest.approx([-0.25] * 5 + [0.0] * 5)
-    assert "5 of 10 differences" in ablations.sentences_in_words(table)
-
-
 def test_groupings_are_those_of_the_paper() -> None:
     languages = languages25.table9()
     table = languages25.groupings(languages).set_index("language")
@@ -318,3 +318,13 @@ def test_groupings_are_those_of_the_paper() -> None:
     # Where groupings are compared, each has the paper's share; in the main condition only one can.
     assert sizes["groupings, × 5"].tolist() == pytest.approx(sizes["paper, × 5"].tolist(), abs=0.01)
     assert sizes.loc["Mt25-v1", "main condition, × 5"] > 50
+
+
+def test_shares_of_the_languages() -> None:
+    languages = languages25.table9()
+    shares = languages25.shares(languages)
+    assert shares.groupby("text")["share"].sum().tolist() == pytest.approx([100] * 4)
+    czech = shares.set_index(["name", "text"]).loc[("Czech", "paper")]
+    assert czech["share"] == pytest.approx(100 * 23_792_604 / 107_748_494, abs=0.1)
+    drawn = languages25.shares_chart(shares).to_dict()
+    assert drawn["layer"][1]["encoding"]["y"]["sort"][0] == "Czech"

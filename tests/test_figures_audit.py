@@ -381,3 +381,15 @@ def test_the_levels_of_table_7() -> None:
     assert audit.level_cuts(nested=True).empty
     # Table 9's own cut is not among them: 5 high, 8 mid, 10 low, 2 very low.
     assert not (cuts[names] == [5, 8, 10, 2]).all(axis=1).any()
+
+
+def test_the_chart_has_every_disagreement_about_scores() -> None:
+    found = audit.disagreements()
+    scores = audit.score_disagreements(found)
+    assert len(scores) == 25 and not scores["cell"].duplicated().any()
+    others = found.drop(scores.index)
+    assert set(others["check"]) == {
+        "languages", "compute and recovery", "ablations", "parameter counts",
+    }  # fmt: skip
+    assert (scores["difference"].abs() > scores["tolerance"]).all()
+    assert len(audit.score_chart(scores).to_dict()["layer"]) == 2

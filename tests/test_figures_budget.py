@@ -79,7 +79,7 @@ def test_fractions_are_those_built_in():
     assert (found["p"] < 1).all()
 
 
-def test_words_count_and_subtract():
+def test_changes_count_and_subtract():
     table = pd.DataFrame(
         {
             "pair": "eng-deu",
@@ -90,9 +90,11 @@ def test_words_count_and_subtract():
             "slope": [-0.4, np.nan, -0.1, np.nan],
         }
     )
-    words = budget.change_in_words(table)
-    assert "4M to 16M" in words and "from 0.200 to 0.050" in words
-    assert "at 2 of 2 weights, then at 1 of 2" in words and "from -0.400 to -0.100" in words
+    (row,) = budget.changes(table).to_dict("records")
+    assert row["spread_before"] == pytest.approx(0.2)
+    assert row["spread_after"] == pytest.approx(0.05)
+    assert (row["at_bound_before"], row["at_bound_after"]) == (2, 1)
+    assert (row["slope_before"], row["slope_after"]) == (-0.4, -0.1)
 
 
 def test_charts_hold_every_pair_and_weight():
@@ -100,5 +102,5 @@ def test_charts_hold_every_pair_and_weight():
     fractions = budget.fractions_by_budget(found)
     chart = budget.fraction_against_budget(fractions).to_dict()
     assert [len(row["concat"]) for row in chart["vconcat"]] == [2, 2]
-    alphas = budget.alpha_against_budget(budget.laws_by_budget(found)).to_dict()
-    assert len(alphas["hconcat"]) == 2
+    laws = budget.laws_chart(budget.laws_by_budget(found)).to_dict()
+    assert len(laws["concat"]) == 4

@@ -1,4 +1,4 @@
-"""Upgrades on generated languages, from a store whose losses are known."""
+"""Upgrades on generated languages, from a store with known losses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mnmt_repro import results
 from mnmt_repro.experiments.conlang_upgrade import SIMILAR
 from mnmt_repro.experiments.variants import Variant
 from mnmt_repro.figures import conlang_upgrades
-from mnmt_repro.figures.conlang_upgrades import LIKE, UNLIKE
+from mnmt_repro.figures.conlang_upgrades import LIKE
 
 BASE = {("M4", 1.0): 1.0, ("M6", 0.1): 3.0, ("M6", 0.3): 2.5, ("M6", 1.0): 2.0,
         ("Mt6", 0.1): 2.2, ("Mt6", 0.3): 1.8}  # fmt: skip
@@ -43,18 +43,6 @@ def test_the_upgraded_model_is_compared_with_all_others(losses: pd.DataFrame) ->
     assert old["forgotten, %"] == pytest.approx(120) and old["gain, %"] == pytest.approx(-10)
 
 
-def test_what_similarity_buys(losses: pd.DataFrame) -> None:
-    table = conlang_upgrades.bought(losses).set_index(["model", "updates", "similarity"])
-    assert table.loc[("upgraded", 0.3, 1.0), "bought, %"] == pytest.approx(100 * 0.5 / 1.8)
-    assert table.loc[("upgraded", 0.3, 0.0), "bought, %"] == pytest.approx(0)
-    assert table.loc[("from scratch", 1.0, 1.0), "bought, %"] == pytest.approx(0)
-    assert table.loc[("upgraded", 0.1, 1.0), [LIKE, UNLIKE]].tolist() == pytest.approx([1.7, 2.2])
-    words = conlang_upgrades.in_words(losses)
-    assert words.count("\n") == 1
-    assert "from scratch +0.0 %, upgraded +27.8 %." in words
-    assert "above the old model's: +80.0 % to +80.0 %." in words
-
-
 def test_the_chart_has_a_panel_a_model(losses: pd.DataFrame) -> None:
     panels = conlang_upgrades.chart(losses).to_dict()["hconcat"]
     assert [panel["title"] for panel in panels] == [
@@ -67,8 +55,7 @@ def test_the_chart_has_a_panel_a_model(losses: pd.DataFrame) -> None:
 def test_without_rows_it_says_so() -> None:
     empty = conlang_upgrades.losses(results.load(root=Path("no such store")))
     assert empty.empty
-    assert conlang_upgrades.comparison(empty).empty and conlang_upgrades.bought(empty).empty
-    assert conlang_upgrades.in_words(empty) == "No upgraded run of these languages is stored yet."
+    assert conlang_upgrades.comparison(empty).empty
     half = empty.copy()
     half.loc[0] = [0.0, LIKE, "upgraded", 0.1, 2.0]
     assert conlang_upgrades.comparison(half)["gain, %"].isna().all()

@@ -114,9 +114,6 @@ def test_doubling_by_a_fitted_law_is_doubling_by_hand() -> None:
     for row in table.itertuples():
         by_hand = loss_of(row.p, 2 * row.n) / loss_of(row.p, row.n)
         assert row.whole == pytest.approx(by_hand, rel=1e-3)
-    told = doubling.doubling_in_words({"some": table})
-    assert "leaves 81.2% of the reducible loss" in told  # 2 ** -0.3
-    assert "L∞ = 1.5" in told
 
 
 def test_doubling_by_weight_assumes_no_law_in_common() -> None:
@@ -127,9 +124,8 @@ def test_doubling_by_weight_assumes_no_law_in_common() -> None:
     np.testing.assert_allclose(table[table["p"] > 0.5]["factor"], 2**-0.3, rtol=1e-6)
     # All weights have the same sizes: the common slope is the mean, four and four of them.
     np.testing.assert_allclose(table["common"], 2**-0.25, rtol=1e-6)
-    told = doubling.factors_in_words(table)
-    assert "0.871 of the reducible loss at the least weight and 0.812 at the greatest" in told
-    assert "0.841, lies outside 8 of 8 intervals" in told
+    outside = (table["low"] > table["common"]) | (table["high"] < table["common"])
+    assert outside.all()
     too_high = doubling.doubling_by_weight(frame, dict.fromkeys(PAIRS, 9.0))
     assert too_high.empty  # losses below L∞ have no logarithm
     doubling.doubling_chart(table).to_dict()

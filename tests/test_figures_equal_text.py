@@ -55,7 +55,6 @@ def test_a_size_without_a_single_pair_model_is_left_out() -> None:
     kept = curves[(curves["n_non_embedding"] == 100) | (curves["p"] < 1)]
     assert set(equal_text.split(kept, rows)["n"]) == {100}
     assert equal_text.split(curves[curves["p"] < 1], rows).empty
-    assert equal_text.in_words(equal_text.split(curves[curves["p"] < 1], rows)) == ""
 
 
 def test_the_chart_has_a_panel_a_pair_and_part() -> None:
@@ -63,17 +62,6 @@ def test_the_chart_has_a_panel_a_pair_and_part() -> None:
     drawn = pd.DataFrame(next(iter(spec["datasets"].values())))
     assert set(drawn["part"]) == set(equal_text.PARTS.values())
     assert set(drawn["pair"]) == {"English→German"} and len(drawn) == 2 * 4
-
-
-def test_words_give_the_least_and_the_greatest_size_of_each_range_of_weights() -> None:
-    told = equal_text.in_words(equal_text.split(*frames()))
-    # Text: -log10(0.045) = 1.347 nats at 0.05, -log10(0.45) = 0.347 at 0.5.
-    assert told.splitlines()[2:] == [
-        "- English→German, weights up to 0.1: +0.60 of 1.95 nats at N = 100 "
-        "and -0.10 of 1.25 nats at N = 1,000.",
-        "- English→German, weights 0.3 to 0.7: +0.50 of 0.85 nats at N = 100 "
-        "and -0.20 of 0.15 nats at N = 1,000.",
-    ]
 
 
 def test_what_text_alone_predicts_of_a_longer_budget() -> None:
@@ -101,6 +89,3 @@ def test_what_text_alone_predicts_of_a_longer_budget() -> None:
     # Where a weight acts by itself, the longer run gains nothing of what is predicted.
     table = equal_text.predicted_by_text(rows(1e6, True), rows(2e6, True))
     assert (table["observed"].abs() < 1e-9).all() and (table["predicted"] > 1).all()
-    mean = table["predicted"].mean()
-    told = equal_text.predicted_in_words(table)
-    assert told == f"- English→German: {mean:.2f} nats predicted, 0.00 seen."

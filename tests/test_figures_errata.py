@@ -1,4 +1,4 @@
-"""Slips of Paper A: is the evidence what a hand, or another source, finds?"""
+"""Misprints of Paper A: is the evidence what a hand, or another source, finds?"""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def test_one_total_of_appendix_a_is_off_by_the_rows_of_256_pieces():
     assert table["excess"].tolist() == [0, 0, 0, 0, 0, 0, 327_680, 0]
     counted = [parameter_counts(size.config)["total"] for size in PAPER_A]
     assert table["expected"].tolist() == counted  # from the shapes alone
-    slip = entry("Appendix A")
-    assert (slip["printed"], slip["meant"]) == ("1,035,876,864", "1,035,549,184")
-    assert "327,680 = 256 × 1280" in slip["evidence"]
-    assert "128,128 rows" in slip["evidence"]
+    found = entry("Appendix A")
+    assert (found["printed"], found["meant"]) == ("1,035,876,864", "1,035,549,184")
+    assert "327,680 = 256 × 1280" in found["evidence"]
+    assert "128,128 rows" in found["evidence"]
 
 
 def test_width_and_depth_grow_together_once():
@@ -77,6 +77,14 @@ def test_every_entry_says_what_and_why():
             evidence="c",
             certainty="certain",
         )
+
+
+def test_the_list_has_each_once_under_its_certainty():
+    frame = errata.errata()
+    text = errata.as_list(frame)
+    assert text.count("\n- **") == len(frame)
+    assert all(f"**{where}.** Printed: " in text for where in frame["where"])
+    assert text.index("**Certain**") < text.index("Figure 14") < text.index("**Wording**")
 
 
 def test_what_can_stand():

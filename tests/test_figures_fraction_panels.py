@@ -10,6 +10,7 @@ from synthetic import SIZES, loss_of, rows
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import capacity
 from mnmt_repro.figures import fraction_panels as panels
+from mnmt_repro.figures.forest import PAPER, forest
 from mnmt_repro.figures.grids import read_grid
 
 COHORT = "webtech-en-dezh"
@@ -75,15 +76,17 @@ def test_relative_capacity_is_three_where_it_was_put_in():
     assert (table["sizes"] > 0).all()
 
 
-def test_the_text_between_two_lines_is_told_apart():
+def test_the_ratio_of_two_lines_with_and_without_the_text():
     """The second line has half the fraction at every weight below one, and 0.8 of the text."""
     base = lines().assign(w=lambda frame: frame["p"])
     half = np.where(base["p"] < 1, 0.5, 1.0)
     other = base.assign(line="other", f=base["f"] * half, w=base["p"] * np.where(half < 1, 0.8, 1))
-    told = panels.text_in_words(pd.concat([base, other]).astype({"f": object})).splitlines()
-    assert len(told) == 2 and "domain, German: of *other*, $f$ is 0.50 times" in told[0]
-    assert "over 3 weights" in told[0] and told[0].endswith("comes to, 0.62 times.")  # 0.5 / 0.8
-    assert panels.text_in_words(base) == ""
+    ratios = panels.line_ratios(pd.concat([base, other]).astype({"f": object}))
+    assert set(ratios["language"]) == {"German", "Chinese"}
+    assert set(ratios["line"]) == {"other"} and set(ratios["weights"]) == {3}
+    np.testing.assert_allclose(ratios["ratio of f"], 0.5)
+    np.testing.assert_allclose(ratios["ratio of f / w"], 0.5 / 0.8)
+    assert panels.line_ratios(base).empty
 
 
 def test_the_same_runs_under_two_labels_are_one_row_that_names_both():
@@ -105,22 +108,32 @@ def test_a_panel_with_one_line_has_no_contrast():
     assert set(panels.contrasts(out_of_reach)["estimator"]) == {panels.ESTIMATORS["eq10"]}
 
 
-def test_estimators_that_disagree_are_told():
-    table = pd.DataFrame(
-        {
-            "what": "conlang", "test set": "indomain", "language": list("ABCD"), "p": 0.05,
-            "f": 0.3, "f / p": 6.0,
-            "low": 5.0, "high": 7.0, "f / p directly": [4.0, 6.5, np.nan, 4.0], "least": 2.5,
-            "greatest": 8.0, "sizes": [7, 7, 0, 2],
-        }
-    )  # fmt: skip
-    first, second = panels.estimators_in_words(table).split("\n")
-    assert first == (
-        "- conlang, A at p = 0.05 (indomain): 6.00 by the joint law (5.00 to 7.00); directly 4.00 "
-        "in the median of 7 sizes (2.50 to 8.00), below the joint law's interval."
+def test_both_estimators_and_the_paper_are_rows_of_a_forest():
+    table = panels.relative_capacity(lines())
+    rows_ = panels.capacity_rows(table, {"in-domain, German": 3.0})
+    german = rows_[rows_["label"] == "in-domain, German"].set_index("series")["value"]
+    assert german[PAPER] == 3.0
+    assert german[[JOINT, DIRECT]].to_numpy() == pytest.approx(3.0, rel=2e-3)
+    assert PAPER not in set(rows_.loc[rows_["label"] == "in-domain, Chinese", "series"])
+    chart = forest(rows_, title="f / p", log=True, reference=1).to_dict()
+    assert len(chart["vconcat"]) == 1
+    assert chart["vconcat"][0]["layer"][-1]["encoding"]["shape"]["scale"]["domain"] == [
+        JOINT,
+        DIRECT,
+        PAPER,
+    ]
+
+
+def test_printed_values_are_triangles_on_their_lines():
+    table = lines()
+    printed = pd.DataFrame(
+        [("domain", "in-domain", 0.05, 0.15), ("domain", "elsewhere", 0.05, 0.3)],
+        columns=["panel", "line", "p", "f"],
     )
-    assert second.endswith("inside the joint law's interval.")
-    assert panels.estimators_in_words(table[2:]) == ""
+    chart = panels.fraction_panels(table[table["estimator"] == JOINT], printed).to_dict()
+    marks = chart["concat"][0]["layer"][-1]
+    assert marks["mark"]["shape"] == "triangle-up"
+    assert len(chart["datasets"][marks["data"]["name"]]) == 1  # a line that is not drawn has none
 
 
 def test_a_weight_that_nobody_trained_has_no_capacity():
@@ -238,5 +251,3 @@ def test_the_slope_of_the_fraction_is_the_one_put_in():
     table = capacity.fraction_slopes({COHORT: grid}, (0.5,))
     assert list(table["pair"]) == ["English→German", "English→Chinese"]
     np.testing.assert_allclose(table["slope"], 0.1 * np.log(0.5), rtol=0.01)
-    told = capacity.slopes_in_words(table)
-    assert "of 2 slopes 2 are clearly below zero and 0 above; at p = 0.5 they are -0.07" in told

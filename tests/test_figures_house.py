@@ -10,7 +10,7 @@ import pytest
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import STYLE, Badge
-from mnmt_repro.figures.house import show, show_table
+from mnmt_repro.figures.house import show, show_table, tabs
 from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.theme import weight_color, weight_colours
 
@@ -45,8 +45,34 @@ def test_a_run_counts_once_in_the_provenance() -> None:
         " · 3.0 h of computing"
     )
     figure = show(CHART, name="a", alt="falls", data=FRAME, provenance=provenance)
-    for value in ("r1", "r2", "c1", "c2", "0123456789abcdef"):
-        assert f"<code>{value}</code>" in figure.to_html()
+    carried = re.search(
+        r'download="a-runs.json" href="data:application/json;charset=utf-8;base64,([^"]+)"',
+        figure.to_html(),
+    )
+    assert carried is not None
+    listed = json.loads(base64.b64decode(carried[1]))
+    assert listed["runs"] == ["r1", "r2"] and listed["configurations"] == ["c1", "c2"]
+    assert listed["commits"] == ["0123456789abcdef"] and "r1" not in figure.to_html()
+
+
+def test_a_folded_figure_shows_its_caption_only() -> None:
+    figure = show(
+        CHART, name="a", alt="falls", data=FRAME, provenance="x", caption="It <falls>.", folded=True
+    )
+    assert figure.to_html().startswith('<details class="mnmt-folded"><summary>It &lt;falls&gt;.<')
+    assert figure.to_html().count("It &lt;falls&gt;.") == 1
+
+
+def test_tabs_hold_every_figure_under_its_label() -> None:
+    figures = {
+        label: show(CHART, name=label, alt="falls", data=FRAME, provenance="x") for label in "ab"
+    }
+    text = tabs("cohorts", figures).to_html()
+    assert text.index("mnmt-a") < text.index("mnmt-b") and text.count("<section") == 2
+    with pytest.raises(InputError, match="at least one figure"):
+        tabs("cohorts", {})
+    with pytest.raises(InputError, match="small letters"):
+        tabs("Cohorts", figures)
 
 
 def test_more_than_four_passes_over_a_text_are_named() -> None:

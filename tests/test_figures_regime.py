@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 from mnmt_repro.figures import regime
 
@@ -35,6 +36,56 @@ def test_a_cohort_is_counted_by_runs_not_by_rows() -> None:
 
 def test_the_papers_tokens_a_parameter() -> None:
     # 500k and 1M steps of 500k tokens over the printed 18,881,024 and 1,019,312,128 parameters.
-    said = regime.papers_regime()
-    assert f"{250e9 / 18_881_024:,.0f} tokens a parameter (the smallest)" in said
-    assert f"{500e9 / 1_019_312_128:,.0f} (the largest)" in said
+    paper = regime.paper_sizes()
+    assert len(paper) == 8
+    assert paper["per"].iloc[0] == pytest.approx(250e9 / 18_881_024)
+    assert paper["per"].iloc[-1] == pytest.approx(500e9 / 1_019_312_128)
+
+
+def curves() -> pd.DataFrame:
+    """Loss falls by 0.1 per doubling in the small model and by 0.3 in the large one."""
+    return pd.DataFrame(
+        [
+            {
+                "cohort": "webtech-en-dezh",
+                "run_id": f"r{n}",
+                "pair": "eng-deu",
+                "p": 1.0,
+                "size": str(n),
+                "n_non_embedding": n,
+                "target_tokens": 1000 * 2**k,
+                "cross_entropy": 5 - slope * k,
+            }
+            for n, slope in ((100, 0.1), (1000, 0.3))
+            for k in range(6)
+        ]
+    )
+
+
+def test_sizes_have_their_budget_and_slope() -> None:
+    rows = pd.DataFrame(
+        {
+            "cohort": "webtech-en-dezh",
+            "corpus": "webtech",
+            "run_id": ["r100", "r1000"],
+            "size": ["100", "1000"],
+            "n_non_embedding": [100, 1000],
+            "n_total": [150, 1500],
+            "target_tokens": 32_000,
+            "passes": [0.5, 0.7],
+        }
+    )
+    table = regime.by_size(rows, curves())
+    assert table["n"].tolist() == [100, 1000]
+    assert table["per"].tolist() == [320, 32]
+    assert table["end_slope"].tolist() == pytest.approx([-0.1, -0.3])
+    assert set(table["group"]) == {"real text"}
+    regime.beside_the_paper(table).to_dict()
+
+
+def test_learning_curves_are_of_the_two_ends() -> None:
+    chart = regime.learning_curves(curves(), "eng-deu").to_dict()
+    assert [panel["title"] for panel in chart["hconcat"]] == [
+        "English→German, N = 100",
+        "English→German, N = 1,000",
+    ]

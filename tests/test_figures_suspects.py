@@ -43,5 +43,7 @@ def test_settings_side_by_side() -> None:
     # The same losses fall over a narrower range of sizes: a larger exponent.
     assert (max(SIZES) + TABLES) / (min(SIZES) + TABLES) < 3
     assert german.loc["N with the tables", "α alone"] > 0.5
-    told = suspects.in_words(suspects.compared(grid()))
-    assert "as above, 68% (slope" in told and "docs alone, 100% (slope" in told
+    drawn = suspects.chart(suspects.compared(grid())).to_dict()
+    shares = pd.DataFrame(next(iter(drawn["datasets"].values()))).set_index(["pair", "setting"])
+    assert shares.loc[("English→German", "as above"), "share"] == pytest.approx(0.68, abs=0.01)
+    assert shares.loc[("English→German", "docs alone"), "share"] == pytest.approx(1, abs=0.01)

@@ -141,10 +141,10 @@ def test_a_law_of_size_and_text_is_found_where_it_is_true():
     text = table.loc["size and text"]
     assert text["error on a size"] < 2 * noise and text["error on a weight"] < 2 * noise
     assert table.loc["Eq. 11 with Eq. 12", "error on a weight"] > 2 * noise
-    told = uncertainty.text_in_words(table.reset_index())
-    assert told.startswith("Of 1 cases, the law of size and text has a lower AICc than the joint")
-    assert "than separate laws in 1 of the 1 where these are identified, and predicts" in told
-    assert told.endswith("better than both forms of Eq. 11 in 1.")
+    best = uncertainty.best_laws(table.reset_index(), "ΔAICc")
+    assert best == "size and text in 1 of 1 cases"
+    chart = uncertainty.laws_chart(table.reset_index(), "ΔAICc", "AICc")
+    assert chart.to_dict()["layer"]
 
 
 def test_a_small_grid_has_a_comparison_too():
@@ -204,30 +204,3 @@ def test_too_few_sizes_give_no_test():
     found = uncertainty.unchanged(points, simulations=20)
     assert found["answer"].str.startswith("no test: the joint law is not identified").all()
     assert found["power"].isna().all()
-
-
-def test_the_outcome_counts_what_the_tables_hold() -> None:
-    noise = pd.DataFrame(
-        {
-            "footnote 5": 0.01, "left by Eq. 6": [0.02, 0.005, 0.02],
-            "left by Eq. 7": [0.04, 0.006, 0.021], "trained again": [0.01, 0.006, np.nan],
-        }
-    )  # fmt: skip
-    laws = pd.DataFrame(
-        [
-            {"cohort": cohort, "pair": "German", "law": law, "ΔAICc": value}
-            for cohort, values in {"a": (0.0, 5.0), "b": (3.0, 0.0), "c": (np.nan, 0.0)}.items()
-            for law, value in zip(("Eq. 6", "Eq. 7"), values, strict=True)
-        ]
-    )
-    tests = pd.DataFrame(
-        {
-            "answer": ["changed", "inconclusive: its power, 0.30", "inconclusive: it is 0"],
-            "power": [0.85, 0.3, np.nan],
-        }
-    )
-    told = uncertainty.outcome_in_words(noise, laws, tests)
-    assert "more than 1 % in 2 of 3 cases" in told and "what they leave in 1:" in told
-    assert "0.6% to 1.0% off by rounding alone" in told and "in 1 of 2 cases" in told
-    assert "joint one in 1 of the 2 cases" in told
-    assert "3 tests, 2 inconclusive, 1 changed. 1 of them has a power of 80%" in told

@@ -1,4 +1,4 @@
-"""Tables 1 and 12 and Figure 4 of Paper B, from a store whose losses are known."""
+"""Tables 1 and 12 and Figure 4 of Paper B, from a store with known losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mnmt_repro.claims.paired import Variant as Run
 from mnmt_repro.claims.sensitivity import COMPARISONS
 from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.experiments.variants import Variant
-from mnmt_repro.figures import audit, upgrade_curves, upgrade_words, upgrades
+from mnmt_repro.figures import audit, upgrade_curves, upgrades
 from mnmt_repro.figures.contrasts import (
     INTERVAL,
     MAIN,
@@ -33,7 +33,7 @@ from mnmt_repro.figures.contrasts import (
 )
 from mnmt_repro.figures.house import show, show_table
 from mnmt_repro.figures.provenance import Provenance
-from mnmt_repro.figures.upgrade_curves import SCRATCH, UPGRADED
+from mnmt_repro.figures.upgrade_curves import PRINTED, SCRATCH, TEST, UPGRADED
 from mnmt_repro.results.sentences import SentenceLosses
 
 ALL, ADDED = directions_of("all"), directions_of("added")
@@ -219,14 +219,29 @@ def test_points_of_chrfpp_are_tested_over_directions(tmp_path: Path) -> None:
 
     root = write_store(tmp_path, MAIN, loss=loss, chrfpp=chrfpp)
     table = upgrades.table1(Bench(rows=results.load(root=root), cohort=MAIN))
-    row = upgrades.scores(table).set_index(["model", "group"]).loc[("Mt25", "all")]
     above = 0.2 * np.arange(50)
-    assert row["gain"] == pytest.approx(above.mean())
-    assert row["p"] == pytest.approx(stats.ttest_1samp(above, 0).pvalue)
-    assert row["low"] < row["gain"] < row["high"]
-    told = upgrade_words.table1(table)
-    assert "- **Mt25** over M25: all +2.00 % (" in told and "Mt25-deep" not in told
-    assert "**chrF++**: in 2 of 6 comparisons" in told  # over ten added ones the loss is not clear
+    found = table.set_index(["model", "group"]).loc[("Mt25", "all")]
+    assert found["chrF++ p"] == pytest.approx(stats.ttest_1samp(above, 0).pvalue)
+    scores = upgrades.score_leads(table)
+    assert list(scores) == upgrades.LEAD and len(scores) == 9
+    row = scores.set_index(["upgraded", "group"]).loc[("Mt25", "all")]
+    assert row["lead"] == pytest.approx(above.mean())
+    assert row["low"] < row["lead"] < row["high"] and math.isnan(row["paper"])
+
+
+def test_leads_are_in_per_cent_of_the_model_from_scratch(bench: Bench) -> None:
+    found = upgrades.leads(upgrades.table1(bench))
+    assert list(found) == upgrades.LEAD and len(found) == 9
+    row = found.set_index(["upgraded", "group"]).loc[("Mt25", "all")]
+    assert row["lead"] == pytest.approx(2) and row["low"] < 2 < row["high"]
+    assert row["paper"] == pytest.approx(100 * 0.2 / 31.6)  # 31.8 against 31.6
+    assert found[found["upgraded"] == "Mt25-deep"]["lead"].isna().all()
+    drawn = upgrades.lead_chart(found).to_dict()["concat"]
+    assert [panel["title"]["text"] for panel in drawn] == [
+        ["same size", "30% of the updates"],
+        ["wider", "50% of the updates"],
+        ["deeper", "50% of the updates"],
+    ]
 
 
 def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
@@ -254,46 +269,9 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
     wide = table.loc[("Mt25-wide, 50%", "all")]
     assert wide["from scratch"] == "M25-wide, 150%" and math.isnan(wide["gain, %"])
     assert math.isnan(wide["tokens, from scratch"]) and wide["tokens, upgraded"] > 0
-    assert "- **Without" not in upgrade_words.equal_total(table.reset_index(), bench)
-
-
-def equal_total(root: Path, original: float, halved: float = math.nan) -> str:
-    """What is told of gains of `original` per cent on original languages, 5 on the added ones.
-
-    To the upgrade scaling is worth 2 per cent there, and to a baseline half the rate `halved`.
-    """
-
-    def loss(variant: Variant, pair: str) -> float | None:
-        scratch = {"M25": 1.3, "M25-wide": 1.5, "M25-deep": 1.5}
-        turn = 0.1 * (-1) ** ALL.index(pair)
-        if variant.name in scratch:
-            return 2.0 if variant.updates_share == scratch[variant.name] else None
-        if variant.name == upgrades.HALVED:
-            return None if math.isnan(halved) else 2 * (1 - halved / 100) + 0.001 * turn
-        if not variant.name.startswith("Mt25") or "random" in variant.name:
-            return None
-        worse = 2.0 if variant.name == upgrades.UNSCALED else 0.0
-        return 2 * (1 - (5 if pair in ADDED else original + turn - worse) / 100)
-
-    write_store(root, "software25-total", "software25-table3", loss=loss)
-    bench = Bench(rows=results.load(root=root), cohort="software25-total")
-    return upgrade_words.equal_total(upgrades.old_training_counted(bench), bench)
-
-
-def test_what_equal_training_leaves_of_the_lead_is_told(tmp_path: Path) -> None:
-    told = equal_total(tmp_path / "level", 0.0)
-    assert "none of 3 can be told from zero. That is as predicted of training time alone" in told
-    assert "no proof that the models are level: differences of up to 0.0 %" in told
-    assert told.count("+5.00 %") == 5 and "3 of 3 can be told from zero." in told
-    assert "- **Without learning-rate scaling**, compared at the same size only: -2.00 %" in told
-    assert "To the upgrade scaling is worth +1.96 % (" in told
-    assert "the baseline that would tell these apart is not stored yet" in told
-    told = equal_total(tmp_path / "rate", 0.0, halved=2.2)
-    assert "that is worth +2.20 % (" in told and "a lower rate by itself could be all" in told
-    told = equal_total(tmp_path / "forgetting", 0.0, halved=0.5)
-    assert "worth +0.50 % (" in told and "forgetting may have a part in it, too" in told
-    told = equal_total(tmp_path / "ahead", 1.0)
-    assert "3 of 3 can be told from zero. Training time alone does not account for that." in told
+    leads = upgrades.leads(table.reset_index())
+    assert len(leads) == 30 and leads["paper"].isna().all()
+    assert leads["lead"].iloc[0] == row["gain, %"]
 
 
 def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Bench) -> None:
@@ -330,8 +308,9 @@ def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Bench) ->
     assert row["spBLEU, paper"] == "34.25" and row["difference, paper"] == "-0.25"
     assert row["loss"] == row["gain, %"] == row["chrF++"] == "–"
     assert upgrades.recovery(nothing)["closed"].isna().all()
-    assert upgrade_words.table1(table) == ""
-    assert upgrade_words.equal_total(upgrades.old_training_counted(nothing), nothing) == ""
+    leads = upgrades.leads(table)
+    assert leads["lead"].isna().all() and leads["paper"].notna().all()
+    assert upgrades.lead_chart(leads).to_dict()["concat"]
     assert upgrades.agreement(upgrades.table12(nothing))["same sign"].tolist() == [0, 0, 0]
 
 
@@ -356,22 +335,6 @@ def test_table_12_has_every_direction(bench: Bench) -> None:
     assert wide.set_index("pair").loc["eng-npi", "Mt25, ours, %"] == row["gain, %"]
 
 
-def test_gains_are_told_apart_by_kind_of_direction(bench: Bench) -> None:
-    table = upgrades.table12(bench)
-    means = upgrades.by_kind(table).set_index(["languages", "direction"])
-    assert means["directions"].to_dict() == {
-        ("added", "into English"): 5, ("added", "out of English"): 5,
-        ("related, up-sampled", "into English"): 3, ("related, up-sampled", "out of English"): 3,
-        ("other original", "into English"): 17, ("other original", "out of English"): 17,
-    }  # fmt: skip
-    gains = table[table["upgraded"] == "Mt25"].set_index("pair")
-    related = [f"eng-{code}" for code in ("zul", "msa", "kir")]
-    row = means.loc[("related, up-sampled", "out of English")]
-    assert row["Mt25, ours, %"] == pytest.approx(gains.loc[related, "gain, %"].mean())
-    assert row["Mt25, paper"] == pytest.approx(gains.loc[related, "difference, paper"].mean())
-    assert math.isnan(row["Mt25-deep, ours, %"])  # of which nothing is stored
-
-
 def test_agreement_of_directions_by_hand() -> None:
     table = pd.DataFrame(
         {
@@ -384,20 +347,20 @@ def test_agreement_of_directions_by_hand() -> None:
     assert (row["directions"], row["same sign"]) == (3, 2)
     ranks = stats.pearsonr([3, 4, 1, 2], [3, 2, 1, 4]).statistic
     assert row["rank correlation"] == pytest.approx(ranks)
-    told = upgrade_words.agreement(upgrades.agreement(table))
-    # 2 of 3 heads: any outcome but none is as likely or less likely, so p = 1.
-    assert told.startswith("- **Mt25**: 2 of 3 signs agree, where a coin would have 1.5 (p = 1);")
 
 
-def test_what_is_least_helped_is_told(bench: Bench) -> None:
+def test_leads_by_kind_of_direction(bench: Bench) -> None:
     table = upgrades.table12(bench)
-    kind = (table["languages"] == "other original") & (table["direction"] == "out of English")
-    gains = table[kind & (table["upgraded"] == "Mt25")]["gain, %"]
-    assert len(gains) == 17
-    low, high = stats.ttest_1samp(gains, 0).confidence_interval(0.95)
-    told = upgrade_words.least(table)
-    assert f"{gains.mean():+.2f} % ({interval(low, high)}) for Mt25 and " in told
-    assert upgrade_words.least(table.assign(**{"gain, %": math.nan})) == ""
+    found = upgrades.by_kind(bench, table).set_index(["upgraded", "group"])
+    assert len(found) == 18
+    mine = table[table["upgraded"] == "Mt25"].set_index("pair")
+    mine = mine.loc[[f"eng-{code}" for code in ("zul", "msa", "kir")]]
+    row = found.loc[("Mt25", "related, out")]
+    scratch, upgraded = (mine[f"loss, {side}"].mean() for side in ("from scratch", "upgraded"))
+    assert row["lead"] == pytest.approx(100 * (1 - upgraded / scratch))
+    theirs = [mine[f"spBLEU, {side}, paper"].mean() for side in ("from scratch", "upgraded")]
+    assert row["paper"] == pytest.approx(100 * (theirs[1] / theirs[0] - 1))
+    assert math.isnan(found.loc[("Mt25-deep", "related, out"), "lead"])  # which is not stored
 
 
 # Figure 4
@@ -430,10 +393,12 @@ def test_curves_hold_each_point_once(points: pd.DataFrame) -> None:
     at = passed.set_index("updates")
     assert at.loc[0.05, "loss"] == pytest.approx(3.2)
     assert at.loc[0.05, "quality"] == pytest.approx(math.exp(2 - 3.2))
-    test = wide[(wide["model"] == SCRATCH) & (wide["points"] == "test")].set_index("updates")
+    test = wide[(wide["model"] == SCRATCH) & (wide["points"] == TEST)].set_index("updates")
     assert list(test.index) == [0.1, 0.3, 0.5, 1.0]
     assert test.loc[0.1, "quality"] == pytest.approx(math.exp(2 - 3))
-    assert not (points["shape"] == "deeper").any()
+    assert set(points[points["shape"] == "deeper"]["points"]) == {PRINTED}  # nothing of ours
+    printed = wide[wide["points"] == PRINTED].set_index(["model", "updates"])["quality"]
+    assert printed[SCRATCH, 0.1] == 0.78 and printed[UPGRADED, 0.1] == 0.97
 
 
 def test_compute_to_reach_by_hand(points: pd.DataFrame) -> None:
@@ -458,14 +423,14 @@ def test_the_chart_has_a_panel_a_shape(points: pd.DataFrame, bench: Bench) -> No
         upgrade_curves.chart(points), name="fig4", alt="x", data=points, provenance=bench.source
     )
     panels = figure.chart.to_dict()["hconcat"]
-    assert [panel["title"] for panel in panels] == ["same size", "wider"]
+    assert [panel["title"] for panel in panels] == ["same size", "wider", "deeper"]
     assert figure.svg.startswith("<svg")
 
 
 def test_without_rows_there_are_no_curves(nothing: Bench) -> None:
     curves = results.load_curves(root=Path("no such store"))
     points = upgrade_curves.figure4(upgrades.recovery(nothing), curves)
-    assert points.empty and list(points) == upgrade_curves._COLUMNS
+    assert set(points["points"]) == {PRINTED} and list(points) == upgrade_curves._COLUMNS
     table = upgrade_curves.compute_to_reach(points)
     assert table[list(upgrade_curves.READINGS)].isna().all(axis=None)
 
@@ -486,11 +451,10 @@ def test_other_sentences_are_drawn_for_runs_that_have_their_losses(bench: Bench)
 
     losses = dict([scored("M25", 1.0, 8.0), scored("Mt25", 0.3, 7.0), scored("M25-wide", 1.0, 8.0)])
     table = upgrades.over_sentences(bench, losses)
-    assert table["model"].tolist() == ["Mt25"] * 3  # the upgraded wide model lacks its losses
-    assert table["group"].tolist() == ["all", "original", "added"]
-    assert table["sentences"].tolist() == [150, 120, 30]
-    quarter = pytest.approx(np.full((3, 3), -0.25))  # a nat less for 4 tokens
-    assert table[["difference", "low", "high"]].to_numpy() == quarter
+    assert table["upgraded"].tolist() == ["Mt25"] * 3  # the upgraded wide model lacks its losses
+    assert table["group"].tolist() == ["all, seed 1", "original, seed 1", "added, seed 1"]
+    quarter = pytest.approx(np.full((3, 3), 0.25))  # a nat less for 4 tokens
+    assert table[["lead", "low", "high"]].to_numpy() == quarter
     assert upgrades.over_sentences(bench, {}).empty
     other = {run: replace(each, test_set="indomain-3words") for run, each in losses.items()}
     assert upgrades.over_sentences(bench, other).empty

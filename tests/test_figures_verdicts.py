@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import io
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from mnmt_repro import results
 from mnmt_repro.claims import load_claims, read_stored
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import luck
-from mnmt_repro.figures.verdicts import count, rules, scope_table, show_claims, stored_measures
+from mnmt_repro.figures.claim_list import claim_list
+from mnmt_repro.figures.measures import condition, named
+from mnmt_repro.figures.verdicts import anchor, count, scope_table, show_claims, stored_measures
 from mnmt_repro.repository import ROOT
 
 
@@ -101,23 +102,31 @@ def test_a_count_names_the_verdicts_as_the_badges_do() -> None:
     )
 
 
-def test_the_rules_define_their_measures_and_print_the_rule_of_cells_once() -> None:
-    claims = load_claims(ROOT / "data" / "claims")
-    text = rules(claims)
-    assert text.count("<details>") == text.count("</details>") == len(claims) + 1
+def test_every_measure_of_a_rule_has_a_plain_name() -> None:
+    for claim in load_claims(ROOT / "data" / "claims"):
+        rules = [claim.rule, claim.cells, *(scope.rule for scope in claim.scopes)]
+        tests = [test for rule in rules for step in rule for test in step.when]
+        for test in tests:
+            assert "_" not in condition(test, claim.id)
+        assert "_" not in named(claim.headline, claim.id)
+    with pytest.raises(InputError, match="'nothing' has no plain name"):
+        named("nothing")
+
+
+def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
+    claims, verdicts = load_claims(ROOT / "data" / "claims"), read_stored(ROOT)
+    text = claim_list(verdicts, claims).to_html()
     for claim in claims:
-        measured = " ".join(claim.description.split())[:30].replace("<", "&lt;")
-        assert f"*Measured.* {measured}" in text
-    assert text.count("*Printed (") == len(claims)
-    assert "spBLEU of M25 and Mt25, all: 31.6, 31.8; " in text
-    assert "largest difference of two exponents: 2 standard deviations under 1 % noise" in text
+        assert text.count(f'<tbody id="{anchor(claim.id)}"') == 1
+        assert html.escape(" ".join(claim.description.split())) in text
+        revisions = [html.escape(" ".join(change.split())) for change in claim.revised]
+        assert all(revision in text for revision in revisions)
+    assert text.count("<b>The rule.</b>") == len(claims)
+    assert "spBLEU of M25 and Mt25, all: 31.6, 31.8" in text
     assert "f(0.05) / 0.05 for German: 3 times (more than)" in text
-    revisions = sum(len(claim.revised) for claim in claims)
-    assert text.count("*Revised.*") == revisions > 0
-    judged = [claim for claim in claims if claim.cells]
-    assert text.count(str(judged[0].cells[0]).replace("<", "&lt;")) == 1 and len(judged) > 1
-    assert f"Each published cell of {judged[0].id}, {judged[1].id}" in text
-    assert "<unk>" not in text and "embeddings from that of &lt;unk>" in text
+    assert "<unk>" not in text and "that of &lt;unk&gt;" in text
+    for facet in ("Paper A", "Paper B", "undecided here", "generated languages"):
+        assert f"<option>{facet}</option>" in text
 
 
 MEASURED = [
@@ -171,27 +180,3 @@ def test_stored_measures_have_a_row_a_setting_and_pair() -> None:
     assert table.loc[2, "why"] == "no fit"
     with pytest.raises(InputError, match="A9 has no stored verdict"):
         stored_measures(MEASURED, "A9")
-
-
-def test_luck_apart_is_told_beside_what_is_judged() -> None:
-    verdicts, rows = read_stored(ROOT), results.load()
-    table = luck.luck_table(verdicts, rows)
-    judged = {
-        (verdict["id"], scope["scope"]): scope["raw_verdict"]
-        for verdict in verdicts
-        for scope in verdict["scopes"]
-    }
-    assert {"B1", "B5"} <= set(table["claim"]) and not {"A2", "B12"} & set(table["claim"])
-    for row in table.to_dict("records"):
-        assert row["verdict"] == judged[row["claim"], row["setting"]] != "no rows yet"
-        # The same number; its interval alone is another.
-        before, after = (
-            row[name].partition(" (")[0] for name in ("measured", "measured, luck apart")
-        )
-        assert before.endswith(f" {after}") or row["claim"] in ("B4", "B22")  # which count cells
-    moved = table[table["verdict"] != table["verdict, luck apart"]]
-    told = luck.in_words(table, rows)
-    assert "not 95 but 8" in told
-    assert f"Of {len(table)} verdicts, {len(moved)} would differ" in told
-    for claim, now, apart in moved[["claim", "verdict", "verdict, luck apart"]].to_numpy():
-        assert f"{claim} would be *{apart}*, not *{now}*" in told

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import base64
 import re
 import subprocess
 import sys
@@ -119,8 +118,7 @@ def test_the_page_shows_the_chart_with_all_a_reader_needs(first_page: Path) -> N
     alt = 'The loss falls with "size" & weight <p>.'
     (image,) = page.of_class("mnmt-static")
     assert image["alt"] == alt
-    svg = base64.b64decode((image["src"] or "").removeprefix("data:image/svg+xml;base64,"))
-    assert svg.startswith(b"<svg")
+    assert (first_page.parent / (image["src"] or "")).read_bytes().startswith(b"<svg")
     (live,) = page.of_class("mnmt-live")
     assert live["aria-label"] == alt
     (badge,) = page.of_class("mnmt-badge")
@@ -132,7 +130,7 @@ def test_the_page_shows_the_chart_with_all_a_reader_needs(first_page: Path) -> N
 def test_the_data_can_be_downloaded_as_computed_with_the_given_parameter(first_page: Path) -> None:
     chart, table = Elements(first_page.with_name("chart.html")).of_class("mnmt-download")
     assert (chart["download"], table["download"]) == ("law.csv", "rows.csv")
-    content = base64.b64decode((chart["href"] or "").partition("base64,")[2]).decode()
+    content = (first_page.parent / (chart["href"] or "")).read_text(encoding="utf-8")
     assert content == (  # scale = 2 in place of the page's own 1
         "n,p,loss\n1,0.5,8.0\n10,0.5,6.0\n100,0.5,4.0\n1,1.0,6.0\n10,1.0,4.0\n100,1.0,2.0\n"
     )
@@ -140,8 +138,20 @@ def test_the_data_can_be_downloaded_as_computed_with_the_given_parameter(first_p
 
 def test_missing_values_are_empty_in_the_download(first_page: Path) -> None:
     table = Elements(first_page.with_name("chart.html")).of_class("mnmt-download")[1]
-    content = base64.b64decode((table["href"] or "").partition("base64,")[2]).decode()
+    content = (first_page.parent / (table["href"] or "")).read_text(encoding="utf-8")
     assert content == "pair,tokens,gap,marked\nb,20,0.5,+0.0\na,1000,,-0.8(*)\nc,3,-1.0,-10.0*\n"
+
+
+def test_a_notebook_is_offered_as_written(first_page: Path) -> None:
+    (notebook,) = (first_page.parents[1] / "_sources").rglob("chart.ipynb")
+    cells = nbformat.read(notebook, as_version=4).cells
+    assert not any(cell.get("outputs") for cell in cells)
+    assert not any("injected-parameters" in cell.metadata.get("tags", []) for cell in cells)
+
+
+def test_a_page_shows_the_command_that_executes_it(first_page: Path) -> None:
+    page = first_page.with_name("chart.html").read_text(encoding="utf-8")
+    assert ".venv/bin/papermill" in page and "scale: 1" in page
 
 
 def test_text_of_the_data_cannot_close_the_chart(first_page: Path) -> None:

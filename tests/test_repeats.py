@@ -18,7 +18,7 @@ from mnmt_repro.commands.retrain import _whole
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.experiments.continuation import shorter_runs
-from mnmt_repro.figures.repeats import in_words, noise_of_repeats, repeats_table
+from mnmt_repro.figures.repeats import chart, noise_of_repeats, repeats_table
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results.repeats import BEGINNING, END, compare
 
@@ -133,18 +133,16 @@ def test_an_outcome_is_stored_once_and_read_back(tmp_path: Path) -> None:
         results.write_repeat(torn, root=tmp_path)
 
 
-def test_the_table_and_its_words() -> None:
+def test_the_table_and_its_chart() -> None:
     rows = pd.DataFrame([{"run_id": "run-a", "cohort": "webtech-en-dezh"}])
     repeats = [again(), again((4.41, 4.165)), again((3.0, 3.0), hardware="other")]
     table = repeats_table(rows, [content()], repeats)
     assert list(table["reproduced"]) == ["identical", "yes", "no"]
     assert table["again on"].iloc[2] == "other"
     assert table["ends"].iloc[1] == pytest.approx(-0.02)
-    words = in_words(table)
-    assert "Of 3 repeats, 2 came out as the stored run" in words
-    assert "To the last bit so: 1." in words
-    assert "begun from scratch: 2, within 0 of the stored loss at the first point" in words
-    assert in_words(table.iloc[:0]) == "No stored run has been trained again yet."
+    dots = chart(table).to_dict()["layer"][2]["data"]["name"]
+    drawn = chart(table).to_dict()["datasets"][dots]
+    assert [row["ends"] for row in drawn] == pytest.approx(table["ends"].iloc[1:].abs().tolist())
     with pytest.raises(InputError, match="a repeat of run run-a, which is not stored"):
         repeats_table(rows, [], repeats)
 

@@ -6,6 +6,7 @@ and tests take their verdicts from it.
 
 from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence, Measure
+from mnmt_repro.claims.exhibits import Exhibit, load_exhibits
 from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import Ancestry, History
 from mnmt_repro.claims.judging import ESTIMANDS, decide, judge
@@ -15,6 +16,7 @@ from mnmt_repro.claims.ledger import (
     UNDECIDED,
     VERDICTS,
     Claim,
+    Condition,
     Scope,
     Step,
     load_claims,
@@ -38,7 +40,9 @@ __all__ = [
     "VERDICTS",
     "Ancestry",
     "Claim",
+    "Condition",
     "Evidence",
+    "Exhibit",
     "History",
     "Measure",
     "Scope",
@@ -50,6 +54,7 @@ __all__ = [
     "evaluate",
     "judge",
     "load_claims",
+    "load_exhibits",
     "load_external",
     "printed_values",
     "read_stored",

@@ -136,7 +136,10 @@ def attainability(
     worlds = claim.in_scope(scope).worlds
     if worlds is None or claim.function not in SIMULATORS:
         raise InputError(f"claim {claim.id}, {scope.name}: states no worlds to simulate")
-    data, light = SIMULATORS[claim.function](claim, scope, evidence), _lighter(claim)
+    data, light = (
+        SIMULATORS[claim.function](claim, scope, evidence),
+        _lighter(claim.in_scope(scope)),
+    )
 
     def shares(world: Mapping[str, Any]) -> dict[str, float]:
         random = np.random.default_rng(seed)
@@ -150,22 +153,21 @@ def attainability(
 
 DRAWS_WITHIN = 100
 """Refits behind an interval within a simulated data set; a verdict takes 1,000."""
-DRAWS_OF_JOINT_LAW = 40
-"""The same for claim A6, each of whose refits leaves out every size; its own verdict takes 200."""
 
 
 def _lighter(claim: Claim) -> Claim:
-    """The claim with fewer refits, and without published cells that its own rule does not ask for.
+    """The claim (in a scope) with fewer refits, and without published cells that it does not judge.
 
-    The verdict is the same but for the precision of an interval's ends.
+    The verdict is the same but for the precision of an interval's ends. A rule that reads neither
+    an interval nor power needs no refits; two keep the estimand whole.
     """
-    rules = [claim.rule, *(scope.rule for scope in claim.scopes)]
-    asked = {test.measure for rule in rules for step in rule for test in step.when}
-    if any(name.startswith("cells_") for name in asked):
+    asked = [test for step in claim.rule for test in step.when]
+    if any(test.measure.startswith("cells_") for test in asked):
         return claim
+    uncertain = any(test.of != "value" or test.measure == "power" for test in asked)
+    draws = DRAWS_WITHIN if uncertain else 2
     given = {name: value for name, value in claim.options.items() if name != "table"}
     where = getattr(claim.options, "where", claim.id)
-    draws = DRAWS_OF_JOINT_LAW if claim.function == "joint_law_suffices" else DRAWS_WITHIN
     return replace(claim, cells=(), options=Options(given | {"draws": draws}, where))
 
 

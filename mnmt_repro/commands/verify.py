@@ -42,6 +42,9 @@ def act(options: argparse.Namespace) -> int:
 
     if options.write and options.only:
         raise InputError("--write stores all verdicts: leave out --only")
+    exhibits = claims.load_exhibits(
+        options.root, claims.load_claims(options.root / "data" / "claims")
+    )
     verdicts = claims.verify(options.root, only=options.only)
     if options.json:
         print(claims.to_json(verdicts))
@@ -49,6 +52,7 @@ def act(options: argparse.Namespace) -> int:
         print(claims.to_detail(verdicts[0]))
     else:
         print(claims.to_text(verdicts))
+        print(f"{len(exhibits)} figures and tables of the papers: each has a page or a reason")
     if options.write:
         print(f"written: {claims.write_stored(verdicts, options.root)}", file=sys.stderr)
         return 0

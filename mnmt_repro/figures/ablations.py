@@ -7,7 +7,7 @@ and mark, and our loss with its gain over the same control.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from mnmt_repro.figures import contrasts
 from mnmt_repro.figures.audit.tables import GROUPS
 from mnmt_repro.figures.contrasts import NO_GAIN, Bench, interval, star
 from mnmt_repro.figures.verdicts import cell_table
-from mnmt_repro.results.sentences import SentenceLosses
 
 SHARE = 0.3  # of the baselines' updates: all ablations are scored after 30k
 FIFTH = 0.2  # of a printed effect, below which the claims take a cell for one against the paper
@@ -190,28 +189,55 @@ def cells(
     return pd.DataFrame(rows)
 
 
-def over_sentences(
-    ablation: Ablation, bench: Bench, losses: Mapping[str, SentenceLosses]
-) -> pd.DataFrame:
-    """A table's differences with other test sentences; see `contrasts.over_sentences`."""
-    compared = [
-        (bench.variant(name, SHARE), bench.variant(ablation.control_of(name), SHARE))
-        for name in ablation.variants
-        if name != ablation.control_of(name)
-    ]
-    return contrasts.over_sentences(bench, compared, losses, ablation.groups)
+def wide(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of `cells` as the paper lays it out: a row a variant.
+
+    Returns
+    -------
+    DataFrame
+        ``variant``; for each group the ``paper`` score with its mark, where one is printed, and
+        ``here`` our gain over the control in per cent, with its 95 % interval.
+    """
+    rows: dict[str, dict[str, str | None]] = {}
+    for cell in table.to_dict("records"):
+        row = rows.setdefault(cell["variant"], {"variant": cell["variant"]})
+        printed = None if math.isnan(cell["paper"]) else f"{cell['paper']:.1f}{cell['mark']}"
+        between = interval(cell["low"], cell["high"])
+        here = f"{cell['gain, %']:+.2f} ({between})" if between else None
+        row |= {f"{cell['group']}, paper": printed, f"{cell['group']}, here": here}
+    return pd.DataFrame(rows.values()).dropna(axis=1, how="all")
 
 
-def sentences_in_words(table: pd.DataFrame) -> str:
-    """How many differences of `over_sentences` can be told from zero, as Markdown."""
-    if table.empty:
-        return "No losses of single sentences are stored yet."
-    clear = int((table["low"] * table["high"] > 0).sum())
-    return (
-        f"With other test sentences of the same directions, {clear} of {len(table)} differences "
-        "would still have had their sign (95 % intervals); of other languages and other seeds that "
-        "says nothing."
-    )
+def gains(table: pd.DataFrame, group: str, *names: str) -> pd.Series[float]:
+    """Our gains of some variants of a table, without missing runs.
+
+    Parameters
+    ----------
+    table
+        From `cells`.
+    names
+        Names of variants, with or without the model before the comma; without any, all variants.
+    """
+    chosen = table["group"] == group
+    if names:
+        short = table["variant"].str.partition(", ")[2]
+        chosen &= table["variant"].isin(names) | short.isin(names)
+    return table.loc[chosen, "gain, %"].dropna()
+
+
+def span(values: Iterable[float]) -> str:
+    """The smallest and the largest of some values, with two digits each, or one decimal.
+
+    >>> span([12.66, 7.2]), span([0.004])
+    ('7.2 to 13', '0.0')
+    """
+    found = sorted(values)
+    ends = dict.fromkeys(_short(value) for value in (found[0], found[-1])) if found else ["–"]
+    return " to ".join(ends)
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
 
 
 def between(ablation: Ablation, bench: Bench, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
@@ -334,45 +360,3 @@ def _signs(cells: pd.DataFrame) -> pd.Series[int]:
     """1 where ours is significant with the printed sign, -1 with the other, else 0."""
     clear = (cells["our mark"] == "*") & (cells["low"] * cells["high"] > 0)
     return (np.sign(cells["difference"]) * np.sign(cells["gain, %"]) * clear).astype(int)
-
-
-def in_words(counts: pd.DataFrame) -> str:
-    """What `agreement` comes to, in a sentence or two."""
-    whole = counts.iloc[-1]
-    if whole["compared"] == 0:
-        return f"None of the {whole['printed']} printed differences has rows of ours yet."
-    return (
-        f"Of the {whole['printed']} differences that the paper prints, {whole['compared']} are not "
-        f"zero and have rows of ours: {whole['agree']} are significant here with the printed sign, "
-        f"{whole['oppose']} with the other. Of these {whole['marked']} are marked, in print or "
-        f"in brackets: {whole['marked, agree']} are significant here with the printed sign, "
-        f"{whole['marked, oppose']} with the other, and in {whole['marked, against']} we see no "
-        "such effect, and our interval excludes even a fifth of the printed size."
-    )
-
-
-def against_in_words(tables: Mapping[str, pd.DataFrame]) -> str:
-    """The cells of `against` with both sides, as Markdown."""
-    return "\n".join(
-        f"- {where}, *{row['variant']}*, {row['group']}: printed "
-        f"{row['difference']:+.1f}{row['mark']} on {row['paper'] - row['difference']:.1f}, here "
-        f"{row['gain, %']:+.2f} % ({interval(row['low'], row['high'])})"
-        for where, table in tables.items()
-        for row in against(table).to_dict("records")
-    )
-
-
-def techniques_in_words(table: pd.DataFrame) -> str:
-    """What Table 3 says of each part that is left out, as Markdown, a line a part."""
-    lines = []
-    models, parts = (table["variant"].str.partition(", ")[at] for at in (0, 2))
-    known = table.assign(model=models, part=parts).dropna(subset=["gain, %"])
-    for part, rows in known.groupby("part", sort=False):
-        told = []
-        for group, mine in rows.groupby("group", sort=False):
-            clear = int((mine["low"] * mine["high"] > 0).sum())
-            gains = [f"{gain:+.2f}" for gain in mine["gain, %"]]
-            told.append(f"{group} {', '.join(gains)} % ({clear} of {len(mine)} clear)")
-        names = ", ".join(dict.fromkeys(rows["model"]))
-        lines.append(f"- *{part}* ({names}): {'; '.join(told)}.")
-    return "\n".join(lines)

@@ -11,7 +11,7 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.names import pair_name
-from mnmt_repro.figures.theme import size_color, weight_color
+from mnmt_repro.figures.theme import CATEGORIES, GREY, size_color
 from mnmt_repro.laws import effective_fraction_direct, fit_per_weight_laws, fraction_slope
 
 CELL = ["pair", "p", "n_non_embedding"]
@@ -135,23 +135,55 @@ def _budget_axis(budgets: pd.Series) -> alt.X:
     )
 
 
-def alpha_against_budget(table: pd.DataFrame) -> alt.HConcatChart:
-    """Exponent of each weight's own law against the budget, a panel a pair."""
-    colour = weight_color(list(table["p"]))
-    panels = [
-        alt.Chart(group[["p", "budget", "alpha"]])
-        .mark_line(point=True)
-        .encode(
-            _budget_axis(group["budget"]),
-            alt.Y("alpha:Q", scale=alt.Scale(zero=False), title="exponent α"),
-            colour,
-            detail="p:N",
-            tooltip=["p", "budget", alt.Tooltip("alpha", format=".4f")],
-        )
-        .properties(title=pair_name(str(pair)), width=220, height=240)
-        for pair, group in table.groupby("pair")
+def laws_chart(table: pd.DataFrame) -> alt.ConcatChart:
+    """Exponents (top) and slopes of the fraction (bottom, 95 %) against the weight.
+
+    A column per pair, a colour per budget.
+
+    Parameters
+    ----------
+    table
+        From `laws_by_budget`.
+    """
+    named = table.assign(tokens=[f"{budget / 1e6:g}M tokens" for budget in table["budget"]])
+    names = list(dict.fromkeys(named.sort_values("budget")["tokens"]))
+    colour = alt.Color(
+        "tokens:N",
+        scale=alt.Scale(domain=names, range=list(CATEGORIES[: len(names)])),
+        title="budget",
+    )
+    x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
+    shift = alt.XOffset("tokens:N", sort=names)
+    tooltip = [
+        "p",
+        "tokens",
+        alt.Tooltip("alpha", format=".3f"),
+        alt.Tooltip("slope", format="+.3f"),
     ]
-    return alt.hconcat(*panels).resolve_scale(color="shared")
+    pairs = sorted(named["pair"].unique())
+
+    def exponents(pair: str) -> alt.Chart:
+        y = alt.Y("alpha:Q", scale=alt.Scale(zero=False), title="exponent α")
+        return (
+            alt.Chart(named[named["pair"] == pair])
+            .mark_line(point=True)
+            .encode(x, y, colour, tooltip=tooltip)
+            .properties(title=pair_name(pair), width=250, height=150)
+        )
+
+    def slopes(pair: str) -> alt.LayerChart:
+        mine = named[(named["pair"] == pair) & named["slope"].notna()]
+        base = alt.Chart(mine)
+        weight = alt.X("p:O", title="weight p", axis=alt.Axis(labelAngle=0))
+        zero = alt.Chart(pd.DataFrame({"slope": [0.0]})).mark_rule(color=GREY, strokeDash=[2, 3])
+        y = alt.Y("slope:Q", title="slope of log f")
+        bars = base.mark_rule().encode(weight, alt.Y("low:Q"), colour, y2="high:Q").encode(shift)
+        dots = base.mark_point().encode(weight, y, colour, tooltip=tooltip).encode(shift)
+        return (zero.encode(y=y) + bars + dots).properties(
+            title=pair_name(pair), width=250, height=150
+        )
+
+    return alt.concat(*map(exponents, pairs), *map(slopes, pairs), columns=len(pairs))
 
 
 def law_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -188,32 +220,30 @@ def fraction_against_budget(fractions: pd.DataFrame) -> alt.VConcatChart:
     return alt.vconcat(*rows).resolve_scale(color="shared")
 
 
-def change_in_words(table: pd.DataFrame) -> str:
-    """What the longest budget changed against the shortest, as Markdown, a line a pair."""
-    lines = []
+def changes(table: pd.DataFrame) -> pd.DataFrame:
+    """What the longest budget changed against the shortest, a row per pair.
+
+    Parameters
+    ----------
+    table
+        From `laws_by_budget`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair``; of both budgets, the ``spread`` of α over the weights, how many weights have L∞
+        ``at_bound``, and the mean ``slope`` of log f over the weights that have one at both.
+    """
+    rows = []
+    ends = [table["budget"].min(), table["budget"].max()]
     for pair, group in table.groupby("pair"):
-        ends = {group["budget"].min(), group["budget"].max()}
         known = group.dropna(subset=["slope"]).groupby("p")["budget"].agg(set)
-        both = [p for p, budgets in known.items() if budgets >= ends]
-        sloped = group[group["p"].isin(both)]
-        first, last = group["budget"].min(), group["budget"].max()
-        told = []
-        for budget in (first, last):
+        both = [p for p, budgets in known.items() if budgets >= set(ends)]
+        row: dict[str, object] = {"pair": pair_name(str(pair))}
+        for when, budget in zip(("before", "after"), ends, strict=True):
             at = group[group["budget"] == budget]
-            spread = at["alpha"].max() - at["alpha"].min()
-            bound = f"{int(at['at_bound'].sum())} of {len(at)}"
-            slopes = sloped.loc[sloped["budget"] == budget, "slope"]
-            told.append((budget / 1e6, spread, bound, slopes.mean()))
-        (b0, s0, l0, f0), (b1, s1, l1, f1) = told
-        lines.append(
-            f"- **{pair_name(str(pair))}**, {b0:.0f}M to {b1:.0f}M target tokens: the spread of α "
-            f"over the weights goes from {s0:.3f} to {s1:.3f}; L∞ sits at its bound at "
-            f"{l0} weights, then at {l1}"
-            + (
-                f"; the mean slope of log f on log N, over the {sloped['p'].nunique()} weights "
-                f"that have one, goes from {f0:+.3f} to {f1:+.3f}."
-                if len(sloped)
-                else "."
-            )
-        )
-    return "\n".join(lines)
+            row[f"spread_{when}"] = at["alpha"].max() - at["alpha"].min()
+            row[f"at_bound_{when}"] = int(at["at_bound"].sum())
+            row[f"slope_{when}"] = at.loc[at["p"].isin(both), "slope"].mean()
+        rows.append(row)
+    return pd.DataFrame(rows)

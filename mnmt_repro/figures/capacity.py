@@ -1,4 +1,4 @@
-"""Effective parameters and the trade-off frontier: Paper A's Figures 1, 6, 7 and 18."""
+"""Effective parameters and the trade-off frontier: Paper A's Figures 7 and 18."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.figures.grids import Grid
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import PairFits
-from mnmt_repro.figures.theme import GREY, diagonal, pair_color, size_axis, size_color, weight_color
+from mnmt_repro.figures.theme import size_axis, size_color, weight_color
 from mnmt_repro.laws import (
     FractionFit,
     effective_fraction,
@@ -25,6 +25,7 @@ from mnmt_repro.laws import (
 HELD_OUT_WEIGHTS = (0.1, 0.5, 0.9)
 HELD_OUT_SIZES = 2  # the largest ones
 BAND_LEVEL, BAND_DRAWS = 0.95, 300
+EVERY, DIGITS = 3, 4  # points of a curve that are drawn, and decimals of a loss, for small pages
 
 
 def fractions(fits: PairFits) -> pd.DataFrame:
@@ -96,67 +97,12 @@ def fraction_slopes(grids: Mapping[str, Grid], weights: Sequence[float]) -> pd.D
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def slopes_in_words(table: pd.DataFrame) -> str:
-    """At how many weights each cohort's fraction clearly falls or rises with size, as Markdown."""
-    lines = []
-    for cohort, group in table.dropna(subset=["slope"]).groupby("cohort", sort=False):
-        falls, rises = (group["high"] < 0).sum(), (group["low"] > 0).sum()
-        least = group[group["p"] == group["p"].min()]
-        slopes = " and ".join(f"{slope:+.2f}" for slope in least["slope"])
-        lines.append(
-            f"- {cohort}: of {len(group)} slopes {falls} are clearly below zero and {rises} above; "
-            f"at p = {group['p'].min():g} they are {slopes}."
-        )
-    return "\n".join(lines)
-
-
 def fraction_fits(points: pd.DataFrame, form: str = "eq12") -> dict[str, FractionFit]:
     """Eq. 11 with Eq. 12 or Eq. 13 for each pair, from all rows given."""
     return {
         str(pair): fit_fraction(group, form=form, n="n", loss="loss")  # type: ignore[arg-type]
         for pair, group in points.groupby("pair")
     }
-
-
-def fraction_against_weight(
-    table: pd.DataFrame, laws: Mapping[str, FractionFit] | None = None
-) -> alt.LayerChart | alt.FacetChart:
-    """Figure 6: effective fraction against weight, with bands; the diagonal is f = p.
-
-    Parameters
-    ----------
-    table
-        From `fractions`, perhaps of several test sets, which a column ``test_set`` then names.
-    laws
-        From `fraction_fits`: their f̂ is drawn in grey dashes, as in the paper.
-    """
-    x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
-    base = alt.Chart(table.assign(name=table["pair"].map(pair_name)))
-    legend = alt.Legend(symbolType="stroke", symbolOpacity=1)  # a line's, not its pale band's
-    colour = pair_color(table["pair"], legend)
-    several = "test_set" in table
-    apart = (
-        {"strokeDash": alt.StrokeDash("test_set:N", title="test set", legend=legend)}
-        if several
-        else {}
-    )
-    band = base.mark_area(opacity=0.15).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
-    if several:
-        band = band.encode(detail="test_set:N")
-    line = base.mark_line(point=True).encode(
-        x,
-        y=alt.Y("f:Q", title="effective fraction f"),
-        color=colour,
-        tooltip=["name", *["test_set"] * several, "p", alt.Tooltip("f", format=".3f")],
-        **apart,
-    )
-    layers = [band, diagonal(x, alt.Y("f:Q")), line]
-    for law in (laws or {}).values():
-        grid = np.linspace(0.01, 1, 100)
-        fitted = pd.DataFrame({"p": grid, "f": law.fraction(grid)})
-        dashes = alt.Chart(fitted).mark_line(strokeDash=[6, 4], color=GREY)
-        layers.append(dashes.encode(x, y="f:Q"))
-    return alt.layer(*layers).properties(width=420, height=340)
 
 
 def fraction_against_size(direct: pd.DataFrame) -> alt.HConcatChart:
@@ -216,6 +162,7 @@ def frontier_chart(
         low, high = seen[pair].min(), seen[pair].max()
         margin = 0.05 * (high - low)
         edges = edges[edges["loss", pair].between(low - margin, high + margin)]
+    edges = edges[edges["point"] % EVERY == 1].round(DIGITS)  # with that of equal weights
 
     def side(edge: str, order: int) -> pd.DataFrame:
         return pd.DataFrame(
@@ -238,6 +185,24 @@ def frontier_chart(
         + curves.encode(x, y, colour, order="place:Q")
         + dots
     ).properties(width=440, height=400)
+
+
+def frontiers(
+    forms: Mapping[str, Mapping[str, FractionFit]], points: pd.DataFrame
+) -> alt.HConcatChart:
+    """Figures 7 and 18, right, side by side: `frontier_chart` with Eq. 12 and with Eq. 13.
+
+    Parameters
+    ----------
+    forms
+        From `fraction_forms.both_forms`.
+    """
+    titles = {"eq12": "Eq. 12, three coefficients", "eq13": "Eq. 13, a straight line"}
+    panels = [
+        frontier_chart(forms[form], points).properties(title=title, width=260, height=260)
+        for form, title in titles.items()
+    ]
+    return alt.hconcat(*panels).resolve_scale(color="shared")
 
 
 def held_out_errors(points: pd.DataFrame, forms: Sequence[str] = ("eq12", "eq13")) -> pd.DataFrame:

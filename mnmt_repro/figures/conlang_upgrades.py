@@ -97,20 +97,6 @@ def comparison(table: pd.DataFrame) -> pd.DataFrame:
     return rows[[*keys, "updates", *_COMPARED, "gain, %", "forgotten, %"]]
 
 
-def bought(table: pd.DataFrame) -> pd.DataFrame:
-    """By how many per cent the added language that is like an old one has the lower loss.
-
-    Returns
-    -------
-    DataFrame
-        ``similarity, model, updates``, the losses of both added languages, ``bought, %``.
-    """
-    added = table[table["group"].isin([LIKE, UNLIKE])]
-    wide = added.pivot(index=["model", "updates", "similarity"], columns="group", values="loss")
-    wide = wide.reindex(columns=[LIKE, UNLIKE])
-    return wide.assign(**{"bought, %": 100 * (1 - wide[LIKE] / wide[UNLIKE])}).reset_index()
-
-
 def chart(table: pd.DataFrame) -> alt.HConcatChart:
     """Loss of both added languages against similarity, a panel a model.
 
@@ -137,25 +123,3 @@ def chart(table: pd.DataFrame) -> alt.HConcatChart:
             .properties(title=[model, f"{updates:.0%} of updates"], width=150, height=200)
         )
     return alt.hconcat(*panels).resolve_scale(color="shared", y="shared")
-
-
-def in_words(table: pd.DataFrame) -> str:
-    """What `bought` and `comparison` come to, as Markdown, a line a similarity."""
-    gains, compared = bought(table), comparison(table)
-    lines = []
-    for similarity, group in compared.groupby("similarity"):
-        budget = group["updates"].max()
-        mine = gains[gains["similarity"] == similarity].set_index(["model", "updates"])["bought, %"]
-        told = [
-            f"{model} {mine[model, share]:+.1f} %"
-            for model, share in (("from scratch", 1.0), ("upgraded", budget))
-            if (model, share) in mine.index
-        ]
-        line = f"- Similarity {similarity:g}, upgraded for {budget:.0%} of the updates. "
-        line += f"Bought, the loss of E below that of F: {', '.join(told)}."
-        old = group.loc[group["updates"] == budget, "forgotten, %"].dropna()
-        if len(old):
-            line += " Forgotten, losses of old languages above the old model's: "
-            line += f"{old.min():+.1f} % to {old.max():+.1f} %."
-        lines.append(line)
-    return "\n".join(lines) or "No upgraded run of these languages is stored yet."

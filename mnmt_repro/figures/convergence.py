@@ -15,7 +15,7 @@ from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import fit_pairs, joint_curves, observed
-from mnmt_repro.figures.theme import size_axis, weight_color
+from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, weight_color
 from mnmt_repro.laws import (
     correct_convergence,
     declared_runs,
@@ -138,6 +138,31 @@ def cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
+
+
+def cells_chart(found: pd.DataFrame) -> alt.LayerChart:
+    """Distance of each corrected cell from the law of the others, before and after.
+
+    Parameters
+    ----------
+    found
+        From `cells`.
+    """
+    shown = found.assign(cell=[f"{row.pair}, N = {row.n:,}" for row in found.itertuples()])
+    shown = shown[["cell", "before", "after"]]
+    long = shown.melt("cell", var_name="state", value_name="distance")
+    y = alt.Y("cell:N", title=None, axis=alt.Axis(labelLimit=260))
+    x = alt.X("distance:Q", title="distance from the law", axis=alt.Axis(format="+.0%"))
+    colour = alt.Color(
+        "state:N",
+        scale=alt.Scale(domain=["before", "after"], range=list(CATEGORIES[:2])),
+        title="correction",
+    )
+    zero = alt.Chart(pd.DataFrame({"distance": [0.0]})).mark_rule(color=GREY, strokeDash=[2, 3])
+    lines = alt.Chart(shown).mark_rule(color=GREY).encode(y=y, x="before:Q", x2="after:Q")
+    tooltip = ["cell", "state", alt.Tooltip("distance", format="+.1%")]
+    dots = alt.Chart(long).mark_point(size=90).encode(x, y, colour, tooltip=tooltip)
+    return (zero.encode(x=x) + lines + dots).properties(width=380, height=36 * len(shown))
 
 
 def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
@@ -285,37 +310,3 @@ def curve_chart(seen: pd.DataFrame, law: pd.DataFrame) -> alt.HConcatChart:
         title = f"{pair_name(str(pair))}, p = {group['p'].iloc[0]:g}"
         panels.append((dots + line).properties(title=title, width=240, height=240))
     return alt.hconcat(*panels)
-
-
-def in_words(found: pd.DataFrame, table: pd.DataFrame) -> str:
-    """What the correction did, as Markdown with the numbers filled in.
-
-    Parameters
-    ----------
-    found
-        From `cells`.
-    table
-        From `effect`.
-    """
-    lines = []
-    for pair, group in found.groupby("pair"):
-        done = group[group["reason"] == "corrected"]
-        if done.empty:
-            lines.append(
-                f"- {pair}: no power law fits the declared curves, so nothing is corrected."
-            )
-            continue
-        fall = (done["observed"] - done["corrected loss"]).mean()
-        told = f"- {pair}: {len(done)} cells move down by {fall:.3f} nats on average"
-        if done["before"].notna().all():
-            told += (
-                f"; against the law of all other cells they lay {done['before'].mean():+.1%} off "
-                f"and then {done['after'].mean():+.1%}, {int((done['after'] < 0).sum())} of them "
-                "now below it"
-            )
-        fits = table[(table["pair"] == pair) & (table["coefficient"] == "R²")]
-        for row in fits.to_dict("records"):
-            off, on = (row[state] for state in STATES)
-            told += f"; R² of {row['law']} goes from {off:.3f} to {on:.3f}"
-        lines.append(told + ".")
-    return "\n".join(lines)

@@ -111,21 +111,6 @@ def doubling_by_weight(
     return table.assign(common=2.0**common).drop(columns=["slope", "spread"])
 
 
-def factors_in_words(table: pd.DataFrame) -> str:
-    """What `doubling_by_weight` says, as Markdown, a line a pair."""
-    lines = []
-    for pair, rows in table.groupby("pair"):
-        outside = (rows["low"] > rows["common"]) | (rows["high"] < rows["common"])
-        ends = rows.sort_values("p")["factor"].iloc[[0, -1]]
-        lines.append(
-            f"- {pair_name(str(pair))}: doubling left {ends.iloc[0]:.3f} of the reducible loss at "
-            f"the least weight and {ends.iloc[1]:.3f} at the greatest; one factor for all, "
-            f"{rows['common'].iloc[0]:.3f}, lies outside {int(outside.sum())} of {len(rows)} "
-            "intervals."
-        )
-    return "\n".join(lines)
-
-
 def doubling_chart(table: pd.DataFrame) -> alt.HConcatChart:
     """Factor of one doubling against the weight, with 95 % intervals; one for all dashed."""
     panels = []
@@ -142,31 +127,3 @@ def doubling_chart(table: pd.DataFrame) -> alt.HConcatChart:
         panel = (law + bars + dots).properties(title=pair_name(str(pair)), width=220, height=220)
         panels.append(panel)
     return alt.hconcat(*panels)
-
-
-def doubling_in_words(tables: Mapping[str, pd.DataFrame]) -> str:
-    """What doubling does, as Markdown, a line a cohort and pair.
-
-    Parameters
-    ----------
-    tables
-        The name of a cohort to its `doubling`.
-    """
-    lines = []
-    for name, table in tables.items():
-        for pair, group in table.groupby("pair"):
-            law, limit = group["predicted"].iloc[0], group["l_inf"].iloc[0]
-            spread = group["whole"]
-            told = (
-                f"- *{name}*, {pair_name(str(pair))}: doubling N leaves {law:.1%} of the reducible "
-                f"loss, whatever the weight and the size"
-            )
-            if limit == 0:
-                told += "; the fitted L∞ is at its bound of zero, so the whole loss falls alike."
-            else:
-                told += (
-                    f"; of the whole loss it leaves {spread.min():.1%} to {spread.max():.1%}, "
-                    f"since L∞ = {limit:.3f} stays."
-                )
-            lines.append(told)
-    return "\n".join(lines)

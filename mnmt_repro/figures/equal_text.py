@@ -23,7 +23,6 @@ from mnmt_repro.figures.theme import GREY, size_axis, weight_color
 from mnmt_repro.laws import fit_additive_law
 
 PARTS = {"text": "the text it was not shown", "equal": "at equal text"}
-WEIGHTS = {"up to 0.1": (0.0, 0.1), "0.3 to 0.7": (0.3, 0.7)}
 
 
 def split(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
@@ -103,23 +102,6 @@ def chart(parts: pd.DataFrame) -> alt.FacetChart:
     )
 
 
-def in_words(parts: pd.DataFrame) -> str:
-    """A Markdown line a pair and range of weights: the gap and what is left of it at equal text."""
-    lines = []
-    for pair, group in parts.groupby("pair", sort=False):
-        for words, (least, most) in WEIGHTS.items():
-            here = group[group["p"].between(least, most)]
-            if here.empty:
-                continue
-            by_size = here.groupby("n")[["equal", "gap"]].mean().iloc[[0, -1]]
-            told = [
-                f"{row.equal:+.2f} of {row.gap:.2f} nats at N = {row.Index:,}"
-                for row in by_size.itertuples()
-            ]
-            lines.append(f"- {pair_name(str(pair))}, weights {words}: {' and '.join(told)}.")
-    return "Left at equal text:\n\n" + "\n".join(lines) if lines else ""
-
-
 def predicted_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> pd.DataFrame:
     """What a law of size and text, fitted to one budget, predicts of another one.
 
@@ -154,13 +136,3 @@ def predicted_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> pd.DataFrame
             )
         )
     return pd.concat(parts, ignore_index=True).rename(columns={"n_non_embedding": "n"})
-
-
-def predicted_in_words(table: pd.DataFrame) -> str:
-    """A Markdown line a pair from `predicted_by_text`: means over its cells."""
-    means = table.groupby("pair")[["observed", "predicted"]].mean()
-    return "\n".join(
-        f"- {pair_name(str(row.Index))}: {row.predicted:.2f} nats predicted, "
-        f"{row.observed:.2f} seen."
-        for row in means.itertuples()
-    )

@@ -1,7 +1,7 @@
-"""Slips found in Paper A: where, what is printed, what we think is meant, and the evidence.
+"""Misprints found in Paper A: where, what is printed, what we think is meant, and the evidence.
 
-Evidence is computed wherever arithmetic can give it; the rest compares one place of the paper with
-another. `errata()` lists the slips, `followed()` what looked like one and is none.
+Evidence is computed wherever arithmetic can give it. Elsewhere one place of the paper is compared
+with another. `errata()` lists the misprints, and `followed()` what looked like one and can stand.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ WMT19_FROM_ENGLISH = ("cs", "de", "fi", "gu", "kk", "lt", "ru", "zh")
 """Target languages of newstest2019 with English as the source; French was paired with German."""
 
 KINDS = ("count", "caption", "equation", "text", "reference")
-CERTAINTY = ("certain", "very likely", "unresolved", "wording")
+CERTAINTY = {
+    "certain": "arithmetic or another place of the paper excludes what is printed",
+    "very likely": "several things speak against it",
+    "unresolved": "it cannot be as printed, and several readings are open",
+    "wording": "it can be read as true, but misleads",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Erratum:
-    """One slip.
+    """One misprint.
 
     Attributes
     ----------
@@ -33,13 +38,11 @@ class Erratum:
     kind : str
         One of `KINDS`.
     printed, meant : str
-        A few words or a number; and what we think should stand there.
+        A few words or a number, and what we think should stand there.
     evidence : str
+        In full sentences.
     certainty : str
-        ``"certain"`` when another place of the paper or arithmetic excludes what is printed,
-        ``"very likely"`` when several things speak against it, ``"unresolved"`` when it cannot be
-        as printed but several readings are open, ``"wording"`` when it can be read
-        as true but says less, or more, than is meant.
+        A key of `CERTAINTY`.
     """
 
     where: str
@@ -56,7 +59,7 @@ class Erratum:
 
 
 def errata() -> pd.DataFrame:
-    """List every slip, in the order of the paper.
+    """List every misprint, in the order of the paper.
 
     Returns
     -------
@@ -78,6 +81,24 @@ def errata() -> pd.DataFrame:
         _figure_19_test_set(),
     )
     return pd.DataFrame([asdict(erratum) for erratum in found])
+
+
+def as_list(found: pd.DataFrame) -> str:
+    """One line a misprint, as Markdown, the most certain first.
+
+    Parameters
+    ----------
+    found
+        From `errata`.
+    """
+    parts = []
+    for certainty, meaning in CERTAINTY.items():
+        lines = [
+            f"- **{row['where']}.** Printed: {row['printed']}. Meant: {row['meant']}."
+            for row in found[found["certainty"] == certainty].to_dict("records")
+        ]
+        parts.append(f"**{certainty.capitalize()}** ({meaning}):\n\n" + "\n".join(lines))
+    return "\n\n".join(parts)
 
 
 # Text and counts
@@ -107,9 +128,10 @@ def _tandem() -> Erratum:
         printed="width and layers increased “in tandem”",
         meant="encoder and decoder in step; width and depth in turns",
         evidence=(
-            f"of the {sum(steps.values())} steps between Appendix A's sizes {steps['both']} "
-            f"increases both, {steps['depth only']} only the layers and {steps['width only']} only "
-            "the width; encoder and decoder always have equally many layers"
+            f"Appendix A has {sum(steps.values())} steps from one size to the next. "
+            f"{steps['both']} increases both, {steps['depth only']} only the layers and "
+            f"{steps['width only']} only the width. Encoder and decoder always have equally many "
+            "layers."
         ),
         certainty="wording",
     )
@@ -122,8 +144,8 @@ def _curves_of_figure_4() -> Erratum:
         printed="“Figure 4 curves”",
         meant="the curves of Figure 2",
         evidence=(
-            "a constant is subtracted from losses over size; those are in Figure 2, while Figure 4 "
-            "has coefficients over weights"
+            "The paper subtracts a constant from losses over size. Figure 2 shows losses over "
+            "size; Figure 4 shows coefficients over weights."
         ),
         certainty="certain",
     )
@@ -146,11 +168,11 @@ def _doubling() -> Erratum:
         where="§3.2, what doubling the capacity does",
         kind="text",
         printed="its loss falls by the factor 1/2^α",
-        meant="its reducible loss, above L∞, falls to 2^−α of what it was",
+        meant="only its reducible loss, above L∞, falls by this factor",
         evidence=(
-            f"by Eq. 6 at α = {alpha:g}, with half of the loss irreducible, doubling multiplies "
-            f"the reducible loss by {part:.3f} = 2^−{alpha:g} and the loss by {whole:.3f}; the two "
-            "agree only where L∞ = 0"
+            f"Take Eq. 6 with α = {alpha:g} and half of the loss irreducible. Doubling multiplies "
+            f"the reducible loss by {part:.3f} = 2^−{alpha:g}, and the loss by {whole:.3f}. The "
+            "two agree only where L∞ = 0."
         ),
         certainty="certain",
     )
@@ -163,8 +185,8 @@ def _duplicate_reference() -> Erratum:
         printed="two entries",
         meant="one",
         evidence=(
-            "same authors, title and arXiv number (1907.05019) in both; §1 cites the one, §3.4 the "
-            "other"
+            "Both have the same authors, title and arXiv number (1907.05019). §1 cites the first, "
+            "and §3.4 the second."
         ),
         certainty="certain",
     )
@@ -204,9 +226,9 @@ def _appendix_a() -> Erratum:
         printed=f"{total:,}",
         meant=f"{expected:,}",
         evidence=(
-            f"in the other {len(table) - len(wrong)} rows the total is the non-embedding count "
-            f"plus two tables of 128,000 × d; here it is {excess:,} = {more} × {d} more, "
-            f"as if each table had {128_000 + more // 2:,} rows"
+            f"In the other {len(table) - len(wrong)} rows the total is the non-embedding count "
+            f"plus two tables of 128,000 × d. Here it is {excess:,} = {more} × {d} more, "
+            f"as if each table had {128_000 + more // 2:,} rows."
         ),
         certainty="certain",
     )
@@ -222,10 +244,11 @@ def _newstest_french() -> Erratum:
         printed="En→{De, Fr}; French (right)",
         meant="En→{De, Zh}; Chinese (right)",
         evidence=(
-            "newstest2019 has no English–French: from English it goes to "
-            f"{', '.join(WMT19_FROM_ENGLISH)}; Appendix B.1 holds the out-of-domain counterpart of "
-            "§3.2, B.2 is the section of German and French; and what else the paper shows of "
-            "cross-entropy on newstest2019, Figure 6 left and Figure 15, is of En→{De, Zh}"
+            "From English, newstest2019 goes to "
+            f"{', '.join(WMT19_FROM_ENGLISH)}, and not to French. Appendix B.1 is the "
+            "out-of-domain counterpart of §3.2, while B.2 is the section on German and French. "
+            "Figure 6 (left) and Figure 15 show cross-entropy on newstest2019, too, for "
+            "En→{De, Zh}."
         ),
         certainty="very likely",
     )
@@ -236,11 +259,11 @@ def _figure_8() -> Erratum:
         where="Figure 8, caption, left panel",
         kind="caption",
         printed="positive correlations between ChrF and cross-entropy loss",
-        meant="negative ones: the lower the loss, the higher chrF",
+        meant="negative correlations, because chrF rises as the loss falls",
         evidence=(
-            "larger models have the lower loss (Figure 2) and the higher chrF (the law of the "
-            "right panel rises with size), so the two go opposite ways, as in our runs (claim "
-            "A16); “positive” is true of qualities, of which the loss is the reverse"
+            "Larger models have a lower loss (Figure 2) and a higher chrF (right panel). The two "
+            "go opposite ways in our runs, too (claim A16). “Positive” may refer to quality, which "
+            "rises as the loss falls."
         ),
         certainty="wording",
     )
@@ -253,8 +276,8 @@ def _into_english_french() -> Erratum:
         printed="French (right) into English",
         meant="Chinese (right) into English",
         evidence=(
-            "§3.1 names {De, Zh}→En as the only models into English; the heading of B.3 and "
-            "Figures 13 and 17 say so too"
+            "§3.1 names {De, Zh}→En as the only models into English. So do the heading of B.3 and "
+            "Figures 13 and 17."
         ),
         certainty="certain",
     )
@@ -267,8 +290,8 @@ def _figure_18() -> Erratum:
         printed="Equation 12",
         meant="Equation 13",
         evidence=(
-            "the figure stands in Appendix E, on the linear form, and its own first sentence names "
-            "Equations 11 and 13; Figure 7's caption has the same words with 12"
+            "The figure is in Appendix E, on the linear form, and its first sentence names "
+            "Equations 11 and 13. Figure 7's caption has the same words with 12."
         ),
         certainty="certain",
     )
@@ -281,8 +304,8 @@ def _figure_19() -> Erratum:
         printed="Figure 8 (right)",
         meant="Figure 19 (right)",
         evidence=(
-            "the sentence is about BLEURT on newstest2019, and Figure 8 shows chrF in-domain; it "
-            "repeats a sentence of §3.4 on Figure 8 with the metric changed"
+            "The sentence is about BLEURT on newstest2019, and Figure 8 shows chrF in-domain. It "
+            "repeats a sentence of §3.4 on Figure 8, with another metric."
         ),
         certainty="certain",
     )
@@ -293,11 +316,11 @@ def _figure_19_test_set() -> Erratum:
         where="Figure 19, right, and its caption",
         kind="caption",
         printed="En→{De, Fr} in BLEURT on newstest19",
-        meant="not said: another French test set, or models of En→{De, Zh}",
+        meant="either another French test set or models of En→{De, Zh}",
         evidence=(
-            "a frontier needs scores of both pairs, and newstest2019 has no English–French (as "
-            "above); the left panel, of German alone, does exist. If the paper had a French "
-            "newstest of its own, this speaks against the reading of Figures 9 and 10 above"
+            "A frontier needs scores of both pairs, and newstest2019 has no English–French. If the "
+            "paper had another French newstest, our reading of Figures 9 and 10 would be less "
+            "likely."
         ),
         certainty="unresolved",
     )
@@ -334,14 +357,14 @@ def _derivation() -> Erratum:
         printed="L(N_eff; p)",
         meant="L(N_eff; 1)",
         evidence=(
-            "Eq. 8 defines N_eff by the loss of the single pair, and the line before has β of p = "
-            f"1; with α = 0.5, β(1) = 10, β(p) = 20, L∞ = 1 and N = 400: {values}"
+            "Eq. 8 defines N_eff by the loss of the single pair, and the line before has β at p = "
+            f"1. With α = 0.5, β(1) = 10, β(p) = 20, L∞ = 1 and N = 400: {values}."
         ),
         certainty="certain",
     )
 
 
-# What looked like a slip
+# What looked like a misprint
 
 
 def followed(steps: float = 1e6, batch_tokens: float = 5e5) -> pd.DataFrame:
@@ -366,37 +389,37 @@ def followed(steps: float = 1e6, batch_tokens: float = 5e5) -> pd.DataFrame:
             "§3.2, parameters of the joint law and of separate laws",
             "10 and 24 a pair",
             f"{fitted} + 2 = {fitted + 2} and {fitted} × 3 = {fitted * 3}",
-            "p = 0 is zero-shot and has no law",
+            "p = 0 is zero-shot and has no law.",
         ),
         (
             "§1, number of models",
             "over 200",
             f"{weights} × {sizes} × {cohorts} − {sizes} = {models}",
-            "with every size in every cohort; Figure 14 says that fewer were used into English, "
-            "Appendix H adds three-pair models",
+            "Every size in every cohort. Figure 14 states that fewer were used into English, and "
+            "Appendix H adds three-pair models.",
         ),
         (
             "Appendix G, weights below 0.1 see less than an epoch in 1M steps",
             "less than 600M sentences",
             f"p = 0.05: true above {sentence[0.05]:.0f} tokens a sentence; p = 0.1: above "
             f"{sentence[0.1]:.0f}",
-            "the length of a sentence is not given, nor whether a batch counts both sides; 0.05 is "
-            "the only weight below 0.1",
+            "The paper gives neither the length of a sentence nor whether a batch counts both "
+            "sides. 0.05 is the only weight below 0.1.",
         ),
         (
             "Appendix G, what the correction touches",
             "two models per scenario",
             f"the 2 largest of {sizes} sizes at p = 0.05 of one pair, or one size for both pairs: "
             "2; both pairs and sizes: 4 a cohort",
-            "what a scenario is, and how many sizes are “largest”, is not said; we correct both "
-            "largest sizes for either pair",
+            "The paper defines neither a scenario nor how many sizes are “largest”. We correct the "
+            "two largest sizes of each pair.",
         ),
         (
             "§3.4 and Appendix F, the law fitted to chrF and BLEURT",
             "Equation 7",
             "–",
-            "needs the sign of Eq. 7 turned round, since quality rises with size, and Eq. 11 to "
-            "hold the function of Eq. 12; the two are the same law otherwise",
+            "Quality rises with size, so Eq. 7 needs the opposite sign. The function of Eq. 12 "
+            "goes into Eq. 11. The two equations are the same law otherwise.",
         ),
     )
     return pd.DataFrame(rows, columns=["where", "stated", "recomputed", "remark"])

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterable, Mapping
 
 import altair as alt
+import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.experiments.analysed import GATED, analyses_of
-from mnmt_repro.experiments.catalogue import declared
-from mnmt_repro.experiments.languages25 import GROUPINGS, INTO, OUT, directions, foreign, side_of
+from mnmt_repro.experiments.analysed import GATED
+from mnmt_repro.experiments.languages25 import GROUPINGS, INTO, OUT, foreign, side_of
 from mnmt_repro.experiments.software25 import FISHER_SHARES
 from mnmt_repro.figures import languages25
 from mnmt_repro.figures.contrasts import MAIN, TABLE3
@@ -34,13 +34,6 @@ SIZES = 4  # groups of original languages, by their training pairs
 SIDES = (OUT, INTO)
 MODELS = {MAIN: "M20: ReLU, two matrices", GATED: "a model of Paper A: gated GELU, three"}
 """Cohort to what is widened of it."""
-DRAWN = {
-    "for Figures 3 and 6 (left)": ("substituted", (TABLE3,)),
-    "for Figure 5": ("moved", (TABLE3,)),
-    "for Figure 6 (right)": ("fisher", (TABLE11,)),
-    "for widening alone": ("widened", (MAIN, GATED)),
-}
-"""What the page draws, of which analysis and cohorts."""
 PIECES = ("special", "tag", "byte", "text", "all")
 KEPT = 1e-3  # nats that a loss may change by where a function is said to be kept
 
@@ -149,51 +142,29 @@ def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def relatives_in_words(table: pd.DataFrame, model: str) -> str:
-    """What `relatives_apart` says, as Markdown; empty where it is."""
-    if table.empty:
-        return ""
-    rows = table.set_index("directions")
-    with_it, without = UPSAMPLED.values()
-    related, others = rows.loc["related"], rows.loc["others"]
-    return (
-        f"**{model}**: the up-sampled relatives ({related['count']:g} directions) lose "
-        f"{related[with_it]:.3f} nats, the other languages {others[with_it]:.3f}; in the run "
-        f"without up-sampling {related[without]:.3f} and {others[without]:.3f}. Among the other "
-        f"languages alone the rank correlation with size is {others[f'rank, {with_it}']:+.2f} and "
-        f"{others[f'rank, {without}']:+.2f}."
-    )
+def forgotten_chart(points: pd.DataFrame) -> alt.HConcatChart:
+    """Figures 3 and 6 left: a panel a side, a row a language, a dot a setting, joined by a line.
 
-
-def forgotten_chart(points: pd.DataFrame) -> alt.FacetChart:
-    """Figures 3 and 6 left: a row a language, largest on top, a dot a setting, joined by a line."""
+    A star marks languages that are up-sampled as relatives of added ones.
+    """
+    star = points["pair"].map(foreign).isin(GROUPINGS["Mt25"].related)
+    points = points.assign(language=points["language"] + star.map({True: " *", False: ""}))
     order = list(dict.fromkeys(points["language"]))
-    x = alt.X("rise:Q", axis=alt.Axis(tickCount=5), title="loss added (nats per token)")
+    ends = [float(points["rise"].min()), float(points["rise"].max())]
+    scale = alt.Scale(domain=ends, padding=6)
+    x = alt.X(
+        "rise:Q", scale=scale, axis=alt.Axis(tickCount=5), title="loss added (nats per token)"
+    )
     y = alt.Y("language:N", sort=order, title=None)
-    base = alt.Chart()
-    joined = base.mark_line(color=GREY, strokeWidth=1).encode(x, y, detail="pair:N")
-    dots = base.mark_point(opacity=1).encode(
-        x,
-        y,
-        alt.Color("setting:N", title=None, scale=_COLOUR),
-        tooltip=[
-            "language",
-            "direction",
-            "setting",
-            alt.Tooltip("rise", format=".3f"),
-            "pairs",
-            "seeds",
-        ],
-    )
-    return (
-        alt.layer(joined, dots, data=points)
-        .properties(width=205, height=alt.Step(15))
-        .facet(
-            row=alt.Row("size:N", sort=list(dict.fromkeys(points["size"])), title="training pairs"),
-            column=alt.Column("direction:N", sort=SIDES, title=None),
-        )
-        .resolve_scale(y="independent")
-    )
+    colour = alt.Color("setting:N", title=None, scale=_COLOUR)
+    tooltip = ["language", "setting", alt.Tooltip("rise", format=".3f"), "pairs", "seeds"]
+    panels = []
+    for side in SIDES:
+        base = alt.Chart(points[points["direction"] == side])
+        joined = base.mark_line(color=GREY, strokeWidth=1).encode(x, y, detail="pair:N")
+        dots = base.mark_point(opacity=1).encode(x, y, colour, tooltip=tooltip)
+        panels.append((joined + dots).properties(title=side, width=215, height=alt.Step(16)))
+    return alt.hconcat(*panels).resolve_scale(color="shared")
 
 
 def moved(analyses: pd.DataFrame) -> pd.DataFrame:
@@ -214,6 +185,27 @@ def moved(analyses: pd.DataFrame) -> pd.DataFrame:
     found["block"] = found["block"].map(BLOCKS)
     found = found.sort_values(["stack", "layer"], ascending=[False, True], ignore_index=True)
     return found[["stack", "layer", "setting", "block", "distance", "seeds"]]
+
+
+def change_by_scaling(points: pd.DataFrame) -> dict[str, float]:
+    """By how many per cent each half moves farther with scaling, the geometric mean over layers.
+
+    Parameters
+    ----------
+    points
+        From `moved`.
+    """
+    table = points.pivot_table(
+        index=["stack", "layer"], columns=["block", "setting"], values="distance"
+    )
+    with_it, without = SETTINGS.values()
+    return {
+        half: 100
+        * math.expm1(
+            float(np.log(table[BLOCKS[half]][with_it] / table[BLOCKS[half]][without]).mean())
+        )
+        for half in ("old", "new")
+    }
 
 
 def moved_chart(points: pd.DataFrame) -> alt.HConcatChart:
@@ -381,51 +373,6 @@ def used(
     if model:
         mine = mine[mine["variant"].isin([f"{model}, {setting}" for setting in settings])]
     return frame.merge(mine[["run_id", "cohort"]].drop_duplicates(), on=["run_id", "cohort"])
-
-
-def not_analysed(points: pd.DataFrame, what: str, cohort: str) -> str:
-    """What a page says where there is nothing to draw, in one sentence; empty where there is."""
-    if len(points):
-        return ""
-    return (
-        f"No analysis of {what} is stored yet (`mnmt-repro sweep {cohort} --analyse` makes it of "
-        "finished runs, where their checkpoints are)."
-    )
-
-
-def stored(analyses: pd.DataFrame, tier: str = "mini") -> str:
-    """Of how many runs each analysis is declared and stored, in words."""
-    parts = []
-    for title, (name, cohorts) in DRAWN.items():
-        wanted = {
-            spec.run_id
-            for cohort in declared(tier)
-            if cohort.name in cohorts
-            for spec in cohort.runs()
-            if name in analyses_of(spec)
-        }
-        mine = (analyses["analysis"] == name) & analyses["cohort"].isin(cohorts)
-        found = wanted & set(analyses.loc[mine, "run_id"])
-        parts.append(f"{title} {len(found)} of {len(wanted)}")
-    return f"Runs that are analysed: {', '.join(parts)}."
-
-
-def forgotten_in_words(points: pd.DataFrame, model: str) -> str:
-    """What `forgotten` says of one model, as Markdown; empty while a setting is missing."""
-    both = points.pivot_table(index="pair", columns="setting", values="rise")
-    if set(SETTINGS.values()) - set(both):
-        return ""
-    both = both.dropna()
-    scaled, unscaled = both["with scaling"], both["without scaling"]
-    less, wanted = int((scaled < unscaled).sum()), directions(GROUPINGS["Mt25"].original)
-    pairs = points.groupby("pair")["pairs"].first().reindex(both.index)
-    rank = stats.spearmanr(both.mean(axis=1), pairs).statistic
-    return (
-        f"- **{model}**: over {len(both)} of {len(wanted)} directions the substituted embeddings "
-        f"add {scaled.mean():.3f} nats with scaling and {unscaled.mean():.3f} without; {less} "
-        f"directions lose less with it. Loss added, the mean of both, and training pairs have a "
-        f"rank correlation of {rank:+.2f}: below zero, small languages lose more."
-    )
 
 
 def _compared(

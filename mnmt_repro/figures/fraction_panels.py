@@ -1,12 +1,12 @@
 """Figure 6 in its three panels: domains, language similarity and direction, by two estimators.
 
-`compare` reads what is to be compared as tidy lines, `fraction_panels` draws them, and
-`relative_capacity` tabulates f / p, the 3 and 6 times of section 3.3.
+`compare` reads what is to be compared as tidy lines, and `fraction_panels` draws them.
+`relative_capacity` tabulates f / p, of which section 3.3 prints 3 and 6, for `capacity_rows`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import altair as alt
@@ -16,6 +16,7 @@ import pandas as pd
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.experiments.cohorts import GRIDS
 from mnmt_repro.figures.capacity import direct_fractions, fractions
+from mnmt_repro.figures.forest import PAPER
 from mnmt_repro.figures.grids import Grid, read_grid, read_grids
 from mnmt_repro.figures.names import beside_hub, language
 from mnmt_repro.figures.theme import diagonal
@@ -69,7 +70,7 @@ class Comparison:
 def compare(
     stored: pd.DataFrame, wanted: Sequence[Line], *, n: str = "n_non_embedding"
 ) -> Comparison:
-    """Read the lines of a figure out of stored rows; those without enough rows are told apart.
+    """Read the lines of a figure out of stored rows; and name those without enough rows.
 
     The lines of a panel are fitted to the weights and sizes that all of them have, so that they
     differ in nothing but what is compared.
@@ -197,25 +198,30 @@ def contrasts(lines: pd.DataFrame) -> pd.DataFrame:
     return lines[lines.groupby(["panel", "estimator"])["line"].transform("nunique") > 1]
 
 
-def fraction_panels(lines: pd.DataFrame) -> alt.ConcatChart:
+def fraction_panels(lines: pd.DataFrame, printed: pd.DataFrame | None = None) -> alt.ConcatChart:
     """Figure 6 by one estimator: a panel each for what is compared, with bands or ranges.
 
     Parameters
     ----------
     lines
-        From `fraction_lines`, of one estimator. Colour tells what is compared, dashes the
-        language; the grey diagonal is f = p. Values beyond 1.6 are cut off.
+        From `fraction_lines`, of one estimator. Colours are what is compared, dashes are
+        languages, and the grey diagonal is f = p. Values beyond 1.6 are cut off.
+    printed
+        Values of the paper, ``panel, line, p, f``: triangles in the colours of their lines.
     """
     top = min(TOP, max(1.05, lines["f_high"].max(), lines["f"].max()))
+    marks = pd.DataFrame(columns=["panel", "line", "p", "f"]) if printed is None else printed
     panels = [
-        _panel(str(panel), group, top)
+        _panel(str(panel), group, top, marks[marks["panel"] == panel])
         for panel, group in lines.groupby("panel", sort=False, observed=True)
     ]
     chart = alt.concat(*panels, columns=3)
     return chart.resolve_scale(color="independent", strokeDash="independent")
 
 
-def _panel(panel: str, lines: pd.DataFrame, top: float) -> alt.LayerChart:
+def _panel(
+    panel: str, lines: pd.DataFrame, top: float, printed: pd.DataFrame
+) -> alt.LayerChart | alt.FacetChart:
     scale = alt.Scale(domain=[0, top])
     legend = alt.Legend(
         title=None, orient="bottom", columns=1, symbolType="stroke", symbolOpacity=1, labelLimit=0
@@ -237,7 +243,14 @@ def _panel(panel: str, lines: pd.DataFrame, top: float) -> alt.LayerChart:
         )
     tooltip = ["line", "language", "p", *(alt.Tooltip(v, format=".3f") for v in _VALUES), "sizes"]
     line = base.mark_line(point=True, clip=True).encode(x, y, colour, dash, tooltip=tooltip)
-    return (spread + diagonal(x, y) + line).properties(title=panel, width=142, height=200)
+    layers = [spread, diagonal(x, y), line]
+    printed = printed[printed["line"].isin(order)]
+    if len(printed):
+        marks = alt.Chart(printed.drop(columns="panel")).mark_point(
+            shape="triangle-up", size=130, filled=True, stroke="black", strokeWidth=1, opacity=1
+        )
+        layers.append(marks.encode(x, y, colour, tooltip=["line", "p", "f"]))
+    return alt.layer(*layers).properties(title=panel, width=150, height=210)
 
 
 _VALUES = ("f", "f_low", "f_high")
@@ -276,62 +289,72 @@ def relative_capacity(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame
         direct[[*keys, "f / p directly", "least", "greatest", "sizes"]], on=keys, how="outer"
     )
     order = {line: i for i, line in enumerate(dict.fromkeys(chosen["line"]))}
-    table = table.sort_values("line", key=lambda line: line.map(order), ignore_index=True)
+    table = table.sort_values(
+        "line", key=lambda line: line.map(order), kind="stable", ignore_index=True
+    )
     table["sizes"] = table["sizes"].fillna(0).astype(int)
     table.insert(5, "f", table["f / p"] * table["p"])
     table.insert(9, "f / w", table["f"] / table["w"])
     return table.rename(columns={"line": "what", "test_set": "test set"})
 
 
-def estimators_in_words(table: pd.DataFrame) -> str:
-    """Whether the two estimators of f / p agree, as Markdown, a line a row of three sizes or more.
+def capacity_rows(table: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFrame:
+    """Rows of `relative_capacity` at one weight for `forest.forest`, by both estimators.
 
     Parameters
     ----------
-    table
-        From `relative_capacity`.
+    printed
+        ``what, language`` of a row, as ``"into English, German"``, to the f / p that the paper
+        prints for it.
     """
-    lines = []
-    both = table.dropna(subset=["f / p", "f / p directly"])
-    for row in both[both["sizes"] >= 3].to_dict("records"):
-        direct = row["f / p directly"]
-        place = "below" if direct < row["low"] else "above" if direct > row["high"] else "inside"
-        spread = f"{row['least']:.2f} to {row['greatest']:.2f}"
-        lines.append(
-            f"- {row['what']}, {row['language']} at p = {row['p']:g} "
-            f"({row['test set']}): {row['f / p']:.2f} by the "
-            f"joint law ({row['low']:.2f} to {row['high']:.2f}); directly {direct:.2f} in the "
-            f"median of {row['sizes']} sizes ({spread}), {place} the joint law's interval."
-        )
-    return "\n".join(lines)
+    of = {"eq10": ("f / p", "low", "high"), "eq8": ("f / p directly", "least", "greatest")}
+    rows = []
+    for row in table.to_dict("records"):
+        label = f"{row['what']}, {row['language']}"
+        for key, names in of.items():
+            values = dict(zip(("value", "low", "high"), (row[name] for name in names), strict=True))
+            rows.append({"label": label, "series": ESTIMATORS[key], **values})
+        if label in printed:
+            rows.append({"label": label, "series": PAPER, "value": printed[label]})
+    return pd.DataFrame(rows, columns=["label", "series", "value", "low", "high"])
 
 
-def text_in_words(lines: pd.DataFrame) -> str:
-    """How much of what lies between two lines is text, as Markdown, a line a panel and language.
+def line_ratios(lines: pd.DataFrame) -> pd.DataFrame:
+    """Ratio of f, and of f / w, between the two lines of a panel, for each language.
 
-    By the joint law: mean log ratio of f, and of f / w, over the weights between zero and one that
-    both lines have. Where the second is smaller, the line ahead was shown more at the same weight.
+    By the joint law, and as the geometric mean over the weights below one that both lines have.
+    Where the ratio of f / w is nearer one, the line ahead was shown more text at the same weight.
 
     Parameters
     ----------
     lines
-        From `fraction_lines`.
+        From `fraction_lines`; panels of one line or of more than two have no row.
+
+    Returns
+    -------
+    DataFrame
+        ``panel, language, line, against, weights, ratio of f, ratio of f / w``.
     """
-    told = []
+    rows = []
     between = lines[(lines["estimator"] == ESTIMATORS["eq10"]) & (lines["p"] < 1)]
     for (panel, name), group in between.groupby(["panel", "language"], sort=False):
         names = list(dict.fromkeys(group["line"]))
         if len(names) != 2:
             continue
         base, other = (group[group["line"] == each].set_index("p") for each in names)
-        suffixes = ("", " of base")
-        both = pd.merge(other[["f", "w"]], base[["f", "w"]], on="p", suffixes=suffixes)
-        both = both.astype(float)
-        ratios = np.log(both["f"] / both["f of base"])
-        of_text = ratios - np.log(both["w"] / both["w of base"])
-        told.append(
-            f"- {panel}, {name}: of *{names[1]}*, $f$ is {np.exp(ratios.mean()):.2f} times that of "
-            f"*{names[0]}* in the geometric mean over {len(both)} weights; $f/w$, of the share of "
-            f"target tokens that the weight comes to, {np.exp(of_text.mean()):.2f} times."
+        both = pd.merge(other[["f", "w"]], base[["f", "w"]], on="p", suffixes=("", " of base"))
+        logs = np.log(both.astype(float))
+        f, w = (logs[column] - logs[f"{column} of base"] for column in ("f", "w"))
+        rows.append(
+            {
+                "panel": panel,
+                "language": name,
+                "line": names[1],
+                "against": names[0],
+                "weights": len(both),
+                "ratio of f": np.exp(f.mean()),
+                "ratio of f / w": np.exp((f - w).mean()),
+            }
         )
-    return "\n".join(told)
+    columns = ["panel", "language", "line", "against", "weights", "ratio of f", "ratio of f / w"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,66 +1,179 @@
-"""Paper A's Figures 2, 4 and 5, and those of its Appendices B and C, of one grid on a page."""
+"""Paper A's Figures 2 to 5, and those of its Appendices B and C, of one grid on a page."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
 
+import pandas as pd
+
+from mnmt_repro.errors import InputError
 from mnmt_repro.figures import scaling
-from mnmt_repro.figures.grids import Grid
+from mnmt_repro.figures.grids import Grid, read_grid, read_grids
 from mnmt_repro.figures.house import Figure, Table, show, show_table
+from mnmt_repro.figures.interval_chart import setting_label
+from mnmt_repro.figures.names import cohort_name, pair_name
 
-Verdicts = Sequence[Mapping[str, Any]]
-"""From `claims.read_stored`."""
+NUMBERS: dict[tuple[str, str], dict[str, int]] = {
+    ("webtech-en-dezh", "indomain"): {"separate": 2, "reducible": 3, "coefficients": 4, "joint": 5},
+    ("webtech-en-dezh", "news"): {"separate": 9, "coefficients": 10, "joint": 15},
+    ("webtech-en-defr", "indomain"): {"separate": 11, "coefficients": 12, "joint": 16},
+    ("webtech-en-defr", "news"): {"separate": 9, "coefficients": 10},
+    ("webtech-dezh-en", "indomain"): {"separate": 13, "coefficients": 14, "joint": 17},
+}
+"""Cohort and place to the paper's figures; captions of 9 and 10 name French, whose text has not."""
+
+COHORTS = {
+    "webtech-en-dezh": "En→{De,Zh}",
+    "webtech-en-defr": "En→{De,Fr}",
+    "webtech-dezh-en": "{De,Zh}→En",
+    "conlang-sim0": "conlang, unrelated",
+    "conlang-sim1": "conlang, related",
+    "conlang-many2one": "conlang, many-to-one",
+}
+"""The grids of Paper A's figures and of generated languages, and what a tab calls them."""
+NEWS = {"eng-deu": "newstest21", "eng-zho": "newstest21", "eng-fra": "newstest22-pivot"}
+"""Pair to its test set out of domain; French from English has no newstest21."""
 
 
-def losses(grid: Grid, figure: int, verdicts: Verdicts, *, joint: bool = False) -> Figure:
-    """Observed losses with a law for each weight (Eq. 6), or with the joint law (Eq. 7)."""
-    curves = scaling.joint_curves if joint else scaling.per_weight_curves
-    law = "the joint law (Eq. 7)" if joint else "a law for each weight (Eq. 6)"
+def read_all(
+    stored: pd.DataFrame, first: str, *, n: str = "n_non_embedding", news: bool = True
+) -> dict[str, Grid]:
+    """Grids of one cohort and of all `COHORTS`, then those out of domain; name to grid.
+
+    Cohorts without enough stored runs are left out, but for `first`.
+
+    Raises
+    ------
+    InputError
+        When `first` has too few stored runs, or is not declared.
+    """
+    grids, why = read_grids(stored, [first], n=n)
+    if not grids:
+        raise InputError(why.strip("*"))
+    for cohort in (name for name in COHORTS if name != first):
+        if grid := read_grid(stored, cohort, n=n):
+            grids[cohort] = grid
+    for cohort in ("webtech-en-dezh", "webtech-en-defr") * news:
+        if grid := read_grid(stored, cohort, NEWS, n=n):
+            grids[f"{cohort}-news"] = grid
+    return grids
+
+
+def label(grid: Grid, kind: str) -> str:
+    """Name a tab: the models, and the number of the paper's figure where there is one."""
+    number = _number(grid, kind)
+    place = "" if grid.test_set == "indomain" else ", news"
+    models = COHORTS.get(grid.cohort, cohort_name(grid.cohort)) + place
+    return f"Figure {number}: {models}" if number else models
+
+
+def row_label(grid: Grid, pair: str) -> str:
+    """Name a row of a chart that is of one pair of the grid."""
+    return setting_label(COHORTS.get(grid.cohort, cohort_name(grid.cohort)), pair)
+
+
+def joint(grid: Grid) -> Figure:
+    """Figure 5 and its like: observed losses with one law for all weights (Eq. 7)."""
+    found = " and ".join(
+        f"{100 * law.r2:.1f} % of the variance for {pair_name(pair)}"
+        for pair, (_, law) in grid.fits.items()
+    )
+    caption = f"One law explains {found}."
+    return _losses(grid, "joint", scaling.joint_curves, caption)
+
+
+def separate(grid: Grid, *, folded: bool = False) -> Figure:
+    """Figure 2 and its like: observed losses with a law for each weight (Eq. 6)."""
+    least = min(fit.r2 for alone, _ in grid.fits.values() for fit in alone.values())
+    caption = f"{label(grid, 'separate')}. A law for each weight has an R² of {least:.3f} or more."
+    return _losses(grid, "separate", scaling.per_weight_curves, caption, folded)
+
+
+def _losses(
+    grid: Grid,
+    kind: str,
+    curves: Callable[[pd.DataFrame, scaling.PairFits], pd.DataFrame],
+    caption: str,
+    folded: bool = False,
+) -> Figure:
+    law = "one law for all weights" if kind == "joint" else "a law for each weight"
     return show(
         scaling.loss_against_size(grid.points, curves(grid.points, grid.fits), n=grid.n),
-        name=f"fig{figure}-{grid.cohort}",
+        name=f"{kind}-{_key(grid)}",
         alt=f"Test loss against model size with {law}, {grid.name}: a panel a pair, a colour a "
         "weight. Losses fall with size; smaller weights lie higher.",
         data=grid.points,
         provenance=grid.runs,
-        badge=grid.badges(verdicts, "A6" if joint else "A2"),
-        caption=f"Figure {figure}, {grid.name}: {law}; {grid.coverage}.",
+        caption=caption,
+        folded=folded,
     )
 
 
-def coefficients(grid: Grid, figure: int, verdicts: Verdicts, *, bands: bool = True) -> Figure:
-    """Coefficients of Eq. 6 against the weight, those of Eq. 7 dashed."""
+def reducible(grid: Grid, *, folded: bool = False) -> Figure:
+    """Figure 3: losses less the joint law's irreducible loss, on log–log axes."""
+    data = scaling.reducible_loss(grid.points, grid.fits)
+    return show(
+        scaling.reducible_against_size(data, n=grid.n),
+        name=f"reducible-{_key(grid)}",
+        alt=f"Log–log plot of test loss minus the joint irreducible loss, {grid.name}: dots, and "
+        "the parallel lines of the joint law, higher for smaller weights.",
+        data=data,
+        provenance=grid.runs,
+        caption=f"{label(grid, 'reducible')}. Losses minus L∞, and the parallel lines of one law.",
+        folded=folded,
+    )
+
+
+def coefficients(grid: Grid) -> Figure:
+    """Figure 4 and its like: coefficients of Eq. 6 against the weight, those of Eq. 7 dashed.
+
+    As in the paper, Figure 14 has no bands; its CSV has the standard deviations.
+    """
     table = scaling.coefficient_table(grid.fits)
-    spread = "with bands of one standard deviation" if bands else "without bands"
+    bands = _number(grid, "coefficients") != 14
+    own = table[table["parameter"] == "alpha"].sort_values("p")
+    found = " and ".join(
+        f"from {part['value'].iloc[-1]:.2g} to {part['value'].iloc[0]:.2g} ({pair_name(str(pair))})"
+        for pair, part in own.groupby("pair")
+    )
     return show(
         scaling.coefficients_against_weight(table, bands=bands),
-        name=f"fig{figure}-{grid.cohort}",
-        alt=f"Exponent, factor and irreducible loss against weight, {grid.name}, {spread}; the "
-        "joint law's coefficients are dashed.",
+        name=f"coefficients-{_key(grid)}",
+        alt=f"Exponent, factor and irreducible loss against weight, {grid.name}, "
+        f"{'with' if bands else 'without'} bands of one standard deviation; the joint law's "
+        "coefficients are dashed.",
         data=table,
         provenance=grid.runs,
-        badge=grid.badges(verdicts, "A3", "A4", "A5"),
-        caption=f"Figure {figure}, {grid.name}: coefficients of Eq. 6 (hollow: at its bound), "
-        f"{spread}; dashed, of Eq. 7, on which A5 is judged; {grid.coverage}.",
+        caption=f"From p = 1 to the smallest weight, the exponent goes {found}.",
     )
 
 
-def quality(grid: Grid, verdicts: Verdicts) -> Table:
-    """How well each law does: `scaling.fit_quality`."""
-    place = re.sub("[^a-z0-9]+", "-", grid.test_set)
+def quality(grids: Mapping[str, Grid], shown: str) -> Table:
+    """How well each law does (`scaling.fit_quality`); all grids in the CSV, one of them shown."""
+    tables = {
+        name: scaling.fit_quality(grid.points).assign(models=grid.name)
+        for name, grid in grids.items()
+    }
     return show_table(
-        scaling.fit_quality(grid.points),
-        name=f"fit-quality-{place}-{grid.cohort}",
-        provenance=grid.runs,
-        badge=grid.badges(verdicts, "A2", "A6"),
-        caption=f"Separate laws (Eq. 6) against the joint law (Eq. 7), {grid.name}; "
-        f"{grid.coverage}.",
+        tables[shown].drop(columns="models"),
+        name="fit-quality",
+        provenance=grids[shown].runs,
+        caption="Fit and prediction of separate laws and of one law (all cohorts in the CSV).",
         formats={
-            "R²": ".5f",
-            "lowest R² of a weight": ".5f",
+            "R²": ".4f",
+            "lowest R² of a weight": ".3f",
             scaling.HELD_OUT: ".1%",
             "AICc": ".1f",
         },
+        data=pd.concat(tables.values()),
+        folded=True,
     )
+
+
+def _key(grid: Grid) -> str:
+    return grid.cohort + "-news" * (grid.test_set != "indomain")
+
+
+def _number(grid: Grid, kind: str) -> int | None:
+    place = "indomain" if grid.test_set == "indomain" else "news"
+    return NUMBERS.get((grid.cohort, place), {}).get(kind)

@@ -41,8 +41,9 @@ def table8(bench: Bench, stored: Sequence[Mapping[str, Any]] = ()) -> pd.DataFra
     Returns
     -------
     DataFrame
-        ``pair, grouping, up-sampled``; ``difference``, printed; our ``loss`` and that ``from
-        scratch``, the columns `contrasts.GAIN` and ``seeds``; the cell's ``verdict``.
+        ``pair, grouping, up-sampled``; the printed ``difference`` and its ``mark``, as in
+        `ablations.cells`; our ``loss`` and that ``from scratch``, the columns `contrasts.GAIN` and
+        ``seeds``; the cell's ``verdict``.
     """
     printed = table(8)
     places = zip(printed["grouping"], printed["pair"], strict=True)
@@ -59,6 +60,7 @@ def table8(bench: Bench, stored: Sequence[Mapping[str, Any]] = ()) -> pd.DataFra
                 "grouping": cell.treated,
                 "up-sampled": upsampled[cell.treated, cell.group],
                 "difference": cell.difference,
+                "mark": "(*)" if cell.marked else "",
                 "loss": bench.mean(mine, pairs),
                 "from scratch": bench.mean(base, pairs),
                 **bench.gain(mine, base, pairs),

@@ -46,6 +46,7 @@ class _Display(ABC):
     provenance: Provenance | str
     badges: tuple[Badge, ...] = ()
     caption: str = ""
+    folded: bool = False
 
     def __post_init__(self) -> None:
         """Check what a page could not mend later."""
@@ -71,29 +72,30 @@ class _Display(ABC):
         caption = f'<span class="mnmt-caption">{html.escape(self.caption)}</span>' * bool(
             self.caption
         )
-        return (
+        shown = (
             f'<figure class="mnmt-figure mathjax_ignore" id="mnmt-{self.name}">\n'
             f"{self._body()}\n"
-            f"<figcaption>{badges} {caption}\n"
-            f'<a class="mnmt-download" download="{self.name}.csv" '
-            f'href="data:text/csv;charset=utf-8;base64,{_base64(self.csv.encode())}">'
-            f"Download data (CSV, {counted(len(self.data), 'row')})</a>\n"
-            f"{self._provenance()}</figcaption>\n</figure>"
+            f"<figcaption>{badges} {'' if self.folded else caption}\n"
+            + download_link(
+                f"{self.name}.csv",
+                "text/csv",
+                self.csv,
+                f"Download data (CSV, {counted(len(self.data), 'row')})",
+            )
+            + f"\n{self._provenance()}</figcaption>\n</figure>"
         )
+        if not self.folded:
+            return shown
+        title = html.escape(self.caption or self.name)
+        return f'<details class="mnmt-folded"><summary>{title}</summary>\n{shown}\n</details>'
 
     def _provenance(self) -> str:
         if isinstance(self.provenance, str):
             return f'<div class="mnmt-provenance">{html.escape(self.provenance)}</div>'
-        listed = "".join(
-            f"<dt>{_count_of(term, values)}</dt><dd>"
-            + " ".join(f"<code>{html.escape(value)}</code>" for value in values)
-            + "</dd>"
-            for term, values in self.provenance.details().items()
-        )
+        listed = json.dumps(self.provenance.details(), indent=1)
+        runs = download_link(f"{self.name}-runs.json", "application/json", listed, "runs (JSON)")
         line = html.escape(self.provenance.line())
-        return (
-            f'<details class="mnmt-provenance"><summary>{line}</summary><dl>{listed}</dl></details>'
-        )
+        return f'<div class="mnmt-provenance">{line} · {runs}</div>'
 
     def _text(self) -> str:
         """Return caption, verdicts and provenance as plain text, for print and terminals."""
@@ -138,7 +140,7 @@ class Figure(_Display):
             '<div class="mnmt-chart">\n'
             f'<img class="mnmt-static" alt="{alt}" '
             f'src="data:image/svg+xml;base64,{_base64(self.svg.encode())}">\n'
-            f'<div class="mnmt-live" role="img" aria-label="{alt}" hidden></div>\n'
+            f'<div class="mnmt-live" role="group" aria-label="{alt}" hidden></div>\n'
             f'<script type="application/json">{spec}</script>\n</div>'
         )
 
@@ -233,6 +235,7 @@ def show(
     provenance: Provenance | str,
     badge: Badge | Sequence[Badge] = (),
     caption: str = "",
+    folded: bool = False,
 ) -> Figure:
     """Display a chart with its text alternative, data, provenance and verdicts.
 
@@ -253,6 +256,8 @@ def show(
         The verdicts that this figure bears on.
     caption
         A sentence under the chart.
+    folded
+        Whether only the caption shows until a reader opens it.
 
     Raises
     ------
@@ -267,6 +272,7 @@ def show(
         provenance=provenance,
         badges=_badges(badge),
         caption=caption,
+        folded=folded,
     )
 
 
@@ -280,6 +286,7 @@ def show_table(
     data: pd.DataFrame | None = None,
     badge: Badge | Sequence[Badge] = (),
     below: str = "",
+    folded: bool = False,
 ) -> Table:
     """Display a table that can be sorted in the browser and downloaded.
 
@@ -287,7 +294,7 @@ def show_table(
     ----------
     frame
         The table as shown; its index is left out. A cell may be a `Badge`.
-    name, provenance, caption, badge
+    name, provenance, caption, badge, folded
         As for `show`.
     formats
         Column to a format specification such as ``",.0f"`` or a function of the value. Other floats
@@ -325,7 +332,56 @@ def show_table(
         provenance=provenance,
         badges=_badges(badge),
         caption=caption,
+        folded=folded,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tabs:
+    """Figures of which one shows at a time; see `tabs`."""
+
+    name: str
+    figures: Mapping[str, Figure]
+
+    def to_html(self) -> str:
+        """Write all figures; the script of the book shows one, and without it all are shown."""
+        panels = "\n".join(
+            f'<section class="mnmt-tab" aria-label="{html.escape(label)}">\n'
+            f'<p class="mnmt-tab-label">{html.escape(label)}</p>\n{figure.to_html()}\n</section>'
+            for label, figure in self.figures.items()
+        )
+        return f'<div class="mnmt-tabs mathjax_ignore" id="mnmt-{self.name}">\n{panels}\n</div>'
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        first = next(iter(self.figures.values()))
+        plain = "\n\n".join(f"{label}\n{each._text()}" for label, each in self.figures.items())
+        return {
+            "text/html": self.to_html(),
+            "image/png": _base64(first.png),
+            "text/plain": plain,
+        }
+
+
+def tabs(name: str, figures: Mapping[str, Figure]) -> Tabs:
+    """Display figures of one kind, such as one a cohort, in tabs; the first is open.
+
+    Parameters
+    ----------
+    name
+        Of the group, unique on its page.
+    figures
+        Label of the tab to `show(...)`.
+
+    Raises
+    ------
+    InputError
+        When there is no figure, or the name is malformed.
+    """
+    if not figures:
+        raise InputError(f"{name}: tabs need at least one figure")
+    if not _NAME.fullmatch(name):
+        raise InputError(f"name {name!r}: use small letters, digits and single hyphens")
+    return Tabs(name=name, figures=dict(figures))
 
 
 def _cell(value: Any, form: str | Callable[[Any], str] | None) -> str | Badge:
@@ -375,9 +431,13 @@ def _escaped(cell: str | Badge) -> str:
     return cell.to_html() if isinstance(cell, Badge) else html.escape(cell)
 
 
+def download_link(name: str, kind: str, content: str, said: str) -> str:
+    """Link to a file that the page itself carries; the book moves it to a file of its own."""
+    return (
+        f'<a class="mnmt-download" download="{name}" '
+        f'href="data:{kind};charset=utf-8;base64,{_base64(content.encode())}">{said}</a>'
+    )
+
+
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
-
-
-def _count_of(term: str, values: Sequence[str]) -> str:
-    return f"{term} ({len(values)})" if len(values) > 1 else term

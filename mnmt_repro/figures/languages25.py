@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import altair as alt
 import pandas as pd
 
 from mnmt_repro.experiments.languages25 import GROUPINGS, LEVELS
 from mnmt_repro.experiments.software25_runs import available, kept_pairs
 from mnmt_repro.figures import audit
+from mnmt_repro.figures.theme import CATEGORIES, GREY
 
 TEXTS = ("paper", "all our text", "main condition", "groupings")
 """Whose sentence pairs: the paper's; ours; ours with the added languages cut to Table 9's share;
@@ -120,3 +122,57 @@ def grouping_sizes(languages: pd.DataFrame) -> pd.DataFrame:
             )
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def shares(languages: pd.DataFrame) -> pd.DataFrame:
+    """Each language's share of all sentence pairs, in per cent.
+
+    Parameters
+    ----------
+    languages
+        From `table9`.
+
+    Returns
+    -------
+    DataFrame
+        ``name, group, text, pairs, share``, a row for each language and text of `TEXTS`.
+    """
+    long = languages.melt(
+        ["name", "group"], [f"pairs, {text}" for text in TEXTS], "text", "pairs"
+    ).assign(text=lambda rows: rows["text"].str.removeprefix("pairs, "))
+    return long.assign(share=100 * long["pairs"] / long.groupby("text")["pairs"].transform("sum"))
+
+
+def shares_chart(found: pd.DataFrame) -> alt.LayerChart:
+    """Draw each language's share of some texts; languages in the paper's order of size.
+
+    Parameters
+    ----------
+    found
+        From `shares`; the first text is drawn in grey.
+    """
+    largest_first = found[found["text"] == TEXTS[0]].sort_values("share", ascending=False)["name"]
+    texts = list(dict.fromkeys(found["text"]))
+    x = alt.X(
+        "share:Q",
+        scale=alt.Scale(type="log", nice=False, padding=8),
+        title="% of all sentence pairs",
+    )
+    y = alt.Y("name:N", sort=list(largest_first), title=None)
+    colour = alt.Color(
+        "text:N", scale=alt.Scale(domain=texts, range=[GREY, *CATEGORIES]), title=None
+    )
+    base = alt.Chart(found).encode(y=y)
+    lines = base.mark_rule(color=GREY, strokeWidth=0.6).encode(
+        x=alt.X("min(share):Q"), x2="max(share):Q"
+    )
+    tooltip = [
+        "name:N",
+        "text:N",
+        alt.Tooltip("pairs:Q", format=","),
+        alt.Tooltip("share:Q", format=".2f"),
+    ]
+    dots = base.mark_point(size=40).encode(
+        x, color=colour, shape=alt.Shape("group:N", title=None), tooltip=tooltip
+    )
+    return (lines + dots).properties(width=400, height=16 * len(largest_first))

@@ -9,8 +9,9 @@ import pandas as pd
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.figures.convergence import PAPER_BATCH, PAPER_STEPS
 from mnmt_repro.figures.names import cohort_name, pair_name
-from mnmt_repro.figures.theme import weight_color
+from mnmt_repro.figures.theme import CATEGORIES, INK, size_axis, weight_color
 
+PAPER = "Paper A"
 LAST_POINTS = 4  # of a learning curve, from which its end slope is read
 
 
@@ -39,36 +40,52 @@ def end_slopes(curves: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*keys, "end_slope"])
 
 
-def regime_table(rows: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """How the runs of a cohort were trained, a row a size.
+def by_size(rows: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
+    """How runs were trained, a row per cohort and size.
+
+    Parameters
+    ----------
+    rows, curves
+        From `results.load` and `results.load_curves`, of the same runs.
 
     Returns
     -------
     DataFrame
-        Size, N, all parameters, runs, target tokens a run, tokens a (non-embedding) parameter,
-        most passes over a pair's text, and the median and the steepest end slope.
+        ``cohort, group`` (real text, generated languages or Paper B), ``size, runs, n, n_total``,
+        ``tokens`` (target tokens of a run, median), ``per`` (target tokens per non-embedding
+        parameter), ``passes`` (most passes over the text of a pair), ``end_slope`` (median over the
+        curves) and ``steepest``.
     """
-    slopes = end_slopes(curves)
-    runs = rows.drop_duplicates(["run_id", "pair"])
-    table = runs.groupby(["size", "n_non_embedding", "n_total"], as_index=False).agg(
+    keys = ["cohort", "size"]
+    table = rows.groupby(keys, as_index=False).agg(
+        corpus=("corpus", "first"),
         runs=("run_id", "nunique"),
-        target_tokens=("target_tokens", "median"),
+        n=("n_non_embedding", "first"),
+        n_total=("n_total", "first"),
+        tokens=("target_tokens", "median"),
         passes=("passes", "max"),
     )
-    table["tokens_per_parameter"] = table["target_tokens"] / table["n_non_embedding"]
-    ends = slopes.groupby("size")["end_slope"].agg(end_slope="median", steepest="min")
-    table = table.merge(ends.reset_index(), on="size").sort_values("n_non_embedding")
-    names = {
-        "n_non_embedding": "N",
-        "n_total": "all parameters",
-        "target_tokens": "target tokens",
-        "tokens_per_parameter": "tokens a parameter",
-        "passes": "most passes",
-        "end_slope": "end slope, median",
-        "steepest": "end slope, steepest",
-    }
-    table["target_tokens"] = table["target_tokens"].astype(int)
-    return table[["size", "runs", *names]].rename(columns=names)
+    table["tokens"] = table["tokens"].astype(int)
+    table["per"] = table["tokens"] / table["n"]
+    ends = pd.concat(
+        [end_slopes(part).assign(cohort=cohort) for cohort, part in curves.groupby("cohort")]
+    )
+    slopes = ends.groupby(keys)["end_slope"].agg(end_slope="median", steepest="min").reset_index()
+    table = table.assign(group=table["corpus"].map(_group)).merge(slopes, on=keys)
+    columns = ["cohort", "group", "size", "runs", "n", "n_total", "tokens", "per", "passes"]
+    table = table[[*columns, "end_slope", "steepest"]]
+    return table.sort_values(["cohort", "n"], ignore_index=True)
+
+
+def _group(corpus: str) -> str:
+    """What kind of runs a corpus is for.
+
+    >>> _group("webtech"), _group("conlang-sim0"), _group("conlang-upgrade-sim1")
+    ('real text', 'generated languages', 'Paper B')
+    """
+    if corpus.startswith(("software25", "conlang-upgrade")):
+        return "Paper B"
+    return "generated languages" if corpus.startswith("conlang") else "real text"
 
 
 def cohort_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -104,19 +121,53 @@ def cohort_table(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def papers_regime() -> str:
-    """Say what Paper A's budgets come to in tokens a non-embedding parameter.
+def paper_sizes() -> pd.DataFrame:
+    """Paper A's eight models: ``n`` and ``per``, target tokens per non-embedding parameter.
 
     Its models below 500M parameters took half of the steps of the larger ones (section 3.1).
     """
-    tokens = []
-    for size in PAPER_A:
-        n = parameter_counts(size.config)["non_embedding"]
-        steps = PAPER_STEPS // 2 if n < 500_000_000 else PAPER_STEPS
-        tokens.append(steps * PAPER_BATCH / n)
-    return (
-        f"Paper A's eight models saw {tokens[0]:,.0f} tokens a parameter (the smallest) to "
-        f"{tokens[-1]:,.0f} (the largest)."
+    n = [parameter_counts(size.config)["non_embedding"] for size in PAPER_A]
+    steps = [PAPER_STEPS // 2 if each < 500_000_000 else PAPER_STEPS for each in n]
+    tokens = np.array(steps) * PAPER_BATCH
+    return pd.DataFrame({"n": n, "per": tokens / np.array(n)})
+
+
+def beside_the_paper(table: pd.DataFrame) -> alt.HConcatChart:
+    """Tokens per parameter, beside the paper's (diamonds), and end slopes, both against size.
+
+    Parameters
+    ----------
+    table
+        From `by_size`.
+    """
+    groups = sorted(table["group"].unique())
+    colour = alt.Color(
+        "group:N",
+        scale=alt.Scale(domain=[*groups, PAPER], range=[*CATEGORIES[: len(groups)], INK]),
+        title=None,
+    )
+    tooltip = ["cohort", alt.Tooltip("n", format=","), alt.Tooltip("per", format=",.0f")]
+    y = alt.Y("per:Q", scale=alt.Scale(type="log"), title="target tokens per parameter")
+    y = y.axis(format="~s", tickCount=5)
+    x = size_axis("non-embedding parameters")
+    ours = alt.Chart(table).mark_point().encode(x, y, colour, tooltip=tooltip)
+    paper = paper_sizes().assign(group=PAPER, cohort=PAPER)
+    theirs = alt.Chart(paper).mark_point(shape="diamond", size=80)
+    budgets = ours + theirs.encode(x, y, colour, tooltip=tooltip)
+    fall = table.assign(fall=-table["end_slope"])
+    slopes = (
+        alt.Chart(fall)
+        .mark_point()
+        .encode(
+            x,
+            alt.Y("fall:Q", title="fall of the loss per doubling (nats)"),
+            colour,
+            tooltip=["cohort", alt.Tooltip("n", format=","), alt.Tooltip("fall", format=".3f")],
+        )
+    )
+    return alt.hconcat(
+        budgets.properties(title="Budget", width=270, height=230),
+        slopes.properties(title="Slope at the end of training", width=230, height=230),
     )
 
 
@@ -136,18 +187,26 @@ def _short(value: float) -> str:
     return f"{value / 1e3:.3g}k" if value >= 1e4 else f"{value:,.0f}"
 
 
-def learning_curves(curves: pd.DataFrame, size: str) -> alt.HConcatChart:
-    """Validation loss against target tokens for one size, a panel a pair."""
-    chosen = curves[curves["size"] == size].assign(p=lambda t: t["p"].astype(float).round(3))
-    colour = weight_color(list(chosen["p"]))
+def learning_curves(curves: pd.DataFrame, pair: str) -> alt.HConcatChart:
+    """Validation loss of a pair against target tokens: the smallest and the largest model.
+
+    Parameters
+    ----------
+    curves
+        From `results.load_curves`, of one cohort.
+    """
+    mine = curves[(curves["pair"] == pair) & (curves["p"] > 0)]
+    mine = mine.assign(p=mine["p"].astype(float).round(3))
+    ends = mine["n_non_embedding"].agg(["min", "max"]).unique()
+    colour = weight_color(list(mine["p"]))
     panels = [
         alt.Chart(group[["run_id", "p", "target_tokens", "cross_entropy"]])
-        .mark_line(point={"size": 20})
+        .mark_line(point={"size": 16})
         .encode(
             alt.X(
                 "target_tokens:Q",
                 scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(format="~s"),
+                axis=alt.Axis(format="~s", tickCount=4),
                 title="target tokens, all pairs",
             ),
             alt.Y(
@@ -159,7 +218,7 @@ def learning_curves(curves: pd.DataFrame, size: str) -> alt.HConcatChart:
             detail="run_id:N",  # two mixtures may give a pair the same weight
             tooltip=["p", "target_tokens", alt.Tooltip("cross_entropy", format=".4f")],
         )
-        .properties(title=f"{pair_name(str(pair))}, {size}", width=220, height=240)
-        for pair, group in chosen.groupby("pair")
+        .properties(title=f"{pair_name(pair)}, N = {n:,}", width=270, height=230)
+        for n, group in ((n, mine[mine["n_non_embedding"] == n]) for n in ends)
     ]
     return alt.hconcat(*panels).resolve_scale(color="shared")

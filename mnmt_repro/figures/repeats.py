@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.names import cohort_name
-from mnmt_repro.figures.provenance import counted
+from mnmt_repro.figures.theme import GREY
 from mnmt_repro.results.repeats import BEGINNING, END, compare
 
 KEY = ["run_id", "pair", "test_set", "domain"]
 MINUS = "\N{MINUS SIGN}"
+LEAST = 1e-10  # difference that a logarithmic axis shows
 ONE_THREAD = ", 1 thread(s)"  # what every run of the mini tier has
 
 
@@ -74,27 +76,41 @@ def repeats_table(
     return pd.DataFrame(table, columns=[*columns, "begins", "ends", "row", "reproduced"])
 
 
-def in_words(table: pd.DataFrame) -> str:
-    """What `repeats_table` shows, as a paragraph."""
-    if table.empty:
-        return "No stored run has been trained again yet."
-    same = table["reproduced"] == "identical"
-    good = int((table["reproduced"] != "no").sum())
-    text = (
-        f"Of {counted(len(table), 'repeat')}, {good} came out as the stored run by the rule: the "
-        f"first point of the learning curve within {BEGINNING:.1%} of the stored, the mean test "
-        f"loss at the end within {END:.0%}."
+def chart(table: pd.DataFrame) -> alt.LayerChart:
+    """Differences at the end against those at the beginning; dashed, the bounds of the rule.
+
+    Parameters
+    ----------
+    table
+        From `repeats_table`; repeats that are identical are left out.
+    """
+    apart = table[table["ends"] != 0]
+    shown = apart[["run", "cohort", "starts from"]].assign(
+        begins=apart["begins"].abs().clip(lower=LEAST), ends=apart["ends"].abs()
     )
-    if same.any():
-        text += f" To the last bit so: {int(same.sum())}."
-    for start, others in table[~same].groupby("starts from", sort=False):
-        ends = others["ends"].abs()
-        text += (
-            f" Not to the last bit, begun from {start}: {len(others)}, within "
-            f"{others['begins'].abs().max():.1g} of the stored loss at the first point, and "
-            f"{ends.median():.2%} off at the end in the median, {ends.max():.2%} at most."
-        )
-    return text
+    x = alt.X(
+        "begins:Q",
+        scale=alt.Scale(type="log"),
+        axis=alt.Axis(format="~e", tickCount=6),
+        title="difference at the first point of the learning curve",
+    )
+    y = alt.Y(
+        "ends:Q",
+        scale=alt.Scale(type="log"),
+        axis=alt.Axis(format="~%"),
+        title="difference of the final test loss",
+    )
+    tooltip = [
+        "run",
+        "cohort",
+        alt.Tooltip("begins", format=".1e"),
+        alt.Tooltip("ends", format=".2%"),
+    ]
+    colour = alt.Color("starts from:N", title="starts from")
+    dots = alt.Chart(shown).mark_point(size=70).encode(x, y, colour, tooltip=tooltip)
+    limits = pd.DataFrame({"begins": [BEGINNING], "ends": [END]})
+    rules = alt.Chart(limits).mark_rule(color=GREY, strokeDash=[6, 4])
+    return (rules.encode(x=x) + rules.encode(y=y) + dots).properties(width=480, height=280)
 
 
 def small(value: float) -> str:

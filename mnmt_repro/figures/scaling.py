@@ -30,6 +30,7 @@ from mnmt_repro.laws.selection import Law, pooled_aicc
 PairFits = Mapping[str, tuple[Mapping[float, PowerLawFit], JointLawFit]]
 """Pair to its laws, one for each weight and the joint one; from `fit_pairs`."""
 
+CURVE_POINTS = 24
 PANEL = {"width": 220, "height": 240}
 SIZE_TITLES = {
     "n_non_embedding": "non-embedding parameters N",
@@ -99,7 +100,7 @@ def fit_pairs(points: pd.DataFrame, errors: Errors = "absolute") -> PairFits:
 
 
 def _grid(points: pd.DataFrame) -> np.ndarray:
-    return np.geomspace(points["n"].min(), points["n"].max(), 60)
+    return np.geomspace(points["n"].min(), points["n"].max(), CURVE_POINTS)
 
 
 def per_weight_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
@@ -177,26 +178,6 @@ def reducible_loss(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
         predicted = [law.predict(p, n)[0] for p, n in zip(group["p"], group["n"], strict=True)]
         parts.append(group.assign(reducible=group["loss"] - limit, law=np.array(predicted) - limit))
     return pd.concat(parts, ignore_index=True)
-
-
-def slopes(reducible: pd.DataFrame) -> pd.DataFrame:
-    """Slope of observed log(loss - L∞) on log N at each pair and weight, with its standard error.
-
-    If the joint law holds, all are -α: the dots of Figure 3 then lie on its parallel lines.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, slope, stderr``.
-    """
-    rows = []
-    for (pair, p), group in reducible[reducible["reducible"] > 0].groupby(["pair", "p"]):
-        if len(group) < 3:
-            continue
-        x, y = np.log(group["n"]), np.log(group["reducible"])
-        (slope, _), covariance = np.polyfit(x, y, 1, cov=True)
-        rows.append({"pair": pair, "p": p, "slope": slope, "stderr": np.sqrt(covariance[0, 0])})
-    return pd.DataFrame(rows, columns=["pair", "p", "slope", "stderr"])
 
 
 def reducible_against_size(
@@ -294,37 +275,6 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
     return alt.vconcat(*rows)
 
 
-def factor_in_words(fits: PairFits) -> str:
-    """How the factor β moves with the weight, in each weight's own law and in the joint one.
-
-    A Markdown line a pair. In separate laws β moves together with α, so the two may disagree.
-    """
-    lines = []
-    for pair, (alone, joint) in fits.items():
-        least, most = min(alone), max(alone)
-        if not (joint.identified and alone[least].identified and alone[most].identified):
-            lines.append(f"- {pair_name(pair)}: not identified.")
-            continue
-        own = [alone[p].params["beta"] for p in (least, most)]
-        one = [joint.beta[p] for p in (least, most)]
-        ways = "the same way" if (own[1] - own[0]) * (one[1] - one[0]) > 0 else "the other way"
-        lines.append(
-            f"- {pair_name(pair)}, from p = {least:g} to {most:g}: β of the joint law goes from "
-            f"{' to '.join(map(_number, one))}, that of each weight's own law from "
-            f"{' to '.join(map(_number, own))}, {ways}."
-        )
-    return "\n".join(lines)
-
-
-def _number(value: float) -> str:
-    """Three digits or more, without an exponent.
-
-    >>> _number(1369.6), _number(8.347)
-    ('1,370', '8.35')
-    """
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
 def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
     """How well separate laws (Eq. 6) and the joint law (Eq. 7) describe and predict each pair.
 
@@ -386,49 +336,3 @@ def r2_without_a_size(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
             }
             rows.append({"cohort": cohort_name(cohort), "pair": pair_name(str(pair)), **lowest})
     return pd.DataFrame(rows)
-
-
-def joint_in_words(quality: pd.DataFrame) -> str:
-    """What the joint law loses against separate ones, as Markdown, a line a pair.
-
-    Parameters
-    ----------
-    quality
-        From `fit_quality`.
-    """
-    lines = []
-    for pair, group in quality.groupby("pair", sort=False):
-        separate, joint = group.to_dict("records")
-        ratio = joint[HELD_OUT] / separate[HELD_OUT]
-        lines.append(
-            f"- {pair}: on sizes held out the joint law errs by {joint[HELD_OUT]:.1%} and separate "
-            f"laws by {separate[HELD_OUT]:.1%}, a ratio of {ratio:.2f}: the joint law errs "
-            f"{'less' if ratio < 1 else 'more'} (claim A6 has the interval). "
-            f"Its R² is {joint['R²']:.3f}."
-        )
-    return "\n".join(lines)
-
-
-def in_words(fits: Mapping[str, PairFits]) -> str:
-    """What fits say about the weight, as Markdown with the numbers filled in.
-
-    `fits` names each set of models as the reader should know it.
-    """
-    lines = []
-    for models, pairs in fits.items():
-        for pair, (alone, joint) in pairs.items():
-            weights = [p for p, law in alone.items() if law.identified]
-            if 1.0 not in weights or not joint.identified:
-                lines.append(f"- *{models}*, {pair_name(pair)}: not identified")
-                continue
-            least = min(weights)
-            r2 = [alone[p].r2 for p in weights]
-            bound = sum("l_inf" in alone[p].held for p in weights)
-            lines.append(
-                f"- *{models}*, {pair_name(pair)}: α is {alone[1.0].alpha:.3f} at p = 1 and "
-                f"{alone[least].alpha:.3f} at p = {least:g}; L∞ is at its "
-                f"bound of zero at {bound} of {len(weights)} weights; "
-                f"R² of the separate laws {min(r2):.3f} to {max(r2):.3f}, of the joint law "
-                f"{joint.r2:.3f}."
-            )
-    return "\n".join(lines)

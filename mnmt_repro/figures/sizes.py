@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import altair as alt
 import pandas as pd
 
 from mnmt_repro.architecture import PublishedSize, parameter_counts
+from mnmt_repro.figures.theme import CATEGORIES, INK
+
+PARTS = ("encoder", "decoder", "input_embedding", "output_projection")
 
 
 def model_sizes(published: Iterable[PublishedSize]) -> pd.DataFrame:
@@ -29,3 +33,52 @@ def model_sizes(published: Iterable[PublishedSize]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def sizes_chart(published: Iterable[PublishedSize]) -> alt.LayerChart | alt.FacetChart:
+    """Counted parameters of each size, stacked by part, with both printed counts as marks."""
+    bars, marks = [], []
+    for row in published:
+        counts, size = parameter_counts(row.config), _label(row)
+        bars += [
+            {
+                "size": size,
+                "part": part.replace("_", " "),
+                "order": k,
+                "millions": counts[part] / 1e6,
+            }
+            for k, part in enumerate(PARTS)
+        ]
+        printed = {
+            "N": row.published_non_embedding,
+            "total": row.published_total,
+        }
+        marks += [
+            {"size": size, "mark": mark, "millions": count / 1e6} for mark, count in printed.items()
+        ]
+    y = alt.Y("size:N", sort=None, title="layers, width d")
+    x = alt.X("millions:Q", title="millions of parameters")
+    parts = [part.replace("_", " ") for part in PARTS]
+    colour = alt.Color(
+        "part:N",
+        title="counted",
+        scale=alt.Scale(domain=parts, range=[CATEGORIES[k] for k in (0, 5, 4, 1)]),
+        legend=alt.Legend(columns=2),
+    )
+    shape = alt.Shape(
+        "mark:N",
+        title="printed",
+        scale=alt.Scale(domain=["N", "total"], range=["triangle-down", "diamond"]),
+        legend=alt.Legend(columns=1),
+    )
+    number = alt.Tooltip("millions:Q", format=",.3f")
+    bar = alt.Chart(pd.DataFrame(bars)).mark_bar(height=16)
+    mark = alt.Chart(pd.DataFrame(marks)).mark_point(color=INK, size=60, opacity=1)
+    return alt.layer(
+        bar.encode(x.stack("zero"), y, colour, order="order:Q", tooltip=["size", "part", number]),
+        mark.encode(x, y, shape, tooltip=["size", "mark", number]),
+    ).properties(width=300, height=230)
+
+
+def _label(row: PublishedSize) -> str:
+    return f"{row.config.encoder_layers}+{row.config.decoder_layers}, {row.config.d_model}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import altair as alt
 import pandas as pd
 
 from mnmt_repro.figures.budget import laws_by_budget
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import observed
+from mnmt_repro.figures.theme import GREY
 from mnmt_repro.laws import fit_joint_law
 
 AS_IT_IS = "as above"
@@ -80,18 +82,28 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table).sort_values("pair", kind="stable", ignore_index=True)
 
 
-def in_words(table: pd.DataFrame) -> str:
-    """What `compared` says of each suspect, as Markdown, a line a pair."""
-    lines = []
-    for pair, rows in table.groupby("pair", sort=False):
-        share = rows["α, least weight"] / rows["α alone"]
-        told = [
-            f"{name}, {part:.0%} (slope of log f {slope:+.2f})"
-            for name, part, slope in zip(
-                rows["fitted to"], share, rows["slope of log f"], strict=True
-            )
-        ]
-        lines.append(
-            f"- **{pair}**: of the single pair's exponent the least weight has, {'; '.join(told)}."
-        )
-    return "\n".join(lines)
+def chart(table: pd.DataFrame) -> alt.FacetChart:
+    """The exponent at the least weight over that of the single pair, by setting; 1 if one law fits.
+
+    Parameters
+    ----------
+    table
+        From `compared`.
+    """
+    shown = pd.DataFrame(
+        {
+            "pair": table["pair"],
+            "setting": table["fitted to"],
+            "share": table["α, least weight"] / table["α alone"],
+        }
+    )
+    x = alt.X("share:Q", title="exponent at the least weight / at p = 1")
+    y = alt.Y("setting:N", title=None, sort=list(dict.fromkeys(shown["setting"])))
+    dots = (
+        alt.Chart(shown)
+        .mark_point(size=80)
+        .encode(x, y, tooltip=["pair", "setting", alt.Tooltip("share", format=".0%")])
+    )
+    one = alt.Chart(shown).mark_rule(color=GREY, strokeDash=[2, 3]).encode(x=alt.datum(1))
+    panel = (one + dots).properties(width=230, height=80)
+    return panel.facet(column=alt.Column("pair:N", title=None))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
+import altair as alt
 import pandas as pd
 
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.capacity import direct_fractions, fractions
+from mnmt_repro.figures.interval_chart import interval_chart
 from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.figures.scaling import fit_pairs
 from mnmt_repro.laws import JointLawFit, PowerLawFit
@@ -74,38 +75,27 @@ def _interval(law: PowerLawFit | JointLawFit) -> tuple[float, float]:
     return law.interval(method="residual" if held else "t", draws=1000)["l_inf"]
 
 
-def scatter(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """How far losses lie from their weight's own law (Eq. 6), in small models and in large.
-
-    Parameters
-    ----------
-    points
-        As of `against_truth`.
-
-    Returns
-    -------
-    DataFrame
-        A row a cohort and pair: root mean square residuals of the smaller and the larger half of
-        the sizes, in nats (``small, nats``, ``large, nats``) and as a share of the loss
-        (``small, %``, ``large, %``). Laws are of plain least squares.
-    """
-    rows = []
-    for cohort, frame in points.items():
-        for pair, (alone, _) in fit_pairs(frame).items():
-            middle = frame["n"].drop_duplicates().median()
-            left = pd.concat(
-                pd.DataFrame({"n": law.n, "loss": law.loss, "off": law.observed() - law.fitted()})
-                for law in alone.values()
-            )
-            row: dict[str, object] = {"cohort": cohort_name(cohort), "pair": pair_name(pair)}
-            for half, part in (
-                ("small", left[left["n"] < middle]),
-                ("large", left[left["n"] > middle]),
-            ):
-                row[f"{half}, nats"] = np.sqrt((part["off"] ** 2).mean())
-                row[f"{half}, %"] = 100 * np.sqrt(((part["off"] / part["loss"]) ** 2).mean())
-            rows.append(row)
-    return pd.DataFrame(rows)
+def floor_chart(floors: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+    """Fitted irreducible losses with their intervals around the exact one; from `against_truth`."""
+    exact = float(floors["exact"].iloc[0])
+    return interval_chart(
+        pd.DataFrame(
+            {
+                "label": floors["cohort"].str.removeprefix("conlang, ")
+                + ", "
+                + floors["pair"].str.replace("language ", "")
+                + ": "
+                + floors["law"].str.partition(" (")[0],
+                "series": floors["errors"] + " errors",
+                "value": floors["fitted L∞"],
+                "low": floors["low"],
+                "high": floors["high"],
+            }
+        ),
+        "fitted irreducible loss (nats per token)",
+        marks={"exact": exact},
+        domain=(0, 2.5 * exact),
+    )
 
 
 def compared(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """How sure the laws are: noise, standard deviations of coefficients, and which law to prefer.
 
-Each function takes the grids of several cohorts (`grids.read_grids`) and gives one table.
+Each table is of the grids of several cohorts (`grid_figures.read_all`), and has a chart.
 """
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.figures.grid_figures import row_label
 from mnmt_repro.figures.grids import Grid
+from mnmt_repro.figures.interval_chart import interval_chart
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.repeats import noise_of_repeats
 from mnmt_repro.laws import (
@@ -28,7 +31,6 @@ from mnmt_repro.laws import (
     leave_one_weight_out,
 )
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.invariance import ENOUGH_POWER
 from mnmt_repro.laws.selection import pooled_aicc
 from mnmt_repro.laws.uncertainty import Method
 
@@ -56,9 +58,9 @@ def noise_levels(
     Returns
     -------
     DataFrame
-        ``cohort, pair, footnote 5, left by Eq. 6, left by Eq. 7, trained again, repeats, between
-        seeds, cells with seeds``; standard deviations as fractions of the mean loss, of the laws
-        corrected for their parameters, of the seeds pooled over cells, of the repeats by
+        ``label, cohort, pair, footnote 5, left by Eq. 6, left by Eq. 7, trained again, repeats,
+        between seeds, cells with seeds``; standard deviations as fractions of the mean loss, of the
+        laws corrected for their parameters, of the seeds pooled over cells, of the repeats by
         `noise_of_repeats`. NaN where no run was trained again, or no cell has two seeds.
     """
     rows = []
@@ -71,6 +73,7 @@ def noise_levels(
             again, count = noise_of_repeats(own, repeats)
             rows.append(
                 {
+                    "label": row_label(grid, pair),
                     "cohort": grid.name,
                     "pair": pair_name(pair),
                     "footnote 5": PERTURBATION,
@@ -83,6 +86,20 @@ def noise_levels(
                 }
             )
     return pd.DataFrame(rows)
+
+
+def noise_chart(noise: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+    """What laws leave, seeds and repeats show, beside the paper's 1 %; from `noise_levels`."""
+    names = ("left by Eq. 6", "left by Eq. 7", "between seeds", "trained again")
+    long = noise.melt(id_vars="label", value_vars=list(names), var_name="series")
+    return interval_chart(
+        long,
+        ["standard deviation of a loss,", "as a share of the mean loss"],
+        marks={"paper: 1 %": PERTURBATION},
+        log=True,
+        form=".1%",
+        width=300,
+    )
 
 
 def _residual_sd(fits: Sequence[LawFit]) -> float:
@@ -115,8 +132,8 @@ def coefficient_errors(
     Returns
     -------
     DataFrame
-        ``cohort, pair, law, coefficient, value``, then a column a method of `METHODS`. A law is
-        Eq. 6 at one weight, or the joint law. NaN where the rows give a method nothing to go by;
+        ``label, cohort, pair, law, coefficient, value``, then a column a method of `METHODS`. A law
+        is Eq. 6 at one weight, or the joint law. NaN where the rows give a method nothing to go by;
         at a bound the value does not move and has no standard error.
     """
     rows = []
@@ -139,6 +156,7 @@ def coefficient_errors(
                 }
                 for key, symbol in COEFFICIENTS.items():
                     row: dict[str, Any] = {
+                        "label": f"{row_label(grid, pair).rpartition(': ')[2]}, {name}",
                         "cohort": grid.name,
                         "pair": pair_name(pair),
                         "law": name,
@@ -147,6 +165,13 @@ def coefficient_errors(
                     }
                     rows.append(row | {title: found[key] for title, found in errors.items()})
     return pd.DataFrame(rows)
+
+
+def errors_chart(errors: pd.DataFrame, symbol: str = "α") -> alt.LayerChart | alt.FacetChart:
+    """Standard deviations of one coefficient by each method; from `coefficient_errors`."""
+    own = errors[errors["coefficient"] == symbol].drop(columns="value")
+    long = own.melt(id_vars="label", value_vars=list(METHODS), var_name="series")
+    return interval_chart(long, f"standard deviation of {symbol}", log=True, width=300)
 
 
 def _deviations(law: LawFit | None, method: Method, draws: int, seed: int) -> dict[str, float]:
@@ -171,9 +196,9 @@ def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``cohort, pair, law, parameters, R², ΔAICc, error on a size, error on a weight``. AICc is
-        pooled over all rows of a pair, without parameters that a bound holds, and given less the
-        least of these laws; errors are root
+        ``label, cohort, pair, law, parameters, R², ΔAICc, error on a size, error on a weight``.
+        AICc is pooled over all rows of a pair, without parameters that a bound holds, and given
+        less the least of these laws; errors are root
         mean squares in nats per token over sizes, or weights, left out of the fit one at a time.
         Eq. 6 and 7 cannot predict a weight that they were not fitted to.
     """
@@ -192,34 +217,25 @@ def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
             table = table.reset_index(names="law")
             table.insert(0, "pair", pair_name(str(pair)))
             table.insert(0, "cohort", grid.name)
+            table.insert(0, "label", row_label(grid, str(pair)))
             parts.append(table)
     names = {"r2": "R²", "rmse_size_out": "error on a size", "rmse_weight_out": "error on a weight"}
     frame = pd.concat(parts, ignore_index=True).rename(columns=names)
     frame["parameters"] = frame["parameters"].astype(int)
-    return frame[["cohort", "pair", "law", "parameters", "R²", "ΔAICc", *list(names.values())[1:]]]
+    first = ["label", "cohort", "pair", "law", "parameters", "R²", "ΔAICc"]
+    return frame[[*first, *list(names.values())[1:]]]
 
 
-def text_in_words(table: pd.DataFrame) -> str:
-    """How the law of size and text does beside each of Paper A's laws, in a sentence.
+def best_laws(laws: pd.DataFrame, column: str) -> str:
+    """Which law is lowest in a column of `law_comparison`, and in how many cases."""
+    best = laws.loc[laws.groupby("label")[column].idxmin(), "law"].value_counts()
+    said = ", ".join(f"{law} in {count}" for law, count in best.items())
+    return f"{said} of {best.sum()} cases"
 
-    Parameters
-    ----------
-    table
-        From `law_comparison`.
-    """
-    of = {law: rows.set_index(["cohort", "pair"]) for law, rows in table.groupby("law")}
-    text = of[ADDITIVE]
-    better = {law: (text["ΔAICc"] < of[law]["ΔAICc"]).sum() for law in ("Eq. 6", "Eq. 7")}
-    known = of["Eq. 6"]["ΔAICc"].notna().sum()  # separate laws are not identified everywhere
-    missed = {law: of[law]["error on a weight"] for law in of}
-    rivals = pd.concat([missed["Eq. 11 with Eq. 12"], missed["Eq. 11 with Eq. 13"]], axis=1)
-    predicts = (missed[ADDITIVE] < rivals.min(axis=1)).sum()
-    return (
-        f"Of {len(text)} cases, the law of size and text has a lower AICc than the joint law in "
-        f"{better['Eq. 7']} and than separate laws in {better['Eq. 6']} of the {known} where these "
-        "are identified, and predicts an unseen weight better than both forms of Eq. 11 in "
-        f"{predicts}."
-    )
+
+def laws_chart(laws: pd.DataFrame, column: str, title: str) -> alt.LayerChart | alt.FacetChart:
+    """One column of `law_comparison`, a row a pair and a series a law."""
+    return interval_chart(laws.assign(series=laws["law"], value=laws[column]), title, width=300)
 
 
 def _fraction_law(rows: pd.DataFrame, form: Any) -> dict[str, float]:
@@ -282,23 +298,24 @@ def unchanged(
     Returns
     -------
     DataFrame
-        ``cohort, pair, the other, at p = 1, change, low, high, p-value, alternative, power, false
-        alarms, answer``. `change` is the coefficient at the least weight less that at the greatest,
-        with its 95 % interval; `power` the share of simulated grids with the alternative in
-        which the test notices it, `false alarms` the same share without. NaN where there is no
+        ``label, cohort, pair, the other, at p = 1, change, low, high, p-value, alternative, power,
+        false alarms, answer``. `change` is the coefficient at the least weight less that at the
+        greatest, with its 95 % interval; `power` the share of simulated grids with the alternative
+        in which the test notices it, `false alarms` the same share without. NaN where there is no
         test, and no power where the joint law's L∞ is zero, of which a fifth is nothing.
     """
     other = {"alpha": "L∞", "l_inf": "α"}[parameter]
     cases = [
-        (grid.name, str(pair), group, free)
+        (grid, str(pair), group, free)
         for grid in grids.values()
         for pair, group in grid.points.groupby("pair")
         for free in (False, True)
     ]
     rows: list[dict[str, object]] = []
-    for cohort, pair, group, free in cases:
+    for grid, pair, group, free in cases:
         row: dict[str, object] = {
-            "cohort": cohort,
+            "label": f"{row_label(grid, pair)}, {other} {'free' if free else 'one'}",
+            "cohort": grid.name,
             "pair": pair_name(pair),
             "the other": f"{other} {'free to change' if free else 'one for all weights'}",
         }
@@ -324,50 +341,17 @@ def unchanged(
                 "answer": found.verdict,
             }
         )
-    names = ["cohort", "pair", "the other", "at p = 1", "change", "low", "high", "p-value"]
+    names = ["label", "cohort", "pair", "the other", "at p = 1", "change", "low", "high", "p-value"]
     return pd.DataFrame(rows, columns=[*names, "alternative", "power", "false alarms", "answer"])
 
 
-def _again(noise: pd.DataFrame) -> str:
-    """What runs that were trained again say of the residuals, or nothing where there are none."""
-    again = noise.dropna(subset=["trained again"])
-    if again.empty:
-        return ""
-    least, most = again["trained again"].min(), again["trained again"].max()
-    less = int((again["trained again"] < again["left by Eq. 6"]).sum())
-    return (
-        f" Runs that were trained again are {least:.1%} to {most:.1%} off by rounding alone, less "
-        f"than separate laws leave in {less} of {len(again)} cases, where it is not all there is."
+def tests_chart(tests: pd.DataFrame, title: str) -> alt.LayerChart | alt.FacetChart:
+    """The change of a coefficient in each test, with its interval; from `unchanged`."""
+    found = tests.dropna(subset=["change"])
+    answers = found["answer"].str.partition(":")[0]
+    return interval_chart(
+        found.assign(series=answers, value=found["change"]),
+        title,
+        marks={"unchanged": 0},
+        width=300,
     )
-
-
-def outcome_in_words(noise: pd.DataFrame, laws: pd.DataFrame, tests: pd.DataFrame) -> str:
-    """What the tables of the page come to together, as Markdown.
-
-    Parameters
-    ----------
-    noise
-        From `noise_levels`.
-    laws
-        From `law_comparison`.
-    tests
-        From `unchanged`, of the exponent.
-    """
-    best = laws.pivot(index=["cohort", "pair"], columns="law", values="ΔAICc")
-    known = (best["Eq. 6"] - best["Eq. 7"]).dropna()
-    above = int((noise["left by Eq. 6"] > noise["footnote 5"]).sum())
-    more = int((noise["left by Eq. 7"] > 1.5 * noise["left by Eq. 6"]).sum())
-    answers = tests["answer"].str.partition(":")[0].value_counts()
-    told = ", ".join(f"{number} {answer}" for answer, number in answers.items())
-    powerful = int((tests["power"] >= ENOUGH_POWER).sum())
-    lines = [
-        f"- **Noise**: separate laws leave more than 1 % in {above} of {len(noise)} cases, and "
-        "there the paper's bands are too narrow. The joint law leaves over one and a half "
-        f"times what they leave in {more}: it misses something that is no noise.{_again(noise)}",
-        f"- **Which law**: AICc prefers separate laws to the joint one in {(known < 0).sum()} of "
-        f"the {len(known)} cases in which it can be had of both.",
-        f"- **α**: {len(tests)} tests, {told}. {powerful or 'None'} of them "
-        f"{'has' if powerful < 2 else 'have'} a power of {ENOUGH_POWER:.0%}, without which none "
-        "can say *unchanged*.",
-    ]
-    return "\n".join(lines)

@@ -28,6 +28,7 @@ READINGS = (
     f"{100 * CLOSED_TARGET:g} % closed",
 )
 SCRATCH, UPGRADED = "from scratch", "upgraded"
+TEST, PRINTED = "ours, test set", "paper, share of spBLEU"
 SHAPES = ("same size", "wider", "deeper")
 
 _RUNS = {
@@ -52,15 +53,17 @@ def figure4(recovered: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``shape, model, points, seed, updates, loss, quality``. `points` are ``test`` (means over
-        seeds, seed 0) or ``validation``, all that a seed's runs passed through. `quality` is NaN
-        where the baseline's end on the same text is not stored.
+        ``shape, model, points, seed, updates, loss, quality``. `points` are `TEST` (means over
+        seeds, seed 0), ``validation``, all that a seed's runs passed through, or `PRINTED`.
+        `quality` is NaN where the baseline's end on the same text is not stored.
     """
-    test = recovered.rename(columns={"model": "run"}).assign(
-        points="test", seed=0, quality=recovered["quality"] / 100
-    )
-    found = pd.concat([_described(test), _with_quality(_described(_passed(curves)))])
-    return found[_COLUMNS].dropna(subset=["loss"]).reset_index(drop=True)
+    runs = recovered.rename(columns={"model": "run"}).assign(seed=0)
+    test = runs.assign(points=TEST, quality=runs["quality"] / 100).dropna(subset=["loss"])
+    printed = runs.assign(points=PRINTED, quality=runs["spBLEU, paper"] / 100, loss=math.nan)
+    printed = printed.dropna(subset=["quality"])
+    passed = _with_quality(_described(_passed(curves)))
+    found = pd.concat([_described(test), passed, _described(printed)])
+    return found[_COLUMNS].reset_index(drop=True)
 
 
 def _passed(curves: pd.DataFrame) -> pd.DataFrame:
@@ -100,8 +103,11 @@ def chart(points: pd.DataFrame) -> alt.HConcatChart:
     y = alt.Y("quality:Q", axis=alt.Axis(format="%"), title=None)
     colours = alt.Scale(domain=[SCRATCH, UPGRADED], range=list(CATEGORIES[:2]))
     colour = alt.Color("model:N", scale=colours, title=None)
+    shapes = alt.Scale(domain=[TEST, PRINTED], range=["circle", "diamond"])
+    shape = alt.Shape("points:N", scale=shapes, title=None)
     tooltip = [
         "model",
+        "points",
         alt.Tooltip("updates", format=".1%"),
         alt.Tooltip("loss", format=".3f"),
         alt.Tooltip("quality", format=".1%"),
@@ -109,18 +115,18 @@ def chart(points: pd.DataFrame) -> alt.HConcatChart:
     target = alt.Chart(pd.DataFrame({"quality": [TARGET]}))
     rule = target.mark_rule(strokeDash=[6, 4], color=GREY).encode(y=y)
     panels = []
-    for shape, group in points.dropna(subset=["quality"]).groupby("shape", sort=False):
+    for name, group in points.dropna(subset=["quality"]).groupby("shape", sort=False):
         lines = alt.Chart(group[group["points"] == "validation"]).mark_line(strokeWidth=1)
-        dots = alt.Chart(group[group["points"] == "test"]).mark_point()
+        dots = alt.Chart(group[group["points"].isin([TEST, PRINTED])]).mark_point(opacity=1)
         panels.append(
             alt.layer(
                 rule,
                 lines.encode(x, y, colour, detail="seed:N"),
-                dots.encode(x, y, colour, tooltip=tooltip),
-            ).properties(title=str(shape), width=150, height=220)
+                dots.encode(x, y, colour, shape, tooltip=tooltip),
+            ).properties(title=str(name), width=150, height=220)
         )
     title = alt.TitleParams("share of the baseline's quality", fontSize=12, fontWeight="normal")
-    return alt.hconcat(*panels, title=title).resolve_scale(color="shared")
+    return alt.hconcat(*panels, title=title).resolve_scale(color="shared", shape="shared")
 
 
 def compute_to_reach(points: pd.DataFrame) -> pd.DataFrame:

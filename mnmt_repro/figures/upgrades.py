@@ -1,7 +1,9 @@
 """Upgraded models against those trained from scratch: Paper B's Tables 1 and 12, and Section 5.3.
 
-Each table has the printed numbers beside ours. Those are points of spBLEU, and chrF++ of 100; ours
-are cross-entropies, and scores of translations where a run was decoded.
+Each frame has the printed numbers beside ours. The paper prints points of spBLEU, and chrF++ of
+100. Ours are cross-entropies, and scores of translations where a run was decoded. A *lead* puts
+both on one axis: by how many per cent the upgraded model is better than the one from scratch, with
+a lower loss here and a higher spBLEU in the paper.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import altair as alt
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -16,13 +19,21 @@ from scipy import stats
 from mnmt_repro.claims import Measure
 from mnmt_repro.claims.estimands_upgrade import shares
 from mnmt_repro.claims.paired import Variant, lower_by
-from mnmt_repro.experiments.languages25 import GROUPINGS, directions_of, foreign, side_of
+from mnmt_repro.experiments.languages25 import (
+    GROUPINGS,
+    INTO,
+    OUT,
+    directions_of,
+    foreign,
+    side_of,
+)
 from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
 from mnmt_repro.figures import audit, contrasts
 from mnmt_repro.figures.audit.checks import rows_of
 from mnmt_repro.figures.audit.tables import GROUPS, METRIC_NAMES, UPGRADES
-from mnmt_repro.figures.contrasts import GAIN, NO_GAIN, SIGNIFICANT, TABLE3, Bench, star
+from mnmt_repro.figures.contrasts import NO_GAIN, TABLE3, Bench
 from mnmt_repro.figures.names import pair_name
+from mnmt_repro.figures.theme import CATEGORIES, GREY
 from mnmt_repro.results.sentences import SentenceLosses
 
 BUDGETS = {"M20": 1.0} | {
@@ -34,7 +45,11 @@ BUDGETS = {"M20": 1.0} | {
 
 UNSCALED, UNSAMPLED = "Mt25, no learning-rate scaling", "Mt25, no up-sampling"
 HALVED = "M25, rate halved"
-_PRINTED = ["spBLEU, paper", "difference, paper"]
+SHAPES = {"Mt25": "same size", "Mt25-wide": "wider", "Mt25-deep": "deeper"}
+"""What each upgrade does to the model."""
+LEAD = ["upgraded", "group", "lead", "low", "high", "paper"]
+"""Columns of a frame of leads."""
+_WHOSE = {"lead": "ours: lower loss", "paper": "paper: higher spBLEU"}
 
 EARLY = 0.1
 STATED = {("M25-wide", EARLY): 78.0, ("Mt25-wide", EARLY): 97.0}
@@ -85,18 +100,101 @@ def table1(bench: Bench) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def losses(table: pd.DataFrame) -> pd.DataFrame:
-    """Of `table1` what is about losses."""
-    return table.loc[:, ["model", "updates", "group", *_PRINTED, "loss", *GAIN, "seeds"]]
+def leads(table: pd.DataFrame) -> pd.DataFrame:
+    """Leads over the models from scratch, of `table1` or `old_training_counted`.
+
+    Returns
+    -------
+    DataFrame
+        The columns `LEAD`: ours in per cent of the loss from scratch, with its 95 % interval;
+        `paper` in per cent of the spBLEU from scratch, NaN where nothing is printed.
+    """
+    found = table.rename(columns={"model": "upgraded", "gain, %": "lead"})
+    found = found[found["upgraded"].isin(list(SHAPES)) | ("from scratch" in found)]
+    difference = found.get("difference, paper", pd.Series(math.nan, found.index))
+    scratch = found.get("spBLEU, paper", difference) - difference
+    return found.assign(paper=100 * difference / scratch)[LEAD].reset_index(drop=True)
 
 
-def scores(table: pd.DataFrame) -> pd.DataFrame:
-    """Of `table1` what is about translations: gains, intervals and p are in points of chrF++."""
-    above = [f"chrF++ {name}" for name in ("gain", "low", "high", "p")]
-    columns = ["model", "updates", "group", "chrF++, paper", "chrF++", *above]
-    shown = table.loc[:, [*columns, "spBLEU", "piece BLEU"]]
-    shown = shown.rename(columns={name: name.removeprefix("chrF++ ") for name in above})
-    return shown.assign(**{"our mark": (shown["p"] < SIGNIFICANT).map(star)})
+def score_leads(table: pd.DataFrame) -> pd.DataFrame:
+    """Leads of `table1` in points of chrF++, with the columns `LEAD`; nothing printed beside."""
+    found = table[table["model"].isin(list(SHAPES))]
+    about = {"upgraded": found["model"], "group": found["group"]}
+    values = {
+        end: found[f"chrF++ {name}"]
+        for end, name in zip(LEAD[2:5], ("gain", "low", "high"), strict=True)
+    }
+    return pd.DataFrame({**about, **values, "paper": math.nan}).reset_index(drop=True)
+
+
+def lead_chart(table: pd.DataFrame, title: str = "better than from scratch, %") -> alt.ConcatChart:
+    """Leads with their intervals, a panel an upgraded model, a row a group of languages.
+
+    Parameters
+    ----------
+    table
+        With the columns `LEAD`; a diamond is what the paper prints.
+    title
+        Of the axis.
+    """
+    ends = table[["lead", "low", "high", "paper"]].to_numpy()
+    x = alt.X(
+        "value:Q",
+        scale=alt.Scale(domain=[float(np.nanmin(ends)), float(np.nanmax(ends))], padding=6),
+        axis=alt.Axis(tickCount=3),
+        title=title,
+    )
+    y = alt.Y("group:N", sort=list(dict.fromkeys(table["group"])), title=None)
+    known = [whose for column, whose in _WHOSE.items() if table[column].notna().any()]
+    marks = {
+        "color": alt.Color(
+            "whose:N",
+            title=None,
+            scale=alt.Scale(domain=known, range=list(CATEGORIES[:2])),
+            legend=alt.Legend() if len(known) > 1 else None,
+        ),
+        "shape": alt.Shape(
+            "whose:N",
+            title=None,
+            scale=alt.Scale(domain=known, range=["circle", "diamond"]),
+            legend=alt.Legend() if len(known) > 1 else None,
+        ),
+    }
+    panels = []
+    for model, mine in table.groupby("upgraded", sort=False):
+        long = mine.rename(columns=_WHOSE).melt(
+            ["group", "low", "high"], list(_WHOSE.values()), var_name="whose"
+        )
+        long = long.dropna(subset=["value"])
+        tooltip = ["group", alt.Tooltip("value", format="+.2f")]
+        zero = alt.Chart(pd.DataFrame({"value": [0.0]})).mark_rule(color=GREY).encode(x)
+        ours = long[long["whose"] == _WHOSE["lead"]].dropna(subset=["low"])
+        bars = alt.Chart(ours).mark_rule(color=CATEGORIES[0], strokeWidth=2)
+        ends_of = {"x": alt.X("low:Q", title=title), "x2": alt.X2("high:Q")}
+        dots = alt.Chart(long).mark_point(opacity=1, size=60)
+        panels.append(
+            alt.layer(
+                zero,
+                bars.encode(y=y, tooltip=["group", "low", "high"], **ends_of),
+                dots.encode(x, y, tooltip=tooltip, **marks),
+            ).properties(
+                title=alt.TitleParams(_titled(str(model)), fontSize=12),
+                width=145,
+                height=alt.Step(26),
+            )
+        )
+    return alt.concat(*panels, columns=3).resolve_scale(color="shared", shape="shared")
+
+
+def _titled(model: str) -> list[str]:
+    """Two lines above a panel: the shape of an upgraded model or its name, and its updates.
+
+    >>> _titled("Mt25-wide"), _titled("M25, rate halved, 130%")
+    (['wider', '50% of the updates'], ['M25, rate halved', '130% of the updates'])
+    """
+    name, *last = model.rsplit(", ", 1)
+    share = last[0] if last else f"{BUDGETS[name]:.0%}"
+    return [SHAPES.get(name, name), f"{share} of the updates"]
 
 
 def old_training_counted(bench: Bench) -> pd.DataFrame:
@@ -155,14 +253,35 @@ def _shown(bench: Bench, variant: Variant, pairs: tuple[str, ...]) -> float:
 
 
 def over_sentences(bench: Bench, losses: Mapping[str, SentenceLosses]) -> pd.DataFrame:
-    """Table 1's differences with other test sentences: paired bootstrap, a row a seed.
+    """Table 1's leads with other test sentences: paired bootstrap, a row a seed.
 
-    Parameters and columns as of `contrasts.over_sentences`.
+    Parameters
+    ----------
+    losses
+        As of `contrasts.over_sentences`.
+
+    Returns
+    -------
+    DataFrame
+        The columns `LEAD`, in nats per token, without printed numbers; `group` names the seed, too.
     """
     compared = [
         (bench.variant(new, BUDGETS[new]), bench.variant(old, 1.0)) for new, old in UPGRADES.items()
     ]
-    return contrasts.over_sentences(bench, compared, losses, GROUPS)
+    found = contrasts.over_sentences(bench, compared, losses, GROUPS)
+    if found.empty:
+        return pd.DataFrame(columns=LEAD)
+    found = found.sort_values("group", key=lambda column: column.map(GROUPS.index), kind="stable")
+    return pd.DataFrame(
+        {
+            "upgraded": found["model"],
+            "group": found["group"] + ", seed " + found["seed"].astype(str),
+            "lead": -found["difference"],
+            "low": -found["high"],
+            "high": -found["low"],
+            "paper": math.nan,
+        }
+    ).reset_index(drop=True)
 
 
 def table12(bench: Bench) -> pd.DataFrame:
@@ -227,36 +346,44 @@ def _by_name(pairs: pd.Series[str]) -> pd.Series[str]:
     return pairs.map(pair_name)
 
 
-SIDES = (
-    "spBLEU, from scratch, paper",
-    "spBLEU, upgraded, paper",
-    "chrF++, from scratch",
-    "chrF++, upgraded",
-)
-LOSSES = ("loss, from scratch", "loss, upgraded")
+def by_kind(bench: Bench, table: pd.DataFrame) -> pd.DataFrame:
+    """Where the leads come from: leads over kinds of directions.
 
-
-def both_sides(table: pd.DataFrame) -> pd.DataFrame:
-    """Of `table12` a row a direction and upgraded model: the scores of both, `SIDES`, `LOSSES`."""
-    shown = table[["pair", "languages", "upgraded", *SIDES, *LOSSES]]
-    return shown.sort_values("pair", key=_by_name, kind="stable", ignore_index=True)
-
-
-def by_kind(table: pd.DataFrame) -> pd.DataFrame:
-    """Where the gains of `table12` come from: means over kinds of directions.
+    Parameters
+    ----------
+    table
+        From `table12`, of the same bench.
 
     Returns
     -------
     DataFrame
-        ``languages, direction, directions`` (how many), and for each upgraded model the mean
-        printed difference and our mean gain.
+        The columns `LEAD`; `group` is the kind of language, then ``out`` of English or ``into`` it.
     """
-    wide = by_direction(table)
-    groups = wide.groupby(["languages", "direction"])
-    means = groups[[column for column in wide.columns if ", " in column]].mean()
-    means.insert(0, "directions", groups.size())
-    order = ["added", "related, up-sampled", "other original"]
-    return means.reindex(order, level="languages").reset_index()
+    rows = []
+    kinds = {"added": "added", "related": "related, up-sampled", "other": "other original"}
+    for new, old in UPGRADES.items():
+        for name, languages in kinds.items():
+            for side in (OUT, INTO):
+                mine = table[
+                    (table["upgraded"] == new)
+                    & (table["languages"] == languages)
+                    & (table["direction"] == side)
+                ]
+                found = bench.gain(
+                    bench.variant(new, BUDGETS[new]), bench.variant(old, 1.0), tuple(mine["pair"])
+                )
+                scratch = mine["spBLEU, from scratch, paper"].mean()
+                rows.append(
+                    {
+                        "upgraded": new,
+                        "group": f"{name}, {side.partition(' ')[0]}",
+                        "lead": found["gain, %"],
+                        "low": found["low"],
+                        "high": found["high"],
+                        "paper": 100 * mine["difference, paper"].mean() / scratch,
+                    }
+                )
+    return pd.DataFrame(rows, columns=LEAD)
 
 
 def agreement(table: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
@@ -14,9 +13,7 @@ from mnmt_repro.claims import (
     OUT_OF_REACH,
     UNDECIDED,
     Claim,
-    Step,
     load_claims,
-    printed_values,
 )
 from mnmt_repro.claims.standing import DECIDED, WHY
 from mnmt_repro.errors import InputError
@@ -116,23 +113,27 @@ def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> B
     number_ += _of_pair(scope["decided_by"]) if number_ else ""
     why = f"; {scope['reason'].replace('_', ' ')}" if scope["reason"] else ""
     why += f"; {_undecided(scope)}" if scope["undecided"] else ""
-    late = "; post hoc" if scope["post_hoc"] else ""
+    late = ", post hoc" if scope["post_hoc"] else ""
     return Badge(
         verdict=scope["verdict"],
-        text=f"{verdict['id']} {said(scope['verdict'])}",
-        title=f"{verdict['title']}. {scope['scope']}: {number_}{why}{late}",
-        href=href,
+        text=f"{verdict['id']} {said(scope['verdict'])}{late}",
+        title=f"{verdict['title']}. {scope['scope']}: {number_}{why}",
+        href=f"{href}#{anchor(verdict['id'])}",
     )
+
+
+def anchor(claim: str) -> str:
+    """Name of a claim's entry on the page of verdicts, in its address.
+
+    >>> anchor("A6")
+    'claim-a6'
+    """
+    return f"claim-{claim.lower()}"
 
 
 def _undecided(scope: Mapping[str, Any]) -> str:
     """Why the outcome of a rule does not stand."""
     return f"by the rule alone {scope['raw_verdict']}, but {WHY[scope['undecided']]}"
-
-
-def of_paper(stored: Sequence[Mapping[str, Any]], paper: str) -> list[Mapping[str, Any]]:
-    """The stored verdicts of one paper, ``"A"`` or ``"B"``."""
-    return [verdict for verdict in stored if verdict["paper"] == paper]
 
 
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
@@ -364,58 +365,3 @@ def cell_table(
                 }
             )
     return pd.DataFrame(rows, columns=columns)
-
-
-def rules(claims: Sequence[Claim]) -> str:
-    """All pass rules as Markdown, a folded part a claim, then those of published cells, each once.
-
-    A part has the paper's statement and numbers, what we measure (which defines the names in the
-    rule), the rule, the effect that its power is about, how our scale differs from the paper's, and
-    what was changed in the rule after rows were there.
-    """
-    parts = []
-    of_cells: dict[tuple[Step, ...], list[str]] = {}
-    for claim in claims:
-        text = (
-            f"{_plain(claim.statement)}\n\n*Printed ({_plain(claim.where)}).* {_printed(claim)}\n\n"
-            f"*Measured.* {_plain(claim.description)}\n\n{_steps(claim.rule)}"
-        )
-        if claim.alternative:
-            text += f"\n\n*Power* is that to see this much: {_plain(claim.alternative.meaning)}."
-        text += f"\n\n*Scale.* {_plain(claim.gap_of_scale)}"
-        if claim.cells:
-            of_cells.setdefault(claim.cells, []).append(claim.id)
-            text += "\n\nEach published cell is judged by itself, too; its rule stands last."
-        text += "".join(f"\n\n*Revised.* {_plain(change)}" for change in claim.revised)
-        parts.append(_folded(f"{claim.id}. {claim.title}", text))
-    for steps, of in of_cells.items():
-        parts.append(_folded(f"Each published cell of {', '.join(of)}", _steps(steps)))
-    return "\n\n".join(parts)
-
-
-def _printed(claim: Claim) -> str:
-    """What the paper prints of it, in the order of its tables."""
-    told = []
-    for item in claim.published:
-        unit = f" {item['unit']}" if "unit" in item else ""
-        note = f" ({item['note']})" if "note" in item else ""
-        told.append(_plain(f"{item['quantity']}: {printed_values(item)}{unit}{note}"))
-    return "; ".join(told)
-
-
-def _folded(title: str, text: str) -> str:
-    return f"<details><summary>{html.escape(title)}</summary>\n\n{text}\n\n</details>"
-
-
-def _steps(rule: Sequence[Step]) -> str:
-    return "\n".join(f"{i}. {_plain(str(step))}" for i, step in enumerate(rule, start=1))
-
-
-def _plain(text: str) -> str:
-    """Text of the ledger as Markdown that shows it as it is.
-
-    >>> _plain("from <unk>, |f| <= 1")
-    'from &lt;unk>, |f| ≤ 1'
-    """
-    text = " ".join(text.split()).replace(">=", "≥").replace("<=", "≤")
-    return text.replace("<", "&lt;").replace("*", "\\*").replace("$", "\\$")

@@ -14,9 +14,11 @@ from sphinx_external_toc.parsing import parse_toc_yaml
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.publishing.attachments import attach_files, restore_sources
 from mnmt_repro.publishing.notebooks import (
     PageError,
     PageRun,
+    append_command,
     declared_parameters,
     execute_pages,
     match_parameters,
@@ -85,7 +87,12 @@ def build_book(
         ],
         jobs,
     )
+    for page in notebooks:
+        if declared[str(page)]:
+            append_command(executed / page, page, declared[str(page)])
     _typeset(executed, output)
+    attach_files(html)
+    restore_sources(source, html)
 
     remote = remote_resources(html)
     if remote:

@@ -7,6 +7,7 @@ import difflib
 import multiprocessing
 import os
 import re
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import yaml
 
 from mnmt_repro.errors import InputError
 
@@ -170,6 +172,16 @@ def execute_pages(runs: Sequence[PageRun], *, jobs: int | None = None) -> Iterat
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         for future in as_completed([pool.submit(_execute, run) for run in runs]):
             yield future.result()
+
+
+def append_command(notebook: Path, page: Path, parameters: Mapping[str, Any]) -> None:
+    """End an executed page with the command that executes it with other parameters."""
+    given = yaml.safe_dump(dict(parameters), default_flow_style=True, width=10_000).strip()
+    command = f".venv/bin/papermill {page.as_posix()} {page.name} -y {shlex.quote(given)}"
+    said = "**Run this page with other parameters.** Change a value, then run in the repository:"
+    made = nbformat.read(notebook, as_version=4)
+    made.cells.append(nbformat.v4.new_markdown_cell(f"---\n\n{said}\n\n```sh\n{command}\n```"))
+    nbformat.write(made, notebook)
 
 
 def without_colours(text: str) -> str:

@@ -2,7 +2,7 @@
 
 `published(n)` loads Table n of Paper B and `appendix_a()` the sizes of Paper A from `data/papers`.
 Every other function recomputes one kind of aggregate and returns a frame of checks (their columns
-are told in `mnmt_repro.figures.audit.checks`). `disagreements()` lists every check that fails.
+are described in `mnmt_repro.figures.audit.checks`). `disagreements()` lists every check that fails.
 """
 
 from mnmt_repro.figures.audit.aggregates import (
@@ -14,6 +14,7 @@ from mnmt_repro.figures.audit.aggregates import (
     table_3_from_table_12,
     table_8_from_table_12,
 )
+from mnmt_repro.figures.audit.chart import score_chart, score_disagreements
 from mnmt_repro.figures.audit.languages import language_facts, resource_level, resource_levels
 from mnmt_repro.figures.audit.levels import (
     level_cuts,
@@ -57,6 +58,8 @@ __all__ = [
     "repeated_rows",
     "resource_level",
     "resource_levels",
+    "score_chart",
+    "score_disagreements",
     "shapes_paper_b",
     "summary",
     "table_1_from_table_12",

@@ -25,18 +25,39 @@
   // The same chart with its panels in rows of at most so many.
   function wrapped(spec, columns) {
     if (spec.vconcat) return { ...spec, vconcat: spec.vconcat.map((row) => wrapped(row, columns)) };
+    if (spec.columns) return { ...spec, columns: Math.min(spec.columns, columns) };
     if (!spec.hconcat) return spec;
     const { hconcat, ...rest } = spec;
     return { ...rest, concat: hconcat, columns };
   }
 
   const panels = (spec) =>
-    Math.max(spec.hconcat?.length ?? 1, ...(spec.vconcat ?? []).map((row) => panels(row)));
+    Math.max(
+      spec.hconcat?.length ?? spec.columns ?? 1,
+      ...(spec.vconcat ?? []).map((row) => panels(row)),
+    );
+
+  // The same chart with no panel wider than the room, and its legends below.
+  function narrowed(spec, room) {
+    const within = (part) => {
+      const changed = { ...part };
+      if (typeof part.width === "number") changed.width = Math.min(part.width, room);
+      for (const key of ["vconcat", "hconcat", "concat", "layer"])
+        if (part[key]) changed[key] = part[key].map(within);
+      if (part.spec) changed.spec = within(part.spec);
+      return changed;
+    };
+    const config = { ...spec.config };
+    config.legend = { ...config.legend, orient: "bottom", columns: 3 };
+    if (config.view?.continuousWidth > room)
+      config.view = { ...config.view, continuousWidth: room };
+    return { ...within(spec), config };
+  }
 
   async function draw(chart) {
     const live = chart.querySelector(".mnmt-live");
     const still = chart.querySelector(".mnmt-static");
-    const spec = JSON.parse(chart.querySelector("script").textContent);
+    let spec = JSON.parse(chart.querySelector("script").textContent);
     live.hidden = false; // Vega measures text, so it must be laid out
     try {
       const tooWide = ({ view }) =>
@@ -47,6 +68,11 @@
         drawn.finalize();
         columns -= 1;
         drawn = await window.vegaEmbed(live, wrapped(spec, columns), OPTIONS);
+      }
+      for (let spare = 70; spare < 200 && tooWide(drawn); spare += 40) {
+        drawn.finalize();
+        spec = narrowed(wrapped(spec, columns), Math.max(chart.clientWidth - spare, 120));
+        drawn = await window.vegaEmbed(live, spec, OPTIONS);
       } // one that is still too wide is scaled by the style sheet
       still.hidden = true;
     } catch (error) {
@@ -55,12 +81,59 @@
     }
   }
 
+  // A chart that is folded away, or in another tab, is drawn when it is first laid out.
+  function drawWhenShown(chart) {
+    const observer = new ResizeObserver(() => {
+      if (chart.clientWidth === 0) return;
+      observer.disconnect();
+      draw(chart).catch((error) => console.error(error));
+    });
+    observer.observe(chart);
+  }
+
   async function drawAll() {
     const charts = [...document.querySelectorAll(".mnmt-chart")];
     if (charts.length > 0) await loadVega();
-    const drawn = await Promise.allSettled(charts.map(draw));
+    const shown = charts.filter((chart) => chart.clientWidth > 0);
+    charts.filter((chart) => chart.clientWidth === 0).forEach(drawWhenShown);
+    const drawn = await Promise.allSettled(shown.map(draw));
     drawn.filter((each) => each.reason).forEach((each) => console.error(each.reason));
     document.documentElement.dataset.mnmtCharts = "done"; // for tests
+  }
+
+  // Of the figures of a group one shows at a time; arrow keys move between the tabs.
+  function makeTabs(group) {
+    const panels = [...group.children];
+    const list = document.createElement("div");
+    list.setAttribute("role", "tablist");
+    list.className = "mnmt-tablist";
+    const buttons = panels.map((panel, i) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = panel.getAttribute("aria-label");
+      button.setAttribute("role", "tab");
+      button.addEventListener("click", () => choose(i));
+      panel.setAttribute("role", "tabpanel");
+      panel.querySelector(".mnmt-tab-label").remove();
+      return button;
+    });
+    function choose(chosen) {
+      panels.forEach((panel, i) => (panel.hidden = i !== chosen));
+      buttons.forEach((button, i) => {
+        button.setAttribute("aria-selected", String(i === chosen));
+        button.tabIndex = i === chosen ? 0 : -1;
+      });
+    }
+    list.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const next = (buttons.indexOf(document.activeElement) + step + buttons.length) % buttons.length;
+      choose(next);
+      buttons[next].focus();
+    });
+    list.append(...buttons);
+    group.prepend(list);
+    choose(0);
   }
 
   // The number that a cell shows, or the first of an interval, its separators, percent sign and mark
@@ -89,13 +162,41 @@
     table.append(...bodies);
   }
 
+  // The claims that the chosen filters leave; an address with an anchor opens that claim.
+  function makeFilters(list) {
+    const bar = list.querySelector(".mnmt-filters");
+    const choices = [...bar.querySelectorAll("select")];
+    const rows = [...list.querySelectorAll("tbody[data-paper]")];
+    function apply() {
+      for (const row of rows)
+        row.hidden = choices.some(({ value, dataset }) => value && row.dataset[dataset.filter] !== value);
+      const shown = rows.filter((row) => !row.hidden).length;
+      bar.querySelector("output").textContent = `${shown} of ${rows.length} claims`;
+    }
+    function openNamed() {
+      const row = rows.find(({ id }) => `#${id}` === location.hash);
+      if (!row) return;
+      choices.forEach((choice) => (choice.value = ""));
+      apply();
+      row.querySelector("details").open = true;
+      row.scrollIntoView();
+    }
+    choices.forEach((choice) => choice.addEventListener("change", apply));
+    window.addEventListener("hashchange", openNamed);
+    bar.hidden = false;
+    apply();
+    openNamed();
+  }
+
   function enliven() {
+    document.querySelectorAll(".mnmt-claims").forEach(makeFilters);
     for (const table of document.querySelectorAll(".mnmt-table")) {
       table.classList.add("mnmt-sortable");
       [...table.tHead.rows[0].cells].forEach((cell, column) =>
         cell.querySelector("button").addEventListener("click", () => sortBy(table, column)),
       );
     }
+    document.querySelectorAll(".mnmt-tabs").forEach(makeTabs);
     // The theme, whose turn comes later, folds its list of contents away beside what is so named;
     // on a page without that list it would fail.
     if (document.querySelector(".bd-sidebar-secondary"))

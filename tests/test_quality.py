@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, WEIGHTS, loss_of, rows
 
+from mnmt_repro.analysis import quality
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import quality
+from mnmt_repro.figures import quality as charts
 from mnmt_repro.results.schema import METRICS as STORED_METRICS
 
 ALPHA, BETA, LIMIT = 0.2, 150.0, 60.0
@@ -24,7 +25,7 @@ def scored(chrf=law, *, pairs=("eng-deu", "eng-fra"), **columns) -> pd.DataFrame
     """Exact losses, and chrF by `chrf(p, n)`; no other metric."""
     frame = rows("some-cohort", pairs, noise=0.0, **columns)
     frame = frame.assign(
-        decoding=HOW, decoded_sentences=500.0, sentences=2000, **dict.fromkeys(quality.METRICS)
+        decoding=HOW, decoded_sentences=500.0, sentences=2000, **dict.fromkeys(charts.METRICS)
     )
     frame["chrf"] = [chrf(p, n) for p, n in zip(frame["p"], frame["n_non_embedding"], strict=True)]
     return frame
@@ -35,7 +36,7 @@ def undecoded() -> pd.DataFrame:
 
 
 def test_every_metric_of_the_store_has_a_name() -> None:
-    assert set(quality.METRICS) == set(STORED_METRICS)
+    assert set(charts.METRICS) == set(STORED_METRICS)
 
 
 def test_observed_averages_seeds_and_leaves_out_what_was_not_decoded() -> None:
@@ -69,20 +70,18 @@ def test_observed_refuses_a_mixture_of_settings(column: str) -> None:
 
 
 def test_an_unknown_metric_is_told() -> None:
-    with pytest.raises(InputError, match="metric 'meteor': use one of chrf, bleu"):
+    with pytest.raises(InputError, match="metric 'meteor': use one of bleu, chrf"):
         quality.observed(scored(), "meteor")
 
 
 def test_a_straight_line_is_found_straight() -> None:
     frame = scored(lambda p, n: 90 - 12 * loss_of(p, n))
     table = quality.linearity(quality.observed(frame, "chrf"))
-    assert list(table["pair"]) == ["English→German", "English→French"]
+    assert list(table["pair"]) == ["eng-deu", "eng-fra"]
     np.testing.assert_allclose(table["r"], -1)
     np.testing.assert_allclose(table["R²"], 1)
     np.testing.assert_allclose(table["gain of a square"], 0, atol=1e-9)
     assert list(table["cells"]) == [len(WEIGHTS) * len(SIZES)] * 2
-    text = quality.in_words(table, "chrf")
-    assert text.count("\n") == 1 and "correlation with cross-entropy is -1.000" in text
 
 
 def test_a_bent_line_is_explained_by_a_square_and_by_no_line() -> None:
@@ -102,39 +101,40 @@ def test_every_metric_there_is_has_its_rows() -> None:
     frame = scored()
     frame["bleu"] = frame["chrf"] / 2
     table = quality.linearity_of_metrics(frame)
-    assert list(table["metric"]) == ["chrF", "chrF", "BLEU", "BLEU"]
+    assert list(table["metric"]) == ["bleu", "bleu", "chrf", "chrf"]
     np.testing.assert_allclose(table["r"][:2], table["r"][2:])
     assert quality.linearity_of_metrics(undecoded()).empty
 
 
-def test_the_joint_law_of_scores_is_found() -> None:
+def test_the_law_of_scores_is_found() -> None:
     points = quality.observed(scored(), "chrf")
-    fits = quality.fit_scores(points, "chrf")
-    for fit in fits.values():
-        assert fit.params["alpha"] == pytest.approx(ALPHA, rel=1e-3)
-        assert fit.params["l_inf"] == pytest.approx(LIMIT, rel=1e-3)
-        assert fit.beta[0.1] == pytest.approx(BETA * 0.1**-ALPHA, rel=1e-2)
-    table = quality.fit_table(fits)
+    laws = quality.fraction_fits(points, "chrf")
+    for law_ in laws.values():
+        assert law_.params["alpha"] == pytest.approx(ALPHA, rel=1e-3)
+        assert law_.params["l_inf"] == pytest.approx(LIMIT, rel=1e-3)
+        np.testing.assert_allclose(law_.fraction([0.1, 0.5]), [0.1, 0.5], rtol=1e-2)
+    table = quality.law_table(laws)
     assert not table["at its bound"].any() and set(table["identified"]) == {"yes"}
     np.testing.assert_allclose(table["R²"], 1)
 
 
 def test_scores_that_do_not_level_off_stop_at_the_highest_there_is() -> None:
     points = quality.observed(scored(lambda p, n: 3 * np.log(p * n)), "chrf")
-    table = quality.fit_table(quality.fit_scores(points, "chrf"))
+    table = quality.law_table(quality.fraction_fits(points, "chrf"))
     assert table["at its bound"].all()
     np.testing.assert_allclose(table["limit"], 100)
     # BLEURT has no highest score.
-    free = quality.fit_scores(points, "bleurt")
+    free = quality.fraction_fits(points, "bleurt")
     assert all(fit.ceiling is None for fit in free.values())
 
 
 def test_held_out_errors_vanish_on_an_exact_law() -> None:
     errors = quality.held_out_errors(quality.observed(scored(), "chrf"), "chrf")
-    assert list(errors["measure"]) == ["chrF", "test loss"] * 2
+    assert list(errors["measure"]) == ["score", "loss"] * 2
     assert list(errors["fitted"]) == [7 * 7] * 4
     assert list(errors["predicted"]) == [64 - 49] * 4
-    assert (errors["error"] < 1e-4).all() and (errors["nearest cell"] > 0.01).all()
+    assert (errors["error"] < 1e-4).all() and (errors["nearest"] > 0.01).all()
+    assert errors["error"].between(errors["low"], errors["high"]).all()
     assert "why" not in errors
 
 
@@ -145,27 +145,27 @@ def test_held_out_errors_are_shares_of_the_range() -> None:
     cell = largest & (points["p"] == 0.3)
     points.loc[cell, "score"] -= 0.1 * np.ptp(points["score"])
     error = quality.held_out_errors(points, "chrf").set_index("measure")["error"]
-    assert error["chrF"] == pytest.approx(0.1 / np.sqrt(15), rel=1e-3)
-    assert error["test loss"] < 1e-4
+    assert error["score"] == pytest.approx(0.1 / np.sqrt(15), rel=1e-3)
+    assert error["loss"] < 1e-4
 
 
 def test_without_a_law_it_is_said_why() -> None:
     points = quality.observed(scored(lambda p, n: 40 - 3 * np.log(p * n)), "chrf")  # falls with N
     errors = quality.held_out_errors(points, "chrf").set_index("measure")
-    assert errors.loc["chrF", "error"].isna().all()
-    assert errors.loc["chrF", "why"].str.contains("falls with size").all()
-    assert errors.loc["test loss", "error"].notna().all()
+    assert errors.loc["score", "error"].isna().all()
+    assert errors.loc["score", "why"].str.contains("falls with size").all()
+    assert errors.loc["loss", "error"].notna().all()
     laws = quality.fraction_fits(points, "chrf")
-    assert "English→German: the score falls with size" in quality.why_no_frontier(laws)
+    assert "English→German: the score falls with size" in charts.why_no_frontier(laws)
     with pytest.raises(InputError, match="falls with size"):
-        quality.frontier_chart(laws, points, "chrf")
+        charts.frontier_chart(laws, points, "chrf")
     one = {"eng-deu": laws["eng-deu"]}
-    assert quality.why_no_frontier(one) == "a frontier needs two decoded pairs, there are 1"
+    assert charts.why_no_frontier(one) == "a frontier needs two decoded pairs, there are 1"
 
 
 def test_the_frontier_passes_through_exact_points() -> None:
     points = quality.observed(scored(), "chrf")
-    spec = quality.frontier_chart(quality.fraction_fits(points, "chrf"), points, "chrf").to_dict()
+    spec = charts.frontier_chart(quality.fraction_fits(points, "chrf"), points, "chrf").to_dict()
     drawn = [pd.DataFrame(rows) for rows in spec["datasets"].values()]
     (curves,) = (each for each in drawn if "place" in each and each["place"].min() > 0)
     assert len(drawn) == 3  # the band, the curves and the dots
@@ -178,37 +178,41 @@ def test_the_frontier_passes_through_exact_points() -> None:
 
 def test_every_chart_is_valid_vega_lite() -> None:
     points = quality.observed(scored(), "chrf")
-    fits = quality.fit_scores(points, "chrf")
-    left = quality.score_against_loss(points, "chrf").to_dict()
+    left = charts.score_against_loss(points, "chrf").to_dict()
     assert left["hconcat"][0]["layer"][-1]["encoding"]["y"]["title"] == "chrF"
-    sizes = quality.score_against_size(points, fits, "bleurt").to_dict()
-    assert sizes["hconcat"][1]["layer"][0]["encoding"]["y"]["title"] == "BLEURT × 100"
     few = points[(points["p"] == 0.5) & (points["n"] == points["n"].min())]
-    alone = quality.score_against_loss(few, "chrf").to_dict()  # one cell: no line
+    alone = charts.score_against_loss(few, "chrf").to_dict()  # one cell: no line
     assert len(alone["hconcat"][0]["layer"]) == 1
+    errors = quality.held_out_errors(points, "chrf")
+    drawn = charts.held_out_chart(errors, "chrf").to_dict()
+    found = [row for rows in drawn["datasets"].values() for row in rows]
+    assert {row["row"] for row in found} == {
+        f"{language}, {measure}"
+        for language in ("German", "French")
+        for measure in ("chrF", "test loss")
+    }
+    assert {row["way"] for row in found} == {"the law", "the nearest run"}
+    charts.held_out_chart(errors.assign(error=np.nan, low=np.nan, high=np.nan), "chrf").to_dict()
 
 
 def test_a_page_says_in_one_sentence_what_is_missing() -> None:
-    assert quality.not_decoded(scored(), "c") == ""
-    text = quality.not_decoded(undecoded(), "c")
+    assert charts.not_decoded(scored(), "c") == ""
+    text = charts.not_decoded(undecoded(), "c")
     assert "has been decoded yet (`mnmt-repro sweep c --decode`" in text
-    assert "No runs of c are stored yet" in quality.not_decoded(scored().iloc[:0], "c")
-    text = quality.not_decoded(scored(), "c", ("bleurt",))
+    assert "No runs of c are stored yet" in charts.not_decoded(scored().iloc[:0], "c")
+    text = charts.not_decoded(scored(), "c", ("bleurt",))
     assert "BLEURT" in text and "weights" in text
     assert quality.observed(undecoded(), "chrf").empty
     assert quality.linearity(quality.observed(undecoded(), "chrf")).empty
-    assert "Too few runs" in quality.in_words(
-        quality.linearity(quality.observed(undecoded(), "chrf")), "chrf"
-    )
 
 
 def test_how_runs_were_decoded_is_told() -> None:
     frame = scored(pairs=("eng-deu",))
     frame.loc[frame.index[:4], ["chrf", "decoding", "decoded_sentences"]] = np.nan
-    text = quality.how_decoded(frame, "chrf")
+    text = charts.how_decoded(frame, "chrf")
     assert text.startswith(f"60 of 64 stored runs have been decoded: {HOW}")
     assert "Cross-entropy is that of the whole test set." in text
-    whole = quality.how_decoded(frame.assign(sentences=500), "chrf")
+    whole = charts.how_decoded(frame.assign(sentences=500), "chrf")
     assert "whole test set" not in whole
 
 
@@ -222,14 +226,18 @@ def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:
     assert table["score at equal loss"].to_dict() == pytest.approx(
         {0.1: 31.0, 1.0: 25.0}
     )  # at a loss of 3.5
-    told = quality.weights_in_words(points, "chrf")
+    (found,) = quality.weight_matters(points).to_dict("records")
     # Between weights 3 points either way; along the lines a variance of 125.
-    assert f"explains {125 / 134:.1%}" in told and "a weight, 100.0%" in told
-    assert "3.50 nats, which 2 of the 2 weights have" in told
-    assert "the line of p = 0.1 is at 31.0, that of p = 1 at 25.0" in told
+    assert found == {"pair": "eng-deu", "least": 0.1, "most": 1.0} | {
+        "one line": pytest.approx(125 / 134),
+        "parallel lines": pytest.approx(1),
+        "loss": 3.5,
+        "score at least": pytest.approx(31.0),
+        "score at most": pytest.approx(25.0),
+    }
     # A weight whose losses do not reach so low has no score there.
     far = points[points["p"] == 0.1].assign(p=0.05, loss=lambda rows: rows["loss"] + 9)
     table = quality.linearity_by_weight(pd.concat([points, far])).set_index("p")
     assert np.isnan(table.loc[0.05, "score at equal loss"])
     assert table.loc[1.0, "score at equal loss"] == pytest.approx(25.0)
-    assert quality.weights_in_words(points[points["p"] == 1], "chrf") == ""
+    assert quality.weight_matters(points[points["p"] == 1]).empty

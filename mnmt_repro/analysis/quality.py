@@ -1,0 +1,263 @@
+"""Translation quality against loss: what Paper A's Figures 8 and 19 show, with any metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mnmt_repro.analysis.resampling import root_mean_square
+from mnmt_repro.claims.estimands_metric import straight_line
+from mnmt_repro.claims.estimands_prediction import nearest_seen
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import FractionFit, fit_fraction
+from mnmt_repro.results.schema import CEILINGS, METRICS
+
+COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
+HELD_OUT_WEIGHT = 0.5  # and the largest size: what claim A17 holds out
+AT_EQUAL = "score at equal loss"
+HELD_OUT = ["pair", "measure", "fitted", "predicted", "error", "low", "high", "nearest", "why"]
+LEAST_CELLS = 3  # for a correlation with an interval
+
+
+def observed(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Losses and scores as the figures plot them: means over seeds at each pair, weight and size.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one cohort and domain, and of one test set for each pair.
+    metric
+        One of `results.schema.METRICS`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, loss, score, seeds`` of the rows that were decoded and scored with the
+        metric; empty where none was. Zero-shot rows (p = 0) are left out.
+
+    Raises
+    ------
+    InputError
+        When there is no such metric, or the rows are of several cohorts, domains, test sets of a
+        pair, or ways to decode.
+    """
+    if metric not in METRICS:
+        raise InputError(f"metric {metric!r}: use one of {', '.join(METRICS)}")
+    kept = decoded(rows, metric)
+    for column in ("cohort", "domain", "decoding"):
+        if kept[column].nunique() > 1:
+            raise InputError(f"a figure is of one {column}, filter first: {kept[column].unique()}")
+    if (kept.groupby("pair")["test_set"].nunique() > 1).any():
+        raise InputError(f"a pair is of one test set, filter first: {kept['test_set'].unique()}")
+    grouped = kept.groupby(["pair", "p", "n_non_embedding"], as_index=False)
+    points = grouped.agg(
+        loss=("cross_entropy", "mean"), score=(metric, "mean"), seeds=(metric, "size")
+    )
+    return points.rename(columns={"n_non_embedding": "n"})[COLUMNS]
+
+
+def decoded(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Those of `rows` that were scored with `metric`, at weights above zero."""
+    return rows[rows[metric].notna() & (rows["p"] > 0)]
+
+
+def linearity(points: pd.DataFrame) -> pd.DataFrame:
+    """How near to a straight line the score lies over cross-entropy (Figure 8, left).
+
+    Returns
+    -------
+    DataFrame
+        ``pair, cells, r, low, high, R², gain of a square, lowest, highest``: Pearson's correlation
+        with its 95 % interval (Fisher's z), its square, how much a quadratic term adds to that, and
+        the range of scores. Pairs with fewer than three cells are left out.
+    """
+    table = []
+    for pair, group in points.groupby("pair"):
+        if len(group) < LEAST_CELLS:
+            continue
+        line = straight_line(group["loss"], group["score"])
+        table.append(
+            {
+                "pair": pair,
+                "cells": len(group),
+                "r": line.r,
+                "low": line.low,
+                "high": line.high,
+                "R²": line.r**2,
+                "gain of a square": line.curvature_gain,
+                "lowest": float(group["score"].min()),
+                "highest": float(group["score"].max()),
+            }
+        )
+    names = ["pair", "cells", "r", "low", "high", "R²", "gain of a square", "lowest", "highest"]
+    return pd.DataFrame(table, columns=names)
+
+
+def linearity_of_metrics(rows: pd.DataFrame) -> pd.DataFrame:
+    """`linearity` for each metric that any of `rows` was scored with: a column ``metric`` first."""
+    parts = []
+    for metric in METRICS:
+        table = linearity(observed(rows, metric))
+        table.insert(0, "metric", metric)
+        parts.append(table)
+    whole = [table for table in parts if not table.empty]
+    return pd.concat(whole, ignore_index=True) if whole else parts[0]
+
+
+def linearity_by_weight(points: pd.DataFrame) -> pd.DataFrame:
+    """A straight line of score over cross-entropy for each weight by itself: whether one would do.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, cells, slope`` (points of the score a nat), ``score at equal loss`` (the line's
+        score at `common_loss`; NaN where the weight's own losses do not reach it) and ``R²``;
+        weights with fewer than three cells are left out.
+    """
+    table = []
+    for pair, group in points.groupby("pair"):
+        common = common_loss(group)
+        for p, cells in group.groupby("p"):
+            if len(cells) < LEAST_CELLS:
+                continue
+            line = stats.linregress(cells["loss"], cells["score"])
+            table.append(
+                {
+                    "pair": pair,
+                    "p": p,
+                    "cells": len(cells),
+                    "slope": float(line.slope),
+                    AT_EQUAL: float(line.intercept + line.slope * common)
+                    if cells["loss"].min() <= common <= cells["loss"].max()
+                    else np.nan,
+                    "R²": float(line.rvalue**2),
+                }
+            )
+    return pd.DataFrame(table, columns=["pair", "p", "cells", "slope", AT_EQUAL, "R²"])
+
+
+def common_loss(points: pd.DataFrame) -> float:
+    """The loss of one pair that lies between least and greatest loss of as many weights as can be.
+
+    Where several do, the middle of the first such range.
+    """
+    ends = points.groupby("p")["loss"].agg(["min", "max"])
+    levels = np.sort(points["loss"].unique())
+    middles = (levels[1:] + levels[:-1]) / 2 if len(levels) > 1 else levels
+    held = [int(((ends["min"] <= x) & (x <= ends["max"])).sum()) for x in middles]
+    first = int(np.argmax(held))
+    last = first
+    while last + 1 < len(held) and held[last + 1] == held[first]:
+        last += 1
+    return float((middles[first] + middles[last]) / 2)
+
+
+def weight_matters(points: pd.DataFrame) -> pd.DataFrame:
+    """Whether the score depends on the weight beside the loss.
+
+    Returns
+    -------
+    DataFrame
+        ``pair``; ``one line, parallel lines``: shares of the variance that one straight line
+        explains, and parallel lines, one a weight; ``loss`` from `common_loss`; and ``least, most``
+        with ``score at least, score at most``: the smallest and the largest weight that reach this
+        loss, and the scores of their lines there. Pairs with one weight are left out.
+    """
+    table = []
+    for pair, group in points.groupby("pair"):
+        own = linearity_by_weight(group)
+        if len(own) < 2:
+            continue
+        about = group[["loss", "score"]] - group.groupby("p")[["loss", "score"]].transform("mean")
+        unexplained = (1 - about["loss"].corr(about["score"]) ** 2) * (about["score"] ** 2).sum()
+        whole = ((group["score"] - group["score"].mean()) ** 2).sum()
+        reached = own.dropna(subset=[AT_EQUAL]).sort_values("p").iloc[[0, -1]]
+        table.append(
+            {
+                "pair": pair,
+                "one line": group["loss"].corr(group["score"]) ** 2,
+                "parallel lines": 1 - unexplained / whole,
+                "loss": common_loss(group),
+                **dict(zip(("least", "most"), reached["p"], strict=True)),
+                **dict(zip(("score at least", "score at most"), reached[AT_EQUAL], strict=True)),
+            }
+        )
+    return pd.DataFrame(table)
+
+
+def fraction_fits(
+    points: pd.DataFrame, metric: str, column: str = "score"
+) -> dict[str, FractionFit]:
+    """Eq. 11 with the fraction of Eq. 12 for each pair, fitted to scores (or to ``"loss"``)."""
+    return {
+        str(pair): _fraction_fit(group, metric, column) for pair, group in points.groupby("pair")
+    }
+
+
+def _fraction_fit(group: pd.DataFrame, metric: str, column: str) -> FractionFit:
+    if column == "loss":
+        return fit_fraction(group, n="n", loss="loss")
+    return fit_fraction(group, n="n", loss=column, direction="max", ceiling=CEILINGS.get(metric))
+
+
+def law_table(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
+    """Tabulate the laws of `fraction_fits`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, α, limit, at its bound, R², identified``. No size would pass the score `limit`. It
+        is at its bound where the scores alone would put it higher than a score can be.
+    """
+    return pd.DataFrame(
+        [
+            {
+                "pair": pair,
+                "α": fit.params["alpha"],
+                "limit": fit.params["l_inf"],
+                "at its bound": "l_inf" in fit.held,
+                "R²": fit.r2,
+                "identified": "yes" if fit.identified else f"no: {fit.reason}",
+            }
+            for pair, fit in laws.items()
+        ]
+    )
+
+
+def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Error of Eq. 11 on scores that the fit never saw, beside that on the losses of the same runs.
+
+    Fitted to all weights but 0.5, at all sizes but the largest; the rest is predicted.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, measure`` (``"score"`` or ``"loss"``), ``fitted, predicted, error, low, high,
+        nearest``: `error` is the root mean square error as a share of the range of all that was
+        observed, with its 95 % interval, so that scores and losses can be compared. `nearest` is
+        that of no law: the nearest weight and size seen stand for the rest. Where no law is
+        identified the error is NaN, and a column ``why`` states the reason.
+    """
+    held = np.isclose(points["p"], HELD_OUT_WEIGHT) | (points["n"] == points["n"].max())
+    table = []
+    for pair, group in points.groupby("pair"):
+        seen, unseen = group[~held[group.index]], group[held[group.index]]
+        for column in ("score", "loss"):
+            row = {"pair": pair, "measure": column, "fitted": len(seen), "predicted": len(unseen)}
+            truth, spread = unseen[column].to_numpy(), np.ptp(group[column])
+            try:
+                law = _fraction_fit(seen, metric, column)
+            except InputError as error:
+                table.append(row | {"why": str(error)})
+                continue
+            naive = nearest_seen(seen, unseen, column, "n") - truth
+            row |= {"nearest": root_mean_square(naive / spread).value, "why": law.reason}
+            if law.identified:
+                miss = (law.predict(unseen["p"], unseen["n"]) - truth) / spread
+                row |= dict(zip(("error", "low", "high"), root_mean_square(miss), strict=True))
+            table.append(row)
+    frame = pd.DataFrame(table, columns=HELD_OUT)
+    return frame if frame["why"].any() else frame.drop(columns="why")

@@ -1,0 +1,114 @@
+"""The box that opens a results page: the paper's claim, our answer, why it differs, how sure it is.
+
+`answer` makes the box. Its last line shows the verdict badges of the page, each of which links to
+the entry of its claim on the page of verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mnmt_repro.claims.standing import WHY
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures.badge import Badge
+from mnmt_repro.figures.verdicts import badges
+
+PAPERS = {
+    "A": "https://arxiv.org/abs/2302.09650",
+    "B": "https://aclanthology.org/2023.eacl-main.111/",
+}
+"""Where each paper can be read."""
+MOST_WORDS = 100
+"""In a box, labels and badges aside."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a page displays first; see `answer`."""
+
+    lines: Mapping[str, str]
+    badges: tuple[Badge, ...]
+
+    def to_markdown(self) -> str:
+        """Write the box as Markdown around which stands one HTML element."""
+        said = "\n\n".join(f"**{label}.** {text}" for label, text in self.lines.items())
+        signs = " ".join(badge.to_html() for badge in self.badges)
+        return f'<div class="mnmt-answer">\n\n{said} {signs}\n\n</div>'
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        plain = "\n".join(f"{label}. {text}" for label, text in self.lines.items())
+        signs = " ".join(badge.label for badge in self.badges)
+        return {"text/markdown": self.to_markdown(), "text/plain": f"{plain} {signs}"}
+
+
+def answer(
+    stored: Sequence[Mapping[str, Any]],
+    *claims: str,
+    paper: str,
+    find: str,
+    differs: str = "",
+    sure: str = "",
+    cohort: str = "",
+    tier: str = "mini",
+    to_book: str = "../",
+) -> Answer:
+    """Answer a page's question in four lines, with the verdicts of its claims.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+    claims
+        Claim ids, such as ``"A2"``, all of one paper; the first one is the page's main claim.
+    paper, find, differs, sure
+        The four lines, as Markdown: what the paper claims, what we find, why that differs, and how
+        sure it is. Without `differs` there is no such line. Without `sure` it is `how_sure`.
+    cohort, tier
+        The setting whose verdicts are shown, as for `badges`.
+    to_book
+        From the page to the book's top.
+
+    Raises
+    ------
+    InputError
+        When a claim has no stored verdict, or the box is longer than `MOST_WORDS`.
+    """
+    if not claims:
+        raise InputError("answer: name at least one claim, such as 'A2'")
+    letter = claims[0][0]
+    lines = {f"[Paper {letter}]({PAPERS[letter]})": paper, "We find": find}
+    if differs:
+        lines["Why it differs"] = differs
+    lines["How sure"] = sure or how_sure(stored, claims[0])
+    words = sum(len(text.split()) for text in lines.values())
+    if words > MOST_WORDS:
+        raise InputError(f"the answer has {words} words; write at most {MOST_WORDS}")
+    href = f"{to_book}verdicts.html"
+    return Answer(
+        lines=lines, badges=tuple(badges(stored, *claims, cohort=cohort, tier=tier, href=href))
+    )
+
+
+def how_sure(stored: Sequence[Mapping[str, Any]], claim: str) -> str:
+    """Say what a claim's verdict rests on: its kind of evidence, and how its rule could come out.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict.
+    """
+    found = [verdict for verdict in stored if verdict["id"] == claim]
+    if not found:
+        raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
+    verdict = found[0]
+    where = f"On {verdict['kind']}" if verdict["kind"] != "the papers' scale" else "At that scale"
+    if verdict["undecided"]:
+        return f"{where}, {WHY[verdict['undecided']]}."
+    if verdict["attainability"] is None:
+        return f"{where}, by a rule without chance."
+    return (
+        f"{where}. The rule is met in {verdict['attainability']:.0%} of simulated data sets in "
+        f"which the paper is right, and in {verdict['false_pass']:.0%} of those in which it is not."
+    )

@@ -1,0 +1,58 @@
+"""The disagreements in points of spBLEU, as a chart."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from mnmt_repro.figures.theme import CATEGORIES, GREY
+
+_SCORES = ("Table 1 from", "Table 3 from", "Table 7", "Table 8 from", "gains over")
+
+
+def score_disagreements(found: pd.DataFrame) -> pd.DataFrame:
+    """Choose the disagreements about scores, and shorten their places.
+
+    Parameters
+    ----------
+    found
+        From `audit.disagreements`.
+
+    Returns
+    -------
+    DataFrame
+        ``check, cell, published, recomputed, difference, tolerance``.
+    """
+    chosen = found[found["check"].str.startswith(_SCORES)]
+    cells = chosen["where"].str.partition(":")[0]
+    kept = ["published", "recomputed", "difference", "tolerance"]
+    return chosen[["check", *kept]].astype(dict.fromkeys(kept, float)).assign(cell=cells)
+
+
+def score_chart(found: pd.DataFrame) -> alt.LayerChart:
+    """Draw by how much printed scores are above what other printed numbers give.
+
+    A grey bar is what rounding alone can explain.
+
+    Parameters
+    ----------
+    found
+        From `score_disagreements`.
+    """
+    frame = found.assign(low=-found["tolerance"], high=found["tolerance"])
+    axis = alt.Axis(labelLimit=260, grid=True, ticks=False)
+    y = alt.Y("cell:N", sort=list(frame["cell"]), title=None, axis=axis)
+    x = alt.X("difference:Q", title="printed minus recomputed, spBLEU")
+    checks = list(dict.fromkeys(frame["check"]))
+    scale = alt.Scale(domain=checks, range=list(CATEGORIES[: len(checks)]))
+    legend = alt.Legend(columns=1, labelLimit=260)
+    tooltip = [
+        *(alt.Tooltip(f"{name}:N") for name in ("cell", "check")),
+        *(alt.Tooltip(f"{name}:Q", format=".2f") for name in ("published", "recomputed")),
+    ]
+    base = alt.Chart(frame).encode(y=y)
+    rounding = base.mark_bar(color=GREY, opacity=0.35, height=7).encode(x="low:Q", x2="high:Q")
+    dots = base.mark_point(size=50, opacity=1).encode(
+        x, color=alt.Color("check:N", scale=scale, title=None, legend=legend), tooltip=tooltip
+    )
+    return (rounding + dots).properties(width=380, height=16 * len(frame))

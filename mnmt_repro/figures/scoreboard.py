@@ -1,0 +1,187 @@
+"""The landing page: a row for each figure and table of both papers, and how the scales differ."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair
+import pandas as pd
+import yaml
+
+from mnmt_repro.claims.exhibits import FILE, Exhibit
+from mnmt_repro.figures.badge import Badge, said
+from mnmt_repro.figures.measures import measured, named
+from mnmt_repro.figures.verdicts import anchor
+
+_CLAIM = re.compile(r"\{([AB]\d+)\}")
+_THUMBNAIL = "../_attached/book/{page}/chart-{chart}.svg"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """A question, its answer in a sentence, and the first chart of the page that answers it."""
+
+    question: str
+    answer: str
+    page: str
+    alt: str
+
+    def to_html(self) -> str:
+        """Write the card; all of it leads to the page."""
+        source = _THUMBNAIL.format(page=self.page, chart=1)
+        return (
+            f'<a class="mnmt-card" href="{self.page}.html"><b>{html.escape(self.question)}</b>'
+            f'<img src="{source}" alt="{html.escape(self.alt)}"><span>{html.escape(self.answer)}'
+            "</span></a>"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cards:
+    """Cards side by side."""
+
+    cards: tuple[Card, ...]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        made = "\n".join(card.to_html() for card in self.cards)
+        plain = "\n".join(f"{card.question} {card.answer}" for card in self.cards)
+        return {
+            "text/html": f'<section class="mnmt-figure mnmt-cards">\n{made}\n</section>',
+            "text/plain": plain,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoreboard:
+    """What the landing page displays; see `scoreboard`."""
+
+    exhibits: Sequence[Exhibit]
+    stored: Mapping[str, Mapping[str, Any]]
+
+    def to_html(self) -> str:
+        """Write a table; a row leads to the page that re-makes its exhibit."""
+        heads = ("figure or table", "the paper shows", "our answer", "evidence", "verdict")
+        head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+        rows = "\n".join(map(self._row, self.exhibits))
+        return (
+            '<section class="mnmt-figure mnmt-scoreboard mathjax_ignore"><table>\n'
+            f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></section>"
+        )
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        plain = "\n".join(f"{each.id}: {self.answer_to(each)}" for each in self.exhibits)
+        return {"text/html": self.to_html(), "text/plain": plain}
+
+    def answer_to(self, exhibit: Exhibit) -> str:
+        """Our answer, with the measured numbers that it names."""
+        if not exhibit.page:
+            return f"Not re-made: {exhibit.reason}"
+        text = _CLAIM.sub(lambda found: _number(self.stored[found[1]]), exhibit.answer)
+        return text[:1].upper() + text[1:]
+
+    def _row(self, exhibit: Exhibit) -> str:
+        verdict = self.stored[exhibit.claims[0]] if exhibit.claims else None
+        name = html.escape(exhibit.id.removeprefix("A ").removeprefix("B "))
+        if exhibit.page:
+            source = _THUMBNAIL.format(page=exhibit.page, chart=exhibit.chart)
+            picture = f'<img src="{source}" alt="" loading="lazy">'
+            name = f'<a href="{exhibit.page}.html">{name}{picture}</a>'
+        badge, evidence = "–", "–"
+        if verdict is not None:
+            late = ", post hoc" if verdict["post_hoc"] else ""
+            badge = Badge(
+                verdict=verdict["verdict"],
+                text=f"{verdict['id']} {said(verdict['verdict'])}{late}",
+                href=f"verdicts.html#{anchor(verdict['id'])}",
+            ).to_html()
+            evidence = verdict["kind"]
+        shows, ours = html.escape(exhibit.shows), html.escape(self.answer_to(exhibit))
+        return (
+            f"<tr><th scope='row'>{name}</th><td>{shows}.</td><td>{ours}</td>"
+            f"<td>{html.escape(evidence)}</td><td>{badge}</td></tr>"
+        )
+
+
+def scoreboard(
+    exhibits: Sequence[Exhibit], stored: Sequence[Mapping[str, Any]], paper: str
+) -> Scoreboard:
+    """List the exhibits (`claims.load_exhibits`) of one paper with their stored verdicts."""
+    return Scoreboard(
+        exhibits=[each for each in exhibits if each.id.startswith(f"{paper} ")],
+        stored={verdict["id"]: verdict for verdict in stored},
+    )
+
+
+def _number(verdict: Mapping[str, Any]) -> str:
+    """The measured number of a verdict with its name, or that there is none."""
+    if verdict["measured"] is None:
+        return "not measured yet"
+    number = measured(verdict["measure"], verdict, verdict["id"])
+    return f"{named(verdict['measure'], verdict['id'])} {number}"
+
+
+def scales(root: Path, rows: pd.DataFrame) -> pd.DataFrame:
+    """How large the papers' runs are, and ours.
+
+    Parameters
+    ----------
+    root
+        The checkout; `data/papers/exhibits.yml` has the papers' numbers.
+    rows
+        From `results.load`.
+
+    Returns
+    -------
+    DataFrame
+        ``paper, quantity, whose, low, high``.
+    """
+    mine = {
+        "A": rows[rows["variant"].isna() | (rows["variant"] == "")],
+        "B": rows[rows["corpus"] == "software25"],
+    }
+    columns = {
+        "parameters without embeddings": "n_non_embedding",
+        "target tokens a run": "target_tokens",
+        "spBLEU": "spbleu",
+    }
+    found = []
+    listed = yaml.safe_load((root / FILE).read_text(encoding="utf-8"))["scale"]
+    for entry in listed:
+        paper, quantity = entry["paper"], entry["quantity"]
+        ours = mine[paper][columns[quantity]].dropna()
+        if quantity == "spBLEU":  # the mean over directions of a run, as the paper's
+            ours = mine[paper].dropna(subset="spbleu").groupby("run_id")["spbleu"].mean()
+        low, high = entry["papers"]
+        found.append((paper, quantity, "the paper", low, high))
+        if not ours.empty:
+            found.append((paper, quantity, "ours", ours.min(), ours.max()))
+    return pd.DataFrame(found, columns=["paper", "quantity", "whose", "low", "high"])
+
+
+def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
+    """Ranges of `scales` on log axes, a panel a quantity."""
+    table = table.assign(label="Paper " + table["paper"] + ", " + table["whose"])
+    panels = []
+    for quantity in table["quantity"].unique():
+        mine = table[table["quantity"] == quantity]
+        base = altair.Chart(mine).encode(
+            y=altair.Y("label:N", title=None, sort=None),
+            color=altair.Color("whose:N", legend=None),
+        )
+        scale = altair.Scale(type="log" if quantity != "spBLEU" else "linear", nice=True)
+        x = altair.X(
+            "low:Q", scale=scale, title=quantity, axis=altair.Axis(format="~s", tickCount=4)
+        )
+        panels.append(
+            (
+                base.mark_bar(height=6).encode(x=x, x2="high:Q")
+                + base.mark_point(filled=True, size=40).encode(x=x)
+                + base.mark_point(filled=True, size=40).encode(x=x.copy(), detail="high:Q")
+            ).properties(width=170, height=22 * len(mine))
+        )
+    return altair.hconcat(*panels)

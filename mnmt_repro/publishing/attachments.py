@@ -1,0 +1,58 @@
+"""What built pages carry with them, as files of their own: downloads, still charts, notebooks.
+
+A notebook's output holds its CSV, its charts as images and the identities of its runs inside the
+page. In the book they become files beside it, so that a page stays small and quick to open.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+from pathlib import Path
+
+FOLDER = "_attached"
+_DOWNLOAD = re.compile(
+    r'download="(?P<name>[\w.-]+)" href="data:[\w/+.-]+;charset=utf-8;base64,(?P<content>[\w+/=]*)"'
+)
+_STILL = re.compile(r'src="data:image/svg\+xml;base64,(?P<content>[\w+/=]*)"')
+
+
+def attach_files(html: Path) -> int:
+    """Move what the pages under `html` carry into files, and return how many there are.
+
+    The links stay relative, so that the book can be read from a folder.
+    """
+    return sum(_attach(page, html) for page in sorted(html.rglob("*.html")))
+
+
+def _attach(page: Path, html: Path) -> int:
+    text = page.read_text(encoding="utf-8")
+    if ";base64," not in text:
+        return 0
+    inside = page.relative_to(html).with_suffix("")
+    folder = html / FOLDER / inside
+    way = "../" * (len(inside.parts) - 1) + f"{FOLDER}/{inside.as_posix()}"
+    names: list[str] = []
+
+    def write(name: str, content: str) -> str:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(base64.b64decode(content))
+        names.append(name)
+        return f"{way}/{name}"
+
+    def download(found: re.Match[str]) -> str:
+        return f'download="{found["name"]}" href="{write(found["name"], found["content"])}"'
+
+    def still(found: re.Match[str]) -> str:
+        number = 1 + sum(name.startswith("chart-") for name in names)
+        return f'src="{write(f"chart-{number}.svg", found["content"])}"'
+
+    page.write_text(_STILL.sub(still, _DOWNLOAD.sub(download, text)), encoding="utf-8")
+    return len(names)
+
+
+def restore_sources(source: Path, html: Path) -> None:
+    """Offer each notebook for download as its author wrote it, without outputs."""
+    for notebook in sorted((html / "_sources").rglob("*.ipynb")):
+        shutil.copyfile(source / notebook.relative_to(html / "_sources"), notebook)

@@ -1,0 +1,50 @@
+"""What corpora look like: counts come from the cards, sentences from the generator."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
+from mnmt_repro.corpora.registry import get_card
+from mnmt_repro.figures import corpora
+
+
+def test_a_sentence_has_one_word_for_each_concept_of_its_meaning() -> None:
+    table = corpora.sentences(Conlang(ConlangConfig()), 4)
+    assert list(table) == ["meaning", "language S", "language A", "language B"]
+    for row in table.itertuples(index=False):
+        assert {len(cell.split()) for cell in row} == {6}
+
+
+def test_with_similarity_one_the_targets_use_the_same_spellings() -> None:
+    conlang = Conlang(ConlangConfig(similarity=1.0, synonymy=0.0))
+    table = corpora.sentences(conlang, 4)
+    assert (table["language A"] == table["language B"]).all()
+
+
+def test_domains_add_up_to_the_training_pairs_of_the_card() -> None:
+    card = get_card("webtech")
+    table = corpora.domains(card)
+    assert table["sentences"].sum() == card.sentences("train")
+    assert set(table["domain"]) <= set(corpora.DOMAINS.values())
+    corpora.domain_chart(table).to_dict()
+    counts = corpora.card_table((card, get_card("own")))
+    assert counts["training pairs"].tolist() == [card.sentences("train")]
+
+
+def test_lengths_are_tokens_over_sentences() -> None:
+    rows = pd.DataFrame(
+        {
+            "pair": "eng-deu",
+            "test_set": ["indomain", "indomain", "indomain", "newstest21"],
+            "domain": ["all", "gnome", "gnome", "all"],
+            "test_tokens": [900, 100, 100, 700],
+            "sentences": [90, 20, 20, 10],
+        }
+    )
+    table = corpora.lengths(rows)
+    assert dict(zip(table["text"], table["pieces"], strict=True)) == {
+        "GNOME interface": 5.0,
+        "WMT news 2021": 70.0,
+    }
+    corpora.length_chart(table).to_dict()

@@ -1,0 +1,67 @@
+"""Figures of one grid, and charts of estimates with their intervals."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from synthetic import rows
+
+from mnmt_repro.analysis.claim_measures import claim_measures
+from mnmt_repro.claims import read_stored
+from mnmt_repro.errors import InputError
+from mnmt_repro.figures import grid_figures
+from mnmt_repro.figures.interval_chart import interval_chart
+from mnmt_repro.repository import ROOT
+
+
+def test_the_cohort_asked_for_is_first_and_news_is_last():
+    news = rows("webtech-en-defr", ("eng-deu", "eng-fra"))
+    places = news["pair"].map(grid_figures.NEWS)
+    stored = pd.concat([rows("webtech-en-dezh"), news, news.assign(test_set=places)])
+    grids = grid_figures.read_all(stored, "webtech-en-defr")
+    assert list(grids) == ["webtech-en-defr", "webtech-en-dezh", "webtech-en-defr-news"]
+    tabs = [grid_figures.label(grid, "separate") for grid in grids.values()]
+    assert tabs == ["Figure 11: En→{De,Fr}", "Figure 2: En→{De,Zh}", "Figure 9: En→{De,Fr}, news"]
+    assert grid_figures.label(grids["webtech-en-defr-news"], "joint") == "En→{De,Fr}, news"
+
+
+def test_a_page_cannot_do_without_the_cohort_asked_for():
+    with pytest.raises(InputError, match="No runs of .* are stored yet"):
+        grid_figures.read_all(rows("webtech-en-dezh"), "webtech-en-defr")
+
+
+def test_captions_give_what_was_found():
+    about = dict.fromkeys(["config_hash", "corpus", "data_hash", "hardware", "seed"], "x")
+    stored = rows("webtech-dezh-en", ("deu-eng",), noise=0.0).assign(**about, wall_seconds=1.0)
+    (grid,) = grid_figures.read_all(stored, "webtech-dezh-en").values()
+    assert grid_figures.joint(grid).caption == (
+        "One law explains 100.0 % of the variance for German→English."
+    )
+    coefficients = grid_figures.coefficients(grid)
+    assert "from 0.3 to 0.3 (German→English)" in coefficients.caption
+    assert "without bands" in coefficients.alt  # as in Figure 14
+
+
+def test_measures_are_those_of_the_stored_verdicts():
+    stored = read_stored(ROOT)
+    table = claim_measures(stored, "A6", "error_ratio")
+    verdict = next(found for found in stored if found["id"] == "A6")
+    scope = next(found for found in verdict["scopes"] if found["units"])
+    pair, unit = next(iter(scope["units"].items()))
+    row = table[(table["setting"] == scope["scope"]) & (table["pair"] == pair)].iloc[0]
+    number = unit["measures"]["error_ratio"]
+    assert [row["value"], row["low"], row["high"]] == [number["value"], *number["interval"]]
+    assert claim_measures(stored, "A6", "no such measure").empty
+    with pytest.raises(InputError, match="Z9 has no stored verdict"):
+        claim_measures(stored, "Z9", "error_ratio")
+
+
+def test_intervals_outside_the_axis_are_cut_off():
+    table = pd.DataFrame({"label": ["a", "b"], "value": [1.0, 2.0], "low": [0.0, math.nan]})
+    table["high"] = [9.0, math.nan]
+    chart = interval_chart(table, "x", marks={"paper": 2.0}, domain=(0.5, 4)).to_dict()
+    drawn = [row for rows in chart["datasets"].values() for row in rows if row.get("label") == "a"]
+    assert (drawn[0]["low"], drawn[0]["high"]) == (0.5, 4)
+    assert len(chart["layer"]) == 4
