@@ -37,24 +37,28 @@ TRAINING = TrainingConfig(
     decay_share=0.3,
 )
 BUDGETS = {
-    4: 2_100_000,
-    6: 3_000_000,
-    8: 3_900_000,
-    10: 4_800_000,
-    12: 5_800_000,
+    **dict.fromkeys((4, 6, 8, 10, 12), 6_000_000),
     16: 7_600_000,
     20: 9_500_000,
     26: 12_300_000,
     32: 15_100_000,
 }
-"""Target tokens by width, in proportion to the square root of N: large models need more before
-their losses settle. (A first pilot had 6M up to width 16 and 12M beyond; the step bent the curves
-by 3 to 5 %.)"""
+"""Target tokens by width. From width 12 they grow with the square root of N, because large models
+need more before their losses settle. Below it they are constant. Two other plans bent the curves:
+12M beyond width 16 (a step of 3 to 5 %), and the square root of N down to width 6
+(`conlang-pilot-short`), where models of width 10 had not learnt to attend yet."""
+_SHORT_BUDGETS = (
+    (6, 3_000_000),
+    (8, 1_950_000),
+    (8, 3_900_000),
+    (10, 4_800_000),
+    (12, 5_800_000),
+)
 TRIALS = {
     6: (0.2, 0.4, 0.8, 1.6),
     8: (0.2, 0.4, 0.8),
     10: (0.2, 0.4, 0.8, 1.6),
-    12: (0.05, 0.1, 0.2, 0.4),
+    12: (0.1, 0.2, 0.4),
     16: (0.1, 0.2, 0.4, 0.8),
     20: (0.05, 0.1, 0.2, 0.4),
     26: (0.05, 0.1, 0.2, 0.4),
@@ -62,10 +66,11 @@ TRIALS = {
 }
 """Learning rates tried, by width, at p = 0.5 and the whole budget. From 0.1 on the rate before the
 decay is Adafactor's own cap, so that a larger one only holds the cap for longer."""
-RATES = {4: 0.8, 6: 0.8, 8: 0.4, 10: 0.4, 12: 0.1, 16: 0.2, 20: 0.1, 26: 0.1, 32: 0.1}
+RATES = {4: 0.8, 6: 0.8, 8: 0.4, 10: 0.4, 12: 0.2, 16: 0.2, 20: 0.1, 26: 0.1, 32: 0.1}
 """Learning rate by width: the best of the trials at these budgets, or an inner rate whose loss is
-within the spread of seeds (widths 6 and 10). The rows of these trials were lost;
-`conlang-pilot-rates` repeats them. Width 4 takes the rate of width 6."""
+within the spread of seeds (width 6). The rows of these trials were lost; `conlang-pilot-rates`
+repeats them. Width 4 takes the rate of width 6."""
+_SHORT_RATES = RATES | {12: 0.1}
 
 
 def languages(seed: int, names: tuple[str, ...] = ("src", "aaa", "bbb")) -> ConlangConfig:
@@ -80,9 +85,9 @@ def languages(seed: int, names: tuple[str, ...] = ("src", "aaa", "bbb")) -> Conl
     )
 
 
-def size(width: int, rate: float, share: float = 1.0) -> Size:
-    """One layer of that width, trained at `rate` for a share of its budget."""
-    tokens = int(BUDGETS[width] * share)
+def size(width: int, rate: float, share: float = 1.0, tokens: int = 0) -> Size:
+    """One layer of that width, trained at `rate` for a share of its budget, or for `tokens`."""
+    tokens = tokens or int(BUDGETS[width] * share)
     return Size(d_model=width, layers=1, heads=2, target_tokens=tokens, learning_rate=rate)
 
 
@@ -116,7 +121,9 @@ PILOT = Corpus(name="conlang-pilot", conlang=languages(seed=0), training=TRAININ
 STEADY = replace(PILOT, name="conlang-steady", conlang=languages(seed=1))
 _PAIRS = ("src-aaa", "src-bbb")
 WIDTHS = (6, 8, 10, 12, 16, 20, 26, 32)
-"""Eight sizes at about equal steps of log N, over a factor of 25."""
+SMALL_WIDTHS = (6, 8, 10)
+"""Eight sizes at about equal steps of log N, over a factor of 25. The small ones scatter most between
+seeds and train in a minute, so they get more seeds."""
 FOUR_WIDTHS = (6, 10, 16, 32)
 
 
@@ -229,12 +236,27 @@ GRIDS: tuple[Cohort, ...] = (
     ),
     replace(
         _PILOT,
+        name="conlang-pilot-short",
+        about="small widths of the pilot at smaller budgets, which bent its curve",
+        sizes=tuple(size(w, _SHORT_RATES[w], tokens=n) for w, n in _SHORT_BUDGETS),
+        seeds=(1, 2),
+    ),
+    replace(
+        _PILOT,
         name="conlang-pilot-half",
         about="the setting of the steady tier at half the budget",
         sizes=sizes((8, 16, 32), 0.5),
     ),
     *with_half(_ONE_TO_MANY, WIDTHS),
     *_alone(_ONE_TO_MANY),
+    replace(
+        _ONE_TO_MANY,
+        name="conlang-steady-small",
+        about="the small widths of conlang-steady with further seeds",
+        sizes=sizes(SMALL_WIDTHS),
+        seeds=(4, 5, 6),
+        repeats=_ONE_TO_MANY.name,
+    ),
     *with_half(_MANY_TO_ONE, WIDTHS),
     *_alone(_MANY_TO_ONE),
     replace(
