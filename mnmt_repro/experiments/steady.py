@@ -121,9 +121,9 @@ PILOT = Corpus(name="conlang-pilot", conlang=languages(seed=0), training=TRAININ
 STEADY = replace(PILOT, name="conlang-steady", conlang=languages(seed=1))
 _PAIRS = ("src-aaa", "src-bbb")
 WIDTHS = (6, 8, 10, 12, 16, 20, 26, 32)
+"""Eight sizes at about equal steps of log N, over a factor of 25."""
 SMALL_WIDTHS = (6, 8, 10)
-"""Eight sizes at about equal steps of log N, over a factor of 25. The small ones scatter most between
-seeds and train in a minute, so they get more seeds."""
+"""Sizes that scatter most between seeds. They train in a minute, so they get more seeds."""
 FOUR_WIDTHS = (6, 10, 16, 32)
 
 
