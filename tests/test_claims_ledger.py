@@ -63,7 +63,6 @@ def entry(name: str = "Z1", **changes: Any) -> dict[str, Any]:
         "scopes": [{"name": "En→De", "cohorts": ["webtech-en-dezh"]}],
         "rule": copy.deepcopy(RULE),
         "tier": "mini",
-        "gap_of_scale": "small",
         **changes,
     }
 
@@ -88,7 +87,7 @@ def test_all_of_paper_a_is_in_the_ledger() -> None:
     assert [claim.id for claim in claims if claim.paper == "A"] == [f"A{k}" for k in range(1, 22)]
     for claim in claims:
         assert claim.function in ESTIMANDS
-        assert claim.gap_of_scale and claim.published and claim.description
+        assert claim.published and claim.description
         assert "reproduced" in {step.verdict for step in claim.rule}
     # A claim that something is unchanged, or its power, needs the effect it could have seen; so
     # does a published cell without a mark.
@@ -395,7 +394,7 @@ def test_a_rule_that_came_after_its_rows_is_post_hoc(repository: Repository) -> 
 
 def test_what_does_not_touch_the_rule_does_not_make_it_post_hoc(repository: Repository) -> None:
     first = repository.commit(entry())
-    worded = entry(title="beta grows", gap_of_scale="very small", statement="other words")
+    worded = entry(title="beta grows", gap_of_scale="an older field", statement="other words")
     worded["estimand"]["description"] = "told better"
     worded["scopes"][0]["name"] = "another name"
     beside = {"name": "beside", "cohorts": ["webtech-en-defr"]}

@@ -54,6 +54,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims.drift import along
@@ -156,7 +157,7 @@ DRAWS_WITHIN = 100
 
 
 def _lighter(claim: Claim) -> Claim:
-    """The claim (in a scope) with fewer refits, and without published cells that it does not judge.
+    """The claim (in a scope) with fewer refits, and without what it shows but does not judge.
 
     The verdict is the same but for the precision of an interval's ends. A rule that reads neither
     an interval nor power needs no refits; two keep the estimand whole.
@@ -168,7 +169,9 @@ def _lighter(claim: Claim) -> Claim:
     draws = DRAWS_WITHIN if uncertain else 2
     given = {name: value for name, value in claim.options.items() if name != "table"}
     where = getattr(claim.options, "where", claim.id)
-    return replace(claim, cells=(), options=Options(given | {"draws": draws}, where))
+    return replace(
+        claim, cells=(), options=Options(given | {"draws": draws, "unjudged": False}, where)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,7 +349,7 @@ class GridData:
     Noise is relative to the loss, and estimated for each pair and model size by itself. Where seeds
     repeat cells it is that of the seeds. Where they do not, what the joint law leaves stands in for
     it, which is at least as large. A grid without rows is planned: its losses and its noise are
-    those of the pilot's law, with a fraction that is a power of the weight.
+    those of the pilot's law and seeds, with a fraction that is a power of the weight.
     """
 
     def __init__(self, claim: Claim, scope: Scope, evidence: Evidence) -> None:
@@ -536,17 +539,31 @@ def _pilot(evidence: Evidence) -> tuple[JointLawFit, pd.DataFrame]:
 
 
 def _pilot_noise(frame: pd.DataFrame, evidence: Evidence) -> Array:
-    """Noise (rows,) of a plan: what the pilot's law leaves, as a power of the size."""
-    fit, _ = _pilot(evidence)
-    left = np.abs(fit.observed() / fit.fitted() - 1)
-    left *= np.sqrt(fit.observations / fit.degrees_of_freedom)
-    slope, level = np.polyfit(np.log(np.array(fit.n)), np.log(np.maximum(left, 1e-9)), 1)
-    log_n = np.log(frame["n_non_embedding"].to_numpy(dtype=float))
-    return np.asarray(np.exp(slope * log_n + level - MEAN_LOG_NORMAL))
+    """Noise (rows,) of a plan: a power of the size, the likeliest one for the pilot's seeds.
 
+    What a law leaves is no measure of noise, because a law that does not fit leaves more. Each size
+    has few seeds, so a single size says little of its noise.
+    """
+    _, rows = _pilot(evidence)
+    log_loss = np.log(rows["cross_entropy"].astype(float))
+    cells = log_loss.groupby([rows["p"].round(9), rows["n_non_embedding"]])
+    freedom = cells.size() - 1
+    freedom = freedom[freedom > 0]
+    if len(freedom) < 2:
+        raise NoRowsYet("the pilot has no seeds at two sizes, from which noise is planned")
+    variance = np.maximum(cells.var()[freedom.index].to_numpy(), 1e-18)
+    log_n = np.log(freedom.index.get_level_values(1).to_numpy(dtype=float))
+    middle = log_n.mean()
 
-MEAN_LOG_NORMAL = -(np.euler_gamma + np.log(2)) / 2
-"""Mean of the log of the absolute value of a standard normal number."""
+    def misfit(line: Array) -> float:
+        """Minus the log likelihood of Gaussian noise whose log variance is a line in log N."""
+        log_variance = line[0] + line[1] * (log_n - middle)
+        terms = freedom.to_numpy() * (log_variance + variance / np.exp(log_variance))
+        return float(terms.sum())
+
+    level, slope = minimize(misfit, [np.log(variance.mean()), 0.0]).x
+    size = np.log(frame["n_non_embedding"].to_numpy(dtype=float))
+    return np.asarray(np.exp((level + slope * (size - middle)) / 2))
 
 
 def _index(*columns: pd.Series) -> NDArray[np.intp]:

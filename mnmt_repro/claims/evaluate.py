@@ -12,7 +12,15 @@ from mnmt_repro.claims.external import EXTERNAL
 from mnmt_repro.claims.history import Ancestry, History
 from mnmt_repro.claims.judging import Outcome, judge
 from mnmt_repro.claims.ledger import NO_ROWS, Claim, Scope
-from mnmt_repro.claims.standing import DECIDED, KINDS, Standing, kind_of, settled, standing
+from mnmt_repro.claims.standing import (
+    DECIDED,
+    KINDS,
+    Standing,
+    extrapolated,
+    kind_of,
+    settled,
+    standing,
+)
 
 Simulations = Mapping[tuple[str, str], Attainability]
 """Simulated outcomes by claim id and name of the scope."""
@@ -182,7 +190,11 @@ def _evaluate(
         kind=kind_of(scope),
         outcome=outcome,
         standing=standing(
-            outcome.verdict, claim, simulated, converged=settled(claim, outcome, half)
+            outcome.verdict,
+            claim,
+            simulated,
+            converged=settled(claim, outcome, half),
+            beyond=extrapolated(claim.in_scope(scope), outcome),
         ),
         simulated=simulated,
         runs=evidence.rows(scope)["run_id"].nunique() if scope.cohorts else 0,

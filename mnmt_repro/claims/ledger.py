@@ -143,7 +143,6 @@ class Claim:
     scopes: tuple[Scope, ...]
     rule: tuple[Step, ...]
     tier: str
-    gap_of_scale: str
     alternative: Alternative | None = None
     cells: tuple[Step, ...] = ()
     out_of_reach: str = ""
@@ -256,11 +255,12 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
     if not isinstance(name, str):
         raise InputError(f"{where}: every claim needs an id, such as A1")
     where = f"{where}: claim {name}"
-    texts = ("id", "title", "where", "statement", "tier", "gap_of_scale")
+    texts = ("id", "title", "where", "statement", "tier")
     required = (*texts, "published", "estimand", "scopes", "rule")
     optional = ("out_of_reach", "page")
+    older = ("gap_of_scale",)  # a field of earlier versions, whose rules `claims.history` reads
     more = ("alternative", "cells", "explained", "revised", "worlds", "converged")
-    _fields(entry, required, (*more, *optional), where)
+    _fields(entry, required, (*more, *optional, *older), where)
     for key in (*texts, *(key for key in optional if key in entry)):
         _kind(entry[key], str, f"{where}: {key}", "text")
     if "converged" in entry:

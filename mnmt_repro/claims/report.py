@@ -19,7 +19,7 @@ from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import History
 from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, load_claims
 from mnmt_repro.claims.simulations import read_simulations
-from mnmt_repro.claims.standing import KINDS, WHY
+from mnmt_repro.claims.standing import KINDS
 from mnmt_repro.errors import InputError
 
 CLAIMS = Path("data", "claims")
@@ -115,7 +115,8 @@ def to_detail(verdict: Verdict) -> str:
         by = f" (decided by {outcome.unit})" if outcome.unit not in ("", "all") else ""
         lines += ["", f"{scope.name} ({scope.kind}): {scope.verdict}{by}"]
         if scope.standing.why:
-            lines.append(f"  the rule says {scope.raw_verdict}, but {WHY[scope.standing.why]}")
+            lines.append(f"  the rule says {scope.raw_verdict}, but {scope.standing.because}")
+        lines.append(f"  says of the paper: {scope.standing.says}")
         if outcome.reason:
             lines.append(f"  {outcome.reason}")
         if simulated := scope.simulated:
@@ -217,8 +218,9 @@ def _difference(name: str, then: dict[str, Any], now: dict[str, Any]) -> str:
 
 
 _SHOWN = (
-    "title", "verdict", "raw_verdict", "undecided", "kind", "kinds", "measure", "rule",
-    "decided_in", "decided_by", "reason", "runs", "attainability", "false_fail", "false_pass",
+    "title", "verdict", "raw_verdict", "undecided", "says", "because", "kind", "kinds", "measure",
+    "rule", "decided_in", "decided_by", "reason", "runs", "attainability", "false_fail",
+    "false_pass",
 )  # fmt: skip
 
 
@@ -229,16 +231,7 @@ def _shown(where: str, then: dict[str, Any], now: dict[str, Any]) -> str:
     )
     if not _alike(old, new, _ABSOLUTE):
         return f"{where}measured is stored as {old}, but the rows give {new}"
-    for field in (
-        "title",
-        "verdict",
-        "measure",
-        "rule",
-        "decided_in",
-        "decided_by",
-        "reason",
-        "runs",
-    ):
+    for field in _SHOWN:
         if _words(then.get(field)) != _words(now.get(field)):
             return f"{where}{field} is stored as {then.get(field)!r}, but it is {now.get(field)!r}"
     return ""
@@ -280,6 +273,8 @@ def _as_dict(verdict: Verdict) -> dict[str, Any]:
         "verdict": first["verdict"],
         "raw_verdict": first["raw_verdict"],
         "undecided": first["undecided"],
+        "says": first["says"],
+        "because": first["because"],
         "attainability": first["attainability"],
         "false_fail": first["false_fail"],
         "false_pass": first["false_pass"],
@@ -308,6 +303,8 @@ def _scope_as_dict(scope: ScopeVerdict, headline: str) -> dict[str, Any]:
         "verdict": scope.verdict,
         "raw_verdict": scope.raw_verdict,
         "undecided": scope.standing.why,
+        "says": scope.standing.says,
+        "because": scope.standing.because,
         "attainability": _number(simulated.attainability) if simulated else None,
         "false_fail": _number(simulated.false_fail) if simulated else None,
         "false_pass": _number(simulated.false_pass) if simulated else None,

@@ -9,6 +9,9 @@ A rule turns measures into a raw verdict. The raw verdict stands only where the 
   where P(reproduced | the paper is right) is at least 0.8, because the better verdict was
   attainable then. The shares come from `claims.attainability`.
 
+- **Extrapolation.** A fraction that no single-pair model reaches is read off the law beyond its
+  data, and decides nothing.
+
 All else is *undecided here*. The same test applies to good and to bad outcomes.
 """
 
@@ -28,13 +31,26 @@ KINDS = (REAL, GENERATED, SCALE)
 
 DECIDED = ("reproduced", "direction only", "not reproduced")
 
-REGIME, NOISE, NOT_SIMULATED = "regime", "noise", "not simulated"
+REGIME, NOISE, NOT_SIMULATED, EXTRAPOLATION = "regime", "noise", "not simulated", "extrapolation"
 WHY = {
     REGIME: "these runs have not converged, and the claim is about models that have",
     NOISE: "the noise between runs could have hidden the other answer",
     NOT_SIMULATED: "it is not known how often chance alone would give this outcome",
+    EXTRAPOLATION: "no single-pair model has a loss as high as these, so the law is extrapolated",
 }
 """Why an outcome does not stand, as a sentence."""
+
+SAYS = {
+    "reproduced": ("for", "the rule is met, and it would rarely be met if the claim were wrong"),
+    "direction only": ("for", "the effect has the paper's sign, but not its size"),
+    "not reproduced": (
+        "against",
+        "the rule fails, and it would rarely fail if the claim were right",
+    ),
+    OUT_OF_REACH: ("nothing", "what it needs cannot be had here"),
+    NO_ROWS: ("nothing", "none of its runs is stored yet"),
+}
+"""What a verdict says of the paper's claim: for, against or nothing, and the reason."""
 
 EXACT = ("parameter_counts_agree",)
 """Estimands without chance, whose outcome always stands."""
@@ -58,6 +74,16 @@ class Standing:
     verdict: str
     why: str = ""
 
+    @property
+    def says(self) -> str:
+        """Whether it speaks *for* the paper's claim, *against* it, or says *nothing* of it."""
+        return "nothing" if self.why else SAYS[self.verdict][0]
+
+    @property
+    def because(self) -> str:
+        """The reason for `says`, as a sentence without a stop."""
+        return WHY[self.why] if self.why else SAYS[self.verdict][1]
+
 
 def settled(claim: Claim, whole: Outcome, half: Outcome | None) -> bool:
     """Whether a claim's headline measure has stopped moving, for every pair, with the budget.
@@ -80,12 +106,38 @@ def settled(claim: Claim, whole: Outcome, half: Outcome | None) -> bool:
     )
 
 
+def extrapolated(claim: Claim, outcome: Outcome) -> bool:
+    """Whether a rule gave up because too few sizes lie within the range of the single pair."""
+    limits = {
+        test.value
+        for step in claim.rule
+        if step.verdict == "inconclusive"
+        for test in step.when
+        if test.measure == "interpolated"
+    }
+    return any(
+        measures["interpolated"].value < limit
+        for measures in outcome.units.values()
+        for limit in limits
+    )
+
+
 def standing(
-    raw: str, claim: Claim, simulated: Attainability | None, *, converged: bool = True
+    raw: str,
+    claim: Claim,
+    simulated: Attainability | None,
+    *,
+    converged: bool = True,
+    beyond: bool = False,
 ) -> Standing:
-    """Apply the test to the raw verdict of one scope; `converged` as `settled` says."""
+    """Apply the test to the raw verdict of one scope.
+
+    `converged` is as `settled` says, `beyond` as `extrapolated` does.
+    """
     if raw in (NO_ROWS, OUT_OF_REACH) or claim.function in EXACT:
         return Standing(verdict=raw)
+    if beyond:
+        return Standing(verdict=UNDECIDED, why=EXTRAPOLATION)
     if not converged:
         return Standing(verdict=UNDECIDED, why=REGIME)
     if raw == "inconclusive":

@@ -71,8 +71,8 @@ TRIALS = {
 decay is Adafactor's own cap, so that a larger one only holds the cap for longer."""
 RATES = {4: 0.8, 6: 0.8, 8: 0.4, 10: 0.2, 12: 0.1, 16: 0.2, 20: 0.1, 26: 0.1, 32: 0.1}
 """Learning rate by width: the best of the trials at these budgets, or an inner rate whose loss is
-within the spread of seeds (width 6), or whose seeds spread less (width 10). The rows of these trials were lost; `conlang-pilot-rates`
-repeats them. Width 4 takes the rate of width 6."""
+within the spread of seeds (width 6), or whose seeds spread less (width 10). The rows of these
+trials were lost; `conlang-pilot-rates` repeats them. Width 4 takes the rate of width 6."""
 
 
 def languages(seed: int, names: tuple[str, ...] = ("src", "aaa", "bbb")) -> ConlangConfig:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnmt_repro.claims.standing import WHY
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge
 from mnmt_repro.figures.verdicts import badges
@@ -105,7 +104,7 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str) -> str:
     verdict = found[0]
     where = f"On {verdict['kind']}" if verdict["kind"] != "the papers' scale" else "At that scale"
     if verdict["undecided"]:
-        return f"{where}, {WHY[verdict['undecided']]}."
+        return f"{where}, {verdict['because']}."
     if verdict["attainability"] is None:
         return f"{where}, by a rule without chance."
     return (

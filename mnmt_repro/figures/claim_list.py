@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mnmt_repro.claims import NO_ROWS, Claim, Step, printed_values
-from mnmt_repro.claims.standing import WHY
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.house import download_link
 from mnmt_repro.figures.measures import condition, measured, named
@@ -95,8 +94,8 @@ class ClaimList:
         text += _rule("The rule", claim.rule, claim.id)
         if claim.cells:
             text += _rule("The rule of each published cell", claim.cells, claim.id)
-        if verdict["undecided"]:
-            text += _paragraph("Undecided, because", f"{WHY[verdict['undecided']]}.")
+        told = f"{verdict['says']}, because {verdict['because']}."
+        text += _paragraph("What this says of the claim", told)
         if verdict["raw_verdict"] in claim.explained:
             text += _paragraph("Why", _flat(claim.explained[verdict["raw_verdict"]]))
         text += "".join(_paragraph("Revised", _flat(change)) for change in claim.revised)

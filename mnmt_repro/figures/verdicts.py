@@ -15,7 +15,7 @@ from mnmt_repro.claims import (
     Claim,
     load_claims,
 )
-from mnmt_repro.claims.standing import DECIDED, WHY
+from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.house import Table, show_table
@@ -133,7 +133,7 @@ def anchor(claim: str) -> str:
 
 def _undecided(scope: Mapping[str, Any]) -> str:
     """Why the outcome of a rule does not stand."""
-    return f"by the rule alone {scope['raw_verdict']}, but {WHY[scope['undecided']]}"
+    return f"by the rule alone {scope['raw_verdict']}, but {scope['because']}"
 
 
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
