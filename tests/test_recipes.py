@@ -94,8 +94,7 @@ def test_the_recipes_run_in_order(
     narrow, wide = (
         out.split()[-3:]
         for command, out in found.items()
-        if command.startswith(("mnmt-repro evaluate runs/talks --data eng-deu=talks-test.tsv", "mnmt-repro evaluate runs/wide"))
-        and "--add-to" not in command
-    )  # fmt: skip
+        if " evaluate " in command and "--add-to" not in command
+    )
     assert narrow == wide  # the wider model computes the same
     assert len(Path("own-losses.csv").read_text(encoding="utf-8").splitlines()) == 2
