@@ -1,10 +1,10 @@
 """Beam search with cached keys and values.
 
-Translations y of a source x are ranked by
+Translations y of a source x are ranked by ::
 
     score(y) = log p(y, end | x) / (|y| + 1) ** length_penalty
 
-where |y| counts pieces, and the 1 stands for the end of sentence: fairseq's rule, which Paper B
+where ``|y|`` counts pieces, and the 1 stands for the end of sentence: fairseq's rule, which Paper B
 decodes with (beam 4). At each step every sentence keeps its `beam` likeliest unfinished prefixes;
 a prefix whose end of sentence is among the `beam` likeliest steps becomes a hypothesis; a sentence
 is done when `beam` hypotheses have ended, or at its longest length, where all that is left has to

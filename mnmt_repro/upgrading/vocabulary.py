@@ -161,17 +161,19 @@ def token_meanings(
     rows
         Of the tables, where they have more than there are tokens; none uses the rest.
 
+    Raises
+    ------
+    InputError
+        When a role is unknown or its id is no token's, or there are fewer rows than tokens.
+
+    Examples
+    --------
     >>> known = token_meanings(
     ...     ["<pad>", "</s>", "<unk>", "__de__", "a"],
     ...     roles={"pad": 0, "eos": 1, "unk": 2}, tags={"__de__": "deu"}, rows=6,
     ... )
     >>> [piece.text for piece in known]
     ['pad', 'eos', 'unk', '<2deu>', 'a', 'unused 5']
-
-    Raises
-    ------
-    InputError
-        When a role is unknown or its id is no token's, or there are fewer rows than tokens.
     """
     for role, index in roles.items():
         if role not in ROLES or not 0 <= index < len(tokens):

@@ -1,0 +1,100 @@
+"""Every block of code on the pages of recipes runs, in order, on small files."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from small_text import small_bitext
+from synthetic import rows
+from test_repeats import QUICK
+
+from mnmt_repro.cli import build_parser, main
+
+PAGE = Path(__file__).resolve().parents[1] / "book" / "recipes" / "how-do-i.md"
+BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SMALLER = {  # budgets and vocabularies of the page, and what small files allow
+    "--target-tokens 6000000": "--target-tokens 8000",
+    "--target-tokens 12000000": "--target-tokens 16000",
+    "--pieces 8000": "--pieces 350",
+    "--pieces 10000": "--pieces 370",
+    "--d-model 64": "--d-model 16",
+}
+RETRAINED = f"mnmt-repro retrain {QUICK.stem}"  # takes half a minute; tests/test_repeats.py runs it
+
+
+def blocks() -> list[tuple[str, str]]:
+    """Language and code of each block of the page."""
+    return BLOCK.findall(PAGE.read_text(encoding="utf-8"))
+
+
+def commands(code: str) -> list[str]:
+    """Lines of a shell block, continued ones joined."""
+    return [line for line in code.replace("\\\n", "").splitlines() if line]
+
+
+def write_files() -> None:
+    """Write the files that the page names."""
+    losses = rows("own").rename(columns={"n_non_embedding": "n", "cross_entropy": "loss"})
+    losses[["pair", "p", "n", "loss"]].to_csv("losses.csv", index=False)
+    for name, pair, count, seed in (
+        ("talks", "eng-deu", 300, 0),
+        ("talks-test", "eng-deu", 12, 7),
+        ("xhosa", "eng-xho", 300, 3),
+    ):
+        text = small_bitext(pair, count, seed)
+        lines = [f"{a}\t{b}\n" for a, b in zip(text.source, text.target, strict=True)]
+        Path(f"{name}.tsv").write_text("source\ttarget\n" + "".join(lines), encoding="utf-8")
+
+
+def test_every_recipe_has_its_code_a_sentence_and_a_link() -> None:
+    recipes = PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
+    assert len(recipes) >= 10
+    for recipe in recipes:
+        found = BLOCK.findall(recipe)
+        assert len(found) == 1 and 1 <= found[0][1].count("\n") <= 10, recipe
+        assert "\nMore:" in recipe or " More:" in recipe, recipe
+    text = "".join(code for _, code in blocks())
+    assert not [given for given in SMALLER if given not in text]
+
+
+def test_the_recipes_run_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files()
+    found: dict[str, str] = {}  # what each command printed
+    for language, code in blocks():
+        if language == "python":
+            exec(compile(code, str(PAGE), "exec"), {})
+            found[code] = capsys.readouterr().out
+            continue
+        for command in commands(code):
+            small = command
+            for given, less in SMALLER.items():
+                small = small.replace(given, less)
+            program, *arguments = shlex.split(small)
+            assert program == "mnmt-repro"
+            if command == RETRAINED:
+                build_parser().parse_args(arguments)
+                continue
+            status = main(arguments)
+            printed = capsys.readouterr()
+            leak = arguments[:2] == ["data", "check"]
+            assert status == (1 if leak else 0), (command, printed.err)
+            found[command] = printed.out
+    assert RETRAINED in [line for _, code in blocks() for line in commands(code)]
+
+    python = [out for code, out in found.items() if "import" in code]
+    assert python[0].startswith("True") and "relative" in python[1]
+    leaks = next(out for command, out in found.items() if "data check" in command)
+    assert "in training text" in leaks
+    narrow, wide = (
+        out.split()[-3:]
+        for command, out in found.items()
+        if " evaluate " in command and "--add-to" not in command
+    )
+    assert narrow == wide  # the wider model computes the same
+    assert len(Path("own-losses.csv").read_text(encoding="utf-8").splitlines()) == 2

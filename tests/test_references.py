@@ -1,0 +1,80 @@
+"""Pages that discuss a paper link to it; what is cited is known, and what is known is cited."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from mnmt_repro.claims import load_claims, read_stored
+from mnmt_repro.figures.answer import PAPERS, answer
+
+ROOT = Path(__file__).resolve().parents[1]
+BOOK = ROOT / "book"
+PAGES = sorted(
+    page
+    for page in BOOK.rglob("*")
+    if page.suffix in (".md", ".ipynb") and ".ipynb_checkpoints" not in page.parts
+)
+OF_PART = {"paper-a": {"A"}, "paper-b": {"B"}}
+CITED = {"A": "fernandes-2023", "B": "sun-2023"}
+RELATED = BOOK / "methods" / "related-work.md"
+
+
+def cells(page: Path) -> list[str]:
+    """Sources of a page's cells; of a Markdown file, all of it."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".md":
+        return [text]
+    return ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
+
+
+def discussed(page: Path) -> set[str]:
+    """The papers that a page names, and the one that its part is about."""
+    named = set(re.findall(r"\bPaper ([AB])\b", "\n".join(cells(page))))
+    return named | OF_PART.get(page.parent.name, set())
+
+
+def linked(page: Path) -> set[str]:
+    """The papers that a page links to: itself, by a citation, or in the box of `answer`."""
+    found = set()
+    for source in cells(page):
+        found |= {letter for letter, url in PAPERS.items() if url in source}
+        found |= {letter for letter in PAPERS if f"PAPERS['{letter}']" in source}
+        found |= {letter for letter, key in CITED.items() if f"`{key}`" in source}
+        found |= set(re.findall(r"\banswer\([^\"]*\"([AB])\d+\"", source))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(BOOK).as_posix())
+def test_a_page_links_to_the_papers_that_it_discusses(page: Path) -> None:
+    assert discussed(page) <= linked(page)
+    if re.search(r"\b[Tt]he paper (says|trains|prints|finds)\b", "\n".join(cells(page))):
+        assert linked(page)
+
+
+def test_the_box_of_an_answer_links_to_the_paper() -> None:
+    for claim in ("A2", "B1"):
+        box = answer(read_stored(ROOT), claim, paper="It claims.", find="We find.")
+        assert f"[Paper {claim[0]}]({PAPERS[claim[0]]})" in box.to_markdown()
+
+
+def test_a_page_without_a_link_would_be_seen(tmp_path: Path) -> None:
+    page = tmp_path / "methods" / "page.md"
+    page.parent.mkdir()
+    page.write_text("Paper A is discussed, and [Paper B](" + PAPERS["B"] + ").", encoding="utf-8")
+    assert (discussed(page), linked(page)) == ({"A", "B"}, {"B"})
+
+
+def test_all_that_is_known_is_cited_and_all_claims_exist() -> None:
+    text = RELATED.read_text(encoding="utf-8")
+    keys = set(re.findall(r"\{cite(?::\w+)?\}`([\w-]+)`", text))
+    known = re.findall(r"^@\w+\{([\w-]+),", (BOOK / "references.bib").read_text("utf-8"), re.M)
+    assert keys == set(known) and len(known) == len(keys)
+    claims = {claim.id for claim in load_claims(ROOT / "data" / "claims")}
+    links = re.findall(r'href="\.\./verdicts\.html#claim-(\w+)">(\w+)</a>', text)
+    assert {name for _, name in links} <= claims
+    assert all(target == name.lower() for target, name in links)
+    assert "@" not in text
