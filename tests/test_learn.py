@@ -102,13 +102,15 @@ def trained_page() -> nbformat.NotebookNode:
 def lesson_book(tmp_path: Path) -> Path:
     """A committed book of a page that trains and one that does not."""
     source = write_source(tmp_path / "s", first="# First\n", lesson=trained_page())
-    for command in (
-        ["init", "-q"],
-        ["add", "."],
-        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"],
-    ):
-        subprocess.run(["git", "-C", str(source), *command], check=True)
+    subprocess.run(["git", "init", "-q", str(source)], check=True)
+    commit(source)
     return source
+
+
+def commit(source: Path) -> None:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["add", "book"], [*who, "commit", "-qm", "a"]):
+        subprocess.run(["git", "-C", str(source), *command], check=True)
 
 
 def text_of(first_page: Path) -> str:
@@ -153,7 +155,7 @@ def test_outputs_of_other_code_are_refused(
     changed.cells[0].source += "\n\nMore prose."
     changed.cells[-1].source += "\nprint('more')"
     nbformat.write(changed, page)
-    with pytest.raises(InputError, match="commit the page and the package first"):
+    with pytest.raises(InputError, match="commit the pages and the package first"):
         store_lessons(lesson_book)
     monkeypatch.setattr(book, "can_train", lambda: False)
     with pytest.raises(InputError, match="its code has changed since its outputs were stored"):
@@ -163,8 +165,9 @@ def test_outputs_of_other_code_are_refused(
 def test_a_lesson_that_fails_stores_nothing(lesson_book: Path) -> None:
     page = lesson_book / "book" / "lesson.ipynb"
     broken = nbformat.read(page, as_version=4)
-    broken.cells[-1].source = "one / 0"
+    broken.cells[-1].source = "1 / 0"
     nbformat.write(broken, page)
-    with pytest.raises(PageError, match="NameError"):
+    commit(lesson_book)
+    with pytest.raises(PageError, match="ZeroDivisionError"):
         store_lessons(lesson_book)
     assert not (lesson_book / "data").exists()

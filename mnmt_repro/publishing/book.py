@@ -28,6 +28,7 @@ from mnmt_repro.publishing.notebooks import (
 from mnmt_repro.publishing.resources import raw_formulas, remote_resources
 from mnmt_repro.publishing.stored import (
     can_train,
+    clean_commit,
     store_outputs,
     trains,
     write_with_stored_outputs,
@@ -148,6 +149,7 @@ def store_lessons(source: Path, *, jobs: int | None = None) -> list[Path]:
         raise InputError("storing outputs needs torch; run `make install`")
     source = source.resolve()
     pages = [p for p in _read_book(source)[2] if p.suffix == ".ipynb" and trains(source / p)]
+    commit = clean_commit(source, pages)
     with tempfile.TemporaryDirectory() as folder:
         runs = [
             PageRun(
@@ -159,7 +161,7 @@ def store_lessons(source: Path, *, jobs: int | None = None) -> list[Path]:
             for page in pages
         ]
         _execute(runs, jobs)
-        return [store_outputs(source, page, Path(folder) / page) for page in pages]
+        return [store_outputs(source, page, Path(folder) / page, commit) for page in pages]
 
 
 def _read_book(source: Path) -> tuple[dict[str, Any], Path, list[Path]]:

@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import json
 import subprocess
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def stored_path(source: Path, page: Path) -> Path:
     return source / "data" / page.relative_to(page.parts[0]).with_suffix(".json")
 
 
-def store_outputs(source: Path, page: Path, executed: Path) -> Path:
+def store_outputs(source: Path, page: Path, executed: Path, commit: str) -> Path:
     """Store the outputs of an executed page.
 
     Parameters
@@ -57,14 +58,9 @@ def store_outputs(source: Path, page: Path, executed: Path) -> Path:
         The page, relative to `source`.
     executed
         The same page with its outputs, executed with its own parameters.
-
-    Raises
-    ------
-    InputError
-        When the page or the package differs from its last commit: a reader must be able to find
-        the code of an output.
+    commit
+        Of the code that was executed.
     """
-    commit = _clean_commit(source, page)
     cells = [
         cell
         for cell in nbformat.read(executed, as_version=4).cells
@@ -119,16 +115,25 @@ def _compact(output: dict[str, Any]) -> dict[str, Any]:
     return {**output, "data": {kind: x for kind, x in data.items() if kind not in REDUNDANT}}
 
 
-def _clean_commit(source: Path, page: Path) -> str:
+def clean_commit(source: Path, pages: Sequence[Path]) -> str:
+    """Commit of the package and of `pages`.
+
+    Raises
+    ------
+    InputError
+        When a file differs from the last commit: a reader must be able to find the code of an
+        output.
+    """
+
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(source), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--", "mnmt_repro", str(page))
+        changed = git("status", "--porcelain", "--", "mnmt_repro", *map(str, pages))
         commit = git("rev-parse", "HEAD")
     except (OSError, subprocess.CalledProcessError) as error:
         raise InputError(f"{source}: outputs are stored from a git checkout only") from error
     if changed:
-        raise InputError(f"{page}: commit the page and the package first; these differ:\n{changed}")
+        raise InputError(f"commit the pages and the package first; these differ:\n{changed}")
     return commit
