@@ -38,16 +38,28 @@ def add(commands: Any) -> None:
         metavar="NAME=VALUE",
         help="a value for the pages that declare this parameter; may be repeated",
     )
+    parser.add_argument(
+        "--store-outputs",
+        action="store_true",
+        help="build no book: execute the pages that train models (needs torch, and committed code) "
+        "and store their outputs in data/, for builds without torch",
+    )
 
 
 def act(options: argparse.Namespace) -> int:
     """Build the book and print the path of its first page; 1 where a page failed."""
-    from mnmt_repro.publishing import PageError, build_book
+    from mnmt_repro.publishing import PageError, build_book, store_lessons
 
     if options.jobs is not None and options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: give a number of processes, 1 or more")
     parameters = dict(_parameter(text) for text in options.parameter)
+    if options.store_outputs and (parameters or options.output):
+        raise InputError("--store-outputs takes neither -p nor --output")
     try:
+        if options.store_outputs:
+            for path in store_lessons(options.source, jobs=options.jobs):
+                print(path)
+            return 0
         first = build_book(options.source, options.output, jobs=options.jobs, parameters=parameters)
     except PageError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -2,12 +2,20 @@
 
 `notebooks` executes pages with papermill, `book` builds the whole, `offline` is the Sphinx
 extension that serves every script and font from the book itself, `resources` proves that it does.
+`stored` keeps the outputs of pages that train models, for a book that is built without torch.
 """
 
 from __future__ import annotations
 
-from mnmt_repro.publishing.book import build_book
+from mnmt_repro.publishing.book import build_book, store_lessons
 from mnmt_repro.publishing.notebooks import PageError, declared_parameters, execute_pages
 from mnmt_repro.publishing.resources import remote_resources
 
-__all__ = ["PageError", "build_book", "declared_parameters", "execute_pages", "remote_resources"]
+__all__ = [
+    "PageError",
+    "build_book",
+    "declared_parameters",
+    "execute_pages",
+    "remote_resources",
+    "store_lessons",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,13 @@ from mnmt_repro.publishing.notebooks import (
     without_colours,
 )
 from mnmt_repro.publishing.resources import raw_formulas, remote_resources
+from mnmt_repro.publishing.stored import (
+    can_train,
+    clean_commit,
+    store_outputs,
+    trains,
+    write_with_stored_outputs,
+)
 
 _IGNORED = shutil.ignore_patterns("*.ipynb", ".*", "__pycache__", "_build")
 
@@ -74,6 +82,11 @@ def build_book(
     html = output / "_build" / "html"
     for folder in (executed, html):
         shutil.rmtree(folder, ignore_errors=True)
+    stored = [] if can_train() else [page for page in notebooks if trains(source / page)]
+    for page in stored:
+        if values[str(page)]:
+            names = ", ".join(values[str(page)])
+            raise InputError(f"{page}: other values of {names} need torch; run `make install`")
     _copy_sources(source, executed, pages, config)
     _execute(
         [
@@ -84,9 +97,12 @@ def build_book(
                 parameters=values[str(page)],
             )
             for page in notebooks
+            if page not in stored
         ],
         jobs,
     )
+    for page in stored:
+        write_with_stored_outputs(source, page, executed / page)
     for page in notebooks:
         if declared[str(page)]:
             append_command(executed / page, page, declared[str(page)])
@@ -103,6 +119,49 @@ def build_book(
         lines = [f"{page.relative_to(html)}: {text}" for page, text in raw]
         raise PageError("these formulas are not typeset:\n" + "\n".join(lines))
     return html / root.with_suffix(".html")
+
+
+def store_lessons(source: Path, *, jobs: int | None = None) -> list[Path]:
+    """Execute the pages that train models, and store their outputs.
+
+    `build_book` shows these outputs where torch is not installed.
+
+    Parameters
+    ----------
+    source
+        Folder of the book, a git checkout.
+    jobs
+        Pages executed at once; default one a processor.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+
+    Raises
+    ------
+    InputError
+        When torch is missing, or the page or the package differs from its last commit.
+    PageError
+        When a page fails.
+    """
+    if not can_train():
+        raise InputError("storing outputs needs torch; run `make install`")
+    source = source.resolve()
+    pages = [p for p in _read_book(source)[2] if p.suffix == ".ipynb" and trains(source / p)]
+    commit = clean_commit(source, pages)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = [
+            PageRun(
+                source=source / page,
+                output=Path(folder) / page,
+                name=str(page),
+                parameters={},
+            )
+            for page in pages
+        ]
+        _execute(runs, jobs)
+        return [store_outputs(source, page, Path(folder) / page, commit) for page in pages]
 
 
 def _read_book(source: Path) -> tuple[dict[str, Any], Path, list[Path]]:
