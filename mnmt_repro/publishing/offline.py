@@ -83,11 +83,20 @@ def _drop_thebe(
     ]
 
 
+def _mend_citations(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Take the role of a list from a bibliography: its entries have roles that no list may hold."""
+    if "body" in context:
+        context["body"] = context["body"].replace('<div role="list" class="citation-list">', "<div>")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension with Sphinx."""
     app.connect("config-inited", _configure, priority=900)
     app.connect("builder-inited", _write)
     app.connect("html-page-context", _drop_thebe)
+    app.connect("html-page-context", _mend_citations)
     app.add_css_file("mnmt.css")
     app.add_js_file("mnmt.js", loading_method="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
