@@ -16,7 +16,7 @@ SLIDERS = {
 """Parameter of the chart to its label, lowest and highest value, step, and value at the start."""
 
 
-def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart:
+def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.FacetChart:
     """Observed losses and a power law that the reader sets with three sliders.
 
     Parameters
