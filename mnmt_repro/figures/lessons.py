@@ -16,7 +16,7 @@ SLIDERS = {
 """Parameter of the chart to its label, lowest and highest value, step, and value at the start."""
 
 
-def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart:
+def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.FacetChart:
     """Observed losses and a power law that the reader sets with three sliders.
 
     Parameters
@@ -66,8 +66,8 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart:
         .transform_calculate(squared=f"pow(({law}) / datum.loss - 1, 2)")
         .transform_aggregate(mean="mean(squared)")
         .transform_calculate(said="'typical error: ' + format(sqrt(datum.mean), '.0%')")
-        .mark_text(align="right", fontSize=14, fontWeight=600, color=CATEGORIES[0])
-        .encode(text="said:N", x=alt.value(440), y=alt.value(14))
+        .mark_text(align="left", fontSize=14, fontWeight=600, color=CATEGORIES[0])
+        .encode(text="said:N", x=alt.value(10), y=alt.value(285))
     )
     return (
         alt.layer(curve, exact, dots, error).add_params(*params).properties(width=450, height=300)
