@@ -178,7 +178,7 @@ def test_equal_regret_is_equal(three, relative: bool) -> None:
         regret = regret / np.array([beta * 1e5**-0.3 for beta in (60.0, 90.0, 45.0)])
     assert regret == pytest.approx(np.full(3, regret.mean()), rel=1e-3)
     assert sum(found.weights.values()) == pytest.approx(1)
-    names = ["pair", "p", "loss", "low", "high", "scatter", "regret", "relative_regret"]
+    names = ["pair", "p", "p_low", "p_high", "loss", "low", "high", "scatter", "regret", "relative_regret"]
     assert list(found.summary().columns) == names
 
 

@@ -13,7 +13,11 @@ const mnmtLaws = (() => {
 
   const sum = (list) => list.reduce((total, value) => total + value, 0);
   const mean = (list) => sum(list) / list.length;
-  const dot = (a, b) => a.reduce((total, value, i) => total + value * b[i], 0);
+  function dot(a, b) {
+    let total = 0;
+    for (let i = 0; i < a.length; i++) total += a[i] * b[i];
+    return total;
+  }
   const distinct = (list) => [...new Set(list)].sort((a, b) => a - b);
   const range = (count) => Array.from({ length: count }, (_, i) => i);
   const clip = (value, low, high) => Math.min(Math.max(value, low), high);
@@ -182,12 +186,8 @@ const mnmtLaws = (() => {
     return atEnd ? `the exponent ran to an end of its range (${ALPHA.join(", ")})` : "";
   }
 
-  // Eq. 12 and its derivatives with respect to c1, c2, c3.
+  // Eq. 12.
   const fraction = (p, [c1, c2, c3]) => p + c1 * p ** c2 * (1 - p) ** c3;
-  function fractionSlopes(p, [c1, c2, c3]) {
-    const g = p ** c2 * (1 - p) ** c3;
-    return [g, c1 * g * Math.log(p), p < 1 ? c1 * g * Math.log1p(-p) : 0];
-  }
 
   // The boxes of c1, c2, c3 in which the fraction stays above 0, as laws.fraction.
   const BOXES = [
@@ -198,17 +198,20 @@ const mnmtLaws = (() => {
     high: [10, Infinity, 300, ...high],
   }));
 
-  // Residuals and their derivatives at theta = alpha, l_inf, log beta', c1, c2, c3.
-  function residuals(theta, { p, logs }, loss) {
-    const [alpha, constant, height, ...c] = theta;
-    const residual = [], slopes = [];
-    for (let i = 0; i < p.length; i++) {
-      const f = Math.max(fraction(p[i], c), 1e-12);
+  // Residuals and their derivatives at theta = alpha, l_inf, log beta', c1, c2, c3. `data` has
+  // logs: of the sizes, centred; p, logP and logRest: a weight, log p and log(1 - p).
+  function residuals([alpha, constant, height, c1, c2, c3], { p, logP, logRest, logs }, loss) {
+    const residual = new Float64Array(p.length);
+    const slopes = p.map((weight, i) => {
+      const g = Math.exp(c2 * logP[i] + c3 * logRest[i]);
+      const f = Math.max(weight + c1 * g, 1e-12);
       const logX = Math.log(f) + logs[i];
       const t = Math.exp(Math.min(height - alpha * logX, 300));
-      residual.push(t + constant - loss[i]);
-      slopes.push([-t * logX, 1, t, ...fractionSlopes(p[i], c).map((d) => (-alpha * t * d) / f)]);
-    }
+      residual[i] = t + constant - loss[i];
+      const byF = (-alpha * t) / f;
+      const byRest = weight < 1 ? byF * c1 * g * logRest[i] : 0;
+      return [-t * logX, 1, t, byF * g, byF * c1 * g * logP[i], byRest];
+    });
     return { residual, slopes };
   }
 
@@ -222,12 +225,13 @@ const mnmtLaws = (() => {
     for (let step = 0; step < 200 && quiet < 4 && damping < 1e16; step++) {
       const gradient = Array(size).fill(0);
       const hessian = range(size).map(() => Array(size).fill(0));
-      now.slopes.forEach((slope, i) => {
+      for (let i = 0; i < loss.length; i++) {
+        const slope = now.slopes[i];
         for (let a = 0; a < size; a++) {
           gradient[a] += slope[a] * now.residual[i];
           for (let b = 0; b <= a; b++) hessian[a][b] += slope[a] * slope[b];
         }
-      });
+      }
       held = theta.map(
         (v, k) => (v <= low[k] && gradient[k] > 0) || (v >= high[k] && gradient[k] < 0),
       );
@@ -265,7 +269,8 @@ const mnmtLaws = (() => {
     const joint = fitJoint(rows);
     const [p, n, loss] = ["p", "n", "loss"].map((name) => rows.map((row) => row[name]));
     const centre = mean(n.map(Math.log));
-    const data = { p, logs: n.map((value) => Math.log(value) - centre) };
+    const logs = n.map((value) => Math.log(value) - centre);
+    const data = { p, logP: p.map(Math.log), logRest: p.map((w) => Math.log1p(-w)), logs };
     const law = { p, n, loss, data, centre, reason: joint.reason };
     const others = distinct(p.filter((value) => value < 1)).length;
     if (!law.reason && others < 3)
@@ -384,7 +389,7 @@ const mnmtLaws = (() => {
     };
   }
 
-  return { MIN_WEIGHT, GOOD_R2, fitJoint, fitFraction, bootstrap, predict, interval, recommend };
+  return { GOOD_R2, studentTail, fitJoint, fitFraction, bootstrap, predict, interval, recommend };
 })();
 
 if (typeof module === "object") module.exports = mnmtLaws;

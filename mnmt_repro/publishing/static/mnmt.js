@@ -3,15 +3,15 @@
 "use strict";
 
 (() => {
-  // Vega is loaded from beside this file, and only on pages that hold a chart.
-  const vega = new URL("vega.js", document.currentScript.src).href;
+  // Further scripts lie beside this file: Vega, for pages that hold a chart, and the planner's two.
+  const here = document.currentScript.src;
 
-  function loadVega() {
+  function load(name) {
     return new Promise((resolve, reject) => {
       const script = document.createElement("script");
-      script.src = vega;
+      script.src = new URL(name, here).href;
       script.onload = resolve;
-      script.onerror = () => reject(new Error(`cannot load ${vega}`));
+      script.onerror = () => reject(new Error(`cannot load ${script.src}`));
       document.head.append(script);
     });
   }
@@ -54,7 +54,18 @@
     return { ...within(spec), config };
   }
 
+  // Draws a chart, and says on it how that went.
   async function draw(chart) {
+    try {
+      await drawInside(chart);
+      chart.dataset.drawn = "yes";
+    } catch (error) {
+      chart.dataset.drawn = "no";
+      throw error;
+    }
+  }
+
+  async function drawInside(chart) {
     const live = chart.querySelector(".mnmt-live");
     const still = chart.querySelector(".mnmt-static");
     let spec = JSON.parse(chart.querySelector("script").textContent);
@@ -75,6 +86,7 @@
         drawn = await window.vegaEmbed(live, spec, OPTIONS);
       } // one that is still too wide is scaled by the style sheet
       still.hidden = true;
+      chart.mnmtView = drawn.view; // for the planner, which changes the data
     } catch (error) {
       live.hidden = true; // the static chart stays
       throw error;
@@ -93,11 +105,16 @@
 
   async function drawAll() {
     const charts = [...document.querySelectorAll(".mnmt-chart")];
-    if (charts.length > 0) await loadVega();
+    if (charts.length > 0) await load("vega.js");
     const shown = charts.filter((chart) => chart.clientWidth > 0);
     charts.filter((chart) => chart.clientWidth === 0).forEach(drawWhenShown);
     const drawn = await Promise.allSettled(shown.map(draw));
     drawn.filter((each) => each.reason).forEach((each) => console.error(each.reason));
+    if (document.querySelector(".mnmt-planner")) {
+      window.mnmt = { draw };
+      await load("laws.js");
+      await load("planner.js");
+    }
     document.documentElement.dataset.mnmtCharts = "done"; // for tests
   }
 
