@@ -62,13 +62,14 @@ const wait = (ready, then) => {
 };
 const maths = () => !document.querySelector(".math") || (window.MathJax && MathJax.startup);
 const loaded = () => document.documentElement.dataset.mnmtCharts === "done" && maths();
-const drawn = () => [...document.querySelectorAll(".mnmt-chart")].every((chart) => chart.dataset.drawn);
+const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
+const drawn = () => document.querySelectorAll(".mnmt-chart:not([data-drawn])").length === 0;
 const open = () => {
   const chart = document.querySelector(".mnmt-chart, .mnmt-card");
   first = chart ? chart.getBoundingClientRect().top + window.scrollY : 0;
-  document.querySelectorAll("article details:not(.vega-embed > details)").forEach((each) => (each.open = true));
-  document.querySelectorAll("article .toggle-hidden").forEach((each) => each.classList.remove("toggle-hidden"));
-  document.querySelectorAll(".mnmt-tab").forEach((each) => (each.hidden = false));
+  each("article details:not(.vega-embed > details)", (fold) => (fold.open = true));
+  each("article .toggle-hidden", (fold) => fold.classList.remove("toggle-hidden"));
+  each(".mnmt-tab", (tab) => (tab.hidden = false));
   wait(drawn, () => Promise.resolve(maths().promise).then(report));
 };
 wait(loaded, () => Promise.resolve(maths().promise).then(open));

@@ -1,8 +1,8 @@
 """The interactive planner: losses at every mixture of two pairs, and the mixture to train.
 
 The chart opens with what Python computes, so that it can be read without scripts. In the book
-`planner.js` fits the same laws in the browser, to a stored cohort or to losses that a reader pastes,
-and replaces the chart's data sets. Figure 1 of Paper A is a cartoon of the trade-off.
+`planner.js` fits the same laws in the browser, to a stored cohort or to losses that a reader
+pastes, and replaces the chart's data sets. Figure 1 of Paper A is a cartoon of the trade-off.
 """
 
 from __future__ import annotations

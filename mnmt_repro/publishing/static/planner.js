@@ -121,8 +121,8 @@
   }
 
   const shown = (value, digits = 3) => (Number.isFinite(value) ? value.toFixed(digits) : "–");
-  const withInterval = (value, [low, high], digits) =>
-    Number.isFinite(low) ? `${shown(value, digits)} (${shown(low, digits)} to ${shown(high, digits)})` : shown(value, digits);
+  const interval = ([low, high], digits = 3) =>
+    Number.isFinite(low) ? ` (${shown(low, digits)} to ${shown(high, digits)})` : "";
 
   function element(tag, attributes = {}, ...children) {
     const made = document.createElement(tag);
@@ -154,14 +154,15 @@
   function answer(laws, names, settings, found) {
     const { n, baseline } = settings;
     const at = [baseline, 1 - baseline];
-    const heads = ["pair", "weight (95 %)", "loss (95 %)", `loss at baseline`];
+    const heads = [["pair"], ["weight", " (95 %)"], ["loss", " (95 %)"], ["loss at", " baseline"]];
     const rows = laws.map((law, i) => [
-      `${names[i]}`,
-      withInterval(found.weights[i], found.weightIntervals[i], 3),
-      withInterval(found.losses[i], found.lossIntervals[i], 3),
-      `${shown(mnmtLaws.predict(law.params, at[i], n))} at ${shown(at[i], 2)}`,
+      [names[i]],
+      [shown(found.weights[i]), interval(found.weightIntervals[i])],
+      [shown(found.losses[i]), interval(found.lossIntervals[i])],
+      [shown(mnmtLaws.predict(law.params, at[i], n)), ` at ${shown(at[i], 2)}`],
     ]);
-    const cells = (tag, texts) => element("tr", {}, ...texts.map((text) => element(tag, {}, text)));
+    const cell = (tag, parts) => element(tag, {}, ...parts.map((part) => element("span", {}, part)));
+    const cells = (tag, texts) => element("tr", {}, ...texts.map((parts) => cell(tag, parts)));
     const table = element(
       "table",
       { "data-weights": JSON.stringify(found.weights), "data-losses": JSON.stringify(found.losses) },
