@@ -17,6 +17,8 @@ from axe_core_python.selenium import Axe
 from reading import read
 from selenium import webdriver
 
+from mnmt_repro.cli import main
+
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
@@ -65,8 +67,10 @@ const loaded = () => document.documentElement.dataset.mnmtCharts === "done" && m
 const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
 const drawn = () => document.querySelectorAll(".mnmt-chart:not([data-drawn])").length === 0;
 const open = () => {
-  const chart = document.querySelector(".mnmt-chart, .mnmt-card");
-  first = chart ? chart.getBoundingClientRect().top + window.scrollY : 0;
+  const shown = [...document.querySelectorAll(".mnmt-chart, .mnmt-card")].filter(
+    (chart) => chart.checkVisibility() && !chart.closest("details:not([open])"),
+  );
+  first = shown.length ? shown[0].getBoundingClientRect().top + window.scrollY : 0;
   each("article details:not(.vega-embed > details)", (fold) => (fold.open = true));
   each("article .toggle-hidden", (fold) => fold.classList.remove("toggle-hidden"));
   each(".mnmt-tab", (tab) => (tab.hidden = false));
@@ -269,6 +273,61 @@ def test_a_page_of_the_book_asks_little_of_its_reader(page: Path) -> None:
     assert found.median <= 18
     longest = max(found.sentences, key=lambda sentence: len(sentence.split()))
     assert found.longest <= 35, longest
+
+
+# Chooses losses in the planner (a stored table, or rows to paste) and resolves with its answer.
+PLAN = """
+const [pasted, done] = arguments;
+const planner = document.querySelector(".mnmt-planner");
+const before = planner.dataset.done;
+const enter = (control, value, event) => {
+  control.value = value;
+  control.dispatchEvent(new Event(event));
+};
+if (pasted !== null) {
+  enter(planner.querySelector("textarea"), pasted, "input");
+  enter(planner.querySelector("select"), "your own losses", "change");
+}
+const answer = () => {
+  const table = planner.querySelector(".mnmt-planner-result table");
+  return {
+    weights: JSON.parse(table?.dataset.weights ?? "[]"),
+    losses: JSON.parse(table?.dataset.losses ?? "[]"),
+    text: planner.querySelector(".mnmt-planner-result").textContent,
+    chart: planner.querySelector(".mnmt-chart").checkVisibility(),
+  };
+};
+const wait = () => {
+  const ready = pasted === null ? before : planner.dataset.done !== before;
+  if (ready || answer().text.includes("not identified")) done(answer());
+  else setTimeout(wait, 20);
+};
+setTimeout(wait, 20);
+"""
+
+
+@pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
+def test_the_planner_answers_as_the_command_does(
+    browser: webdriver.Chrome, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    open_and_check(browser, OWN_BOOK / "book" / "paper-a" / "planner.html")
+    script = browser.find_element("css selector", ".mnmt-planner-tables")
+    tables = list(json.loads(script.get_attribute("textContent"))["tables"].values())
+    for table, pasted in ((tables[0], None), (tables[-1], tables[-1])):
+        file = tmp_path / "losses.csv"
+        file.write_text(table, encoding="utf-8")
+        pairs = sorted({line.split(",")[0] for line in table.splitlines()[1:]})
+        prefer = ",".join(f"{pair}=0.5" for pair in pairs)
+        assert main(["recommend", str(file), "--n", "20000", "--prefer", prefer, "--json"]) == 0
+        expected = json.loads(capsys.readouterr().out)
+        found = browser.execute_async_script(PLAN, pasted)
+        assert found["chart"]
+        for name, key in (("weights", "weights"), ("losses", "loss")):
+            assert found[name] == pytest.approx([expected[key][pair] for pair in pairs], rel=1e-3)
+    few = "\n".join(tables[0].splitlines()[:1] + tables[0].splitlines()[1::24])
+    found = browser.execute_async_script(PLAN, few)
+    assert "No recommendation: the law is not identified." in found["text"]
+    assert found["weights"] == [] and not found["chart"]
 
 
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")

@@ -1,25 +1,27 @@
 """Every page with numbers runs with a parameter other than its own.
 
-The cells run in a process that has the libraries and the stored rows loaded, and resampling draws
-few refits; `make book` executes the pages as they are, in kernels of their own.
+To be cheap, the cells run in processes that have the libraries and the stored rows loaded, laws are
+refitted to a few draws, and no PNG is made; `make book` executes the pages as they are.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from mnmt_repro import results
-from mnmt_repro.laws import uncertainty
+from mnmt_repro.figures.house import Figure
+from mnmt_repro.laws import effective
+from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.publishing import declared_parameters
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,12 +70,49 @@ def test_every_page_with_parameters_has_a_changed_one() -> None:
         assert set(known[name]) == {"tier"}
 
 
+@functools.cache
+def everything() -> pd.DataFrame:
+    """All stored rows, read once for both processes."""
+    return results.load()
+
+
+def few(function: Callable[..., Any], draws: int) -> Callable[..., Any]:
+    """A function of refits with at most so many draws, given by name or as its fifth argument."""
+
+    @functools.wraps(function)
+    def changed(*args: Any, **options: Any) -> Any:
+        if "draws" in options:
+            options["draws"] = min(options["draws"], draws)
+        elif len(args) > 4:
+            args = (*args[:4], min(args[4], draws), *args[5:])
+        return function(*args, **options)
+
+    return changed
+
+
+def prepare() -> None:
+    """Make the pages of this process cheap."""
+    stored, load = everything(), results.load
+
+    def filtered(**wanted: Any) -> pd.DataFrame:
+        if wanted.keys() & {"root", "membership"}:
+            return load(**wanted)
+        kept = stored
+        for name, value in wanted.items():
+            several = list(value) if isinstance(value, list | tuple | set) else [value]
+            kept = kept[kept[name].isin(several)]
+        return kept.reset_index(drop=True)
+
+    results.load = filtered
+    LawFit.draws = few(LawFit.draws, FEW)
+    effective._direct_draws = few(effective._direct_draws, FEW)
+    Figure.png = b""
+
+
 def execute(name: str) -> str:
     """Run a page's cells with its changed parameter; the error, or nothing."""
-    few = functools.partial(_few, uncertainty.draw)
-    uncertainty.draw = few
     shell = InteractiveShell.instance()
-    shell.user_ns["__file__"] = name
+    shell.reset(new_session=False)
     page = nbformat.read(PAGES / f"{name}.ipynb", as_version=4)
     for number, cell in enumerate(page.cells, 1):
         if cell.cell_type != "code":
@@ -81,25 +120,19 @@ def execute(name: str) -> str:
         source = cell.source
         if "parameters" in cell.metadata.get("tags", []):
             source += "".join(f"\n{key} = {value!r}" for key, value in CHANGED[name].items())
-        done = shell.run_cell(source, silent=False)
+        done = shell.run_cell(source)
         error = done.error_before_exec or done.error_in_exec
         if error is not None:
             return f"{name}, cell {number}: {type(error).__name__}: {error}"
-        if isinstance(done.result, Exception):
-            return f"{name}, cell {number}: {done.result}"
     return ""
-
-
-def _few(draw: Any, fit: Any, method: str, *, draws: int, seed: int) -> Any:
-    return draw(fit, method, draws=min(draws, FEW), seed=seed)
 
 
 @pytest.fixture(scope="module")
 def errors() -> Iterator[dict[str, str]]:
     """Page to its error; two pages at once."""
-    results.load()  # once, for both processes
+    everything()
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(2, mp_context=context, max_tasks_per_child=None) as pool:
+    with ProcessPoolExecutor(2, mp_context=context, initializer=prepare) as pool:
         yield dict(zip(CHANGED, pool.map(execute, CHANGED), strict=True))
 
 
