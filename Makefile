@@ -1,6 +1,7 @@
 # Two commands do everything, set-up included; they need Python >= 3.11 and make.
 #   make book    install the base tier (no torch) into .venv and build the book from cached results
 #   make test    install everything and run the tests
+#   make lab     install JupyterLab besides and open the pages' notebooks in it
 # For the commands that train, `make install` installs everything and does no more.
 # Variables: PYTHON (default python3), JOBS (pages executed at once), PIP_ARGS, PYTEST_ARGS.
 
@@ -13,13 +14,16 @@ venv := .venv
 bin := $(venv)/bin
 pip := $(bin)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: help book install test check format picture clean distclean
+.PHONY: help book lab install test check format picture clean distclean
 
 help:
-	@sed -n '2,5p' Makefile | cut -c3-
+	@sed -n '2,6p' Makefile | cut -c3-
 
 book: $(venv)/.base
 	@$(bin)/mnmt-repro book $(if $(JOBS),--jobs $(JOBS))
+
+lab: $(venv)/.lab
+	@$(bin)/jupyter lab book
 
 install: $(venv)/.full
 
@@ -51,6 +55,11 @@ $(venv)/.full: pyproject.toml | $(bin)/python
 	@echo "Installing the base, train and test tiers into $(venv) (once; some minutes) ..."
 	@$(pip) --editable '.[train,test]'
 	@touch $@ $(venv)/.base
+
+$(venv)/.lab: pyproject.toml | $(venv)/.base
+	@echo "Installing JupyterLab into $(venv) (once; a minute or two) ..."
+	@$(pip) --editable '.[notebook]'
+	@touch $@
 
 picture: $(venv)/.base
 	@$(bin)/python -m mnmt_repro.publishing.picture

@@ -40,12 +40,15 @@ def test_conda_and_pip_install_the_same() -> None:
     conda = dict(split(each) for each in listed)
     assert conda.pop("python") == PROJECT["requires-python"]
     assert conda.pop("pip") == ""
-    pip = {CONDA_NAMES.get(name, name): bounds for name, bounds in map(split, tiers("train"))}
+    pip = {
+        CONDA_NAMES.get(name, name): bounds
+        for name, bounds in map(split, tiers("train", "notebook"))
+    }
     assert conda == pip
     assert "--editable ." in nested["pip"]
 
 
-@pytest.mark.parametrize("requirement", tiers("train", "test", "bleurt"))
+@pytest.mark.parametrize("requirement", tiers("train", "test", "bleurt", "notebook"))
 def test_a_new_major_release_cannot_break_a_user(requirement: str) -> None:
     name, bounds = split(requirement)
     match = re.fullmatch(r">=(\d+)(\.\d+)*,<(\d+)(\.\d+)?", bounds)
@@ -55,7 +58,7 @@ def test_a_new_major_release_cannot_break_a_user(requirement: str) -> None:
 
 def test_every_dependency_has_its_reason() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for requirement in tiers("train", "test", "bleurt"):
+    for requirement in tiers("train", "test", "bleurt", "notebook"):
         (line,) = [line for line in text.splitlines() if f'"{requirement}"' in line]
         assert re.search(r"#\s+\w.{9,}", line), f"{requirement}: say why it is needed"
 

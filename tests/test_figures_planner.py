@@ -1,64 +1,114 @@
-"""The planner's chart computes what the law in Python predicts."""
+"""The planner's chart draws what the law in Python predicts, and its page carries the tables."""
 
 from __future__ import annotations
 
+import io
+import json
 import re
 
+import pandas as pd
 import pytest
-import vl_convert
 from synthetic import loss_of, rows
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import capacity, scaling
-from mnmt_repro.figures.planner import STEP, planner, sizes_offered, weights_covered
+from mnmt_repro.figures.house import show
+from mnmt_repro.figures.planner import (
+    Planner,
+    coefficients,
+    datasets,
+    loss_axis,
+    losses_csv,
+    planner,
+    weights_covered,
+)
 from mnmt_repro.laws import Importance, recommend_weights
 
-LABEL = re.compile(
-    r">N = ([\d.]+)k: weight ([\d.]+) for English→German<.*>losses ([\d.]+) and ([\d.]+)<",
-    re.DOTALL,
-)
+N = 20_000
 
 
-@pytest.fixture(scope="module", params=["eq12", "eq13"])
-def laws(request):
+@pytest.fixture(scope="module")
+def points():
     def loss(p: float, n: float) -> float:
         return loss_of(p, n, fraction=lambda q: q + 0.3 * q * (1 - q))
 
-    points = scaling.observed(rows("some-cohort", loss=loss))
-    return capacity.fraction_fits(points, request.param)
+    return scaling.observed(rows("some-cohort", loss=loss))
+
+
+@pytest.fixture(scope="module")
+def laws(points):
+    return capacity.fraction_fits(points)
 
 
 def test_the_recommended_mixture_is_that_of_the_law(laws):
-    chart = planner(laws)
-    exponent = next(p["value"] for p in chart.to_dict()["params"] if p["name"] == "n")
-    svg = vl_convert.vegalite_to_svg(chart.to_dict())
-    thousands, weight, first, second = map(float, LABEL.search(svg).groups())
-    assert 1000 * thousands == pytest.approx(10**exponent, rel=5e-3)
-    preference = Importance(weights={"eng-deu": 0.5, "eng-zho": 0.5})
-    expected = recommend_weights(laws, 10**exponent, preference)
-    assert weight == pytest.approx(expected.weights["eng-deu"], abs=STEP)
-    assert first == pytest.approx(laws["eng-deu"].predict(weight, 10**exponent)[0], abs=6e-4)
-    assert second == pytest.approx(laws["eng-zho"].predict(1 - weight, 10**exponent)[0], abs=6e-4)
+    found = datasets(laws, N, 0.5, 0.3)
+    expected = recommend_weights(laws, N, Importance(weights={"eng-deu": 0.5, "eng-zho": 0.5}))
+    (chosen,) = found["chosen"]
+    assert chosen["p"] == pytest.approx(expected.weights["eng-deu"], abs=1e-4)
+    ends = [expected.weights_low["eng-deu"], expected.weights_high["eng-deu"]]
+    assert [chosen["low"], chosen["high"]] == pytest.approx(ends, abs=1e-4)
+    assert found["baseline"] == [{"p": 0.3}]
+    curve = pd.DataFrame(found["curve"]).set_index(["name", "p"])
+    half = curve.loc[("English→Chinese", 0.3)]
+    assert half["loss"] == pytest.approx(laws["eng-zho"].predict(0.7, N)[0], abs=1e-4)
+    assert half["low"] < half["loss"] < half["high"]
+    mean = pd.DataFrame(found["mean"])
+    assert mean.loc[mean["loss"].idxmin(), "p"] == pytest.approx(chosen["p"], abs=0.011)
+
+
+def test_observed_points_stand_at_the_weight_of_the_first_pair(laws):
+    found = pd.DataFrame(datasets(laws, N, 0.5, 0.5)["points"])
+    assert len(found) == sum(law.observations for law in laws.values())
+    chinese = found[found["name"] == "English→Chinese"]
+    assert set(chinese["p"]) == {0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95}
+    assert found[found["near"]]["n"].nunique() == 1
+    assert abs(found[found["near"]]["n"].iloc[0] / N - 1) < 0.5
 
 
 def test_the_axes_are_those_of_all_sizes(laws):
-    chart = planner(laws).to_dict()
-    low, high = chart["layer"][0]["encoding"]["x"]["scale"]["domain"]
-    sizes = list(sizes_offered(laws["eng-deu"].n).values())
-    for n in sizes:
-        assert all(low < laws["eng-deu"].predict(p, n)[0] < high for p in (0.05, 0.5, 0.95))
+    chart = planner(laws, N).to_dict()
+    scales = {json.dumps(part["encoding"].get("y", {}).get("scale")) for part in chart["layer"]}
+    low, high = loss_axis(laws)
+    assert scales == {"null", json.dumps({"domain": [low, high], "nice": False, "zero": False})}
+    for n in (min(laws["eng-deu"].n), 10 * max(laws["eng-deu"].n)):
+        assert all(low < laws["eng-deu"].predict(p, n)[0] < high for p in (0.1, 0.5, 0.95))
+
+
+def test_what_is_extrapolated_is_hatched(laws):
+    lines = datasets(laws, N, 0.5, 0.5)["hatch"]
+    inside = {(round(line["x"], 9), round(line["x2"], 9)) for line in lines}
+    assert inside == {(0.0, 0.05), (0.95, 1.0)}
+    beyond = datasets(laws, 10 * max(laws["eng-deu"].n), 0.5, 0.5)["hatch"]
+    assert {(line["x"], line["x2"]) for line in beyond} == {(0.0, 1.0)}
 
 
 def test_nothing_is_recommended_outside_the_trained_weights(laws):
     assert weights_covered(laws) == pytest.approx((0.05, 0.95))
-    spec = planner(laws).to_dict()
-    next(p for p in spec["params"] if p["name"] == "w")["value"] = 0.01
-    svg = vl_convert.vegalite_to_svg(spec)
-    assert "No recommendation: the best weight" in svg
-    assert "is not among those trained, 0.05 to 0.95" in svg
-    assert not LABEL.search(svg)
+    assert datasets(laws, N, 0.01, 0.5)["chosen"] == []
 
 
-def test_three_pairs_are_refused(laws):
+def test_three_pairs_and_laws_without_an_answer_are_refused(laws, points):
     with pytest.raises(InputError, match="two pairs"):
-        planner({**laws, "eng-fra": laws["eng-deu"]})
+        planner({**laws, "eng-fra": laws["eng-deu"]}, N)
+    one_size = capacity.fraction_fits(points[points["n"] == points["n"].min()])
+    with pytest.raises(InputError, match="the law of eng-deu is not identified"):
+        planner(one_size, N)
+
+
+def test_the_page_carries_the_tables_that_the_browser_fits(laws, points):
+    figure = show(
+        planner(laws, N),
+        name="planner",
+        alt="Losses.",
+        data=coefficients(laws),
+        provenance="Made up.",
+    )
+    made = Planner(
+        figure=figure, tables={"a </script>": losses_csv(points)}, settings={"n": N}, names={}
+    )
+    text = made.to_html()
+    content = json.loads(re.search(r'planner-tables">(.*?)</script>', text)[1])
+    table = pd.read_csv(io.StringIO(content["tables"]["a </script>"]))
+    assert list(table.columns) == ["pair", "p", "n", "loss"] and len(table) == len(points)
+    assert table["loss"].to_numpy() == pytest.approx(points["loss"].to_numpy(), abs=1e-6)
+    assert figure.to_html() in text

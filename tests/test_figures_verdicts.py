@@ -8,12 +8,22 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from synthetic import loss_of
 
+from mnmt_repro import results
 from mnmt_repro.claims import load_claims, read_stored
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.claim_list import claim_list
 from mnmt_repro.figures.measures import condition, named
-from mnmt_repro.figures.verdicts import anchor, count, scope_table, show_claims, stored_measures
+from mnmt_repro.figures.verdicts import (
+    anchor,
+    badges,
+    count,
+    scope_table,
+    show_claims,
+    stored_measures,
+)
 from mnmt_repro.repository import ROOT
 
 
@@ -180,3 +190,19 @@ def test_stored_measures_have_a_row_a_setting_and_pair() -> None:
     assert table.loc[2, "why"] == "no fit"
     with pytest.raises(InputError, match="A9 has no stored verdict"):
         stored_measures(MEASURED, "A9")
+
+
+def test_a_badge_says_where_the_loaded_rows_differ_from_the_stored_verdict() -> None:
+    verdicts = read_stored(ROOT)
+    frame = results.load(cohort="webtech-en-dezh", tier="mini")
+    (stored_badge,) = badges(verdicts, "A14")
+    (same,) = badges(verdicts, "A14", evidence=Evidence(frame=frame))
+    assert same == stored_badge
+    exact = loss_of(frame["p"].clip(lower=0.01), frame["n_non_embedding"])
+    (other,) = badges(verdicts, "A14", evidence=Evidence(frame=frame.assign(cross_entropy=exact)))
+    assert other.label == "✓ A14 by its rule reproduced on these rows; stored: not reproduced"
+    assert other.href == stored_badge.href
+    (none,) = badges(verdicts, "A14", evidence=Evidence(frame=frame.iloc[:0]))
+    assert (
+        none.label == "… A14 by its rule not enough runs yet on these rows; stored: not reproduced"
+    )

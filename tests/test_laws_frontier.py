@@ -178,8 +178,8 @@ def test_equal_regret_is_equal(three, relative: bool) -> None:
         regret = regret / np.array([beta * 1e5**-0.3 for beta in (60.0, 90.0, 45.0)])
     assert regret == pytest.approx(np.full(3, regret.mean()), rel=1e-3)
     assert sum(found.weights.values()) == pytest.approx(1)
-    names = ["pair", "p", "loss", "low", "high", "scatter", "regret", "relative_regret"]
-    assert list(found.summary().columns) == names
+    names = ["pair", "p", "p_low", "p_high", "loss", "low", "high", "scatter", "regret"]
+    assert list(found.summary().columns) == [*names, "relative_regret"]
 
 
 def test_relative_regret_is_a_share_of_what_the_size_can_reduce(three) -> None:
@@ -200,6 +200,23 @@ def test_losses_come_with_the_interval_of_the_law() -> None:
         put_in = 0.004 * np.mean(laws[pair].loss)
         assert found.scatter[pair] == pytest.approx(put_in, rel=0.4)
         assert found.low[pair] < found.loss[pair] < found.high[pair]
+
+
+@pytest.mark.parametrize(
+    "preference",
+    [Importance(weights={"a": 2, "b": 1}), EqualRegret(relative=True), Floor(pair="a", target=4.5)],
+)
+def test_weights_come_with_an_interval_that_noise_widens(preference) -> None:
+    widths = []
+    for noise in (0.0002, 0.01):
+        laws = {"a": law(noise=noise, seed=1), "b": law(90.0, noise=noise, seed=2)}
+        found = recommend_weights(laws, 1e5, preference)
+        step = 0.0025
+        low, high = found.weights_low["a"], found.weights_high["a"]
+        assert low - step <= found.weights["a"] <= high + step
+        assert found.weights_low["b"] == pytest.approx(1 - high)
+        widths.append(high - low)
+    assert widths[1] > max(3 * widths[0], 0.004)
 
 
 def test_notes_on_sizes_and_on_poor_laws(two) -> None:

@@ -149,6 +149,13 @@ def test_a_notebook_is_offered_as_written(first_page: Path) -> None:
     assert not any("injected-parameters" in cell.metadata.get("tags", []) for cell in cells)
 
 
+def test_there_is_no_launch_button_without_a_target(first_page: Path) -> None:
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    assert not config["launch_buttons"]["binderhub_url"]
+    page = Elements(first_page.with_name("chart.html"))
+    assert page.of_class("dropdown-launch-buttons") == []
+
+
 def test_a_page_shows_the_command_that_executes_it(first_page: Path) -> None:
     page = first_page.with_name("chart.html").read_text(encoding="utf-8")
     assert ".venv/bin/papermill" in page and "scale: 1" in page

@@ -62,9 +62,9 @@ def verify(
     return [evaluate(claim, evidence, history, simulations) for claim in claims]
 
 
-def stored_evidence(root: Path) -> Evidence:
-    """All rows of a checkout's store, and the public losses beside them."""
-    store = root / "data" / "results"
+def stored_evidence(root: Path, store: Path | None = None) -> Evidence:
+    """All rows of a store, by default the checkout's, and the public losses beside them."""
+    store = store or root / "data" / "results"
     frame = results.load(root=store)
     return Evidence(
         frame=pd.concat([frame, load_external(root / "data" / "external")], ignore_index=True),

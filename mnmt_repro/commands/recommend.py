@@ -152,6 +152,7 @@ def act(options: argparse.Namespace) -> int:
     table = found.summary().rename(columns={"loss": options.loss_column})
     print(table.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
     print(
+        f"p_low, p_high: {LEVEL:.0%} interval of the weights\n"
         f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, about which a single "
         "run scatters besides (scatter: standard deviation)"
     )

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from mnmt_repro.claims.evidence import Evidence
+from mnmt_repro.claims.report import stored_evidence
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge
 from mnmt_repro.figures.verdicts import badges
+from mnmt_repro.repository import ROOT
+from mnmt_repro.results import results_root
 
 PAPERS = {
     "A": "https://arxiv.org/abs/2302.09650",
@@ -65,7 +70,8 @@ def answer(
         The four lines, as Markdown: what the paper claims, what we find, why that differs, and how
         sure it is. Without `differs` there is no such line. Without `sure` it is `how_sure`.
     cohort, tier
-        The setting whose verdicts are shown, as for `badges`.
+        The setting whose verdicts are shown, as for `badges`. The rules are applied to the rows in
+        the store; a badge says where they give another outcome than the stored verdict.
     to_book
         From the page to the book's top.
 
@@ -86,8 +92,17 @@ def answer(
         raise InputError(f"the answer has {words} words; write at most {MOST_WORDS}")
     href = f"{to_book}verdicts.html"
     return Answer(
-        lines=lines, badges=tuple(badges(stored, *claims, cohort=cohort, tier=tier, href=href))
+        lines=lines,
+        badges=tuple(
+            badges(stored, *claims, cohort=cohort, tier=tier, href=href, evidence=_rows())
+        ),
     )
+
+
+@cache
+def _rows() -> Evidence:
+    """Rows in the store that pages read, once a page."""
+    return stored_evidence(ROOT, results_root())
 
 
 def how_sure(stored: Sequence[Mapping[str, Any]], claim: str) -> str:

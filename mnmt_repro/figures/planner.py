@@ -1,35 +1,33 @@
-"""The interactive planner: a frontier and a recommended mixture, computed in the browser.
+"""The interactive planner: losses at every mixture of two pairs, and the mixture to train.
 
-The law is written as Vega expressions, so that the page needs no server: a list chooses the size,
-and a slider the importance of the first pair. Figure 1 of Paper A is a cartoon of this chart.
+The chart opens with what Python computes, so that it can be read without scripts. In the book
+`planner.js` fits the same laws in the browser, to a stored cohort or to losses that a reader
+pastes, and replaces the chart's data sets. Figure 1 of Paper A is a cartoon of the trade-off.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.figures.house import Figure
 from mnmt_repro.figures.names import pair_name
-from mnmt_repro.figures.theme import CATEGORIES, GREY
-from mnmt_repro.laws import FractionFit
+from mnmt_repro.figures.theme import GREY, INK, pair_colours
+from mnmt_repro.laws import FractionFit, Importance, recommend_weights
+from mnmt_repro.laws.recommendation import LEVEL
 
-STEP = 0.005  # between the weights tried
-BEYOND = 10  # how many times the largest size that was fitted is on offer
-
-
-def _loss(law: FractionFit, weight: str) -> str:
-    """Eq. 11 as a Vega expression of a weight and the parameter `n` (log10 of the size)."""
-    v = law.params
-    if law.form == "eq12":
-        bend = f"{v['c1']!r} * pow({weight}, {v['c2']!r}) * pow(1 - {weight}, {v['c3']!r})"
-        fraction = f"({weight} + {bend})"
-    else:
-        fraction = f"({v['c1']!r} * ({weight} - 1) + 1)"
-    return f"{v['l_inf']!r} + {v['beta']!r} * pow({fraction} * pow(10, n), {-v['alpha']!r})"
+WEIGHTS = tuple(round(float(p), 2) for p in np.arange(0.01, 1.0, 0.01))  # at which curves are drawn
+BEYOND = 10  # how many times the largest size fitted the axis has room for
+DIGITS = 4  # decimals of a loss in the chart
+CSV_DIGITS = 6  # and in the tables that the browser fits
+HATCHES = 16  # lines across the height of the chart
 
 
 def coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
@@ -39,41 +37,111 @@ def coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
     )
 
 
-def sizes_offered(fitted: Sequence[float]) -> dict[str, float]:
-    """Round sizes from the least that was fitted to `BEYOND` times the largest, by their labels.
-
-    >>> sizes_offered([4_000, 20_000])
-    {'5k': 5000.0, '10k': 10000.0, '20k': 20000.0, '50k (extrapolated)': 50000.0, \
-'100k (extrapolated)': 100000.0, '200k (extrapolated)': 200000.0}
-    """
-    low, high = min(fitted), max(fitted)
-    first, last = math.floor(math.log10(low)), math.floor(math.log10(BEYOND * high))
-    steps = [float(step * 10**power) for power in range(first, last + 1) for step in (1, 2, 5)]
-    found = {}
-    for n in steps:
-        if low <= n <= BEYOND * high:
-            unit = next(u for u in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")) if n >= u[0])
-            found[f"{n / unit[0]:g}{unit[1]}" + " (extrapolated)" * (n > high)] = n
-    return found
-
-
 def weights_covered(laws: Mapping[str, FractionFit]) -> tuple[float, float]:
     """Weights of the first pair at which both laws interpolate: a recommendation lies between."""
     first, second = (sorted({p for p in laws[pair].p if p < 1}) for pair in sorted(laws))
     return max(first[0], 1 - second[-1]), min(first[-1], 1 - second[0])
 
 
-def planner(laws: Mapping[str, FractionFit]) -> alt.LayerChart | alt.FacetChart:
-    """Frontier of two pairs at a chosen size, with the recommended mixture.
+def losses_csv(points: pd.DataFrame) -> str:
+    """Write a cohort's points, from `scaling.observed`, as the table that `recommend` reads."""
+    table = points[["pair", "p", "n", "loss"]].round({"loss": CSV_DIGITS})
+    return table.to_csv(index=False, lineterminator="\n")
 
-    The recommended weight minimises `importance * loss of the first pair + (1 - importance) * loss
-    of the second`, over steps of 0.005. Where the minimum lies outside `weights_covered`, the chart
-    recommends nothing and says so. The axes are the same for all sizes.
+
+def loss_axis(laws: Mapping[str, FractionFit]) -> tuple[float, float]:
+    """Ends of the loss axis, the same for all sizes up to `BEYOND` times the largest fitted."""
+    losses = [loss for law in laws.values() for loss in law.loss]
+    least = [float(law.predict(1.0, BEYOND * max(law.n))[0]) for law in laws.values()]
+    return round(0.95 * min(*losses, *least), 3), round(1.02 * max(losses), 3)
+
+
+def datasets(
+    laws: Mapping[str, FractionFit], n: float, importance: float, baseline: float
+) -> dict[str, list[dict[str, Any]]]:
+    """Tabulate what the chart draws, as `planner.js` does.
 
     Parameters
     ----------
     laws
         Two pairs to their laws, from `capacity.fraction_fits`.
+    n
+        Model size.
+    importance
+        Of the first pair, 0 to 1; the second has the rest.
+    baseline
+        Weight of the first pair to compare with.
+
+    Returns
+    -------
+    dict of data set to rows
+        ``curve``: loss of each pair with its band, at each weight of the first pair; ``mean``: the
+        weighted mean; ``points``: observed losses, ``near`` where of the size nearest to n;
+        ``chosen``: the recommended weight, no row where it would be extrapolated; ``baseline``;
+        ``hatch``: lines over the weights (and sizes) to which the laws are extrapolated.
+    """
+    first, second = sorted(laws)
+    low, high = weights_covered(laws)
+    share = {first: np.array(WEIGHTS), second: 1 - np.array(WEIGHTS)}
+    curve, points = [], []
+    for pair in (first, second):
+        band = laws[pair].band(share[pair], n, LEVEL).round(DIGITS)
+        curve += [
+            {"p": p, "name": pair_name(pair), "loss": row.loss, "low": row.low, "high": row.high}
+            for p, row in zip(WEIGHTS, band.itertuples(), strict=True)
+        ]
+        nearest = min(set(laws[pair].n), key=lambda size: abs(np.log(size / n)))
+        points += [
+            {
+                "p": round(p if pair == first else 1 - p, 9),
+                "name": pair_name(pair),
+                "loss": round(loss, DIGITS),
+                "n": size,
+                "near": size == nearest,
+            }
+            for p, size, loss in zip(laws[pair].p, laws[pair].n, laws[pair].loss, strict=True)
+        ]
+    losses = [laws[pair].predict(share[pair], n) for pair in (first, second)]
+    mean = importance * losses[0] + (1 - importance) * losses[1]
+    found = recommend_weights(
+        laws, n, Importance(weights={first: importance, second: 1 - importance})
+    )
+    best = found.weights[first]
+    inside = low - 1e-6 <= best <= high + 1e-6
+    chosen = {"p": best, "low": found.weights_low[first], "high": found.weights_high[first]}
+    sizes = laws[first].n
+    outside = [(0.0, low), (high, 1.0)] if min(sizes) <= n <= max(sizes) else [(0.0, 1.0)]
+    return {
+        "curve": curve,
+        "mean": [
+            {"p": p, "loss": round(float(v), DIGITS)} for p, v in zip(WEIGHTS, mean, strict=True)
+        ],
+        "points": points,
+        "chosen": [{k: round(v, DIGITS) for k, v in chosen.items()}] if inside else [],
+        "baseline": [{"p": baseline}],
+        "hatch": hatch(outside, loss_axis(laws)),
+    }
+
+
+def hatch(outside: list[tuple[float, float]], axis: tuple[float, float]) -> list[dict[str, float]]:
+    """Lines that rise over ranges of weights, evenly spaced along the loss axis."""
+    step = (axis[1] - axis[0]) / HATCHES
+    rise = 20 * step  # over the whole width
+    return [
+        {"x": a, "x2": b, "y": (y := axis[0] + k * step), "y2": y + (b - a) * rise}
+        for a, b in outside
+        for k in range(-20 if (a, b) == (0, 1) else 0, HATCHES)
+    ]
+
+
+def planner(
+    laws: Mapping[str, FractionFit],
+    n: float,
+    *,
+    importance: float = 0.5,
+    baseline: float = 0.5,
+) -> alt.LayerChart:
+    """Losses of two pairs at every mixture, with the recommended one; parameters of `datasets`.
 
     Raises
     ------
@@ -85,74 +153,82 @@ def planner(laws: Mapping[str, FractionFit]) -> alt.LayerChart | alt.FacetChart:
     for pair, law in laws.items():
         if not law.identified:
             raise InputError(f"the law of {pair} is not identified: {law.reason}")
-    first, second = sorted(laws)
-    sizes = sizes_offered(laws[first].n)
-    exponents = [round(math.log10(n), 6) for n in sizes.values()]
-    size = alt.param(
-        name="n",
-        value=exponents[len(exponents) // 3],
-        bind=alt.binding_select(options=exponents, labels=list(sizes), name="size N "),
+    pairs = sorted(laws)
+    x = alt.X("p:Q", scale=alt.Scale(domain=[0, 1]), title=f"weight of {pair_name(pairs[0])}")
+    scale = alt.Scale(domain=list(loss_axis(laws)), nice=False, zero=False)
+
+    def height(field: str) -> alt.Y:
+        return alt.Y(f"{field}:Q", scale=scale, title="loss")
+
+    y = height("loss")
+    names = alt.Color(
+        "name:N",
+        title=None,
+        sort=None,
+        scale=alt.Scale(range=pair_colours(pairs)),
+        legend=alt.Legend(symbolOpacity=1),
     )
-    importance = alt.param(
-        name="w",
-        value=0.5,
-        bind=alt.binding_range(
-            min=0.05, max=0.95, step=0.05, name=f"importance of {pair_name(first)} "
-        ),
-    )
-    least, most = weights_covered(laws)
-    inside = f"datum.p >= {least - STEP / 2!r} && datum.p <= {most + STEP / 2!r}"
-    base = (
-        alt.Chart(alt.sequence(STEP, 1, STEP, as_="p"))
-        .transform_calculate(first=_loss(laws[first], "datum.p"))
-        .transform_calculate(second=_loss(laws[second], "(1 - datum.p)"))
-        .transform_calculate(objective="w * datum.first + (1 - w) * datum.second")
-        .transform_joinaggregate(best="min(objective)")
-        .transform_calculate(
-            label="'N = ' + format(pow(10, n), '~s') + ': weight '"
-            f" + format(datum.p, '.3f') + ' for {pair_name(first)}'",
-            losses="'losses ' + format(datum.first, '.3f') + ' and ' + format(datum.second, '.3f')",
+
+    def of(name: str) -> alt.Chart:
+        return alt.Chart(alt.NamedData(name))
+
+    near = alt.condition("datum.near", alt.value(1), alt.value(0.25))
+    chart = alt.layer(
+        of("hatch")
+        .mark_rule(color=GREY, opacity=0.5, clip=True)
+        .encode(x=alt.X("x:Q"), x2="x2", y=height("y"), y2="y2"),
+        of("chosen").mark_rect(color=INK, opacity=0.12).encode(x=alt.X("low:Q"), x2="high"),
+        of("curve")
+        .mark_area(opacity=0.2, clip=True)
+        .encode(x, height("low"), y2="high", color=names),
+        of("curve").mark_line(clip=True).encode(x, y, names),
+        of("mean").mark_line(color=INK, strokeDash=[6, 4], clip=True).encode(x, y),
+        of("points")
+        .mark_point(size=30)
+        .encode(x, y, names, opacity=near, tooltip=["name:N", "n:Q", "loss:Q"]),
+        of("baseline").mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=2).encode(x),
+        of("chosen").mark_rule(color=INK, strokeWidth=2.5).encode(x),
+        of("chosen")
+        .mark_text(align="left", dx=4, fontWeight=600, color=INK)
+        .encode(x, y=alt.value(10), text=alt.value("recommended")),
+        of("baseline")
+        .mark_text(align="left", dx=4, color=GREY)
+        .encode(x, y=alt.value(26), text=alt.value("baseline")),
+    ).properties(width=560, height=340)
+    chart.datasets = datasets(laws, n, importance, baseline)
+    return chart
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planner:
+    """The chart as a page shows it, with the tables among which a reader chooses.
+
+    Attributes
+    ----------
+    figure
+        `show(planner(...))`.
+    tables
+        Label to the CSV of a stored cohort, from `losses_csv`; the first is the chart's.
+    settings
+        ``n, importance, baseline``, with which the controls open.
+    names
+        Code of a pair to what the page calls it; other pairs keep their codes.
+    """
+
+    figure: Figure
+    tables: Mapping[str, str]
+    settings: Mapping[str, float]
+    names: Mapping[str, str]
+
+    def to_html(self) -> str:
+        """Write the figure and what the script needs; the script adds the controls."""
+        content = {"tables": self.tables, "settings": self.settings, "names": self.names}
+        text = json.dumps(content).replace("<", "\\u003c")
+        return (
+            '<div class="mnmt-planner mathjax_ignore">\n'
+            f'<script type="application/json" class="mnmt-planner-tables">{text}</script>\n'
+            f"{self.figure.to_html()}\n</div>"
         )
-    )
-    ends = [exponents[0], exponents[-1]]
-    x, y = (
-        alt.X(
-            "first:Q",
-            scale=alt.Scale(domain=_range(laws[first], (least, most), ends)),
-            title=f"{pair_name(first)}, loss",
-        ),
-        alt.Y(
-            "second:Q",
-            scale=alt.Scale(domain=_range(laws[second], (1 - most, 1 - least), ends)),
-            title=f"{pair_name(second)}, loss",
-        ),
-    )
-    curve = base.mark_line(color=CATEGORIES[0], clip=True).encode(
-        x, y, order="p:Q", tooltip=["label:N", "losses:N"]
-    )
-    chosen = base.transform_filter("datum.objective === datum.best").transform_calculate(
-        said=f"{inside} ? datum.label : 'No recommendation: the best weight'",
-        more=f"{inside} ? datum.losses : 'is not among those trained, {least:g} to {most:g}'",
-    )
-    star = (
-        chosen.transform_filter(inside)
-        .mark_point(shape="diamond", size=160, color=CATEGORIES[1], filled=True)
-        .encode(x, y)
-    )
-    text = chosen.mark_text(align="left", baseline="bottom", fontSize=12, color=GREY)
-    notes = [  # above the curve, in two lines, so that the chart stays narrow
-        text.encode(x=alt.value(0), y=alt.value(y_), text=f"{field}:N")
-        for field, y_ in (("said", -21), ("more", -6))
-    ]
-    return (
-        alt.layer(curve, star, *notes)
-        .add_params(size, importance)
-        .properties(width=460, height=380)
-    )
 
-
-def _range(law: FractionFit, weights: Sequence[float], exponents: Sequence[float]) -> list[float]:
-    """Losses at the least and the greatest of the weights and sizes: an axis for all of them."""
-    losses = [law.predict(p, 10.0**n)[0] for p in weights for n in exponents]
-    margin = 0.03 * (max(losses) - min(losses))
-    return [min(losses) - margin, max(losses) + margin]
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {**self.figure._repr_mimebundle_(), "text/html": self.to_html()}

@@ -15,6 +15,8 @@ from mnmt_repro.claims import (
     Claim,
     load_claims,
 )
+from mnmt_repro.claims.evidence import Evidence
+from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, said
@@ -57,8 +59,9 @@ def badges(
     n: str = "n_non_embedding",
     tier: str = "mini",
     href: str = VERDICTS_PAGE,
+    evidence: Evidence | None = None,
 ) -> list[Badge]:
-    """Badges of the named claims, as stored in `data/claims/verdicts.json`.
+    """Badges of the named claims, as stored in `data/claims/verdicts.json` or as rows give them.
 
     Parameters
     ----------
@@ -69,6 +72,9 @@ def badges(
     cohort, test_set, n, tier
         The setting of the figure; a claim that was not examined in it gets no badge. Without a
         cohort, the setting that decided.
+    evidence
+        Rows to which the rules are applied anew. Where a rule gives on them what it gave for the
+        stored verdict, the badge is the stored one; elsewhere it names both outcomes.
 
     Raises
     ------
@@ -93,8 +99,27 @@ def badges(
         settings = {scope["scope"]: scope for scope in known[claim]["scopes"]}
         wanted = known[claim]["decided_in"] if not cohort else next(iter(scopes), "")
         if wanted in settings:
-            found.append(_badge(known[claim], settings[wanted], href))
+            badge = _badge(known[claim], settings[wanted], href)
+            if evidence is not None:
+                badge = _as_computed(badge, ledger[claim], settings[wanted], evidence)
+            found.append(badge)
     return found
+
+
+def _as_computed(
+    badge: Badge, claim: Claim, stored: Mapping[str, Any], evidence: Evidence
+) -> Badge:
+    """The stored badge, or one that says what the claim's rule gives on other rows."""
+    scope = next(scope for scope in claim.scopes if scope.name == stored["scope"])
+    now, before = judge(claim, scope, evidence).verdict, stored["raw_verdict"]
+    if now == before:
+        return badge
+    return Badge(
+        verdict=now,
+        text=f"{claim.id} by its rule {said(now)} on these rows; stored: {said(before)}",
+        title=f"The rows of this page differ from those of the stored verdict. {badge.title}",
+        href=badge.href,
+    )
 
 
 def _of_pair(unit: str) -> str:

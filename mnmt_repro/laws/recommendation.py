@@ -69,6 +69,9 @@ class Recommendation:
     Attributes
     ----------
     n : model size
+    weights_low, weights_high : by pair
+        95 % percentile interval of the weights, from the refits that give `low` and `high`: each
+        refit has its own best mixture, among even steps (0.0025 for two pairs, coarser for more).
     weights, loss, regret, relative_regret : by pair
         `regret` is against the pair alone at the same size; `relative_regret` as a fraction of what
         that size can reduce there, see `EqualRegret`.
@@ -85,6 +88,8 @@ class Recommendation:
 
     n: float
     weights: dict[str, float]
+    weights_low: dict[str, float]
+    weights_high: dict[str, float]
     loss: dict[str, float]
     low: dict[str, float]
     high: dict[str, float]
@@ -99,6 +104,8 @@ class Recommendation:
             {
                 "pair": list(self.weights),
                 "p": list(self.weights.values()),
+                "p_low": list(self.weights_low.values()),
+                "p_high": list(self.weights_high.values()),
                 "loss": list(self.loss.values()),
                 "low": list(self.low.values()),
                 "high": list(self.high.values()),
@@ -177,12 +184,14 @@ def recommend_weights(
     else:
         raise InputError(f"preference: {preference!r}; use Importance, Floor or EqualRegret")
     regret = cost(best) - alone
+    refits = _refits(laws, pairs, draws, seed)
     bands = np.array(
         [
-            _interval(laws[pair], share, n, draws, seed + i)
-            for i, (pair, share) in enumerate(zip(pairs, best, strict=True))
+            _percentiles(laws[pair].predict_with(refits[pair], share, n))[:, 0]
+            for pair, share in zip(pairs, best, strict=True)
         ]
     )
+    shares = _percentiles(_best_of_each(laws, refits, n, preference, sign)).T
 
     def by_pair(values: Array) -> dict[str, float]:
         return dict(zip(pairs, values.tolist(), strict=True))
@@ -190,6 +199,8 @@ def recommend_weights(
     return Recommendation(
         n=float(n),
         weights=by_pair(best),
+        weights_low=by_pair(shares[:, 0]),
+        weights_high=by_pair(shares[:, 1]),
         loss=by_pair(sign * cost(best)),
         low=by_pair(bands[:, 0]),
         high=by_pair(bands[:, 1]),
@@ -200,11 +211,50 @@ def recommend_weights(
     )
 
 
-def _interval(law: FractionFit, p: float, n: float, draws: int, seed: int) -> tuple[float, float]:
-    if law.degrees_of_freedom < 1:
-        return np.nan, np.nan
-    band = law.band(p, n, LEVEL, "residual", draws=draws, seed=seed).iloc[0]
-    return float(band["low"]), float(band["high"])
+def _refits(
+    laws: Mapping[str, FractionFit], pairs: list[str], draws: int, seed: int
+) -> dict[str, Array]:
+    """Parameters of each pair's law refitted to resampled residuals, (B, P); NaN without any."""
+    return {
+        pair: laws[pair].draws("residual", draws=draws, seed=seed + i).values
+        if laws[pair].degrees_of_freedom > 0
+        else np.full((draws, len(laws[pair].values)), np.nan)
+        for i, pair in enumerate(pairs)
+    }
+
+
+def _percentiles(values: Array) -> Array:
+    """Ends of the central interval over the first axis, (2, ...)."""
+    return np.asarray(np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0))
+
+
+def _best_of_each(
+    laws: Mapping[str, FractionFit],
+    refits: Mapping[str, Array],
+    n: float,
+    preference: Preference,
+    sign: float,
+) -> Array:
+    """Best mixture under each refit, (B, K), among even steps; NaN where a law has no refits."""
+    pairs = list(refits)
+    points = MIN_WEIGHT + (1 - len(pairs) * MIN_WEIGHT) * _closed_lattice(len(pairs))
+    with_alone = np.vstack([points, np.ones(len(pairs))])
+    columns = [laws[pair].predict_with(refits[pair], with_alone[:, i], n)
+               for i, pair in enumerate(pairs)]  # fmt: skip
+    cost = sign * np.stack(columns, axis=2)
+    cost, alone = cost[:, :-1], cost[:, -1:]
+    if isinstance(preference, Importance):
+        objective = cost @ _importance(pairs, preference)
+    elif isinstance(preference, Floor):
+        one = pairs.index(preference.pair)
+        missed = np.maximum(cost[..., one] - sign * preference.target, 0.0)
+        objective = np.delete(cost, one, axis=2).mean(2) + 1e6 * missed
+    else:
+        constants = sign * np.stack([refits[pair][:, 1] for pair in pairs], axis=1)
+        scale = alone - constants[:, None] if preference.relative else np.ones(len(pairs))
+        objective = ((cost - alone) / scale).max(2)
+    best = points[objective.argmin(1)]
+    return np.where(np.isnan(objective).any(1)[:, None], np.nan, best)
 
 
 def _importance(pairs: list[str], preference: Importance) -> Array:

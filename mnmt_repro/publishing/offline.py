@@ -1,8 +1,9 @@
 """Sphinx extension: every script, style sheet and formula is served from the book's own `_static`.
 
-List it under `sphinx.extra_extensions` in `_config.yml`. It writes four files:
+List it under `sphinx.extra_extensions` in `_config.yml`. It writes these files:
 
 - `mnmt.css` and `mnmt.js`, which style and enliven the charts and tables of `figures.house`;
+- `laws.js` and `planner.js`, which `mnmt.js` loads on the page of the planner;
 - `vega.js`, the Vega, Vega-Lite and Vega-Embed bundle of the version altair writes, which `mnmt.js`
   loads on pages that hold a chart;
 - `mathjax.js`, MathJax with every TeX extension and SVG output, which fetches nothing further.
@@ -22,7 +23,7 @@ from sphinx.config import Config
 
 from mnmt_repro.figures.theme import vega_lite_version
 
-STATIC = ("mnmt.css", "mnmt.js")
+STATIC = ("mnmt.css", "mnmt.js", "laws.js", "planner.js")
 
 
 def vega_bundle() -> str:
@@ -52,7 +53,7 @@ def mathjax_file() -> Path:
 
 
 def write_assets(static: Path) -> None:
-    """Write the four files into the folder `static`, which is made if absent."""
+    """Write the files into the folder `static`, which is made if absent."""
     static.mkdir(parents=True, exist_ok=True)
     ours = resources.files("mnmt_repro.publishing") / "static"
     for name in STATIC:
@@ -88,7 +89,9 @@ def _mend_citations(
 ) -> None:
     """Take the role of a list from a bibliography: its entries have roles that no list may hold."""
     if "body" in context:
-        context["body"] = context["body"].replace('<div role="list" class="citation-list">', "<div>")
+        context["body"] = context["body"].replace(
+            '<div role="list" class="citation-list">', "<div>"
+        )
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -3,15 +3,15 @@
 "use strict";
 
 (() => {
-  // Vega is loaded from beside this file, and only on pages that hold a chart.
-  const vega = new URL("vega.js", document.currentScript.src).href;
+  // Further scripts lie beside this file: Vega, for pages that hold a chart, and the planner's two.
+  const here = document.currentScript.src;
 
-  function loadVega() {
+  function load(name) {
     return new Promise((resolve, reject) => {
       const script = document.createElement("script");
-      script.src = vega;
+      script.src = new URL(name, here).href;
       script.onload = resolve;
-      script.onerror = () => reject(new Error(`cannot load ${vega}`));
+      script.onerror = () => reject(new Error(`cannot load ${script.src}`));
       document.head.append(script);
     });
   }
@@ -37,11 +37,23 @@
       ...(spec.vconcat ?? []).map((row) => panels(row)),
     );
 
-  // The same chart with no panel wider than the room, and its legends below.
+  // The label of a row, in lines: a colon or a comma ends a line.
+  const LINES = "length(datum.label) > 14 ? split(datum.label, regexp('[:,] ')) : datum.label";
+  const namesRows = (part) => part.encoding?.y?.type === "nominal" && part.encoding.y.axis !== null;
+
+  // The same chart with no panel wider than the room, long names of rows in lines, and its legends
+  // below.
   function narrowed(spec, room) {
     const within = (part) => {
       const changed = { ...part };
       if (typeof part.width === "number") changed.width = Math.min(part.width, room);
+      if (namesRows(part)) {
+        const y = { ...part.encoding.y, axis: { ...part.encoding.y.axis, labelExpr: LINES, labelLimit: 150 } };
+        changed.encoding = { ...part.encoding, y };
+      }
+      if (part.mark?.type === "text") changed.mark = { ...part.mark, limit: room };
+      if (typeof part.height === "number" && [part, ...(part.layer ?? [])].some(namesRows))
+        changed.height = Math.round(part.height * 1.7);
       for (const key of ["vconcat", "hconcat", "concat", "layer"])
         if (part[key]) changed[key] = part[key].map(within);
       if (part.spec) changed.spec = within(part.spec);
@@ -54,10 +66,21 @@
     return { ...within(spec), config };
   }
 
+  // Draws a chart, and says on it how that went.
   async function draw(chart) {
+    try {
+      await drawInside(chart);
+      chart.dataset.drawn = "yes";
+    } catch (error) {
+      chart.dataset.drawn = "no";
+      throw error;
+    }
+  }
+
+  async function drawInside(chart) {
     const live = chart.querySelector(".mnmt-live");
     const still = chart.querySelector(".mnmt-static");
-    let spec = JSON.parse(chart.querySelector("script").textContent);
+    const spec = JSON.parse(chart.querySelector("script").textContent);
     live.hidden = false; // Vega measures text, so it must be laid out
     try {
       const tooWide = ({ view }) =>
@@ -71,10 +94,15 @@
       }
       for (let spare = 70; spare < 200 && tooWide(drawn); spare += 40) {
         drawn.finalize();
-        spec = narrowed(wrapped(spec, columns), Math.max(chart.clientWidth - spare, 120));
-        drawn = await window.vegaEmbed(live, spec, OPTIONS);
+        const narrow = narrowed(wrapped(spec, columns), Math.max(chart.clientWidth - spare, 120));
+        drawn = await window.vegaEmbed(live, narrow, OPTIONS);
       } // one that is still too wide is scaled by the style sheet
+      // Marks that no field describes have no label; the chart as a whole has one.
+      live
+        .querySelectorAll("[role='graphics-symbol']:not([aria-label])")
+        .forEach((mark) => mark.setAttribute("role", "presentation"));
       still.hidden = true;
+      chart.mnmtView = drawn.view; // for the planner, which changes the data
     } catch (error) {
       live.hidden = true; // the static chart stays
       throw error;
@@ -93,11 +121,16 @@
 
   async function drawAll() {
     const charts = [...document.querySelectorAll(".mnmt-chart")];
-    if (charts.length > 0) await loadVega();
+    if (charts.length > 0) await load("vega.js");
     const shown = charts.filter((chart) => chart.clientWidth > 0);
     charts.filter((chart) => chart.clientWidth === 0).forEach(drawWhenShown);
     const drawn = await Promise.allSettled(shown.map(draw));
     drawn.filter((each) => each.reason).forEach((each) => console.error(each.reason));
+    if (document.querySelector(".mnmt-planner")) {
+      window.mnmt = { draw };
+      await load("laws.js");
+      await load("planner.js");
+    }
     document.documentElement.dataset.mnmtCharts = "done"; // for tests
   }
 
