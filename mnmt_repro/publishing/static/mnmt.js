@@ -60,7 +60,7 @@
       return changed;
     };
     const config = { ...spec.config };
-    config.legend = { ...config.legend, orient: "bottom", columns: 3 };
+    config.legend = { ...config.legend, orient: "bottom", columns: 2 };
     if (config.view?.continuousWidth > room)
       config.view = { ...config.view, continuousWidth: room };
     return { ...within(spec), config };
@@ -100,7 +100,10 @@
       // Marks that no field describes have no label; the chart as a whole has one.
       live
         .querySelectorAll("[role='graphics-symbol']:not([aria-label])")
-        .forEach((mark) => mark.setAttribute("role", "presentation"));
+        .forEach((mark) => {
+          mark.setAttribute("role", "presentation");
+          mark.removeAttribute("aria-roledescription");
+        });
       still.hidden = true;
       chart.mnmtView = drawn.view; // for the planner, which changes the data
     } catch (error) {
