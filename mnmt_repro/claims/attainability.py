@@ -545,7 +545,7 @@ def _pilot_noise(frame: pd.DataFrame, evidence: Evidence) -> Array:
     has few seeds, so a single size says little of its noise.
     """
     _, rows = _pilot(evidence)
-    log_loss = np.log(rows["cross_entropy"].astype(float))
+    log_loss = rows["cross_entropy"].astype(float).map(np.log)
     cells = log_loss.groupby([rows["p"].round(9), rows["n_non_embedding"]])
     freedom = cells.size() - 1
     freedom = freedom[freedom > 0]
