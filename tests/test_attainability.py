@@ -274,11 +274,14 @@ def test_simulations_are_stored_until_rule_worlds_or_runs_change(tmp_path: Path)
 
 
 def test_rules_registered_with_worlds_are_admitted_by_their_first_round() -> None:
-    """What was known when they were registered is in the repository: the stored simulations."""
+    """What was known when they were registered is in the repository: the stored simulations.
+
+    Scopes of the tier steady have none yet: 400 data sets of each are simulated with its rows.
+    """
     registered = [
         (claim, scope)
         for claim, scope in simulable(ledger().values())
-        if scope.worlds is not None and scope.tier != EXTERNAL
+        if scope.worlds is not None and scope.tier == "mini"
     ]
     assert len(registered) >= 10
     stored_shares = json.loads((ROOT / FILE).read_text(encoding="utf-8"))

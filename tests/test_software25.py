@@ -477,6 +477,7 @@ def test_the_published_settings() -> None:
 def test_stored_runs_keep_their_identity() -> None:
     declared = {run.config_hash: run for each in COHORTS for run in each.runs()}
     stored = [content["run"] for content in results.load_runs(ROOT / "data" / "results")]
+    stored = [run for run in stored if run["tier"] == "mini"]
     assert len(stored) >= 82
     for run in stored:
         spec = declared[run["config_hash"]]

@@ -47,7 +47,7 @@ Of grids of sizes and mixtures (`GridData`):
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -348,8 +348,8 @@ class GridData:
 
     Noise is relative to the loss, and estimated for each pair and model size by itself. Where seeds
     repeat cells it is that of the seeds. Where they do not, what the joint law leaves stands in for
-    it, which is at least as large. A grid without rows is planned: its losses and its noise are
-    those of the pilot's law and seeds, with a fraction that is a power of the weight.
+    it, which is at least as large. A grid whose cells are not all there is planned: its losses and
+    its noise are those of the pilot's law and seeds, with a fraction that is a power of the weight.
     """
 
     def __init__(self, claim: Claim, scope: Scope, evidence: Evidence) -> None:
@@ -357,8 +357,10 @@ class GridData:
         self._evidence, by = evidence, claim.options.get("by", "p")
         frame = evidence.rows(scope, test_set=scope.test_set)
         planned = not set(scope.cohorts) <= set(frame["cohort"])
-        if planned:
-            frame = _planned(scope, evidence)
+        if planned or scope.tier == PILOT[0]:
+            plan = _planned(scope, evidence)
+            planned = not set(_cells(plan)) <= set(_cells(frame))
+            frame = plan if planned else frame
         frame = frame.reset_index(drop=True)
         self._frame = frame = frame.assign(p=frame["p"].round(9))
         self._mixed, self._cohorts = by != "p", scope.cohorts
@@ -524,6 +526,12 @@ def _planned(scope: Scope, evidence: Evidence) -> pd.DataFrame:
                     }
                 )
     return pd.DataFrame(records)
+
+
+def _cells(frame: pd.DataFrame) -> Iterable[tuple[str, str, float, int]]:
+    """Cohort, pair, weight and size of each row."""
+    keys = ["cohort", "pair", "p", "n_non_embedding"]
+    return frame.assign(p=frame["p"].round(9))[keys].itertuples(index=False, name=None)
 
 
 def _pilot(evidence: Evidence) -> tuple[JointLawFit, pd.DataFrame]:
