@@ -68,7 +68,12 @@ class Grid:
     def badges(self, verdicts: Sequence[Mapping[str, Any]], *claims: str) -> list[Badge]:
         """Badges of the claims that were examined in this setting; see `verdicts.badges`."""
         (tier,) = self.rows["tier"].unique()
-        setting = {"cohort": self.cohort, "test_set": self.test_set, "n": self.n, "tier": str(tier)}
+        setting: dict[str, Any] = {
+            "cohort": self.cohort,
+            "test_set": self.test_set,
+            "n": self.n,
+            "tier": str(tier),
+        }
         return badges(verdicts, *claims, **setting)
 
     @property

@@ -140,7 +140,7 @@ def planner(
     *,
     importance: float = 0.5,
     baseline: float = 0.5,
-) -> alt.LayerChart:
+) -> alt.LayerChart | alt.FacetChart:
     """Losses of two pairs at every mixture, with the recommended one; parameters of `datasets`.
 
     Raises
