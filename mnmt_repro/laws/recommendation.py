@@ -254,8 +254,7 @@ def _best_of_each(
         scale = alone - constants[:, None] if preference.relative else np.ones(len(pairs))
         objective = ((cost - alone) / scale).max(2)
     best = points[objective.argmin(1)]
-    unknown = np.asarray(np.isnan(objective).any(1))
-    return np.where(unknown[:, None], np.nan, best)
+    return np.where(np.isnan(objective).any(1, keepdims=True), np.nan, best)
 
 
 def _importance(pairs: list[str], preference: Importance) -> Array:

@@ -96,7 +96,10 @@
         drawn.finalize();
         const narrow = narrowed(wrapped(spec, columns), Math.max(chart.clientWidth - spare, 120));
         drawn = await window.vegaEmbed(live, narrow, OPTIONS);
-      } // one that is still too wide is scaled by the style sheet
+      } // one that is still too wide is scaled by the style sheet, or scrolled to keep text legible
+      const wide = drawn.view.container().querySelector("svg").width.baseVal.value;
+      live.classList.toggle("mnmt-wide", wide > 1.08 * chart.clientWidth);
+      if (live.classList.contains("mnmt-wide")) live.tabIndex = 0; // so that keys scroll it
       // Marks that no field describes have no label; the chart as a whole has one.
       live
         .querySelectorAll("[role='graphics-symbol']:not([aria-label])")
