@@ -10,7 +10,8 @@ import pytest
 from scipy.optimize import least_squares
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import FractionFit, fit_fraction, fraction
+from mnmt_repro.laws import FractionFit, fit_fraction
+from mnmt_repro.laws.fraction import FractionLaw, fraction_of
 
 SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
 WEIGHTS = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
@@ -78,14 +79,14 @@ def test_agrees_with_scipy_on_noisy_data(form) -> None:
 @pytest.mark.parametrize("held", [False, True])
 def test_neutral_data_leave_the_shape_undetermined(held: bool, monkeypatch) -> None:
     """Rounding decides whether the fit stops at the seam of its boxes, c1 = 0, or beside it."""
-    best = fraction._best_start
+    search = FractionLaw.search
 
     def stop(*problem):
-        theta, bounded, objective = best(*problem)
-        bounded[3] = held
-        return theta, bounded, objective
+        found = search(*problem)
+        found.held[:, 3] = held
+        return found
 
-    monkeypatch.setattr(fraction, "_best_start", stop)
+    monkeypatch.setattr(FractionLaw, "search", stop)
     fit = fit_fraction(grid(lambda p: p))
     assert fit.identified and fit.params["c1"] == 0.0
     assert fit.active_bounds == ("c2 undetermined, f(p) = p", "c3 undetermined, f(p) = p")
@@ -96,8 +97,6 @@ def test_neutral_data_leave_the_shape_undetermined(held: bool, monkeypatch) -> N
 def test_the_fraction_stays_positive_for_any_refit() -> None:
     fit = fit_fraction(grid(eq12(-0.6, 1.1, 0.5), noise=0.03))
     values = fit.draws("residual", draws=200).values
-    from mnmt_repro.laws.fraction import fraction_of
-
     assert (fraction_of(np.linspace(1e-3, 1, 200), values[:, 3:]) > 0).all()
 
 

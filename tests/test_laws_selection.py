@@ -24,7 +24,7 @@ from mnmt_repro.laws import (
     leave_one_weight_out,
     trend,
 )
-from mnmt_repro.laws.newton import minimise
+from mnmt_repro.laws.minimise import minimise
 from mnmt_repro.laws.selection import pooled_aicc
 
 SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
@@ -223,9 +223,9 @@ def test_no_optimum_gives_no_verdict(monkeypatch) -> None:
 def test_simulations_without_an_optimum_are_no_rejections(monkeypatch) -> None:
     """The observed fit converges, every simulated one does not: power and false alarms are 0."""
 
-    def stopped(model, start, *args, **options):
-        found = minimise(model, start, *args, **options)
-        return replace(found, converged=found.converged & (len(start) == 1))
+    def stopped(curve, losses, *args, **options):
+        found = minimise(curve, losses, *args, **options)
+        return replace(found, converged=found.converged & (len(losses) == 1))
 
     monkeypatch.setattr(trend, "minimise", stopped)
     test = check_unchanged(grid(noise=0.005, seed=2), simulations=20)

@@ -17,6 +17,8 @@ Appendix G                `correct_convergence`
 Appendix H                `predict_mixture`, `mixture_errors`
 ========================  =================================================================
 
+How any of them is fitted is in `mnmt_repro.laws.solve`: checks, starts, minimum, covariance.
+
 Beyond the paper: `fit_additive_law`, held-out errors and AICc (`mnmt_repro.laws.selection`), and
 whether a coefficient is unchanged over the weights (`check_unchanged`).
 """

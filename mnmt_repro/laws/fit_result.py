@@ -6,16 +6,18 @@ import json
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import uncertainty
 from mnmt_repro.laws.checks import Array, check_level
+
+if TYPE_CHECKING:
+    from mnmt_repro.laws.solve import Law
 
 Floats = tuple[float, ...]
 
@@ -57,13 +59,19 @@ class LawFit(ABC):
     active_bounds: tuple[str, ...] = ()
 
     @classmethod
-    def unidentified(cls, reason: str, names: tuple[str, ...], **fields: Any) -> Self:
-        """A result that says why there is none: all numbers are NaN."""
+    def blank(cls, names: tuple[str, ...], loss: Array, **rows: Any) -> Self:
+        """A result without numbers, for `solve.fit` to fill in; vectors become tuples."""
         nothing = (math.nan,) * len(names)
+        numbers: dict[str, Any] = {"values": nothing, "covariance": (nothing,) * len(names)}
+        rows = {k: tuple(v.tolist()) if isinstance(v, np.ndarray) else v for k, v in rows.items()}
         return cls(
-            names=names, values=nothing, covariance=(nothing,) * len(names), rss=math.nan,
-            r2=math.nan, identified=False, reason=reason, **fields,
+            names=names, loss=as_tuple(loss), observations=len(loss), rss=math.nan, r2=math.nan,
+            identified=False, **numbers, **rows,
         )  # fmt: skip
+
+    @abstractmethod
+    def law(self) -> Law:
+        """Return the formula at the rows fitted."""
 
     @abstractmethod
     def fitted(self) -> Array:
@@ -73,9 +81,10 @@ class LawFit(ABC):
     def design(self) -> Array:
         """Return what the law takes as given at each row (sizes, mixture weight), (m, k)."""
 
-    @abstractmethod
     def refit(self, losses: Array) -> Array:
-        """Parameters (B, P) of the law fitted to `losses` (B, m), all in one call."""
+        """Parameters (B, P) of the law fitted to `losses` (B, m) at the same rows, in one call."""
+        law = self.law()
+        return law.unscaled(law.follow(losses, np.array(self.values)).theta)
 
     def observed(self) -> Array:
         """Losses fitted, (m,)."""
@@ -177,6 +186,22 @@ class LawFit(ABC):
         dof = self.degrees_of_freedom
         return float(stats.t.ppf((1 + level) / 2, dof)) if dof > 0 else math.nan
 
+    def delta_band(
+        self, mean: Array, gradient: Array, level: float, **columns: Array
+    ) -> pd.DataFrame:
+        """Confidence band by the delta method: `columns`, then ``loss, low, high``.
+
+        Parameters
+        ----------
+        mean : (m,)
+            The law where the band is wanted.
+        gradient : (m, P)
+            Its derivatives by the parameters.
+        """
+        variance = np.einsum("ij,jk,ik->i", gradient, np.array(self.covariance), gradient)
+        half = self.t_quantile(level) * np.sqrt(variance)
+        return pd.DataFrame({**columns, "loss": mean, "low": mean - half, "high": mean + half})
+
     def summary(self) -> pd.DataFrame:
         """Parameters with standard errors and 95 % intervals, one row each."""
         interval = self.interval()
@@ -246,49 +271,6 @@ def r_squared(observed: Array, rss: float, weights: Array) -> float:
     """One less the share of the weighted variance left; NaN for losses that do not vary."""
     total = float(weights @ (observed - np.average(observed, weights=weights)) ** 2)
     return 1.0 - rss / total if total > 0 else math.nan
-
-
-def covariance_of(jacobian: Array, weights: Array, rss: float, held: NDArray[np.bool_]) -> Array:
-    """Covariance of least-squares parameters; NaN without degrees of freedom.
-
-    Parameters
-    ----------
-    jacobian : (m, P)
-    weights : (m,)
-    held : (P,) bool
-        Parameters at a bound: their rows and columns are zero.
-    """
-    free = ~held
-    dof = len(jacobian) - int(free.sum())
-    covariance = np.zeros((len(held), len(held)))
-    j = jacobian[:, free] * np.sqrt(weights)[:, None]
-    norm = np.linalg.norm(j, axis=0)
-    inverse = np.linalg.pinv((j / norm).T @ (j / norm), hermitian=True) / np.outer(norm, norm)
-    covariance[np.ix_(free, free)] = inverse * (rss / dof if dof > 0 else math.nan)
-    return covariance
-
-
-def trend_p_value(loss: Array, fitted: Array, slopes: int) -> float:
-    """P-value (F test) of the correlation between losses (m,) and a fitted curve (m,).
-
-    The curve has so many `slopes`, heights and exponents alike, to follow noise with. Zero where
-    there are no rows to spare, as there is then no noise to judge by.
-    """
-    dof = len(loss) - slopes - 1
-    if dof < 1:
-        return 0.0
-    r2 = float(np.corrcoef(fitted, loss)[0, 1]) ** 2
-    return float(stats.f.sf(r2 / slopes * dof / max(1.0 - r2, 1e-300), slopes, dof))
-
-
-def rank_deficient(jacobian: Array, held: NDArray[np.bool_], tolerance: float = 1e-7) -> bool:
-    """Whether some direction among the free parameters leaves the law unchanged."""
-    j = jacobian[:, ~held]
-    norm = np.linalg.norm(j, axis=0)
-    if len(j) < j.shape[1] or (norm == 0).any():
-        return True
-    singular = np.linalg.svd(j / norm, compute_uv=False)
-    return bool(singular[-1] < tolerance * singular[0])
 
 
 def as_tuple(array: Array) -> tuple[float, ...]:

@@ -13,13 +13,14 @@ f(1) = 1, and the fit keeps f above 0 at every p in (0, 1]: in Eq. 12 either c1 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import (
     Array,
     Direction,
@@ -29,17 +30,9 @@ from mnmt_repro.laws.checks import (
     error_weights,
     vector,
 )
-from mnmt_repro.laws.fit_result import (
-    Floats,
-    LawFit,
-    as_rows,
-    as_tuple,
-    covariance_of,
-    r_squared,
-    rank_deficient,
-)
+from mnmt_repro.laws.fit_result import Floats, LawFit
 from mnmt_repro.laws.joint_law import fit_joint_law, pair_rows
-from mnmt_repro.laws.newton import Index, Minimum, minimise
+from mnmt_repro.laws.minimise import Minimum, least
 from mnmt_repro.laws.uncertainty import Resampling
 
 Form = Literal["eq12", "eq13"]
@@ -80,19 +73,6 @@ class FractionFit(LawFit):
     def design(self) -> Array:
         """Weight and size of each row, (m, 2)."""
         return np.column_stack([self.p, self.n])
-
-    def refit(self, losses: Array) -> Array:
-        """Fit the same law to other losses (B, m) at the same rows, from this optimum."""
-        model = self._model(losses)
-        start = np.repeat(model.scaled(np.array(self.values))[None], len(losses), 0)
-        own = min(range(len(_BOXES[self.form])), key=lambda b: _outside(start[0], *model.box(b)))
-        theta = _in_box(model, start, own, tolerance=1e-9).theta
-        if self.form == "eq12":  # a draw that stops at c1 = 0 may belong to the other sign
-            edge = np.flatnonzero(np.abs(theta[:, 3]) < _TINY)
-            if len(edge):
-                other = replace(model, loss=losses[edge])
-                theta[edge] = _best_box(other, theta[edge])[0]
-        return model.unscaled(theta)
 
     def fraction(self, p: ArrayLike) -> Array:
         """Effective fraction at weights `p` in (0, 1]."""
@@ -145,15 +125,17 @@ class FractionFit(LawFit):
         columns = {"p": weights, "n": size, "loss": self.predict(p, n), "low": low, "high": high}
         return pd.DataFrame(columns)
 
-    def _model(self, losses: Array) -> _Fraction:
-        return _Fraction(
+    def law(self) -> FractionLaw:
+        """Return Eq. 11 at the rows fitted."""
+        return FractionLaw(
+            names=self.names,
+            weights=self.row_weights(),
             p=np.array(self.p),
             log_n=np.log(self.n),
-            loss=losses,
-            weights=self.row_weights(),
             form=self.form,
             sign=1.0 if self.direction == "min" else -1.0,
             ceiling=self.ceiling,
+            joint=self.values[:2],
         )
 
 
@@ -183,44 +165,122 @@ def _fraction_gradient(p: Array, c: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Fraction:
-    """Residuals in theta = (alpha, l_inf, log beta', c...), sizes divided by their mean."""
+class FractionLaw(solve.CurveLaw):
+    """Eq. 11 in theta = (alpha, l_inf, log beta', c...), sizes divided by their mean.
+
+    Attributes
+    ----------
+    p, log_n : (m,)
+    form, ceiling : as in `FractionFit`
+    sign : 1 for losses, -1 for qualities
+    joint : exponent and constant of the joint law, from which the search starts
+    """
 
     p: Array
     log_n: Array
-    loss: Array  # (B, m)
-    weights: Array  # (m,), of the squared residuals
     form: Form
     sign: float
     ceiling: float | None
+    joint: Floats
 
-    def scaled(self, values: Array) -> Array:
-        alpha, l_inf, beta = values[:3]
-        return np.array([alpha, l_inf, np.log(beta) - alpha * self.log_n.mean(), *values[3:]])
+    iterations = 200
+    logarithms = (2,)
 
-    def unscaled(self, theta: Array) -> Array:
-        beta = np.exp(theta[:, 2] + theta[:, 0] * self.log_n.mean())
-        return np.column_stack([theta[:, :2], beta, theta[:, 3:]])
+    @property
+    def shift(self) -> Array:
+        shift = np.zeros((len(self.names), len(self.names)))
+        shift[2, 0] = self.log_n.mean()
+        return shift
 
-    def residual(self, theta: Array, index: Index) -> tuple[Array, Array]:
+    @property
+    def boxes(self) -> tuple[solve.Box, ...]:
+        constant = 0.0 if self.sign > 0 else -np.inf
+        ceiling = np.inf if self.ceiling is None else self.ceiling
+        return tuple(
+            (np.array([1e-3, constant, -300.0, *low]), np.array([10.0, ceiling, 300.0, *high]))
+            for low, high in _BOXES[self.form]
+        )
+
+    def evaluate(self, theta: Array) -> tuple[Array, Array]:
         c = theta[:, 3:]
+        # On the way a fraction may come within rounding of zero, which has no logarithm; likewise
+        # an exponent may make the power overflow.
         f = np.maximum(fraction_of(self.p, c), 1e-12)
         log_x = np.log(f) + self.log_n - self.log_n.mean()
         t = self.sign * np.exp(np.minimum(theta[:, 2:3] - theta[:, :1] * log_x, 300.0))
         by_c = (-theta[:, :1] * t / f)[:, :, None] * _fraction_gradient(self.p, c)
-        parts = [-t * log_x, np.ones_like(t), t]
-        jacobian = np.concatenate([np.stack(parts, axis=2), by_c], axis=2)
-        return t + theta[:, 1:2] - self.loss[index], jacobian
+        parts = np.stack([-t * log_x, np.ones_like(t), t], axis=2)
+        return t + theta[:, 1:2], np.concatenate([parts, by_c], axis=2)
 
-    def curvature(self, theta: Array, index: Index, score: Array) -> float:
-        return 0.0
+    def starts(self, loss: Array) -> Array:
+        """Pair the joint law's exponent and constant with several shapes of the fraction."""
+        shapes: list[tuple[float, ...]] = [(0.9,), (0.3,), (-0.5,)]
+        if self.form == "eq12":
+            shapes = [(a, b, c) for a in (0.2, 1.0, -0.3) for b in (0.3, 1.0) for c in (0.5, 1.5)]
+        alpha, l_inf = self.joint
+        starts = []
+        for c in shapes:
+            f = np.maximum(fraction_of(self.p, np.array([c]))[0], 1e-3)
+            power = np.exp(-alpha * (np.log(f) + self.log_n - self.log_n.mean()))
+            reducible = np.maximum(self.sign * (loss - l_inf), 1e-3 * np.abs(loss))
+            starts.append([alpha, l_inf, np.log(reducible / power).mean(), *c])
+        return np.array(starts)
 
-    def box(self, number: int) -> tuple[Array, Array]:
-        low, high = _BOXES[self.form][number]
-        least = 0.0 if self.sign > 0 else -np.inf
-        most = np.inf if self.ceiling is None else self.ceiling
-        lower = np.array([1e-3, least, -300.0, *low])
-        return lower, np.array([10.0, most, 300.0, *high])
+    def follow(self, losses: Array, values: Array) -> Minimum:
+        found = super().follow(losses, values)
+        edge = np.flatnonzero(self._proportional(found.theta))
+        if len(edge):  # a draw that stops at c1 = 0 may belong to the other sign
+            again = found.theta[edge]
+            both = [self.descend(losses[edge], again, box) for box in self.boxes]
+            found.theta[edge] = least(both, len(edge)).theta
+        return found
+
+    def _proportional(self, theta: Array) -> NDArray[np.bool_]:
+        """Where c1 of Eq. 12 vanishes, so that f(p) = p and the other two say nothing, (B,)."""
+        return np.asarray((np.abs(theta[:, 3]) < _TINY) & (self.form == "eq12"))
+
+    def optimum(self, loss: Array) -> solve.Optimum:
+        found = super().optimum(loss)
+        if not self._proportional(found.theta[None])[0]:
+            return found
+        position = np.arange(len(self.names))
+        # Zero is where the two boxes meet, and no bound.
+        held = (found.held & (position != 3)) | (position > 3)
+        return replace(found, held=held, values=np.where(position == 3, 0.0, found.values))
+
+    def cannot(self, loss: Array) -> str:
+        others, coefficients = len(np.unique(self.p[self.p < 1.0])), len(self.names) - 3
+        if others >= coefficients:
+            return ""
+        return (
+            f"{others} weights below 1 cannot determine {coefficients} coefficients of "
+            "the fraction; train more weights"
+            + (", or use eq13, which has one" if self.form == "eq12" and others else "")
+        )
+
+    def doubt(self, found: solve.Optimum, loss: Array) -> str:
+        weighted = found.jacobian * np.sqrt(self.weights)[:, None]
+        if solve.rank_deficient(weighted, found.held):
+            reason = "several parameter sets fit equally well: the rows do not separate them"
+            if not (self.p == 1.0).any():
+                reason += "; add rows of the pair alone (p = 1)"
+                reason += ', or use form="eq13"' * (self.form == "eq12")
+            return reason
+        if found.held[0]:
+            return "the exponent ran to an end of its range: no power law in these sizes"
+        return ""
+
+    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
+        lower, upper = self.own_box(found.theta)
+        bounds = []
+        for i in np.flatnonzero(found.held):
+            if i > 3 and found.values[3] == 0.0:
+                words = "undetermined, f(p) = p"
+            else:
+                low = found.theta[i] <= lower[i]
+                words = f">= {lower[i]:g}" if low else f"<= {upper[i]:g}"
+            bounds.append(f"{self.names[i]} {words}")
+        return tuple(bounds)
 
 
 def fit_fraction(
@@ -264,129 +324,13 @@ def fit_fraction(
     joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, ceiling=ceiling, errors=errors)
     y, size = vector(loss, rows[loss]), vector(n, rows[n], positive=True)
     weights = error_weights(errors, y)
-    model = _Fraction(
-        p=p,
-        log_n=np.log(size),
-        loss=y[None],
-        weights=weights,
-        form=form,
-        sign=1.0 if direction == "min" else -1.0,
-        ceiling=ceiling,
-    )
-    names = ("alpha", "l_inf", "beta", *COEFFICIENTS[form])
-    fields: dict[str, Any] = {
-        "form": form,
-        "p": as_tuple(p),
-        "n": as_tuple(size),
-        "loss": as_tuple(y),
-        "weights": as_tuple(weights),
-        "direction": direction,
-        "ceiling": ceiling,
-        "label": label,
-        "observations": len(y),
-    }
-    reason = "" if joint.identified else joint.reason
-    others = len(np.unique(p[p < 1.0]))
-    if not reason and others < len(COEFFICIENTS[form]):
-        reason = (
-            f"{others} weights below 1 cannot determine {len(COEFFICIENTS[form])} coefficients of "
-            "the fraction; train more weights"
-            + (", or use eq13, which has one" if form == "eq12" and others else "")
-        )
-    if not reason:
-        theta, held, objective = _best_start(model, _starts(model, joint.alpha, joint.l_inf))
-        jacobian = model.residual(theta[None], np.zeros(1, dtype=int))[1][0]
-        loose = np.zeros(len(names), dtype=bool)
-        if form == "eq12" and abs(theta[3]) < _TINY:
-            theta[3], loose[4:] = 0.0, True
-            held[3] = False  # zero is where the two boxes meet, no bound
-        if rank_deficient(jacobian * np.sqrt(weights)[:, None], held | loose):
-            reason = "several parameter sets fit equally well: the rows do not separate them"
-            if not (p == 1.0).any():
-                reason += "; add rows of the pair alone (p = 1)"
-                reason += ', or use form="eq13"' * (form == "eq12")
-        elif held[0]:
-            reason = "the exponent ran to an end of its range: no power law in these sizes"
-    if reason:
-        return FractionFit.unidentified(reason, names, **fields)
-    values = model.unscaled(theta[None])[0]
-    change = np.eye(len(names))
-    change[2, :3] = values[2] * np.array([model.log_n.mean(), 0.0, 1.0])
-    scaled = covariance_of(jacobian, weights, 2 * objective, held | loose)
-    return FractionFit(
-        names=names,
-        values=as_tuple(values),
-        covariance=as_rows(change @ scaled @ change.T),
-        rss=2 * objective,
-        r2=r_squared(y, 2 * objective, weights),
-        identified=True,
-        active_bounds=_bounds(model, names, theta, held, loose),
-        **fields,
-    )
-
-
-def _starts(model: _Fraction, alpha: float, l_inf: float) -> Array:
-    """Pair the joint law's exponent and constant with several shapes of the fraction."""
-    y = model.loss[0]
-    shapes: list[tuple[float, ...]] = [(0.9,), (0.3,), (-0.5,)]
-    if model.form == "eq12":
-        shapes = [(c1, c2, c3) for c1 in (0.2, 1.0, -0.3) for c2 in (0.3, 1.0) for c3 in (0.5, 1.5)]
-    starts = []
-    for c in shapes:
-        f = np.maximum(fraction_of(model.p, np.array([c]))[0], 1e-3)
-        power = np.exp(-alpha * (np.log(f) + model.log_n - model.log_n.mean()))
-        reducible = np.maximum(model.sign * (y - l_inf), 1e-3 * np.abs(y))
-        starts.append([alpha, l_inf, np.log(reducible / power).mean(), *c])
-    return np.array(starts)
-
-
-def _best_start(model: _Fraction, starts: Array) -> tuple[Array, NDArray[np.bool_], float]:
-    repeated = replace(model, loss=np.broadcast_to(model.loss, (len(starts), len(model.p))))
-    theta, held, objective = _best_box(repeated, starts)
-    best = int(objective.argmin())
-    return theta[best].copy(), held[best], float(objective[best])
-
-
-def _best_box(model: _Fraction, start: Array) -> tuple[Array, NDArray[np.bool_], Array]:
-    """Optimum of each problem over the boxes that keep the fraction positive."""
-    found = [_in_box(model, start, number) for number in range(len(_BOXES[model.form]))]
-    objective = np.stack([minimum.objective for minimum in found])
-    best, rows = objective.argmin(0), np.arange(len(start))
-    theta = np.stack([minimum.theta for minimum in found])[best, rows]
-    held = np.stack([minimum.held for minimum in found])[best, rows]
-    return theta, held, objective.min(0)
-
-
-def _in_box(model: _Fraction, start: Array, number: int, tolerance: float = 1e-13) -> Minimum:
-    lower, upper = model.box(number)
-    weights = model.weights[None]
-    return minimise(
-        model, start, weights, lower=lower, upper=upper, iterations=200, tolerance=tolerance
-    )
-
-
-def _bounds(
-    model: _Fraction,
-    names: tuple[str, ...],
-    theta: Array,
-    held: NDArray[np.bool_],
-    loose: NDArray[np.bool_],
-) -> tuple[str, ...]:
-    """Bounds that hold a parameter, in words."""
-    box = min(range(len(_BOXES[model.form])), key=lambda b: _outside(theta, *model.box(b)))
-    lower, upper = model.box(box)
-    bounds = []
-    for i, name in enumerate(names):
-        if loose[i]:
-            bounds.append(f"{name} undetermined, f(p) = p")
-        elif held[i]:
-            at_lower = theta[i] <= lower[i]
-            bounds.append(f"{name} >= {lower[i]:g}" if at_lower else f"{name} <= {upper[i]:g}")
-    return tuple(bounds)
-
-
-def _outside(theta: Array, lower: Array, upper: Array) -> float:
-    return float((np.maximum(lower - theta, 0) + np.maximum(theta - upper, 0)).sum())
+    blank = FractionFit.blank(
+        ("alpha", "l_inf", "beta", *COEFFICIENTS[form]), y, form=form, p=p, n=size, weights=weights,
+        direction=direction, ceiling=ceiling, label=label,
+    )  # fmt: skip
+    if not joint.identified:
+        return replace(blank, reason=joint.reason)
+    return solve.fit(blank, replace(blank.law(), joint=joint.values[:2]))
 
 
 def _weights(p: ArrayLike) -> Array:

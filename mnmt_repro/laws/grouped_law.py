@@ -1,13 +1,14 @@
-"""What the power law and the joint law share: one exponent, one constant, a multiplier a group.
+"""One exponent, one constant, a multiplier for each group: Equations 3, 6 and 7.
 
 ``loss = beta[g] * n**-alpha + l_inf``; for a quality (direction ``"max"``)
-``score = l_inf - beta[g] * n**-alpha``. Sizes are divided by their geometric mean while fitting.
+``score = l_inf - beta[g] * n**-alpha``. The power law has one group (Eq. 3 and 6), the joint law
+one for each mixture weight (Eq. 7).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,22 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import Array, Direction, vector
-from mnmt_repro.laws.fit_result import (
-    Floats,
-    LawFit,
-    as_rows,
-    as_tuple,
-    covariance_of,
-    r_squared,
-    rank_deficient,
-)
-from mnmt_repro.laws.projection import ALPHA_BOUNDS, project
-
-TREND_LEVEL = 0.003
-"""P-value below which the trend with size must lie for a law to count as identified. The test takes
-the curve as given, though its exponent was chosen to follow the data: of eight losses that are
-nothing but noise, one set in a hundred passes."""
+from mnmt_repro.laws.fit_result import Floats, LawFit
+from mnmt_repro.laws.minimise import Minimum
+from mnmt_repro.laws.variable_projection import ALPHA_BOUNDS, project
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,16 +65,16 @@ class GroupedLawFit(LawFit):
         """Group and size of each row, (m, 2)."""
         return np.column_stack([self.group, self.n])
 
-    def refit(self, losses: Array) -> Array:
-        """Fit the same law to other losses (B, m) at the same rows, all in one call."""
-        return _solve(
-            np.array(self.n),
-            losses,
-            np.array(self.group),
-            self.row_weights(),
-            self.direction,
-            self.ceiling,
-        )[0]
+    def law(self) -> GroupedLaw:
+        """Return the formula at the rows fitted."""
+        return GroupedLaw(
+            names=self.names,
+            weights=self.row_weights(),
+            n=np.array(self.n),
+            group=np.array(self.group),
+            direction=self.direction,
+            ceiling=self.ceiling,
+        )
 
     def _curve(self, values: Array, group: NDArray[np.intp], n: Array) -> Array:
         reducible = values[..., 2 + group] * n ** -values[..., :1]
@@ -97,11 +87,8 @@ class GroupedLawFit(LawFit):
     def _band(self, group: NDArray[np.intp], n: ArrayLike, level: float) -> pd.DataFrame:
         size = vector("n", np.atleast_1d(n), positive=True)
         size, group = np.broadcast_arrays(size, group)
-        mean = self._predict(group, size)
         gradient = gradient_of(np.array(self.values), group, size, self.direction)
-        sd = np.sqrt(np.einsum("ij,jk,ik->i", gradient, np.array(self.covariance), gradient))
-        half = self.t_quantile(level) * sd
-        return pd.DataFrame({"n": size, "loss": mean, "low": mean - half, "high": mean + half})
+        return self.delta_band(self._predict(group, size), gradient, level, n=size)
 
 
 def gradient_of(values: Array, group: NDArray[np.intp], n: Array, direction: Direction) -> Array:
@@ -115,62 +102,105 @@ def gradient_of(values: Array, group: NDArray[np.intp], n: Array, direction: Dir
     return gradient
 
 
+@dataclass(frozen=True, kw_only=True)
+class GroupedLaw(solve.Law):
+    """The formula at given rows, which variable projection fits without starts.
+
+    Attributes
+    ----------
+    n, group : (m,)
+    direction, ceiling : as in `GroupedLawFit`
+    """
+
+    n: Array
+    group: NDArray[np.intp]
+    direction: Direction
+    ceiling: float | None
+
+    def search(self, loss: Array) -> Minimum:
+        return self.follow(loss[None])
+
+    def follow(self, losses: Array, values: Array | None = None) -> Minimum:
+        # Sizes are divided by their geometric mean: exponent and multipliers then hardly depend on
+        # each other, and no power of a size is too small or too large.
+        centre = np.log(self.n).mean()
+        sign = 1.0 if self.direction == "min" else -1.0
+        lower = least_constant(self.direction, self.ceiling)
+        found = project(np.log(self.n) - centre, sign * losses, self.group, self.weights, lower)
+        alpha, l_inf, beta = np.split(found.theta, [1, 2], axis=1)
+        return replace(found, theta=np.hstack([alpha, sign * l_inf, beta * np.exp(alpha * centre)]))
+
+    def jacobian(self, theta: Array) -> Array:
+        return gradient_of(theta, self.group, self.n, self.direction)
+
+    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
+        constant = "l_inf >= 0" if self.direction == "min" else f"l_inf <= {self.ceiling}"
+        bounds = ("alpha", constant, *(f"{name} >= 0" for name in self.names[2:]))
+        return tuple(bound for bound, held in zip(bounds, found.held, strict=True) if held)
+
+    def cannot(self, loss: Array) -> str:
+        parameters, groups = len(self.names), len(self.names) - 2
+        sizes = len(np.unique(self.n))
+        cells = len(np.unique(np.column_stack([self.group, self.n]), axis=0))
+        if sizes < 2 or (groups == 1 and sizes < 3):
+            rows = f"{sizes} distinct size(s)"
+        elif cells < parameters:
+            rows = f"{cells} distinct rows"
+        else:
+            flat = np.ptp(loss) <= 1e-10 * np.abs(loss).max()
+            return "the loss is flat: it does not change with size" if flat else ""
+        return f"{rows} cannot determine {parameters} parameters; train more sizes"
+
+    def doubt(self, found: solve.Optimum, loss: Array) -> str:
+        worse = self._within(loss if self.direction == "min" else -loss)
+        if (self.weights * worse) @ self._within(np.log(self.n)) >= 0:
+            what = "loss rises" if self.direction == "min" else "score falls"
+            return f'the {what} with size, against direction="{self.direction}"'
+        # An exponent at an end of its range is judged last: noise and too few sizes send it there,
+        # and are the better reason.
+        fixed = found.held & (np.arange(len(found.held)) > 0)
+        weighted = found.jacobian * np.sqrt(self.weights)[:, None]
+        if found.held[2:].all() or solve.rank_deficient(weighted, fixed):
+            return "several parameter sets fit equally well: the sizes do not separate them"
+        spare = len(loss) > len(found.values)
+        if spare and self._trend_p_value(worse, found.values) >= solve.TREND_LEVEL:
+            return "the loss does not change with size beyond its noise"
+        if found.held[0]:
+            low, high = ALPHA_BOUNDS
+            return f"the exponent ran to an end of its range ({low:g}, {high:g}): no power law here"
+        return ""
+
+    def _trend_p_value(self, worse: Array, values: Array) -> float:
+        """One-sided p-value of the correlation within groups between losses and fitted curve."""
+        weights, power = self.weights, self._within(values[2 + self.group] * self.n ** -values[0])
+        explained = (weights * worse) @ power
+        r = float(explained) / np.sqrt(((weights * worse) @ worse) * ((weights * power) @ power))
+        dof = len(self.n) - (len(self.names) - 2) - 1  # a mean for each group, and one slope
+        unexplained = np.maximum(1.0 - r * r, 1e-300)
+        return float(stats.t.sf(r * np.sqrt(dof / unexplained), dof))
+
+    def _within(self, values: Array) -> Array:
+        """Values less the weighted mean of their group."""
+        share = np.eye(len(self.names) - 2)[self.group] * self.weights[:, None]
+        return values - (values @ share / share.sum(0))[self.group]
+
+
 Fit = TypeVar("Fit", bound=GroupedLawFit)
 
 
-def fit_grouped(
-    kind: type[Fit],
-    n: Array,
-    loss: Array,
-    group: NDArray[np.intp],
-    weights: Array,
-    direction: Direction,
-    ceiling: float | None,
-    multipliers: tuple[str, ...],
-    **about: Any,
-) -> Fit:
-    """Fit a `kind` of law to checked data; `multipliers` names one parameter a group.
-
-    `about` are the kind's own fields.
-    """
-    if ceiling is not None and direction == "min":
+def fit_grouped(blank: Fit) -> Fit:
+    """Fit the law of a result without numbers; checks that its losses suit its direction."""
+    loss, ceiling = blank.observed(), blank.ceiling
+    if ceiling is not None and blank.direction == "min":
         raise InputError(f'ceiling: {ceiling} is of a quality: give direction="max"')
     if ceiling is not None and not ceiling > loss.max():
         raise InputError(f"ceiling: {ceiling} must lie above the best score, {loss.max():g}")
-    if direction == "min" and (loss <= 0).any():
+    if blank.direction == "min" and (loss <= 0).any():
         raise InputError(
             f"losses must be above 0, the least is {loss.min():g}: change the sign of "
             'log-probabilities; for a quality give direction="max"'
         )
-    names = ("alpha", "l_inf", *multipliers)
-    fields: dict[str, Any] = about | {
-        "n": as_tuple(n),
-        "loss": as_tuple(loss),
-        "weights": as_tuple(weights),
-        "group": tuple(int(g) for g in group),
-        "direction": direction,
-        "ceiling": ceiling,
-        "observations": len(n),
-    }
-    reason = _cannot(n, loss, group)
-    if not reason:
-        values, held, rss = _solve(n, loss[None], group, weights, direction, ceiling)
-        reason = _unidentified(n, loss, group, weights, direction, values[0], held[0])
-    if reason:
-        return kind.unidentified(reason, names, **fields)
-    jacobian = gradient_of(values[0], group, n, direction)
-    bound = "l_inf >= 0" if direction == "min" else f"l_inf <= {ceiling}"
-    bounds = (bound, *(f"{name} >= 0" for name in multipliers))
-    return kind(
-        names=names,
-        values=as_tuple(values[0]),
-        covariance=as_rows(covariance_of(jacobian, weights, rss[0], held[0])),
-        rss=float(rss[0]),
-        r2=r_squared(loss, float(rss[0]), weights),
-        identified=True,
-        active_bounds=tuple(b for b, h in zip(bounds, held[0, 1:], strict=True) if h),
-        **fields,
-    )
+    return solve.fit(blank)
 
 
 def least_constant(direction: Direction, ceiling: float | None) -> float:
@@ -178,83 +208,3 @@ def least_constant(direction: Direction, ceiling: float | None) -> float:
     if direction == "min":
         return 0.0
     return -np.inf if ceiling is None else -ceiling
-
-
-def _solve(
-    n: Array,
-    losses: Array,
-    group: NDArray[np.intp],
-    weights: Array,
-    direction: Direction,
-    ceiling: float | None,
-) -> tuple[Array, NDArray[np.bool_], Array]:
-    """Values (B, P) in the units of `n`, held (B, P), rss (B,)."""
-    centre = np.log(n).mean()
-    sign = 1.0 if direction == "min" else -1.0
-    lower = least_constant(direction, ceiling)
-    found = project(np.log(n) - centre, sign * losses, group, weights, lower)
-    beta = found.beta * np.exp(found.alpha * centre)[:, None]
-    values = np.column_stack([found.alpha, sign * found.l_inf, beta])
-    held = np.column_stack([found.alpha_at_bound, found.l_inf_at_bound, found.beta <= 0])
-    return values, held, found.rss
-
-
-def _cannot(n: Array, loss: Array, group: NDArray[np.intp]) -> str:
-    """Why no fit should be tried, from the rows alone; empty when one may be."""
-    groups = int(group.max()) + 1
-    sizes = len(np.unique(n))
-    cells = len(np.unique(np.column_stack([group, n]), axis=0))
-    if sizes < 2 or (groups == 1 and sizes < 3):
-        return (
-            f"{sizes} distinct size(s) cannot determine {2 + groups} parameters; train more sizes"
-        )
-    if cells < 2 + groups:
-        return f"{cells} distinct rows cannot determine {2 + groups} parameters; train more sizes"
-    if np.ptp(loss) <= 1e-10 * np.abs(loss).max():
-        return "the loss is flat: it does not change with size"
-    return ""
-
-
-def _unidentified(
-    n: Array,
-    loss: Array,
-    group: NDArray[np.intp],
-    weights: Array,
-    direction: Direction,
-    values: Array,
-    held: NDArray[np.bool_],
-) -> str:
-    """Why the optimum found is no answer; empty when it is one."""
-    worse = _within(loss if direction == "min" else -loss, group, weights)
-    size = _within(np.log(n), group, weights)
-    if (weights * worse) @ size >= 0:
-        what = "loss rises" if direction == "min" else "score falls"
-        return f'the {what} with size, against direction="{direction}"'
-    gradient = gradient_of(values, group, n, direction)
-    fixed = held & (np.arange(len(held)) > 0)
-    if held[2:].all() or rank_deficient(gradient * np.sqrt(weights)[:, None], fixed):
-        return "several parameter sets fit equally well: the sizes do not separate them"
-    if len(n) > len(values) and _trend_p_value(n, worse, group, weights, values) >= TREND_LEVEL:
-        return "the loss does not change with size beyond its noise"
-    if held[0]:
-        low, high = ALPHA_BOUNDS
-        return f"the exponent ran to an end of its range ({low:g}, {high:g}): no power law here"
-    return ""
-
-
-def _trend_p_value(
-    n: Array, worse: Array, group: NDArray[np.intp], weights: Array, values: Array
-) -> float:
-    """One-sided p-value of the correlation within groups between the loss and the fitted curve."""
-    power = _within(values[2 + group] * n ** -values[0], group, weights)
-    explained = (weights * worse) @ power
-    r = float(explained) / np.sqrt(((weights * worse) @ worse) * ((weights * power) @ power))
-    dof = len(n) - int(group.max()) - 2
-    unexplained = np.maximum(1.0 - r * r, 1e-300)
-    return float(stats.t.sf(r * np.sqrt(dof / unexplained), dof))
-
-
-def _within(values: Array, group: NDArray[np.intp], weights: Array) -> Array:
-    """Values less the weighted mean of their group."""
-    share = np.eye(int(group.max()) + 1)[group] * weights[:, None]
-    return values - (values @ share / share.sum(0))[group]

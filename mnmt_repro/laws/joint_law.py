@@ -149,22 +149,21 @@ def fit_joint_law(
     check_direction(direction)
     rows, key = grouped_rows(frame, n, loss, by)
     seen, group = np.unique(key, return_inverse=True)
-    observed = vector(loss, rows[loss])
-    about: dict[str, Any] = (
-        {"p": tuple(map(float, seen))} if by == "p" else {"p": (), "groups": tuple(map(str, seen))}
-    )
+    y = vector(loss, rows[loss])
     return fit_grouped(
-        JointLawFit,
-        vector(n, rows[n], positive=True),
-        observed,
-        group,
-        error_weights(errors, observed),
-        direction,
-        ceiling,
-        tuple(f"beta[{_name(value)}]" for value in seen),
-        left_out=len(frame) - len(rows),
-        label=label,
-        **about,
+        JointLawFit.blank(
+            ("alpha", "l_inf", *(f"beta[{_name(value)}]" for value in seen)),
+            y,
+            n=vector(n, rows[n], positive=True),
+            weights=error_weights(errors, y),
+            group=group,
+            direction=direction,
+            ceiling=ceiling,
+            p=seen if by == "p" else (),
+            groups=() if by == "p" else tuple(seen.tolist()),
+            left_out=len(frame) - len(rows),
+            label=label,
+        )
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import (
     Array,
     Direction,
@@ -17,9 +17,10 @@ from mnmt_repro.laws.checks import (
     vector,
     weights_or_ones,
 )
-from mnmt_repro.laws.fit_result import as_rows, as_tuple, covariance_of, r_squared
-from mnmt_repro.laws.grouped_law import GroupedLawFit, fit_grouped, gradient_of
+from mnmt_repro.laws.grouped_law import GroupedLaw, GroupedLawFit, fit_grouped
+from mnmt_repro.laws.minimise import Minimum
 
+NAMES = ("alpha", "l_inf", "beta")
 FIXED = "l_inf fixed at 0"
 
 
@@ -32,12 +33,10 @@ class PowerLawFit(GroupedLawFit):
         """The multiplier, in the unit of `n`."""
         return self.values[2]
 
-    def refit(self, losses: Array) -> Array:
-        """As `GroupedLawFit.refit`; without an irreducible term when the fit had none."""
-        if FIXED not in self.active_bounds:
-            return super().refit(losses)
-        slope, intercept = np.polyfit(np.log(self.n), np.log(losses).T, 1)
-        return np.column_stack([-slope, np.zeros(len(losses)), np.exp(intercept)])
+    def law(self) -> GroupedLaw:
+        """Return the formula at the rows fitted; without a constant when the fit had none."""
+        law = super().law()
+        return PureLaw(**vars(law)) if FIXED in self.active_bounds else law
 
     def predict(self, n: ArrayLike) -> Array:
         """Evaluate the law at sizes `n`."""
@@ -52,6 +51,31 @@ class PowerLawFit(GroupedLawFit):
             ``n, loss, low, high``.
         """
         return self._band(np.zeros(1, dtype=int), n, level)
+
+
+class PureLaw(GroupedLaw):
+    """``loss = beta * n**-alpha``, a straight line of log loss on log n."""
+
+    def follow(self, losses: Array, values: Array | None = None) -> Minimum:
+        slope, intercept = np.polyfit(np.log(self.n), np.log(losses).T, 1)
+        theta = np.column_stack([-slope, np.zeros(len(losses)), np.exp(intercept)])
+        residual = losses - theta[:, 2:] * self.n ** -theta[:, :1]
+        return Minimum(
+            theta=theta,
+            objective=residual**2 @ self.weights / 2,
+            converged=np.ones(len(losses), dtype=bool),
+            held=np.tile([False, True, False], (len(losses), 1)),
+        )
+
+    def cannot(self, loss: Array) -> str:
+        one = len(np.unique(self.n)) < 2
+        return "one distinct size cannot determine 2 parameters" if one else ""
+
+    def doubt(self, found: solve.Optimum, loss: Array) -> str:
+        return ""
+
+    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
+        return (FIXED,)
 
 
 def fit_power_law(
@@ -101,9 +125,12 @@ def fit_power_law(
     check_direction(direction)
     size, y = vector("n", n, positive=True), vector("loss", loss)
     same_length(n=size, loss=y)
-    w = weights_or_ones(weights, len(size))
-    group = np.zeros(len(size), dtype=int)
-    return fit_grouped(PowerLawFit, size, y, group, w, direction, ceiling, ("beta",), label=label)
+    return fit_grouped(
+        PowerLawFit.blank(
+            NAMES, y, n=size, weights=weights_or_ones(weights, len(size)), group=(0,) * len(size),
+            direction=direction, ceiling=ceiling, label=label,
+        )
+    )  # fmt: skip
 
 
 def fit_pure_power_law(n: ArrayLike, loss: ArrayLike, *, label: str = "") -> PowerLawFit:
@@ -126,29 +153,9 @@ def fit_pure_power_law(n: ArrayLike, loss: ArrayLike, *, label: str = "") -> Pow
     """
     size, y = vector("n", n, positive=True), vector("loss", loss, positive=True)
     same_length(n=size, loss=y)
-    rows = {"n": as_tuple(size), "loss": as_tuple(y), "weights": as_tuple(y**-2)}
-    rest: dict[str, Any] = {
-        **rows,
-        "names": ("alpha", "l_inf", "beta"),
-        "group": (0,) * len(size),
-        "direction": "min",
-        "ceiling": None,
-        "label": label,
-        "observations": len(size),
-        "active_bounds": (FIXED,),
-    }
-    if len(np.unique(size)) < 2:
-        return PowerLawFit.unidentified("one distinct size cannot determine 2 parameters", **rest)
-    slope, intercept = np.polyfit(np.log(size), np.log(y), 1)
-    values = np.array([-slope, 0.0, np.exp(intercept)])
-    jacobian = gradient_of(values, np.zeros(len(size), dtype=int), size, "min")
-    weights, held = y**-2, np.array([False, True, False])
-    rss = float(weights @ (y - values[2] * size ** -values[0]) ** 2)
-    return PowerLawFit(
-        values=as_tuple(values),
-        covariance=as_rows(covariance_of(jacobian, weights, rss, held)),
-        rss=rss,
-        r2=r_squared(y, rss, weights),
-        identified=True,
-        **rest,
-    )
+    return solve.fit(
+        PowerLawFit.blank(
+            NAMES, y, n=size, weights=y**-2, group=(0,) * len(size), direction="min", ceiling=None,
+            label=label, active_bounds=(FIXED,),
+        )
+    )  # fmt: skip

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.grouped_law import least_constant
 from mnmt_repro.laws.joint_law import JointLawFit
-from mnmt_repro.laws.newton import Index, Minimum, minimise
-from mnmt_repro.laws.projection import ALPHA_BOUNDS
+from mnmt_repro.laws.minimise import Curve, Minimum, minimise
+from mnmt_repro.laws.variable_projection import ALPHA_BOUNDS
 
 Coefficient = Literal["alpha", "l_inf"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrendLaw:
+class TrendLaw(Curve):
     """``beta[p] * x**-alpha(p) + l_inf(p)``, in losses or in negated qualities.
 
     Parameters are alpha, l_inf and the multipliers at the geometric mean of the sizes. A
@@ -101,13 +101,8 @@ class TrendLaw:
     def fit(self, losses: Array, start: Array) -> Minimum:
         """Fit losses (B, m) by least squares, all from the parameters `start` (P,)."""
         lower, upper = self._bounds()
-        return minimise(
-            _Residuals(law=self, losses=losses),
-            np.tile(start, (len(losses), 1)),
-            self.weights[None],
-            lower=lower,
-            upper=upper,
-        )
+        starts = np.tile(start, (len(losses), 1))
+        return minimise(self, losses, starts, self.weights[None], lower=lower, upper=upper)
 
     def allows(self, theta: Array) -> bool:
         """Whether parameters (P,) keep to the bounds."""
@@ -135,18 +130,3 @@ class TrendLaw:
         power = np.exp(np.minimum(exponent, 300.0))
         reducible = theta[:, a + b + self.group] * power
         return power, reducible, reducible + theta[:, a : a + b] @ self.l_inf.T
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Residuals:
-    """The law against losses (B, m), as `newton.minimise` takes it."""
-
-    law: TrendLaw
-    losses: Array
-
-    def residual(self, theta: Array, index: Index) -> tuple[Array, Array]:
-        losses, jacobian = self.law.evaluate(theta)
-        return losses - self.losses[index], jacobian
-
-    def curvature(self, theta: Array, index: Index, score: Array) -> float:
-        return 0.0

@@ -7,33 +7,20 @@ at the sizes that were trained. All draws of a law are refitted in one batched c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, check_level
 
+if TYPE_CHECKING:
+    from mnmt_repro.laws.fit_result import LawFit
+
 Resampling = Literal["perturbation", "residual", "seeds"]
 """Ways to draw losses and refit: functions of this module."""
 Method = Literal["t"] | Resampling
 """Ways to an interval: Student's t from standard errors, or percentiles of refits."""
-
-
-class Refittable(Protocol):
-    """What is asked of a law here; each `LawFit` has it."""
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def observations(self) -> int: ...
-    @property
-    def degrees_of_freedom(self) -> int: ...
-    def observed(self) -> Array: ...
-    def fitted(self) -> Array: ...
-    def design(self) -> Array: ...
-    def row_weights(self) -> Array: ...
-    def refit(self, losses: Array) -> Array: ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,9 +64,7 @@ def robust_sd(values: Array) -> Array:
     return np.asarray((high - low) / 2)
 
 
-def perturbation(
-    fit: Refittable, *, sigma: float = 0.01, draws: int = 10_000, seed: int = 0
-) -> Draws:
+def perturbation(fit: LawFit, *, sigma: float = 0.01, draws: int = 10_000, seed: int = 0) -> Draws:
     """Perturb each loss by Gaussian noise of 1 % of itself: the paper's way (footnote 5).
 
     Parameters
@@ -95,7 +80,7 @@ def perturbation(
     return _refit(fit, observed * (1.0 + sigma * noise))
 
 
-def residual_bootstrap(fit: Refittable, *, draws: int = 10_000, seed: int = 0) -> Draws:
+def residual_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
     """Refit the law to its own curve plus resampled residuals.
 
     Residuals are weighted, centred and inflated by ``sqrt(m / dof)``, since a fit with few rows to
@@ -128,7 +113,7 @@ def noise_scale(dof: int, *, draws: int, seed: int) -> Array:
     return np.sqrt(dof / np.random.default_rng(seed + 1).chisquare(dof, size=draws))
 
 
-def seed_bootstrap(fit: Refittable, *, draws: int = 10_000, seed: int = 0) -> Draws:
+def seed_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
     """Refit the law to runs resampled among the seeds of one size and mixture.
 
     Rows with equal design (sizes, mixture weight) are seeds of one run. With k seeds a resampled
@@ -162,7 +147,7 @@ def seed_bootstrap(fit: Refittable, *, draws: int = 10_000, seed: int = 0) -> Dr
     return _refit(fit, losses)
 
 
-def draw(fit: Refittable, method: Resampling, *, draws: int, seed: int) -> Draws:
+def draw(fit: LawFit, method: Resampling, *, draws: int, seed: int) -> Draws:
     """Draws by the name of the method."""
     functions = {
         "perturbation": perturbation,
@@ -176,5 +161,5 @@ def draw(fit: Refittable, method: Resampling, *, draws: int, seed: int) -> Draws
     return functions[method](fit, draws=draws, seed=seed)
 
 
-def _refit(fit: Refittable, losses: Array) -> Draws:
+def _refit(fit: LawFit, losses: Array) -> Draws:
     return Draws(names=fit.names, values=fit.refit(losses), losses=losses)

@@ -16,32 +16,15 @@ from numpy.typing import NDArray
 from scipy.optimize import elementwise
 
 from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.minimise import Minimum, joined
 
 ALPHA_BOUNDS = (1e-3, 10.0)
 """Exponents searched; a fit that ends at either end is not identified."""
 
 _GRID = np.geomspace(*ALPHA_BOUNDS, 40)
+"""Exponents that bracket the least one: noise can give the profile several minima."""
 _BATCH = 4096
-
-
-@dataclass(frozen=True, kw_only=True)
-class Projection:
-    """Least-squares optimum of each problem of a batch, in scaled sizes.
-
-    Attributes
-    ----------
-    alpha, l_inf, rss : (B,)
-    beta : (B, G)
-        Multipliers at ``x = 1``.
-    alpha_at_bound, l_inf_at_bound : (B,) bool
-    """
-
-    alpha: Array
-    beta: Array
-    l_inf: Array
-    rss: Array
-    alpha_at_bound: NDArray[np.bool_]
-    l_inf_at_bound: NDArray[np.bool_]
+"""Problems solved at once; it bounds the memory that a bootstrap of many rows takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +58,8 @@ class _Problem:
         # The profile over l_inf is convex and piecewise quadratic: Newton from the piece where all
         # multipliers are positive is monotone, and ends after at most one step a group.
         for _ in range(self.membership.shape[1] + 1):
+            # Zero where the powers of each group are all alike: any l_inf then fits as well, and
+            # the division gives none. The lowest is taken.
             slope = (w - active * t * ratio).sum(1)
             with np.errstate(divide="ignore", invalid="ignore"):
                 l_inf = (v - active * zy * ratio).sum(1) / slope
@@ -88,13 +73,15 @@ class _Problem:
         residual = y - reducible - l_inf[:, None]
         weighted = residual * self.weights
         rss = (weighted * residual).sum(1)
+        # The multipliers and the constant are at their best, so that their own change with alpha
+        # adds nothing: the derivative is the one at fixed beta and l_inf.
         gradient = 2.0 * (weighted * reducible) @ self.log_x
         return beta, l_inf, rss, gradient
 
 
 def project(
     log_x: Array, y: Array, group: NDArray[np.intp], weights: Array, lower: float
-) -> Projection:
+) -> Minimum:
     """Fit ``y = beta[group] * exp(-alpha * log_x) + l_inf`` to each row of `y` by least squares.
 
     Parameters
@@ -111,19 +98,15 @@ def project(
 
     Returns
     -------
-    Projection
+    Minimum
+        Parameters in the order alpha, l_inf, then the multipliers at ``x = 1``.
     """
     membership = np.eye(int(group.max()) + 1)[group]
     problem = _Problem(log_x=log_x, membership=membership, weights=weights, lower=lower)
-    parts = [_project_part(problem, y[i : i + _BATCH]) for i in range(0, len(y), _BATCH)]
-    if len(parts) == 1:
-        return parts[0]
-    return Projection(
-        **{k: np.concatenate([getattr(p, k) for p in parts]) for k in Projection.__annotations__}
-    )
+    return joined([_project_part(problem, y[i : i + _BATCH]) for i in range(0, len(y), _BATCH)])
 
 
-def _project_part(problem: _Problem, y: Array) -> Projection:
+def _project_part(problem: _Problem, y: Array) -> Minimum:
     rss = np.stack([problem.solve(np.array([a]), y)[2] for a in _GRID])  # (K, B)
     best = rss.argmin(0)
     left, right = _GRID[np.maximum(best - 1, 0)], _GRID[np.minimum(best + 1, len(_GRID) - 1)]
@@ -142,11 +125,9 @@ def _project_part(problem: _Problem, y: Array) -> Projection:
         )
         alpha[rest] = np.where(low.success, low.x, alpha[rest])
     beta, l_inf, rss_at, _ = problem.solve(alpha, y)
-    return Projection(
-        alpha=alpha,
-        beta=beta,
-        l_inf=l_inf,
-        rss=rss_at,
-        alpha_at_bound=edge,
-        l_inf_at_bound=l_inf <= problem.lower,
+    return Minimum(
+        theta=np.column_stack([alpha, l_inf, beta]),
+        objective=rss_at / 2,
+        converged=~edge,
+        held=np.column_stack([edge, l_inf <= problem.lower, beta <= 0]),
     )

@@ -1,31 +1,31 @@
 """Damped Newton steps in a box, for squared or Huber loss, on a batch of problems at once.
 
 For the laws that variable projection does not cover. Gauss-Newton, plus second derivatives where a
-model gives them (the Huber loss with a small delta is nearly an absolute value, and Gauss-Newton
+law gives them (the Huber loss with a small delta is nearly an absolute value, and Gauss-Newton
 alone crawls there), damped as Levenberg and Marquardt do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnmt_repro.laws.checks import Array
 
-Index = NDArray[np.intp]
 
+class Curve:
+    """A formula with its derivatives, at the same m rows for every problem of a batch."""
 
-class Model(Protocol):
-    """Residuals of a batch of problems; `index` says which problem a row of `theta` belongs to."""
+    def evaluate(self, theta: Array) -> tuple[Array, Array]:
+        """Losses (b, m) and their Jacobian (b, m, k) at parameters `theta` (b, k)."""
+        raise NotImplementedError
 
-    def residual(self, theta: Array, index: Index) -> tuple[Array, Array]:
-        """Residuals (b, m) and Jacobian (b, m, k) at parameters `theta` (b, k)."""
-
-    def curvature(self, theta: Array, index: Index, score: Array) -> Array | float:
-        """Sum over rows of `score` (b, m) times the residual's Hessian: (b, k, k), or 0 to skip."""
+    def curvature(self, theta: Array, score: Array) -> Array | float:
+        """Sum over rows of `score` (b, m) times the losses' Hessian: (b, k, k), or 0 to skip."""
+        return 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,8 @@ def huber(residual: Array, delta: float | None) -> tuple[Array, Array, Array]:
 
 
 def minimise(
-    model: Model,
+    curve: Curve,
+    losses: Array,
     start: Array,
     weights: Array,
     *,
@@ -78,45 +79,58 @@ def minimise(
 
     Parameters
     ----------
-    model : see `Model`
+    curve : what is fitted
+    losses : (B, m)
     start : (B, k)
     weights : (B, m) or (1, m)
+        Of the squared residuals.
     lower, upper : (k,) or a number
     delta : of Huber's loss; None for squares
     iterations : most steps
     tolerance : relative fall of the objective below which, four times in a row, one is done
     """
     lower, upper = (np.broadcast_to(bound, start.shape[1:]) for bound in (lower, upper))
-    weights = np.broadcast_to(weights, (len(start), weights.shape[1]))
+    weights = np.broadcast_to(weights, losses.shape)
     theta = np.clip(start, lower, upper)
-    index = np.arange(len(theta))
-    rounding = 1e-25 * weights.sum(1)  # an exact law leaves residuals of rounding size
+    # An exact law leaves residuals of rounding size, of which no fall is a small fraction.
+    rounding = 1e-25 * weights.sum(1)
     damping = np.full(len(theta), 1e-3)
     quiet = np.zeros(len(theta), dtype=int)
-    objective = _objective(model, theta, index, weights, delta)
+    value, jacobian = curve.evaluate(theta)
+    residual = value - losses
+    objective = (weights * huber(residual, delta)[0]).sum(1)
     done = np.zeros(len(theta), dtype=bool)
     for _ in range(iterations):
+        # Problems end after different numbers of steps; only those still moving cost anything.
         index = np.flatnonzero(~done)
         if not len(index):
             break
         now = theta[index]
-        gradient, hessian, metric = _derivatives(model, now, index, weights[index], delta)
+        gradient, hessian, metric = _derivatives(
+            curve, now, residual[index], jacobian[index], weights[index], delta
+        )
+        # A parameter pushed against its bound is taken out of the step. Clipping alone would bend
+        # the step of all others, whose optimum depends on where that one stays.
         free = ~_outward(now, gradient, lower, upper)
         step = _step(gradient, hessian + damping[index, None, None] * metric, free)
         trial = np.clip(now + step, lower, upper)
         with np.errstate(over="ignore", invalid="ignore"):
-            value = _objective(model, trial, index, weights[index], delta)
-        fall = objective[index] - value
-        better = fall >= 0  # false for NaN
-        theta[index[better]] = trial[better]
+            value, slope = curve.evaluate(trial)
+            left = value - losses[index]
+            reached = (weights[index] * huber(left, delta)[0]).sum(1)
+        fall = objective[index] - reached
+        better = fall >= 0  # false for NaN, which a step too far gives
         small = np.abs(fall) <= tolerance * objective[index] + rounding[index]
         small |= (np.abs(trial - now) <= 1e-11 * (1.0 + np.abs(now))).all(1)
+        # Four in a row: one small fall may be the work of a large damping far from the optimum.
         quiet[index] = np.where(small, quiet[index] + 1, 0)
-        objective[index[better]] = value[better]
+        moved = index[better]
+        theta[moved], objective[moved] = trial[better], reached[better]
+        residual[moved], jacobian[moved] = left[better], slope[better]
+        # The damping falls as fast as it rises, so that one failed step costs one step back.
         damping[index] = np.clip(damping[index] * np.where(better, 0.2, 5.0), 1e-12, 1e16)
         done[index] = (quiet[index] >= 4) | ((damping[index] >= 1e16) & ~better)
-    everything = np.arange(len(theta))
-    gradient = _derivatives(model, theta, everything, weights, delta)[0]
+    gradient = _derivatives(curve, theta, residual, jacobian, weights, delta)[0]
     return Minimum(
         theta=theta,
         objective=objective,
@@ -125,22 +139,38 @@ def minimise(
     )
 
 
-def _objective(
-    model: Model, theta: Array, index: Index, weights: Array, delta: float | None
-) -> Array:
-    return (weights * huber(model.residual(theta, index)[0], delta)[0]).sum(1)
+def joined(parts: Sequence[Minimum]) -> Minimum:
+    """Put the problems of several batches one after another."""
+    return Minimum(**{k: np.concatenate([vars(part)[k] for part in parts]) for k in vars(parts[0])})
+
+
+def least(attempts: Sequence[Minimum], problems: int) -> Minimum:
+    """Keep the best attempt at each of so many problems; each attempt is at all of them, in order.
+
+    An attempt may also hold several starts: all problems from one, then all from the next.
+    """
+    found = joined(attempts)
+    best = found.objective.reshape(-1, problems).argmin(0) * problems + np.arange(problems)
+    return Minimum(**{name: part[best] for name, part in vars(found).items()})
 
 
 def _derivatives(
-    model: Model, theta: Array, index: Index, weights: Array, delta: float | None
+    curve: Curve,
+    theta: Array,
+    residual: Array,
+    jacobian: Array,
+    weights: Array,
+    delta: float | None,
 ) -> tuple[Array, Array, Array]:
     """Gradient (b, k), Hessian (b, k, k) and the metric of the damping (b, k, k), diagonal."""
-    residual, jacobian = model.residual(theta, index)
     _, score, second = huber(residual, delta)
     gradient = np.einsum("bm,bmk->bk", weights * score, jacobian)
     transposed = jacobian.transpose(0, 2, 1)
     hessian = (transposed * (weights * second)[:, None, :]) @ jacobian
-    hessian = hessian + model.curvature(theta, index, weights * score)
+    hessian = hessian + curve.curvature(theta, weights * score)
+    # Marquardt's metric: each parameter is damped in its own unit, so that exponents and logarithms
+    # of multipliers need no common scale. Rows beyond delta have no second derivative; the slope
+    # over the residual stands in, or a parameter that only such rows see would go undamped.
     with np.errstate(divide="ignore", invalid="ignore"):
         shrink = np.where(residual == 0, second, score / residual)
     size = np.einsum("bm,bmk->bk", weights * shrink, jacobian**2)
@@ -155,6 +185,8 @@ def _outward(theta: Array, gradient: Array, lower: Array, upper: Array) -> NDArr
 
 def _step(gradient: Array, matrix: Array, free: NDArray[np.bool_]) -> Array:
     """Newton step over the free parameters; steepest descent where it would climb."""
+    # A held parameter keeps its row as one of the identity: all problems then have one shape, and
+    # one call solves them.
     eye = np.eye(gradient.shape[1])
     both = free[:, :, None] & free[:, None, :]
     masked = np.where(both, matrix, 0.0) + eye * ~free[:, :, None]
@@ -162,7 +194,9 @@ def _step(gradient: Array, matrix: Array, free: NDArray[np.bool_]) -> Array:
     try:
         step = np.linalg.solve(masked, right[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:
+        # One singular problem fails the whole call: pseudo-inverses for all, this once.
         step = (np.linalg.pinv(masked, hermitian=True) @ right[:, :, None])[:, :, 0]
+    # Second derivatives can make the matrix indefinite, and its step an ascent.
     climbs = ~((step * gradient).sum(1) < 0)
     diagonal = np.abs(np.einsum("bkk->bk", masked))
     return np.where(climbs[:, None], right / diagonal, step)
