@@ -19,7 +19,14 @@ from mnmt_repro.cli import main
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import COHORTS, find_cohort, get_cohort, membership, places
+from mnmt_repro.experiments.catalogue import (
+    COHORTS,
+    declared,
+    find_cohort,
+    get_cohort,
+    membership,
+    places,
+)
 from mnmt_repro.experiments.data import keep
 from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES
 from mnmt_repro.experiments.software25 import cohorts
@@ -475,12 +482,12 @@ def test_the_published_settings() -> None:
 
 
 def test_stored_runs_keep_their_identity() -> None:
-    declared = {run.config_hash: run for each in COHORTS for run in each.runs()}
+    every = [*COHORTS, *declared("steady")]
+    known = {run.config_hash: run for each in every for run in each.runs()}
     stored = [content["run"] for content in results.load_runs(ROOT / "data" / "results")]
-    stored = [run for run in stored if run["tier"] == "mini"]
     assert len(stored) >= 82
     for run in stored:
-        spec = declared[run["config_hash"]]
+        spec = known[run["config_hash"]]
         assert spec.config == run["config"] and spec.run_id == run["run_id"]
         assert digest(run["config"]) == run["config_hash"]
 

@@ -48,7 +48,7 @@ SAYS = {
         "the rule fails, and it would rarely fail if the claim were right",
     ),
     OUT_OF_REACH: ("nothing", "what it needs cannot be had here"),
-    NO_ROWS: ("nothing", "none of its runs is stored yet"),
+    NO_ROWS: ("nothing", "not all of the runs that it needs are stored yet"),
 }
 """What a verdict says of the paper's claim: for, against or nothing, and the reason."""
 
