@@ -19,10 +19,10 @@ from small_text import small_bitext
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli import build_parser, main
-from mnmt_repro.commands.fit import LABELS
-from mnmt_repro.commands.recommend import decimals
-from mnmt_repro.commands.train_options import TRAINING_HELP
-from mnmt_repro.commands.training_text import hold_out, read_bitexts
+from mnmt_repro.cli.fit import LABELS
+from mnmt_repro.cli.recommend import decimals
+from mnmt_repro.cli.train_options import TRAINING_HELP
+from mnmt_repro.cli.training_text import hold_out, read_bitexts
 from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.mixture import Mixture
@@ -93,7 +93,7 @@ def test_train_has_an_option_for_every_training_setting() -> None:
     given = build_parser().parse_args(
         ["train", "--steps", "7", "--optimiser", "adamw", "--clip-norm", "0.5", "--keep", "best"]
     )
-    from mnmt_repro.commands.train_options import training_config
+    from mnmt_repro.cli.train_options import training_config
 
     assert training_config(given) == TrainingConfig(
         learning_rate=0.005, warmup_steps=100, batch_tokens=512, steps=7, optimiser="adamw",

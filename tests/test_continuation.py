@@ -9,10 +9,10 @@ import pytest
 import torch
 from test_experiments import tiny_spec
 
-from mnmt_repro.experiments import continuation
-from mnmt_repro.experiments.continuation import begin_from_shorter, shorter_runs
-from mnmt_repro.experiments.execute import execute
-from mnmt_repro.experiments.spec import RunSpec
+from mnmt_repro.runs import continuation
+from mnmt_repro.runs.continuation import begin_from_shorter, shorter_runs
+from mnmt_repro.runs.execute import execute
+from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST, LOG, STEM
 

@@ -14,13 +14,13 @@ from test_results import content
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
-from mnmt_repro.commands.retrain import _whole
+from mnmt_repro.cli.retrain import _whole
+from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.continuation import shorter_runs
 from mnmt_repro.figures.repeats import chart, noise_of_repeats, repeats_table
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results.repeats import BEGINNING, END, compare
+from mnmt_repro.runs.continuation import shorter_runs
 
 QUICK = ROOT / "data" / "results" / "conlang-upgrade-sim1" / "1076f5ed6d0a.json"
 """The stored run that takes least time, half a minute, and needs no corpus."""

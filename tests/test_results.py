@@ -238,7 +238,7 @@ def test_a_shared_run_stands_in_each_of_its_cohorts(tmp_path: Path) -> None:
 def test_membership_is_declared_by_the_cohorts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mnmt_repro.experiments import catalogue
+    from mnmt_repro.cohorts import catalogue
 
     monkeypatch.setattr(catalogue, "membership", lambda tier: {"cfg-a": (f"{tier} mine",)})
     write(tmp_path, content())

@@ -18,27 +18,27 @@ from test_sweep import InThisProcess, stored, sweep_into
 
 from mnmt_repro import results
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.commands.retrain import keep_repeat
+from mnmt_repro.cli.retrain import keep_repeat
+from mnmt_repro.cohorts.catalogue import find_cohort
+from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import data as data_module
-from mnmt_repro.experiments import execute as execute_module
-from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.data import load_run_data, run_vocabulary
-from mnmt_repro.experiments.parents import is_trained, plan, with_parents
-from mnmt_repro.experiments.spec import RunSpec, Upgrade
-from mnmt_repro.experiments.upgraded import (
+from mnmt_repro.model import Transformer
+from mnmt_repro.results import schema
+from mnmt_repro.runs import data as data_module
+from mnmt_repro.runs import execute as execute_module
+from mnmt_repro.runs.data import load_run_data, run_vocabulary
+from mnmt_repro.runs.parents import is_trained, plan, with_parents
+from mnmt_repro.runs.spec import RunSpec, Upgrade
+from mnmt_repro.runs.start import (
     beginning,
     most_informative,
     untrained_pieces,
     upgrade_of,
 )
-from mnmt_repro.experiments.variants import VariantCohort
-from mnmt_repro.model import Transformer
-from mnmt_repro.results import schema
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST
@@ -368,7 +368,7 @@ def test_runs_wait_for_parents_and_for_shorter_runs(tmp_path: Path) -> None:
 def test_a_longer_upgraded_run_goes_on_from_the_shorter_one(
     runs: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    from mnmt_repro.experiments import continuation
+    from mnmt_repro.runs import continuation
 
     class Declared:
         def runs(self) -> tuple[RunSpec, ...]:

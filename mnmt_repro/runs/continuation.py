@@ -1,0 +1,62 @@
+"""A longer run starts from a shorter one that differs in nothing but its budget.
+
+Before the final decay, the learning rate of a step does not depend on the budget, and the stream of
+batches is a function of seed and position. So a run of 8M tokens is the same as one of 4M up to the
+step at which the shorter run begins to decay. Starting from the shorter run's checkpoint at that
+step (`STEM`; without a decay its last one) ends with the weights that training from the first step
+would give, bit for bit. Only the learning curve shows the difference: it also has the points of the
+shorter run.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from mnmt_repro.cohorts.catalogue import COHORTS, declared
+from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.training.checkpoint import copy_checkpoint
+from mnmt_repro.training.config import LAST, LOG, STEM
+
+
+@cache
+def _declared() -> dict[str, tuple[RunSpec, ...]]:
+    found: dict[str, dict[str, RunSpec]] = {}
+    for cohort in (*COHORTS, *declared("steady")):
+        for run in cohort.runs():
+            found.setdefault(run.trajectory, {})[run.run_id] = run
+    return {name: tuple(runs.values()) for name, runs in found.items()}
+
+
+def shorter_runs(spec: RunSpec) -> tuple[RunSpec, ...]:
+    """Declared runs that `spec` can start from: the same up to their decay; longest first.
+
+    Where the best weights by validation loss are kept there are none: which points are validated
+    depends on the budget.
+    """
+    if spec.training.keep == "best":
+        return ()
+    own = spec.training.trunk_tokens
+    runs = [r for r in _declared().get(spec.trajectory, ()) if r.training.trunk_tokens < own]
+    return tuple(sorted(runs, key=lambda run: -run.training.trunk_tokens))
+
+
+def begin_from_shorter(spec: RunSpec, folder: Path) -> None:
+    """Give a run that has not begun the checkpoint of a shorter one, where a neighbour holds it.
+
+    Parameters
+    ----------
+    folder
+        The run's own; those of other runs lie beside it under their ids.
+    """
+    if (folder / LAST).exists():
+        return
+    for run in shorter_runs(spec):
+        neighbour = folder.parent / run.run_id
+        checkpoint = neighbour / (STEM if run.training.decay_share else LAST)
+        if checkpoint.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            if (neighbour / LOG).exists():  # which training cuts to the points of the checkpoint
+                (folder / LOG).write_bytes((neighbour / LOG).read_bytes())
+            copy_checkpoint(checkpoint, folder / LAST, identity=spec.run_id)
+            return
