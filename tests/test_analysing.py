@@ -75,7 +75,8 @@ def stored(trained: Path, spec: RunSpec) -> dict[str, Any]:
 
 
 def analysed(trained: Path, spec: RunSpec) -> dict[str, Any]:
-    return analyse(spec, trained / "runs" / spec.run_id, stored(trained, spec)["run"])
+    run = stored(trained, spec)["run"]
+    return analyse(spec, trained / "runs" / spec.run_id, run, analyses_of(spec))
 
 
 @pytest.fixture(scope="module")

@@ -108,7 +108,7 @@ def test_the_shorter_runs_that_a_run_went_on_from_are_trained_again_with_it() ->
     specs = {s.run_id: s for s in find_cohort("software25-main", "mini").runs() if s.seed == 1}
     scratch = [s for s in specs.values() if s.upgrade is None and s.training.steps == 14000]
     (longest,) = (s for s in scratch if len(s.mixture.pairs) == 50 and s.model.d_ff > 256)
-    shorter = shorter_runs(longest)
+    shorter = shorter_runs(longest, specs.values())
     points = {spec.run_id: {spec.training.steps} for spec in specs.values()}
     assert list(_whole(longest, specs, points)) == [longest]
     points[longest.run_id] |= {spec.training.steps for spec in shorter[1:]}

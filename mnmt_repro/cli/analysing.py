@@ -46,9 +46,10 @@ def analyse_runs(
         paths = {spec.run_id: file.path_of(root, spec.corpus, spec.run_id) for spec in finished}
         return frozenset(run_id for run_id, path in paths.items() if not path.exists())
 
-    analysed = lacking(analyses) & {s.run_id for s in finished if analyses_of(s)}
+    names = {spec.run_id: analyses_of(spec) for spec in finished}
+    analysed = {run_id: names[run_id] for run_id in lacking(analyses) if names[run_id]}
     scored = lacking(sentences) & {s.run_id for s in finished if scored_by_sentence(s)}
-    todo = [spec for spec in finished if spec.run_id in analysed | scored]
+    todo = [spec for spec in finished if spec.run_id in analysed.keys() | scored]
     there = [s for s in todo if not without_checkpoint(list(with_parents([s])), options.runs)]
     absent = without_checkpoint(
         list({s.run_id: s for s in with_parents(todo)}.values()), options.runs
@@ -60,9 +61,9 @@ def analyse_runs(
     tell_absent(absent, options, "analyse")
     if options.dry_run:
         for spec in there:
-            names = analyses_of(spec) if spec.run_id in analysed else ()
-            names += ("losses by sentence",) * (spec.run_id in scored)
-            print(f"{spec.run_id}  {spec.label}: {', '.join(names)}")
+            made = analysed.get(spec.run_id, ())
+            made += ("losses by sentence",) * (spec.run_id in scored)
+            print(f"{spec.run_id}  {spec.label}: {', '.join(made)}")
         return 0
     if todo and not there:
         raise InputError(f"--runs {options.runs}: no run can be analysed with what is here")

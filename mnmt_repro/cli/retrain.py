@@ -65,7 +65,7 @@ def add(commands: Any) -> None:
 def act(options: argparse.Namespace) -> int:
     """List runs, or train them again; 1 where one is not what is stored."""
     from mnmt_repro import results
-    from mnmt_repro.cohorts.catalogue import declared
+    from mnmt_repro.cohorts.catalogue import runs_of
     from mnmt_repro.results.schema import TIERS
     from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
 
@@ -77,13 +77,7 @@ def act(options: argparse.Namespace) -> int:
         content["run"]["run_id"]: {point["step"] for point in content["curve"]}
         for content in contents
     }
-    known = {
-        spec.run_id: spec
-        for tier in TIERS
-        for cohort in declared(tier)
-        for spec in cohort.runs()
-        if spec.run_id in stored
-    }
+    known = {spec.run_id: spec for spec in runs_of(*TIERS) if spec.run_id in stored}
     if not options.runs_named:
         _list(known, stored)
         return 0
@@ -107,6 +101,7 @@ def act(options: argparse.Namespace) -> int:
             store=lambda done: found.append(
                 keep_repeat(done, root=options.results, store=options.keep)
             ),
+            among=list(known.values()),
             runs_folder=options.runs,
             executor=executor,
             device=options.device,
@@ -124,8 +119,8 @@ def _whole(
     """A run after the stored shorter ones that it went on from, whose points its curve has."""
     from mnmt_repro.runs.continuation import shorter_runs
 
-    for shorter in reversed(shorter_runs(spec)):
-        if shorter.run_id in known and points[shorter.run_id] <= points[spec.run_id]:
+    for shorter in reversed(shorter_runs(spec, known.values())):
+        if points[shorter.run_id] <= points[spec.run_id]:
             yield shorter
     yield spec
 

@@ -87,7 +87,7 @@ def add(commands: Any) -> None:
 def act(options: argparse.Namespace) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
-    from mnmt_repro.cohorts.catalogue import declared, find_cohort
+    from mnmt_repro.cohorts.catalogue import declared, find_cohort, runs_of
     from mnmt_repro.runs.parents import plan
     from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
 
@@ -126,7 +126,7 @@ def act(options: argparse.Namespace) -> int:
         return analyse_runs(options, specs, stored)
     # By the speed of the finished ones among these runs, else by that of all declared ones.
     known = [spec for spec in specs if spec.run_id in stored]
-    known = known or [s for c in declared(options.tier) for s in c.runs() if s.run_id in stored]
+    known = known or [s for s in runs_of(options.tier) if s.run_id in stored]
     estimate = Estimate.from_runs((spec, stored[spec.run_id]["wall_seconds"]) for spec in known)
     missing = [spec for spec in specs if spec.run_id not in stored]
     tasks = plan(missing, frozenset(stored), options.runs)
@@ -156,6 +156,7 @@ def act(options: argparse.Namespace) -> int:
             is_done=lambda spec: spec.run_id in stored,
             store=lambda done: results.write_run(**done, root=options.results),
             repeated=lambda done: keep_repeat(done, root=options.results, required=True),
+            among=runs_of("mini", "steady"),
             runs_folder=options.runs,
             executor=executor,
             device=options.device,

@@ -11,6 +11,7 @@ from mnmt_repro.cohorts import conlang_upgrade, software25, software25_runs, ste
 from mnmt_repro.cohorts.grids import GRIDS, Cohort
 from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.spec import RunSpec
 
 COHORTS: tuple[Cohort | VariantCohort, ...] = (
     *GRIDS,
@@ -36,6 +37,12 @@ def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
         case "paper":
             return (*tiers.PAPER_GRIDS, *software25.cohorts(software25_runs.PAPER))
     return ()
+
+
+def runs_of(*tiers: str) -> list[RunSpec]:
+    """All runs of some tiers, each once."""
+    runs = (spec for tier in tiers for cohort in declared(tier) for spec in cohort.runs())
+    return list({spec.run_id: spec for spec in runs}.values())
 
 
 def find_cohort(name: str, tier: str = "mini") -> Cohort | VariantCohort:

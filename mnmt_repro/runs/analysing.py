@@ -1,6 +1,6 @@
 """Analyse a finished run from its checkpoint: what training on did to old weights.
 
-`results.analyses` says what each analysis is, `analysed` of which runs it is made. Losses of single
+`results.analyses` says what each analysis is, `cohorts.analysed` of which runs it is made. Losses of single
 sentences (`results.sentences`) are made here, too. Both are stored beside the run's own file, for
 the runs of which somebody still has the checkpoint.
 """
@@ -8,7 +8,7 @@ the runs of which somebody still has the checkpoint.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,7 +16,6 @@ import numpy as np
 import torch
 
 from mnmt_repro.corpora.batches import EncodedPair
-from mnmt_repro.cohorts.analysed import analyses_of
 from mnmt_repro.runs.data import load_run_data, load_test_sets, spread
 from mnmt_repro.runs.execute import current_commit
 from mnmt_repro.runs.finished import load_finished
@@ -43,9 +42,14 @@ Row = dict[str, Any]
 
 
 def analyse(
-    spec: RunSpec, folder: Path, run: Mapping[str, Any], *, device: str = "cpu"
+    spec: RunSpec,
+    folder: Path,
+    run: Mapping[str, Any],
+    names: Iterable[str],
+    *,
+    device: str = "cpu",
 ) -> dict[str, Any]:
-    """Make all analyses of a finished run.
+    """Make analyses of a finished run.
 
     Parameters
     ----------
@@ -53,6 +57,8 @@ def analyse(
         The run's own, with its checkpoint; that of the run it upgrades lies beside it.
     run
         What the store says of the run: its `steps` and `vocabulary_hash`.
+    names
+        Of `ANALYSES`.
     device
         For losses; all else is done on the CPU.
 
@@ -70,9 +76,7 @@ def analyse(
     commit = current_commit()
     checkpoint = load_finished(spec, folder, run)
     rows = [
-        row
-        for name in analyses_of(spec)
-        for row in ANALYSES[name](spec, folder.parent, checkpoint, device)
+        row for name in names for row in ANALYSES[name](spec, folder.parent, checkpoint, device)
     ]
     return {"run_id": spec.run_id, "commit": commit, "rows": rows}
 
@@ -125,7 +129,7 @@ def analyse_in_worker(
     device: str,
     *,
     runs: Mapping[str, Mapping[str, Any]],
-    analysed: frozenset[str],
+    analysed: Mapping[str, Sequence[str]],
     scored: frozenset[str],
 ) -> dict[str, Any]:
     """What is missing of a run, as the work of `sweep.sweep`, on one thread.
@@ -134,8 +138,10 @@ def analyse_in_worker(
     ----------
     runs
         What the store says, by run id.
-    analysed, scored
-        Ids of the runs whose analyses, and whose losses of single sentences, are wanted.
+    analysed
+        Names of the analyses that are wanted, by run id.
+    scored
+        Ids of the runs whose losses of single sentences are wanted.
 
     Returns
     -------
@@ -144,10 +150,11 @@ def analyse_in_worker(
     """
     torch.set_num_threads(1)
     done: dict[str, Any] = {"corpus": spec.corpus}
-    if spec.run_id in analysed:
-        done["analyses"] = analyse(spec, folder, runs[spec.run_id], device=device)
+    run = runs[spec.run_id]
+    if names := analysed.get(spec.run_id):
+        done["analyses"] = analyse(spec, folder, run, names, device=device)
     if spec.run_id in scored:
-        done["sentences"] = score_by_sentence(spec, folder, runs[spec.run_id], device=device)
+        done["sentences"] = score_by_sentence(spec, folder, run, device=device)
     return done
 
 

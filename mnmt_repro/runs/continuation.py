@@ -10,26 +10,16 @@ shorter run.
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
 
-from mnmt_repro.cohorts.catalogue import COHORTS, declared
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.checkpoint import copy_checkpoint
 from mnmt_repro.training.config import LAST, LOG, STEM
 
 
-@cache
-def _declared() -> dict[str, tuple[RunSpec, ...]]:
-    found: dict[str, dict[str, RunSpec]] = {}
-    for cohort in (*COHORTS, *declared("steady")):
-        for run in cohort.runs():
-            found.setdefault(run.trajectory, {})[run.run_id] = run
-    return {name: tuple(runs.values()) for name, runs in found.items()}
-
-
-def shorter_runs(spec: RunSpec) -> tuple[RunSpec, ...]:
-    """Declared runs that `spec` can start from: the same up to their decay; longest first.
+def shorter_runs(spec: RunSpec, among: Iterable[RunSpec]) -> tuple[RunSpec, ...]:
+    """Those that `spec` can start from: the same run up to their decay; longest first.
 
     Where the best weights by validation loss are kept there are none: which points are validated
     depends on the budget.
@@ -37,21 +27,27 @@ def shorter_runs(spec: RunSpec) -> tuple[RunSpec, ...]:
     if spec.training.keep == "best":
         return ()
     own = spec.training.trunk_tokens
-    runs = [r for r in _declared().get(spec.trajectory, ()) if r.training.trunk_tokens < own]
-    return tuple(sorted(runs, key=lambda run: -run.training.trunk_tokens))
+    shorter = {
+        run.run_id: run
+        for run in among
+        if run.training.trunk_tokens < own and run.trajectory == spec.trajectory
+    }
+    return tuple(sorted(shorter.values(), key=lambda run: -run.training.trunk_tokens))
 
 
-def begin_from_shorter(spec: RunSpec, folder: Path) -> None:
+def begin_from_shorter(spec: RunSpec, folder: Path, among: Iterable[RunSpec]) -> None:
     """Give a run that has not begun the checkpoint of a shorter one, where a neighbour holds it.
 
     Parameters
     ----------
     folder
         The run's own; those of other runs lie beside it under their ids.
+    among
+        Runs of which a shorter one may lie there.
     """
     if (folder / LAST).exists():
         return
-    for run in shorter_runs(spec):
+    for run in shorter_runs(spec, among):
         neighbour = folder.parent / run.run_id
         checkpoint = neighbour / (STEM if run.training.decay_share else LAST)
         if checkpoint.exists():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import platform
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,19 @@ from mnmt_repro.training.loop import train
 
 
 def execute(
-    spec: RunSpec, folder: Path, *, device: str = "cpu", progress_bar: bool | None = None
+    spec: RunSpec,
+    folder: Path,
+    *,
+    among: Iterable[RunSpec] = (),
+    device: str = "cpu",
+    progress_bar: bool | None = None,
 ) -> dict[str, Any]:
     """Train and evaluate `spec`; go on where an earlier call in `folder` stopped.
+
+    Parameters
+    ----------
+    among
+        Runs of which it may go on from a shorter one, where that lies beside `folder`.
 
     Returns
     -------
@@ -41,7 +51,7 @@ def execute(
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     commit = current_commit()
     data = load_run_data(spec)
-    begin_from_shorter(spec, folder)
+    begin_from_shorter(spec, folder, among)
     start = beginning(spec, folder, data)
     model, progress = train(
         start.model,

@@ -18,12 +18,14 @@ from concurrent.futures import (
     wait,
 )
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.continuation import shorter_runs
 from mnmt_repro.runs.parents import Task, plan, with_parents
 from mnmt_repro.runs.spec import RunSpec
 
@@ -79,15 +81,17 @@ def run_lock(folder: Path) -> Iterator[None]:
         yield
 
 
-def _work(spec: RunSpec, folder: Path, device: str) -> dict[str, Any]:
-    """One run, in a worker."""
+def _work(
+    spec: RunSpec, folder: Path, device: str, among: tuple[RunSpec, ...] = ()
+) -> dict[str, Any]:
+    """One run, in a worker; `among` are shorter ones that it may go on from."""
     import torch
 
     from mnmt_repro.runs.execute import execute
 
     torch.set_num_threads(1)
     with run_lock(folder):
-        return execute(spec, folder, device=device, progress_bar=False)
+        return execute(spec, folder, among=among, device=device, progress_bar=False)
 
 
 class OwnProcesses(ThreadPoolExecutor):
@@ -119,6 +123,7 @@ def sweep(
     is_done: Callable[[RunSpec], bool],
     store: Callable[[dict[str, Any]], object],
     repeated: Callable[[dict[str, Any]], object] = lambda content: None,
+    among: Sequence[RunSpec] | None = None,
     runs_folder: Path,
     executor: Executor,
     device: str = "cpu",
@@ -141,6 +146,8 @@ def sweep(
     repeated
         Called with a run that is done and was trained again because another needs its weights;
         where it raises, the run has failed.
+    among
+        Runs of which one may go on from a shorter one that lies below `runs_folder`; None: `specs`.
     executor
         Anything with the interface of `concurrent.futures.Executor`: `process_pool`, or one of
         Dask's or submitit's on a cluster.
@@ -163,10 +170,19 @@ def sweep(
     estimate = estimate or Estimate()
     missing = list({spec.run_id: spec for spec in specs if not is_done(spec)}.values())
     if work is _work:
+        known = specs if among is None else among
+
+        def job(spec: RunSpec) -> Work:
+            return partial(_work, among=shorter_runs(spec, known))
+
         stored = frozenset(spec.run_id for spec in with_parents(missing) if is_done(spec))
         tasks = plan(missing, stored, runs_folder)
     else:
         tasks = [Task(spec=spec) for spec in missing]
+
+        def job(spec: RunSpec) -> Work:
+            return work
+
     seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
     waiting = {task.spec.run_id: task for task in tasks}
     running: dict[Future[dict[str, Any]], Task] = {}
@@ -209,7 +225,9 @@ def sweep(
                     ended(task, f"the run to upgrade ({lost}) failed")
                 elif not (task.needs | task.after) & under_way:
                     del waiting[run_id]
-                    future = executor.submit(work, task.spec, runs_folder / run_id, device)
+                    future = executor.submit(
+                        job(task.spec), task.spec, runs_folder / run_id, device
+                    )
                     running[future] = task
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 task = running.pop(future)
