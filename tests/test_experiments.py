@@ -111,7 +111,7 @@ def test_labels_do_not_change_what_a_run_is_and_settings_do() -> None:
 def test_a_run_is_another_one_under_another_code_version(monkeypatch) -> None:
     before = tiny_spec()
     first = before.run_id
-    monkeypatch.setattr(spec_module, "code_version", lambda: "corpora2-model1")
+    monkeypatch.setattr(spec_module, "code_version", lambda **_: "corpora2-model1")
     after = tiny_spec()
     assert after.config_hash == before.config_hash
     assert after.run_id != first

@@ -65,7 +65,7 @@ def lengths(spec: RunSpec, pair: str) -> np.ndarray:
 def test_what_is_read(spec: RunSpec) -> None:
     data = load_run_data(spec)
     vocabulary = run_vocabulary(spec)
-    assert data.vocabulary_hash == vocabulary.hash
+    assert data.vocabulary.hash == vocabulary.hash
     for pair in PAIRS:
         fits = (lengths(spec, pair) <= MAX_LENGTH).all(axis=0)
         assert 0 < fits.sum() < SIZES["train"]

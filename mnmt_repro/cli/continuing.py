@@ -22,8 +22,8 @@ from mnmt_repro.runs.trained import (
 from mnmt_repro.training.config import BUDGET, TrainingConfig
 
 if TYPE_CHECKING:
-    from mnmt_repro.cli.training_text import TrainingText
     from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.runs.own import TrainingText
     from mnmt_repro.upgrading.start import Start
 
 MODEL = (

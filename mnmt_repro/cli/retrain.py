@@ -117,7 +117,7 @@ def _whole(
     spec: RunSpec, known: Mapping[str, RunSpec], points: Mapping[str, Set[int]]
 ) -> Iterator[RunSpec]:
     """A run after the stored shorter ones that it went on from, whose points its curve has."""
-    from mnmt_repro.runs.continuation import shorter_runs
+    from mnmt_repro.runs.parents import shorter_runs
 
     for shorter in reversed(shorter_runs(spec, known.values())):
         if points[shorter.run_id] <= points[spec.run_id]:

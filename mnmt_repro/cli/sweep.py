@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
     parser.add_argument("names", nargs="*", metavar="COHORT", help="cohorts, in this order")
     parser.add_argument(
         "--tier",
-        choices=TIERS[1:],  # smoke has no cohorts
+        choices=TIERS[2:],  # a user's own runs and smoke have no cohorts
         default="mini",
         help="sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()),
     )

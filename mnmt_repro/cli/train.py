@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import os
 import shlex
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,19 +22,21 @@ from mnmt_repro.cli.train_options import (
     training_config,
 )
 from mnmt_repro.cli.training_text import (
-    TrainingText,
     check_used,
     read_mixture,
     read_training_text,
 )
-from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.runs.own import TrainingText
+from mnmt_repro.runs.spec import OWN, Own, RunSpec
 
 if TYPE_CHECKING:
     from mnmt_repro.cli.continuing import Upgraded
     from mnmt_repro.model import Transformer
+    from mnmt_repro.runs.data import RunData
+    from mnmt_repro.runs.execute import Began
     from mnmt_repro.training.checkpoint import Progress
+    from mnmt_repro.upgrading.start import Start
 
 
 def add(commands: Any) -> None:
@@ -77,27 +78,9 @@ class _Plan:
 
     options: argparse.Namespace
     upgraded: Upgraded | None
-    config: TrainingConfig
     text: TrainingText
-    mixture: Mixture
-    tags: Any
-    left_out: tuple[str, ...]  # pairs of the old model that the mixture lacks
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What `run.json` says of it."""
-        options, pairs = self.options, (*self.mixture.pairs, *self.left_out)
-        return {
-            "corpus": "own" if options.data else options.corpus or "conlang",
-            "pairs": list(pairs),
-            "mixture": self.mixture.weights,
-            "tags": self.tags,
-            "languages": sorted({name for pair in pairs for name in pair.split("-")}),
-            "conlang": None if self.text.conlang is None else dataclasses.asdict(self.text.conlang),
-            "training": self.config.settings(),
-            "seed": options.seed,
-            **({} if self.upgraded is None else {"continued_from": self.upgraded.origin}),
-        }
+    spec: RunSpec  # of a model with a vocabulary yet to come, its `vocab_size` is 1
+    start: Start | None  # of an upgraded model
 
 
 def _plan(options: argparse.Namespace) -> _Plan:
@@ -115,8 +98,7 @@ def _plan(options: argparse.Namespace) -> _Plan:
         upgraded = read_upgraded(options.continue_from)
         options = settle(options, upgraded)
     config = training_config(options)
-    if upgraded is None:
-        model_config(options, 1)  # mistakes in the options come before any text is read
+    model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
     check_used(options)
     text = read_training_text(options)
     mixture = read_mixture(options, text)
@@ -124,8 +106,9 @@ def _plan(options: argparse.Namespace) -> _Plan:
     if config.keep == "best" and text.conlang is None and not set(text.valid) & set(mixture.pairs):
         raise InputError("--keep best: no pair of the mixture has validation text; see --valid")
     missing: list[str] = []
+    start, origin, pieces = None, None, _pieces(options) if upgraded is None else None
     if upgraded is not None:
-        from mnmt_repro.cli.continuing import check_text, left_out, notes
+        from mnmt_repro.cli.continuing import check_optimiser, check_text, left_out, notes
 
         check_text(upgraded, text, mixture, tags)
         missing = left_out(upgraded, mixture)
@@ -134,116 +117,91 @@ def _plan(options: argparse.Namespace) -> _Plan:
             print(f"mnmt-repro: not in the text, and soon forgotten: {forgotten}", file=sys.stderr)
         for note in notes(upgraded, text, mixture, config, tags):
             print(f"mnmt-repro: note: {note}", file=sys.stderr)
-    return _Plan(
-        options=options,
-        upgraded=upgraded,
-        config=config,
-        text=text,
+        start, origin = upgraded.start(), upgraded.origin
+        check_optimiser(upgraded, start, config)
+        model = start.model.config
+    assert model is not None
+    own = Own(text=text.hashes, pieces=pieces, continued_from=origin, left_out=tuple(missing))
+    spec = RunSpec(
+        tier=OWN,
+        corpus=text.corpus,
         mixture=mixture,
+        model=model,
+        training=config,
         tags=tags,
-        left_out=tuple(missing),
+        seed=options.seed,
+        conlang=text.conlang,
+        own=own,
     )
+    return _Plan(options=options, upgraded=upgraded, text=text, spec=spec, start=start)
+
+
+def _pieces(options: argparse.Namespace) -> str | tuple[int, float]:
+    """The given vocabulary's hash, or what decides one that is trained."""
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+
+    if options.vocabulary is not None:
+        return Vocabulary.load(options.vocabulary).hash
+    return options.pieces, options.vocabulary_temperature
 
 
 def _train(options: argparse.Namespace, held: ExitStack) -> int:
-    """Train, or go on; print where the model stands."""
+    """Train, or go on; print where the model stands, and store its row."""
     import torch
 
-    from mnmt_repro.cli.continuing import check_optimiser
-    from mnmt_repro.cli.encoded import encode_text, make_vocabulary
-    from mnmt_repro.cli.run_identity import (
-        check_budget,
-        differences,
-        leave_decay,
-        run_identity,
-        same_budget,
-        shape_name,
-    )
-    from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.corpora.formats import content_hash
-    from mnmt_repro.runs.sweep import run_lock
-    from mnmt_repro.runs.trained import (
-        RUN,
-        VOCABULARY,
-        check_free,
-        read_run,
-        read_vocabulary,
-        write_run,
-    )
+    from mnmt_repro.runs.data import load_own_data, make_vocabulary
+    from mnmt_repro.runs.execute import Began, train_run
+    from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
+    from mnmt_repro.runs.start import Beginning
+    from mnmt_repro.runs.trained import VOCABULARY, read_vocabulary
     from mnmt_repro.training.distributed import processes
-    from mnmt_repro.training.loop import TrainingDiverged, finished, standing, train
+    from mnmt_repro.training.loop import TrainingDiverged, finished, standing
 
-    plan = _plan(options)
-    options, config, text, mixture = plan.options, plan.config, plan.text, plan.mixture
-    about, start = plan.about, None
-    if plan.upgraded is not None:
-        start = plan.upgraded.start()
-        check_optimiser(plan.upgraded, start, config)
-    identity = run_identity(options, text, about)
-    size = f"d{options.d_model}x{options.layers}"
-    if start is not None:
-        size = shape_name(start.model.config)
-    folder = options.out or Path("runs") / f"{about['corpus']}-{size}-{identity[:6]}"
+    began, plan = Began.now(), _plan(options)
+    options, spec, text = plan.options, plan.spec, plan.text
+    name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
+    folder = options.out or Path("runs") / name
     group = processes()
     with group.first_in_turn():
-        known = read_run(folder) if (folder / RUN).exists() else None
-        if known is not None and known["identity"] != identity:
-            raise InputError(
-                f"--out {folder}: holds another run ({differences(options, known, about)}); "
-                "choose another folder, or remove this one"
-            )
+        known = find_run(folder, spec)
         if known is not None:
-            check_budget(folder, known, config)
             vocabulary = read_vocabulary(folder, known)
         else:
-            check_free(folder, ours=("lock", VOCABULARY))
-            vocabulary = make_vocabulary(options, text, plan.upgraded)
-            vocabulary.check_free(folder / VOCABULARY)
-        model = model_config(options, len(vocabulary)) if start is None else start.model.config
-        about = {
-            "identity": identity,
-            **about,
-            "vocabulary": vocabulary.hash,
-            "model": dataclasses.asdict(model),
-        }
-        if options.data:
-            about["validation"] = {p: content_hash(bitext) for p, bitext in text.valid.items()}
-        encoded = encode_text(text, vocabulary, mixture, plan.tags, config, options.seed)
-        # Nothing is wrong with text and options: only now is anything written.
-        if group.first:
-            try:
-                held.enter_context(run_lock(folder))
-            except OSError as error:
-                raise InputError(f"--out {folder}: cannot be written: {error.strerror}") from error
-            if (
-                known is None
-                and (folder / RUN).exists()
-                and read_run(folder)["identity"] != identity
-            ):
-                raise InputError(
-                    f"--out {folder}: another run was begun here meanwhile; choose another folder"
+            vocabulary = (
+                plan.upgraded.vocabulary
+                if plan.upgraded is not None
+                else make_vocabulary(
+                    text,
+                    options.vocabulary,
+                    pieces=options.pieces,
+                    temperature=options.vocabulary_temperature,
                 )
-        if known is None and not isinstance(vocabulary, SyllableVocabulary):
-            vocabulary.save(folder / VOCABULARY)
-        if known is None or not same_budget(known, config):
-            if known is not None and group.first:
-                leave_decay(folder, known, identity)
-            write_run(folder, about)
+            )
+            vocabulary.check_free(folder / VOCABULARY)
+        if plan.start is None:
+            spec = replace(spec, model=model_config(options, len(vocabulary)))
+        data = load_own_data(spec, text, vocabulary)
+        if group.first:
+            for note in data.notes:
+                print(f"mnmt-repro: {note}", file=sys.stderr)
+            # Nothing is wrong with text and options: only now is anything written.
+            take_run(folder, spec, known, held)
+            if known is None or not same_budget(known, spec.training):
+                valid = {pair: content_hash(bitext) for pair, bitext in text.valid.items()}
+                more = {"validation": valid} if options.data else {}
+                describe(folder, spec, vocabulary, **more)
     torch.set_num_threads(options.threads)
+    start = Beginning(model=spec.model) if plan.start is None else Beginning.of(plan.start)
     try:
-        trained, progress = train(
-            model if start is None else start.model,
-            config,
-            encoded,
-            mixture,
+        trained, progress = train_run(
+            spec,
+            data,
+            start,
             folder,
-            seed=options.seed,
-            identity=identity,
             device=options.device,
             checkpoint_seconds=options.checkpoint_seconds,
             label=folder.name,
-            prepare=None if start is None else start.prepare,
-            schedule_start=0 if start is None else start.schedule_start,
             stop=None if group.count > 1 else held.enter_context(asked_to_stop()),
         )
     except TrainingDiverged as error:
@@ -252,20 +210,48 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
         return 1
     if not group.first:
         return 0
-    if not finished(progress, config):
+    if not finished(progress, spec.training):
         print(
-            f"mnmt-repro: {folder}: stopped at {standing(progress, config)}, and saved; the same "
-            "command goes on from there",
+            f"mnmt-repro: {folder}: stopped at {standing(progress, spec.training)}, and saved; the "
+            "same command goes on from there",
             file=sys.stderr,
         )
         return 130
-    _report(plan, folder, trained, progress)
+    row = _store(options, spec, data, trained, progress, began, folder)
+    _report(plan, folder, trained, progress, row)
     return 0
 
 
-def _report(plan: _Plan, folder: Path, trained: Transformer, progress: Progress) -> None:
+def _store(
+    options: argparse.Namespace,
+    spec: RunSpec,
+    data: RunData,
+    trained: Transformer,
+    progress: Progress,
+    began: Began,
+    folder: Path,
+) -> Path | None:
+    """Score the model and store its row, once; None, and a note, where that cannot be."""
+    from mnmt_repro import results
+    from mnmt_repro.runs.execute import record
+
+    root = options.results or folder.parent / "results"
+    path = root / spec.corpus / f"{spec.run_id}.json"
+    if path.exists():
+        return path
+    content = record(spec, data, trained, progress, began=began, device=options.device)
+    try:
+        return results.write_run(**content, root=root)
+    except InputError as error:
+        print(f"mnmt-repro: note: no row is stored: {error}", file=sys.stderr)
+        return None
+
+
+def _report(
+    plan: _Plan, folder: Path, trained: Transformer, progress: Progress, row: Path | None
+) -> None:
     """What was trained, how well, and what to do next."""
-    counts, pairs = parameter_counts(trained.config), plan.mixture.pairs
+    counts, pairs = parameter_counts(trained.config), plan.spec.mixture.pairs
     print(
         f"{folder}: {progress.step:,} steps, {progress.target_tokens:,} target tokens, "
         f"{counts['total']:,} parameters ({counts['non_embedding']:,} without tables), "
@@ -273,9 +259,11 @@ def _report(plan: _Plan, folder: Path, trained: Transformer, progress: Progress)
     )
     for pair in pairs:
         losses = [p["cross_entropy"] for p in progress.curve if p["pair"] == pair]
-        best = min(losses, default=None) if plan.config.keep == "best" else (losses or [None])[-1]
-        if best is not None:
+        if losses:
+            best = min(losses) if plan.spec.training.keep == "best" else losses[-1]
             print(f"{pair}: validation {best:.4f} nats a token{_floor(plan.text, pair)}")
+    if row is not None:
+        print(f"row: {row}")
     where = shlex.quote(str(folder))
     own = "".join(f" --data {pair}=FILE" for pair in pairs) if plan.options.data else ""
     to = pairs[0].partition("-")[2]

@@ -134,6 +134,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="the run's; one that was stopped, or that is to have a larger budget, goes on in its "
         "folder (default: one below runs/, named by its settings)",
     )
+    run.add_argument(
+        "--results",
+        type=Path,
+        metavar="FOLDER",
+        help="results store that the run's losses are added to, which `mnmt_repro.results` reads "
+        "(default: `results`, beside the run's folder)",
+    )
     run.add_argument("--seed", type=int, default=1, help="of weights, dropout and order of data")
     run.add_argument(
         "--device",
@@ -199,7 +206,7 @@ def model_config(options: argparse.Namespace, vocab_size: int) -> ModelConfig:
     return ModelConfig.t5(**shape)
 
 
-def resolve_tags(choice: str, mixture: Mixture) -> str:
+def resolve_tags(choice: str, mixture: Mixture) -> Any:
     """Where tags go; `auto` puts them before the source where there are several targets.
 
     >>> resolve_tags("auto", Mixture.two("eng-deu", "eng-zho", 0.5))

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from mnmt_repro.cli.options import by_place, comma_list, named_numbers, number
 from mnmt_repro.corpora.bitext import load_split, parse_spec, read_bitext
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.mixture import Mixture
-from mnmt_repro.corpora.own_text import folded_sides
-from mnmt_repro.corpora.registry import get_card, split_pair
+from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.own import TrainingText, hold_out
+from mnmt_repro.runs.spec import OWN
 
 FIRST_RUN = {"concepts": 64, "syllables": 24, "min_concepts": 4}
 """The conlang of a first run: small enough to be learned in a minute, fields of ConlangConfig."""
-ENGLISH = ("eng", "en")
-VALIDATION = 400  # sentences of each pair, for the learning curve
 ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingText:
-    """Sentences to train and to validate on, by pair; a conlang's come from its declaration."""
-
-    train: Mapping[str, Bitext]
-    valid: Mapping[str, Bitext]
-    conlang: ConlangConfig | None = None
-    pairs: tuple[str, ...]  # as the user listed them, which is the order of `--weights`
 
 
 def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:
@@ -71,7 +58,7 @@ def read_training_text(options: argparse.Namespace) -> TrainingText:
                     raise InputError(f"--valid {pair}: the training pairs are {', '.join(train)}")
         else:
             train, valid = hold_out(train)
-        return TrainingText(train=train, valid=valid, pairs=tuple(train))
+        return TrainingText(corpus=OWN, pairs=tuple(train), train=train, valid=valid)
     if options.valid:
         raise InputError("--valid goes with --data; registered corpora have their own")
     corpus, pairs = options.corpus or "conlang", comma_list(options.pairs or "")
@@ -86,7 +73,7 @@ def read_training_text(options: argparse.Namespace) -> TrainingText:
             if pair not in config.pairs:
                 known = ", ".join(config.pairs)
                 raise InputError(f"--pairs {pair}: no such pair in conlang; there are {known}")
-        return TrainingText(train={}, valid={}, conlang=config, pairs=tuple(pairs))
+        return TrainingText(corpus=corpus, pairs=tuple(pairs), train={}, valid={}, conlang=config)
     card = get_card(corpus)
     if card.name in ("own", "outofdomain"):
         raise InputError(f"--corpus {corpus}: not to train on; use --data for your own text")
@@ -96,9 +83,10 @@ def read_training_text(options: argparse.Namespace) -> TrainingText:
             known = ", ".join(card.pairs)
             raise InputError(f"--pairs {pair}: no such pair in {corpus}; there are {known}")
     return TrainingText(
+        corpus=corpus,
+        pairs=tuple(pairs),
         train={pair: load_split(corpus, pair, "train") for pair in pairs},
         valid={pair: load_split(corpus, pair, "valid") for pair in pairs},
-        pairs=tuple(pairs),
     )
 
 
@@ -129,44 +117,6 @@ def check_used(options: argparse.Namespace) -> None:
         for name in names if unused else ():
             if name in options.given:
                 raise InputError(f"--{name.replace('_', '-')}: {why}; leave it out")
-
-
-def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, Bitext]]:
-    """Split off a twentieth of each pair for validation, at most 400 sentences.
-
-    Which sentences is decided by a hash of the English side (of the source, where none is English)
-    with case, digits and punctuation folded. Neither side of one held out for any pair is in any
-    pair's training text, so what is validated was not seen in another direction either.
-
-    Raises
-    ------
-    InputError
-        When a pair is left without training text.
-    """
-    sides = {pair: folded_sides(text) for pair, text in texts.items()}
-    held: dict[str, list[int]] = {}
-    seen: dict[str, set[str]] = {}
-    for pair, both in sides.items():
-        keys = both[next((code for code in ENGLISH if code in both), split_pair(pair)[0])]
-        distinct = sorted(set(keys), key=lambda key: hashlib.sha256(key.encode()).digest())
-        chosen = set(distinct[: min(VALIDATION, max(1, len(distinct) // 20))])
-        held[pair] = [row for row, key in enumerate(keys) if key in chosen]
-        for language, sentences in both.items():
-            seen.setdefault(language, set()).update(sentences[row] for row in held[pair])
-    train, valid = {}, {}
-    for pair, text in texts.items():
-        unseen = [
-            row
-            for row in range(len(text))
-            if not any(keys[row] in seen[language] for language, keys in sides[pair].items())
-        ]
-        train[pair], valid[pair] = text.select(unseen), text.select(held[pair][:VALIDATION])
-        if not unseen:
-            raise InputError(
-                f"--data {pair}: too few different sentences to hold some out for validation; "
-                "give more, or name others with --valid"
-            )
-    return train, valid
 
 
 def read_mixture(options: argparse.Namespace, text: TrainingText) -> Mixture:

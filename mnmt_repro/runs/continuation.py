@@ -13,26 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from mnmt_repro.runs.parents import shorter_runs
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.checkpoint import copy_checkpoint
 from mnmt_repro.training.config import LAST, LOG, STEM
-
-
-def shorter_runs(spec: RunSpec, among: Iterable[RunSpec]) -> tuple[RunSpec, ...]:
-    """Those that `spec` can start from: the same run up to their decay; longest first.
-
-    Where the best weights by validation loss are kept there are none: which points are validated
-    depends on the budget.
-    """
-    if spec.training.keep == "best":
-        return ()
-    own = spec.training.trunk_tokens
-    shorter = {
-        run.run_id: run
-        for run in among
-        if run.training.trunk_tokens < own and run.trajectory == spec.trajectory
-    }
-    return tuple(sorted(shorter.values(), key=lambda run: -run.training.trunk_tokens))
 
 
 def begin_from_shorter(spec: RunSpec, folder: Path, among: Iterable[RunSpec]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -23,12 +24,15 @@ from mnmt_repro.corpora.encoding import (
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import cache_root, data_hash, get_card, known_test_sets
 from mnmt_repro.corpora.version import CORPORA_VERSION
-from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
-from mnmt_repro.runs.spec import RunSpec, digest
+from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, VocabularyConfig, train_vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.runs.own import VALIDATION_SENTENCES, TrainingText
+from mnmt_repro.runs.spec import OWN, RunSpec, digest
 from mnmt_repro.training.loop import TrainingData
 
-VALIDATION_SENTENCES = 400  # of each pair, for the learning curve, but
-MOST_VALIDATION_SENTENCES = 4000  # of all pairs together
+TOLERATED = 1e-4
+"""Share of `<unk>` among a pair's pieces that is not worth a word."""
+MOST_VALIDATION_SENTENCES = 4000  # of all pairs together, for the learning curve
 CONLANG_TEST_SENTENCES = 4000
 OUT_OF_DOMAIN = ("newstest21", "newstest22-pivot", "multi30k-2016")
 SHARED_DOMAINS = {"webtech": ("tatoeba", "phpdoc", "odoo", "aosp", "scratch", "gnome")}
@@ -70,8 +74,9 @@ class RunData:
 
     training: TrainingData
     tests: Mapping[str, tuple[TestSet, ...]]  # of each pair of the mixture
-    vocabulary_hash: str
+    vocabulary: Vocabulary
     mean_lengths: Mapping[str, tuple[float, float]]  # source and target tokens a training sentence
+    notes: tuple[str, ...] = ()  # what of the text should not pass unsaid
 
 
 def run_vocabulary(spec: RunSpec) -> Vocabulary:
@@ -97,7 +102,7 @@ def corpus_vocabulary(
     corpus = get_card(corpus).base or corpus
     languages = set(config.languages)
     pairs = [p for p in get_card(corpus).pairs if set(p.split("-")) <= languages]
-    pairs = [p for p in pairs if p.startswith("eng-")]
+    pairs = [p for p in pairs if p.startswith("eng-")] or pairs
     fewer = {code: count for code, count in (kept or {}).items() if code in languages}
     name = digest([CORPORA_VERSION, asdict(config), data_hash(corpus, pairs), fewer])
     path = cache_root() / "vocabularies" / f"{corpus}-{name}.model"
@@ -108,6 +113,34 @@ def corpus_vocabulary(
             text[pair] = (bitext.source, bitext.target)
         train_vocabulary(config, text).save(path)
     return Vocabulary.load(path)
+
+
+def make_vocabulary(
+    text: TrainingText, file: Path | None, *, pieces: int, temperature: float
+) -> Vocabulary:
+    """The vocabulary in `file`, else one of `pieces` trained on the text; a conlang's own.
+
+    Raises
+    ------
+    InputError
+        When a conlang is to have a vocabulary, or the text gives no such one.
+    """
+    if text.conlang is not None:
+        if file is not None:
+            raise InputError("--vocabulary: a conlang's pieces are its syllables; leave it out")
+        return SyllableVocabulary(text.conlang)
+    if file is not None:
+        return Vocabulary.load(file)
+    config = VocabularyConfig(
+        pieces=pieces,
+        temperature=temperature,
+        languages=tuple(name for pair in text.pairs for name in pair.split("-")),
+    )
+    if text.corpus != OWN:
+        return corpus_vocabulary(text.corpus, config)
+    return train_vocabulary(
+        config, {pair: (each.source, each.target) for pair, each in text.train.items()}
+    )
 
 
 def spread(size: int, most: int) -> np.ndarray:
@@ -144,7 +177,32 @@ def load_run_data(spec: RunSpec) -> RunData:
     InputError
         When the corpus is not on this machine, or lacks a pair of the mixture.
     """
-    return _conlang(spec) if spec.conlang is not None else _registered(spec)
+    return generated(spec) if spec.conlang is not None else _registered(spec)
+
+
+def load_own_data(spec: RunSpec, text: TrainingText, vocabulary: Vocabulary) -> RunData:
+    """Encode the text of a user's run.
+
+    It is scored on the in-domain test set of its corpus. Text of her own has none: what was held
+    out of it, or given to validate on, takes its place.
+
+    Raises
+    ------
+    InputError
+        When a pair has no sentence short enough.
+    """
+    if spec.conlang is not None:
+        return generated(spec)
+    tests = {}
+    for pair in spec.mixture.pairs:
+        if text.corpus != OWN:
+            tests[pair] = corpus_test_sets(text.corpus, pair, vocabulary, spec.tags, outside=())
+        elif len(text.valid.get(pair, ())):
+            held = text.valid[pair]
+            domains = None if held.domain is None else tuple(held.domain)
+            found = encode(held, vocabulary, spec.tags)
+            tests[pair] = (TestSet(name="indomain", text=found, domains=domains),)
+    return encoded(spec, vocabulary, train=text.train, valid=text.valid, tests=tests)
 
 
 def load_test_sets(spec: RunSpec, pair: str) -> tuple[TestSet, ...]:
@@ -160,29 +218,76 @@ def load_test_sets(spec: RunSpec, pair: str) -> tuple[TestSet, ...]:
         test = _conlang_test(conlang, pair, spec.tags)
         lines = conlang.text(pair, 0, CONLANG_TEST_SENTENCES, split="test")
         return (dataclasses.replace(test, references=tuple(target for _, target in lines)),)
-    return _test_sets(spec.corpus, pair, run_vocabulary(spec), spec.tags)
+    return corpus_test_sets(spec.corpus, pair, run_vocabulary(spec), spec.tags)
 
 
 def _registered(spec: RunSpec) -> RunData:
-    vocabulary, kept = run_vocabulary(spec), dict(spec.kept)
-    most = min(VALIDATION_SENTENCES, MOST_VALIDATION_SENTENCES // len(spec.mixture.pairs))
-    sentences, validation, tests = {}, {}, {}
-    for pair in spec.mixture.pairs:
-        train = keep(load_split(spec.corpus, pair, "train"), kept)
-        text = encode_cached(train, vocabulary, spec.tags)
-        sentences[pair] = text.shorter_than(spec.training.max_length)
-        valid = load_split(spec.corpus, pair, "valid")
-        validation[pair] = _first(encode(valid, vocabulary, spec.tags), most)
-        tests[pair] = _test_sets(spec.corpus, pair, vocabulary, spec.tags)
-    return RunData(
-        training=TrainingData(sentences=sentences, validation=validation),
-        tests=tests,
-        vocabulary_hash=vocabulary.hash,
-        mean_lengths={pair: _mean_lengths(text) for pair, text in sentences.items()},
+    vocabulary, kept, pairs = run_vocabulary(spec), dict(spec.kept), spec.mixture.pairs
+    return encoded(
+        spec,
+        vocabulary,
+        train={pair: keep(load_split(spec.corpus, pair, "train"), kept) for pair in pairs},
+        valid={pair: load_split(spec.corpus, pair, "valid") for pair in pairs},
+        tests={pair: corpus_test_sets(spec.corpus, pair, vocabulary, spec.tags) for pair in pairs},
     )
 
 
-def _test_sets(corpus: str, pair: str, vocabulary: Vocabulary, tags: Tags) -> tuple[TestSet, ...]:
+def encoded(
+    spec: RunSpec,
+    vocabulary: Vocabulary,
+    *,
+    train: Mapping[str, Bitext],
+    valid: Mapping[str, Bitext],
+    tests: Mapping[str, tuple[TestSet, ...]],
+) -> RunData:
+    """The real text of a run in its pieces; of the validation text no more than is used.
+
+    Raises
+    ------
+    InputError
+        When a pair has no sentence short enough.
+    """
+    most = min(VALIDATION_SENTENCES, MOST_VALIDATION_SENTENCES // len(spec.mixture.pairs))
+    longest = spec.training.max_length
+    sentences, validation, notes = {}, {}, []
+    for pair in spec.mixture.pairs:
+        whole = encode_cached(train[pair], vocabulary, spec.tags)
+        sentences[pair] = whole.shorter_than(longest)
+        if not sentences[pair].size:
+            raise InputError(
+                f"{pair}: all {whole.size} sentences are longer than --max-length {longest} "
+                "tokens; raise it"
+            )
+        if out := whole.size - sentences[pair].size:
+            notes.append(
+                f"{pair}: {out:,} of {whole.size:,} sentences left out, longer than --max-length "
+                f"{longest}"
+            )
+        unknown = float(np.mean(np.append(whole.source.flat, whole.target.flat) == UNK))
+        if unknown > TOLERATED:
+            notes.append(
+                f"note: {pair}: {unknown:.2%} of its pieces are <unk>: the vocabulary has no piece "
+                "for some characters, which no translation can give back"
+            )
+        if pair in valid:
+            validation[pair] = _first(encode(valid[pair], vocabulary, spec.tags), most)
+    return RunData(
+        training=TrainingData(sentences=sentences, validation=validation),
+        tests=tests,
+        vocabulary=vocabulary,
+        mean_lengths={pair: _mean_lengths(text) for pair, text in sentences.items()},
+        notes=tuple(notes),
+    )
+
+
+def corpus_test_sets(
+    corpus: str,
+    pair: str,
+    vocabulary: Vocabulary,
+    tags: Tags,
+    outside: Sequence[str] = OUT_OF_DOMAIN,
+) -> tuple[TestSet, ...]:
+    """Test sets of a registered corpus: its own, and of those named in `outside` what there is."""
     inside = load_split(corpus, pair, "test")
     if corpus in SHORT_SEGMENTS:
         english = inside.source if pair.startswith("eng-") else inside.target
@@ -200,15 +305,16 @@ def _test_sets(corpus: str, pair: str, vocabulary: Vocabulary, tags: Tags) -> tu
             references=tuple(inside.target),
         )
     ]
-    for name in OUT_OF_DOMAIN:
+    for name in outside:
         if name in known_test_sets(pair):
-            outside: Bitext = load_test_set(name, pair)
-            text = encode(outside, vocabulary, tags)
-            found.append(TestSet(name=name, text=text, references=tuple(outside.target)))
+            other = load_test_set(name, pair)
+            text = encode(other, vocabulary, tags)
+            found.append(TestSet(name=name, text=text, references=tuple(other.target)))
     return tuple(found)
 
 
-def _conlang(spec: RunSpec) -> RunData:
+def generated(spec: RunSpec) -> RunData:
+    """The text of a run on generated languages, which needs no file."""
     assert spec.conlang is not None
     vocabulary = SyllableVocabulary(spec.conlang)
     conlang = vocabulary.conlang
@@ -222,7 +328,7 @@ def _conlang(spec: RunSpec) -> RunData:
     return RunData(
         training=TrainingData(sentences=sentences, validation=validation),
         tests=tests,
-        vocabulary_hash=vocabulary.hash,
+        vocabulary=vocabulary,
         mean_lengths=lengths,
     )
 

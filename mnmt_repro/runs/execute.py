@@ -1,4 +1,4 @@
-"""Execute one declared run: train, evaluate, store its rows."""
+"""One run from beginning to end: text, start, training, evaluation, and the row to store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime
 import platform
 import subprocess
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import torch
 from mnmt_repro.architecture import flops_per_target_token, parameter_counts
 from mnmt_repro.runs.continuation import begin_from_shorter
 from mnmt_repro.runs.data import RunData, TestSet, load_run_data
+from mnmt_repro.runs.folder import describe
 from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.runs.start import beginning
+from mnmt_repro.runs.start import Beginning, beginning
 from mnmt_repro.model import Transformer
 from mnmt_repro.repository import ROOT
 from mnmt_repro.scoring import sentence_losses
@@ -48,31 +50,72 @@ def execute(
     InputError, TrainingDiverged
         See `training.loop.train` and `runs.data.load_run_data`.
     """
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    commit = current_commit()
+    began = Began.now()
     data = load_run_data(spec)
     begin_from_shorter(spec, folder, among)
     start = beginning(spec, folder, data)
-    model, progress = train(
+    folder.mkdir(parents=True, exist_ok=True)
+    describe(folder, spec, data.vocabulary)
+    model, progress = train_run(
+        spec, data, start, folder, device=device, progress_bar=progress_bar
+    )
+    return record(spec, data, model, progress, began=began, device=device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Began:
+    """When a run was called, and the commit of the code that it was called from."""
+
+    started: str  # ISO 8601, UTC
+    commit: str
+
+    @classmethod
+    def now(cls) -> Began:
+        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        return cls(started=started, commit=current_commit())
+
+
+def train_run(
+    spec: RunSpec, data: RunData, start: Beginning, folder: Path, **how: Any
+) -> tuple[Transformer, Progress]:
+    """Train a run whose text is read and whose start is made.
+
+    Parameters
+    ----------
+    **how
+        What decides no weight: `device`, `progress_bar`, `checkpoint_seconds`, `label` and `stop`
+        of `training.loop.train`, which also says what is returned and raised.
+    """
+    return train(
         start.model,
         spec.training,
         data.training,
         spec.mixture,
         folder,
         seed=spec.seed,
-        identity=spec.run_id,
-        device=device,
-        progress_bar=progress_bar,
-        label=spec.label,
+        identity=spec.identity,
         prepare=start.prepare,
         schedule_start=start.schedule_start,
+        **{"label": spec.label, **how},
     )
+
+
+def record(
+    spec: RunSpec,
+    data: RunData,
+    model: Transformer,
+    progress: Progress,
+    *,
+    began: Began,
+    device: str,
+) -> dict[str, Any]:
+    """Score a trained run: its `run`, `rows` and `curve`, as `results.write_run` takes them."""
     counts = parameter_counts(spec.model)
     run = {
         "run_id": spec.run_id,
         "config_hash": spec.config_hash,
         "data_hash": spec.data_hash,
-        "commit": commit,
+        "commit": began.commit,
         "code_version": spec.code_version,
         "tier": spec.tier,
         "corpus": spec.corpus,
@@ -89,8 +132,8 @@ def execute(
         "hardware": hardware(device),
         "flops": _flops(spec, data, progress),
         "torch": torch.__version__,
-        "vocabulary_hash": data.vocabulary_hash,
-        "started": started,
+        "vocabulary_hash": data.vocabulary.hash,
+        "started": began.started,
         "config": spec.config,
     }
     return {"run": run, "rows": list(_rows(spec, data, progress, model)), "curve": progress.curve}
@@ -118,7 +161,7 @@ def _rows(
             "pair_target_tokens": progress.pair_tokens[k],
             "passes": 0.0 if size is None else progress.pair_sentences[k] / size,
         }
-        for test in data.tests[pair]:
+        for test in data.tests.get(pair, ()):
             for scores in score(model, test):
                 yield {**about, **scores}
 

@@ -37,6 +37,23 @@ def with_parents(specs: Iterable[RunSpec]) -> Iterator[RunSpec]:
         yield spec
 
 
+def shorter_runs(spec: RunSpec, among: Iterable[RunSpec]) -> tuple[RunSpec, ...]:
+    """Those that `spec` can start from: the same run up to their decay; longest first.
+
+    Where the best weights by validation loss are kept there are none: which points are validated
+    depends on the budget.
+    """
+    if spec.training.keep == "best":
+        return ()
+    own = spec.training.trunk_tokens
+    shorter = {
+        run.run_id: run
+        for run in among
+        if run.training.trunk_tokens < own and run.trajectory == spec.trajectory
+    }
+    return tuple(sorted(shorter.values(), key=lambda run: -run.training.trunk_tokens))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A run that is to be executed, and the tasks that it waits for.

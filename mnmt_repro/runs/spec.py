@@ -21,6 +21,10 @@ from mnmt_repro.training.config import BUDGET, TrainingConfig
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 
+OWN = "own"
+"""Tier of a user's runs, and the corpus of her own text."""
+
+
 def digest(value: Any, length: int = 16) -> str:
     """Hexadecimal hash of anything JSON can hold, whatever the order of its keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
@@ -53,15 +57,28 @@ class Upgrade:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Own:
+    """What a user's own run has beside its settings: files of hers, which only hashes can name."""
+
+    text: tuple[tuple[str, str], ...] = ()  # pair and content hash: of the training text of every
+    # pair, then of the validation text; none of generated text
+    pieces: str | tuple[int, float] | None = None  # hash of the vocabulary that she gave, or size
+    # and temperature of one to train; None: that of the upgraded model
+    continued_from: dict[str, Any] | None = None  # the upgraded model that it begins with, as
+    # `run.json` describes it
+    left_out: tuple[str, ...] = ()  # pairs of that model that the mixture lacks
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """One training run, declared.
+    """One training run: of a declared cohort, or of a user's own.
 
     Two runs with the same `config_hash` and `data_hash` under the same code version are the same
     run: `run_id` names it. Tier and corpus are labels; what they stand for is in the other fields.
     """
 
     tier: str
-    corpus: str  # name of a registered corpus, or of a declared conlang
+    corpus: str  # name of a registered corpus, or of a declared conlang; `own`: a user's files
     mixture: Mixture
     model: ModelConfig
     training: TrainingConfig
@@ -72,6 +89,7 @@ class RunSpec:
     kept: tuple[tuple[str, int], ...] = ()  # languages of whose training pairs only so many, chosen
     # by their hash, are used, by model and vocabulary
     upgrade: Upgrade | None = None  # what the run begins with, if not random weights
+    own: Own | None = None  # of a run that no cohort declares
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kept", tuple(sorted(self.kept)))
@@ -86,7 +104,7 @@ class RunSpec:
         fields: dict[str, Any] = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
-            if field.name not in ("tier", "corpus", "kept", "upgrade")
+            if field.name not in ("tier", "corpus", "kept", "upgrade", "own")
         }
         for name in ("model", "vocabulary", "conlang"):
             fields[name] = None if fields[name] is None else asdict(fields[name])
@@ -94,6 +112,8 @@ class RunSpec:
         fields["mixture"] = self.mixture.weights
         if self.conlang is None:
             fields["corpus"] = self.corpus
+        if self.own is not None:
+            fields["own"] = asdict(self.own)
         if self.kept:
             fields["kept"] = dict(self.kept)
         if self.upgrade is not None:
@@ -129,15 +149,58 @@ class RunSpec:
         """Of the text that vocabulary and model are trained on; known without reading it."""
         if self.conlang is not None:
             return digest(asdict(self.conlang), 12)
+        if self.own is not None and self.corpus == OWN:
+            return digest(self.own.text, 12)
         return data_hash(self.corpus)
 
     @property
     def code_version(self) -> str:
-        return code_version(upgraded=True) if self.upgrade else code_version()
+        continued = self.own is not None and self.own.continued_from is not None
+        return code_version(upgraded=self.upgrade is not None or continued)
 
     @cached_property
     def run_id(self) -> str:
         return digest([self.config_hash, self.data_hash, self.code_version], 12)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What `run.json` says of the run, apart from its model and pieces."""
+        pairs = [*self.mixture.pairs, *(self.own.left_out if self.own else ())]
+        generated = self.conlang is not None and self.own is None
+        about = {
+            "corpus": "conlang" if generated else self.corpus,
+            "pairs": pairs,
+            "mixture": self.mixture.weights,
+            "tags": self.tags,
+            "languages": sorted({name for pair in pairs for name in pair.split("-")}),
+            "conlang": None if self.conlang is None else asdict(self.conlang),
+            "training": self.training.settings(),
+            "seed": self.seed,
+        }
+        if self.upgrade is not None:
+            about["continued_from"] = {
+                "identity": self.upgrade.parent.run_id,
+                "upgrade": asdict(self.upgrade.config),
+            }
+        elif self.own is not None and self.own.continued_from is not None:
+            about["continued_from"] = self.own.continued_from
+        return about
+
+    @cached_property
+    def identity(self) -> str:
+        """What the run's folder and its checkpoints are marked with.
+
+        A declared run's is its `run_id`. A user's own run goes on in its folder with a larger
+        budget, so its identity is a hash of all else, known before there is a vocabulary.
+        """
+        if self.own is None:
+            return self.run_id
+        about = self.about
+        about["training"] = {k: v for k, v in about["training"].items() if k not in BUDGET}
+        model: list[Any] = []  # an upgraded model's is in `about`
+        if self.own.continued_from is None:
+            model = [asdict(dataclasses.replace(self.model, vocab_size=1)), self.own.pieces]
+        return digest([about, [self.code_version, self.own.text], model], 12)
 
     @cached_property
     def trajectory(self) -> str:

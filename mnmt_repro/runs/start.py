@@ -1,4 +1,4 @@
-"""What a declared run begins with: random weights, or an upgrade of its parent's last ones.
+"""What a run begins with: random weights, or an upgrade of its parent's last ones.
 
 Also where the parent keeps its best ones, beside which there is no optimiser's state to carry on.
 """
@@ -27,6 +27,7 @@ from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.config import FISHER_SENTENCES
 from mnmt_repro.upgrading.learning_rate import OLD, Groups, diagonal_fisher, fisher_groups
 from mnmt_repro.upgrading.recipe import Upgraded, upgrade
+from mnmt_repro.upgrading.start import Start
 from mnmt_repro.upgrading.vocabulary import (
     ROLES,
     Piece,
@@ -43,6 +44,11 @@ class Beginning:
     model: ModelConfig | Transformer
     prepare: Callable[[Transformer, torch.optim.Optimizer], None] | None = None
     schedule_start: int | None = 0
+
+    @classmethod
+    def of(cls, start: Start) -> Beginning:
+        """Where an upgraded model goes on from."""
+        return cls(model=start.model, prepare=start.prepare, schedule_start=start.schedule_start)
 
 
 def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
@@ -68,9 +74,7 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
         config = spec.upgrade.config
         factors = (config.gamma_new, 1.0, config.gamma_old)
         upgraded = replace(upgraded, groups=groups, factors=factors)
-    return Beginning(
-        model=upgraded.model, prepare=upgraded.prepare, schedule_start=upgraded.schedule_start
-    )
+    return Beginning.of(upgraded)
 
 
 def upgrade_of(spec: RunSpec, runs_folder: Path) -> Upgraded:

@@ -25,8 +25,7 @@ from typing import Any
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.continuation import shorter_runs
-from mnmt_repro.runs.parents import Task, plan, with_parents
+from mnmt_repro.runs.parents import Task, plan, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
 
 Work = Callable[[RunSpec, Path, str], dict[str, Any]]
