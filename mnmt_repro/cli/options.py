@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType, NoneType
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -57,6 +59,63 @@ def add_command(
     )
     parser.set_defaults(act=act)
     return parser
+
+
+def add_fields(
+    parser: argparse._ActionsContainer,
+    kind: type,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    notes: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Declare an option for each field of a dataclass that has a help; see `choices.option`.
+
+    The type of a field decides what its option takes: one of the values of a `Literal`, nothing
+    (`bool`), a value each time that it is given (`tuple`), else a value of that type. A field that
+    is a dataclass gives the options of its own fields.
+
+    Parameters
+    ----------
+    defaults
+        Defaults in place of the fields' own.
+    notes
+        What the help says of a default that is not a single value.
+    """
+    hints, group = get_type_hints(kind), parser
+    for each in dataclasses.fields(kind):
+        how, hint = dict(each.metadata), hints[each.name]
+        if "group" in how:
+            group = parser.add_argument_group(how.pop("group"))
+        if dataclasses.is_dataclass(hint):
+            add_fields(group, cast(type, hint), **how)
+        elif "help" in how:
+            if note := notes.get(each.name):
+                how["help"] += f" ({note})"
+            default = defaults.get(each.name, each.default)
+            how["default"] = None if default is dataclasses.MISSING else default
+            flags = how.pop("flags", (f"--{each.name.replace('_', '-')}",))
+            if flags[0].startswith("-"):
+                how["dest"] = each.name
+            group.add_argument(*flags, **_taken(hint), **how)
+
+
+def _taken(hint: Any) -> dict[str, Any]:
+    """What `argparse` is told of an option whose field has this type."""
+    if hint is bool:
+        return {"action": "store_true"}
+    if NoneType in (parts := get_args(hint)):  # where it is not given
+        (hint,) = (part for part in parts if part is not NoneType)
+    if get_origin(hint) is Literal:
+        return {"choices": get_args(hint)}
+    return {"action": "append"} if get_origin(hint) is tuple else {"type": hint}
+
+
+Options = TypeVar("Options")
+
+
+def read_fields(options: argparse.Namespace, kind: type[Options], **made: Any) -> Options:
+    """The dataclass that parsed options are fields of; `made` has those that are not options."""
+    names = {field.name for field in dataclasses.fields(cast(Any, kind))} - made.keys()
+    return kind(**{name: getattr(options, name) for name in names & vars(options).keys()}, **made)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

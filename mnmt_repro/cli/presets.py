@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from mnmt_repro.errors import InputError
 
-PRESETS = ("paper-a", "paper-b")
+Preset = Literal["paper-a", "paper-b"]
 
 
 def preset(name: str) -> dict[str, Any]:

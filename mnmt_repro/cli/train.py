@@ -16,10 +16,11 @@ from mnmt_repro.cli.options import add_command, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.stopping import asked_to_stop
 from mnmt_repro.cli.train_options import (
+    TrainOptions,
     declare,
     model_config,
+    read_options,
     resolve_tags,
-    training_config,
 )
 from mnmt_repro.cli.training_text import (
     check_used,
@@ -76,28 +77,29 @@ def act(options: argparse.Namespace) -> int:
 class _Plan:
     """What the options come to, before there is a vocabulary, and anything is written."""
 
-    options: argparse.Namespace
+    options: TrainOptions
     upgraded: Upgraded | None
     text: TrainingText
     spec: RunSpec  # of a model with a vocabulary yet to come, its `vocab_size` is 1
     start: Start | None  # of an upgraded model
 
 
-def _plan(options: argparse.Namespace) -> _Plan:
+def _plan(parsed: argparse.Namespace) -> _Plan:
     """Read options and text, and refuse what cannot be trained; notes go to stderr."""
-    if options.threads < 1:
-        raise InputError(f"--threads {options.threads}: give a number of threads, 1 or more")
-    check_seed(options.seed)
-    options = with_preset(options)
-    if options.preset is not None and not (options.data or options.corpus):
-        raise InputError(f"--preset {options.preset}: name its text, with --data or --corpus")
+    if parsed.threads < 1:
+        raise InputError(f"--threads {parsed.threads}: give a number of threads, 1 or more")
+    check_seed(parsed.seed)
+    parsed = with_preset(parsed)
+    if parsed.preset is not None and not (parsed.data or parsed.corpus):
+        raise InputError(f"--preset {parsed.preset}: name its text, with --data or --corpus")
     upgraded = None
-    if options.continue_from is not None:
+    if parsed.continue_from is not None:
         from mnmt_repro.cli.continuing import read_upgraded, settle
 
-        upgraded = read_upgraded(options.continue_from)
-        options = settle(options, upgraded)
-    config = training_config(options)
+        upgraded = read_upgraded(parsed.continue_from)
+        parsed = settle(parsed, upgraded)
+    options = read_options(parsed)
+    config = options.training
     model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
     check_used(options)
     text = read_training_text(options)
@@ -136,7 +138,7 @@ def _plan(options: argparse.Namespace) -> _Plan:
     return _Plan(options=options, upgraded=upgraded, text=text, spec=spec, start=start)
 
 
-def _pieces(options: argparse.Namespace) -> str | tuple[int, float]:
+def _pieces(options: TrainOptions) -> str | tuple[int, float]:
     """The given vocabulary's hash, or what decides one that is trained."""
     from mnmt_repro.corpora.vocabulary import Vocabulary
 
@@ -145,7 +147,7 @@ def _pieces(options: argparse.Namespace) -> str | tuple[int, float]:
     return options.pieces, options.vocabulary_temperature
 
 
-def _train(options: argparse.Namespace, held: ExitStack) -> int:
+def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     """Train, or go on; print where the model stands, and store its row."""
     import torch
 
@@ -158,7 +160,7 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
     from mnmt_repro.training.distributed import processes
     from mnmt_repro.training.loop import TrainingDiverged, finished, standing
 
-    began, plan = Began.now(), _plan(options)
+    began, plan = Began.now(), _plan(parsed)
     options, spec, text = plan.options, plan.spec, plan.text
     name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
     folder = options.out or Path("runs") / name
@@ -223,7 +225,7 @@ def _train(options: argparse.Namespace, held: ExitStack) -> int:
 
 
 def _store(
-    options: argparse.Namespace,
+    options: TrainOptions,
     spec: RunSpec,
     data: RunData,
     trained: Transformer,

@@ -5,169 +5,128 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-import typing
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.cli.options import Noted
-from mnmt_repro.cli.presets import PRESETS
-from mnmt_repro.cli.training_text import FIRST_RUN
+from mnmt_repro.choices import setting
+from mnmt_repro.cli.options import Noted, add_fields, read_fields
+from mnmt_repro.cli.presets import Preset
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.training.config import TrainingConfig
 
+FIRST_RUN: dict[str, Any] = {"concepts": 64, "syllables": 24, "min_concepts": 4}
+"""The conlang of a first run: small enough to be learned in a minute, fields of ConlangConfig."""
 PEAK = {"adafactor": 0.3, "adamw": 0.005}
 """Learning rate where none is given: Adafactor's is relative to each parameter's size."""
 DEFAULTS = {"warmup_steps": 100, "batch_tokens": 512}
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
-TRAINING_HELP = {
-    "learning_rate": "peak of the schedule (default: 0.3 for adafactor, 0.005 for adamw)",
-    "warmup_steps": "linear rise to the peak; then it falls with 1 / sqrt(step)",
-    "batch_tokens": "target tokens a step",
-    "target_tokens": f"budget in target tokens over all pairs (default: {FIRST_BUDGET:,})",
-    "steps": "budget in steps, in place of --target-tokens",
-    "max_length": "leave out sentence pairs with a side of more tokens",
-    "optimiser": "how weights are updated",
-    "weight_decay": "share of each weight taken off a step, times the learning rate",
-    "beta1": "AdamW: decay of the first moment",
-    "beta2": "AdamW: decay of the second moment",
-    "clip_norm": "clip the gradient to this norm (default: never)",
-    "label_smoothing": "share of probability spread evenly over all pieces",
-    "precision": "bfloat16: autocast, for GPUs",
-    "curve_points": "validations, spaced evenly in log(target tokens)",
-    "keep": "which weights are the result: last, or best on validation",
-    "decay_share": "last share of the budget, over which the rate falls linearly to zero; 0.3 "
-    "serves well (default: no decay)",
-}
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """The options of `train`."""
+
+    given: frozenset[str] = frozenset()  # names of those that are on the command line
+
+    continue_from: Path | None = setting(
+        None,
+        "train on a model that `upgrade` wrote, with its learning-rate scaling, optimiser "
+        "state and schedule; model options are settled then, and training settings that are "
+        "not given, but for the budget, are the old run's",
+        metavar="FOLDER",
+    )
+    preset: Preset | None = setting(
+        None,
+        "published settings for text of your own: Paper A's with the first of its eight "
+        "sizes, or Paper B's baseline; options given beside it win. They are for many GPUs "
+        "(see the last example) and have not been run here",
+    )
+    data: tuple[str, ...] | None = setting(
+        None,
+        "your own bitext, once a pair: PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE,TARGET "
+        "(.gz and .xz too); name columns by FILE.tsv?source=english&target=german, and more "
+        "by &domain=COLUMN, &split_column=COLUMN&split=train, &format=tsv",
+        group="text",
+        metavar="PAIR=FILE",
+    )
+    valid: tuple[str, ...] | None = setting(
+        None,
+        "validation text for --data (default: a twentieth held out, at most 400 sentences)",
+        metavar="PAIR=FILE",
+    )
+    corpus: str | None = setting(None, "a corpus of `data list` (default: conlang)")
+    pairs: str | None = setting(None, "default: all out of English (or src)", metavar="PAIR,...")
+    concepts: int = setting(FIRST_RUN["concepts"], "conlang: words to learn")
+    similarity: float = setting(0.0, "conlang: share of words in common, 0 to 1")
+    tags: Literal["auto", "none", "source", "both"] = setting(
+        "auto", "where language tags go; auto: the target's before the source if targets differ"
+    )
+    weights: str | None = setting(
+        None,
+        "per sentence, in the order of pairs",
+        group="mixture (default: as many sentences as a pair has)",
+        metavar="P,...",
+    )
+    temperature: float | None = setting(None, "weights are size ** (1 / temperature)")
+    upsample: tuple[str, ...] | None = setting(
+        None, "count a pair's size so often", metavar="PAIR=FACTOR"
+    )
+    arch: Literal["t5", "fairseq"] = setting("t5", "Paper A's shape, or Paper B's", group="model")
+    d_model: int = setting(32, "width")
+    layers: int = setting(1, "layers of each stack")
+    heads: int = setting(4, "attention heads")
+    d_ff: int | None = setting(None, "feed-forward width (default: 4 times --d-model)")
+    dropout: float = setting(0.0, "between and inside blocks")
+    attention_dropout: float = setting(0.0, "of attention, fairseq only")
+    pieces: int = setting(4000, "vocabulary size, where one is trained")
+    vocabulary_temperature: float = setting(
+        1.0, "pairs are sampled by size ** (1 / T) to train it", metavar="T"
+    )
+    vocabulary: Path | None = setting(None, "use this vocabulary, train none", metavar="FILE.model")
+    training: TrainingConfig = field(
+        metadata={
+            "group": "training",
+            "defaults": DEFAULTS,
+            "notes": {
+                "learning_rate": "default: 0.3 for adafactor, 0.005 for adamw",
+                "target_tokens": f"default: {FIRST_BUDGET:,}",
+            },
+        }
+    )
+    out: Path | None = setting(
+        None,
+        "the run's; one that was stopped, or that is to have a larger budget, goes on in its "
+        "folder (default: one below runs/, named by its settings)",
+        group="run",
+        metavar="FOLDER",
+    )
+    results: Path | None = setting(
+        None,
+        "results store that the run's losses are added to, which `mnmt_repro.results` reads "
+        "(default: `results`, beside the run's folder)",
+        metavar="FOLDER",
+    )
+    seed: int = setting(1, "of weights, dropout and order of data")
+    device: str = setting(
+        "cpu", "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own"
+    )
+    threads: int = setting(1, "of the processor; one is best for small models")
+    checkpoint_seconds: float = setting(30.0, "time between checkpoints")
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser; `given` of what it returns holds those that were given."""
     parser.register("action", None, Noted)  # of every option that says nothing else
     parser.set_defaults(given=frozenset())
-    parser.add_argument(
-        "--continue-from",
-        type=Path,
-        metavar="FOLDER",
-        help="train on a model that `upgrade` wrote, with its learning-rate scaling, optimiser "
-        "state and schedule; model options are settled then, and training settings that are not "
-        "given, but for the budget, are the old run's",
-    )
-    parser.add_argument(
-        "--preset",
-        choices=PRESETS,
-        help="published settings for text of your own: Paper A's with the first of its eight "
-        "sizes, or Paper B's baseline; options given beside it win. They are for many GPUs (see "
-        "the last example) and have not been run here",
-    )
-    text = parser.add_argument_group("text")
-    text.add_argument(
-        "--data",
-        action="append",
-        metavar="PAIR=FILE",
-        help="your own bitext, once a pair: PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE,TARGET "
-        "(.gz and .xz too); name columns by FILE.tsv?source=english&target=german, and more by "
-        "&domain=COLUMN, &split_column=COLUMN&split=train, &format=tsv",
-    )
-    text.add_argument(
-        "--valid",
-        action="append",
-        metavar="PAIR=FILE",
-        help="validation text for --data (default: a twentieth held out, at most 400 sentences)",
-    )
-    text.add_argument("--corpus", help="a corpus of `data list` (default: conlang)")
-    text.add_argument("--pairs", metavar="PAIR,...", help="default: all out of English (or src)")
-    text.add_argument(
-        "--concepts", type=int, default=FIRST_RUN["concepts"], help="conlang: words to learn"
-    )
-    text.add_argument(
-        "--similarity", type=float, default=0.0, help="conlang: share of words in common, 0 to 1"
-    )
-    text.add_argument(
-        "--tags",
-        choices=("auto", "none", "source", "both"),
-        default="auto",
-        help="where language tags go; auto: the target's before the source if targets differ",
-    )
-
-    mixture = parser.add_argument_group("mixture (default: as many sentences as a pair has)")
-    mixture.add_argument("--weights", metavar="P,...", help="per sentence, in the order of pairs")
-    mixture.add_argument("--temperature", type=float, help="weights are size ** (1 / temperature)")
-    mixture.add_argument(
-        "--upsample", action="append", metavar="PAIR=FACTOR", help="count a pair's size so often"
-    )
-
-    model = parser.add_argument_group("model")
-    model.add_argument(
-        "--arch", choices=("t5", "fairseq"), default="t5", help="Paper A's shape, or Paper B's"
-    )
-    model.add_argument("--d-model", type=int, default=32, help="width")
-    model.add_argument("--layers", type=int, default=1, help="layers of each stack")
-    model.add_argument("--heads", type=int, default=4, help="attention heads")
-    model.add_argument("--d-ff", type=int, help="feed-forward width (default: 4 times --d-model)")
-    model.add_argument("--dropout", type=float, default=0.0, help="between and inside blocks")
-    model.add_argument(
-        "--attention-dropout", type=float, default=0.0, help="of attention, fairseq only"
-    )
-    model.add_argument(
-        "--pieces", type=int, default=4000, help="vocabulary size, where one is trained"
-    )
-    model.add_argument(
-        "--vocabulary-temperature",
-        type=float,
-        default=1.0,
-        metavar="T",
-        help="pairs are sampled by size ** (1 / T) to train it",
-    )
-    model.add_argument(
-        "--vocabulary", type=Path, metavar="FILE.model", help="use this vocabulary, train none"
-    )
-    _add_training(parser.add_argument_group("training"))
-
-    run = parser.add_argument_group("run")
-    run.add_argument(
-        "--out",
-        type=Path,
-        metavar="FOLDER",
-        help="the run's; one that was stopped, or that is to have a larger budget, goes on in its "
-        "folder (default: one below runs/, named by its settings)",
-    )
-    run.add_argument(
-        "--results",
-        type=Path,
-        metavar="FOLDER",
-        help="results store that the run's losses are added to, which `mnmt_repro.results` reads "
-        "(default: `results`, beside the run's folder)",
-    )
-    run.add_argument("--seed", type=int, default=1, help="of weights, dropout and order of data")
-    run.add_argument(
-        "--device",
-        default="cpu",
-        help="cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own",
-    )
-    run.add_argument(
-        "--threads", type=int, default=1, help="of the processor; one is best for small models"
-    )
-    run.add_argument(
-        "--checkpoint-seconds", type=float, default=30.0, help="time between checkpoints"
-    )
+    add_fields(parser, TrainOptions)
 
 
-def _add_training(group: argparse._ArgumentGroup) -> None:
-    """Declare one option for each field of `TrainingConfig`."""
-    kinds = typing.get_type_hints(TrainingConfig)
-    for field in dataclasses.fields(TrainingConfig):
-        options: dict[str, Any] = {"help": TRAINING_HELP[field.name]}
-        parts = typing.get_args(kinds[field.name])
-        if all(isinstance(part, str) for part in parts) and parts:
-            options["choices"] = parts
-        else:
-            options["type"] = next((part for part in parts), kinds[field.name])
-        default = DEFAULTS.get(field.name, field.default)
-        options["default"] = None if default is dataclasses.MISSING else default
-        group.add_argument(f"--{field.name.replace('_', '-')}", **options)
+def read_options(options: argparse.Namespace) -> TrainOptions:
+    """What the options come to when presets and old runs have filled in those not given."""
+    return read_fields(options, TrainOptions, training=training_config(options))
 
 
 def training_config(options: argparse.Namespace) -> TrainingConfig:
@@ -187,7 +146,7 @@ def training_config(options: argparse.Namespace) -> TrainingConfig:
         raise InputError(told.removeprefix("training ")) from error
 
 
-def model_config(options: argparse.Namespace, vocab_size: int) -> ModelConfig:
+def model_config(options: TrainOptions, vocab_size: int) -> ModelConfig:
     """The model that the options ask for."""
     if options.heads < 1 or options.d_model % options.heads:
         raise InputError(f"--heads {options.heads}: must divide --d-model {options.d_model}")

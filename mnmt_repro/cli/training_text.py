@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Iterable
 
 from mnmt_repro.cli.options import by_place, comma_list, named_numbers, number
+from mnmt_repro.cli.train_options import FIRST_RUN, TrainOptions
 from mnmt_repro.corpora.bitext import load_split, parse_spec, read_bitext
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.formats import Bitext
@@ -16,8 +16,6 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.runs.own import TrainingText, hold_out
 from mnmt_repro.runs.spec import OWN
 
-FIRST_RUN = {"concepts": 64, "syllables": 24, "min_concepts": 4}
-"""The conlang of a first run: small enough to be learned in a minute, fields of ConlangConfig."""
 ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
 
 
@@ -39,7 +37,7 @@ def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bite
     return texts
 
 
-def read_training_text(options: argparse.Namespace) -> TrainingText:
+def read_training_text(options: TrainOptions) -> TrainingText:
     """Read what `--data`, or `--corpus` and `--pairs`, name.
 
     Raises
@@ -90,7 +88,7 @@ def read_training_text(options: argparse.Namespace) -> TrainingText:
     )
 
 
-def check_used(options: argparse.Namespace) -> None:
+def check_used(options: TrainOptions) -> None:
     """Refuse given options of `train` that its text and optimiser have no use for.
 
     Raises
@@ -112,14 +110,14 @@ def check_used(options: argparse.Namespace) -> None:
         ),
         (not conlang, ("concepts", "similarity"), "is of a conlang"),
         (options.vocabulary, ("pieces", "vocabulary_temperature"), "--vocabulary is there already"),
-        (options.optimiser == "adafactor", ("beta1", "beta2"), "is of adamw"),
+        (options.training.optimiser == "adafactor", ("beta1", "beta2"), "is of adamw"),
     ):
         for name in names if unused else ():
             if name in options.given:
                 raise InputError(f"--{name.replace('_', '-')}: {why}; leave it out")
 
 
-def read_mixture(options: argparse.Namespace, text: TrainingText) -> Mixture:
+def read_mixture(options: TrainOptions, text: TrainingText) -> Mixture:
     """The mixture that `--weights`, or `--temperature` and `--upsample`, ask for.
 
     Without any of them pairs weigh as much as they have sentences; a conlang's, which never end,
