@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from mnmt_repro.cli.sweep import SweepOptions
 
 SHOWN = 5  # runs named of a longer list
 
 
-def tell_absent(absent: Sequence[RunSpec], options: argparse.Namespace, then: str) -> None:
+def tell_absent(absent: Sequence[RunSpec], options: SweepOptions, then: str) -> None:
     """Name the runs without a checkpoint, and say how to come by one; nothing where none is absent.
 
     Parameters
@@ -40,7 +42,7 @@ def tell_absent(absent: Sequence[RunSpec], options: argparse.Namespace, then: st
 
 def work_through(
     specs: Sequence[RunSpec],
-    options: argparse.Namespace,
+    options: SweepOptions,
     stored: Mapping[str, Mapping[str, Any]],
     *,
     work: Callable[..., dict[str, Any]],

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.checkpoints import tell_absent, work_through
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.spec import RunSpec
 
+if TYPE_CHECKING:
+    from mnmt_repro.cli.sweep import SweepOptions
+
 SECONDS = 15.0  # that a run takes on one thread, on the average of the mini tier
 
 
 def decode_runs(
-    options: argparse.Namespace, specs: Sequence[RunSpec], stored: Mapping[str, Mapping[str, Any]]
+    options: SweepOptions, specs: Sequence[RunSpec], stored: Mapping[str, Mapping[str, Any]]
 ) -> int:
     """Decode the runs of `specs` that are finished and have a checkpoint; 1 while some are not.
 

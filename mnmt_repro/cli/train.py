@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.cli.exclusions import of_train, refuse
 from mnmt_repro.cli.options import add_command, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.stopping import asked_to_stop
@@ -23,7 +24,6 @@ from mnmt_repro.cli.train_options import (
     resolve_tags,
 )
 from mnmt_repro.cli.training_text import (
-    check_used,
     read_mixture,
     read_training_text,
 )
@@ -101,7 +101,7 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     options = read_options(parsed)
     config = options.training
     model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
-    check_used(options)
+    refuse(of_train(options), options.given)
     text = read_training_text(options)
     mixture = read_mixture(options, text)
     tags = resolve_tags(options.tags, mixture)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.choices import setting
-from mnmt_repro.cli.options import Noted, add_fields, read_fields
+from mnmt_repro.cli.options import Noted, NotedAppend, add_fields, read_fields
 from mnmt_repro.cli.presets import Preset
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
@@ -43,6 +43,12 @@ class TrainOptions:
         "published settings for text of your own: Paper A's with the first of its eight "
         "sizes, or Paper B's baseline; options given beside it win. They are for many GPUs "
         "(see the last example) and have not been run here",
+    )
+    config: Path | None = setting(
+        None,
+        "settings of a run from the run.json that it wrote; options given beside it win, and text "
+        "of your own is given again with --data",
+        metavar="FILE",
     )
     data: tuple[str, ...] | None = setting(
         None,
@@ -119,7 +125,8 @@ class TrainOptions:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser; `given` of what it returns holds those that were given."""
-    parser.register("action", None, Noted)  # of every option that says nothing else
+    parser.register("action", None, Noted)
+    parser.register("action", "append", NotedAppend)
     parser.set_defaults(given=frozenset())
     add_fields(parser, TrainOptions)
 

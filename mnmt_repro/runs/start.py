@@ -72,8 +72,8 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
         fisher = old_fisher(spec, upgraded, data)
         groups = most_informative(fisher, upgraded.groups, share)
         config = spec.upgrade.config
-        factors = (config.gamma_new, 1.0, config.gamma_old)
-        upgraded = replace(upgraded, groups=groups, factors=factors)
+        gammas = (config.gamma_new, 1.0, config.gamma_old)
+        upgraded = replace(upgraded, groups=groups, gammas=gammas)
     return Beginning.of(upgraded)
 
 
