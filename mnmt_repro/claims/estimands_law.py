@@ -152,15 +152,17 @@ def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         ratios = np.log(joint[2:] / single[2:])
         low, high = quantiles(ratios - ratios.mean())
         ratio = joint[0] / single[0]
-        laws = fit_per_weight_laws(cells, n=scope.n, by=by, errors=errors)
         units[pair] = {
             "error_ratio": Measure(
                 value=float(ratio), low=float(ratio * np.exp(low)), high=float(ratio * np.exp(high))
             ),
             "joint_error": Measure(value=float(joint[0])),
             "r2_joint": Measure(value=fit.r2),
-            "delta_aicc": Measure(value=pooled_aicc([fit]) - pooled_aicc(list(laws.values()))),
         }
+        if claim.options.get("unjudged", True):
+            laws = fit_per_weight_laws(cells, n=scope.n, by=by, errors=errors)
+            difference = pooled_aicc([fit]) - pooled_aicc(list(laws.values()))
+            units[pair]["delta_aicc"] = Measure(value=difference)
     return units
 
 
