@@ -158,7 +158,7 @@ def anchor(claim: str) -> str:
 
 def _undecided(scope: Mapping[str, Any]) -> str:
     """Why the outcome of a rule does not stand."""
-    return f"by the rule alone {scope['raw_verdict']}, but {scope['because']}"
+    return f"the rule gives {scope['raw_verdict']}, but {scope['because']}"
 
 
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
