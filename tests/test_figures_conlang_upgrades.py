@@ -9,8 +9,8 @@ import pytest
 from software25_store import write_store
 
 from mnmt_repro import results
-from mnmt_repro.experiments.conlang_upgrade import SIMILAR
-from mnmt_repro.experiments.variants import Variant
+from mnmt_repro.cohorts.conlang_upgrade import SIMILAR
+from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.figures import conlang_upgrades
 from mnmt_repro.figures.conlang_upgrades import LIKE
 

@@ -17,8 +17,8 @@ from mnmt_repro import results
 from mnmt_repro.claims import read_stored
 from mnmt_repro.claims.paired import Variant as Run
 from mnmt_repro.claims.sensitivity import COMPARISONS
-from mnmt_repro.experiments.languages25 import directions_of
-from mnmt_repro.experiments.variants import Variant
+from mnmt_repro.cohorts.languages25 import directions_of
+from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.figures import audit, upgrade_curves, upgrades
 from mnmt_repro.figures.contrasts import (
     INTERVAL,

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mnmt_repro.experiments.languages25 import GROUPINGS, directions
+from mnmt_repro.cohorts.languages25 import GROUPINGS, directions
 from mnmt_repro.figures import forgetting
 from mnmt_repro.results.analyses import COLUMNS
 

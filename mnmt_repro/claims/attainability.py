@@ -83,10 +83,10 @@ from mnmt_repro.claims.noise import require
 from mnmt_repro.claims.paired import Study
 from mnmt_repro.claims.published import comparisons, zoomed
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
+from mnmt_repro.cohorts.catalogue import declared, find_cohort
+from mnmt_repro.cohorts.languages25 import groups_of, old_model
+from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import declared, find_cohort
-from mnmt_repro.experiments.languages25 import groups_of, old_model
-from mnmt_repro.experiments.variants import VariantCohort
 from mnmt_repro.laws import JointLawFit, fit_fraction, fit_joint_law
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.effective import log_fraction

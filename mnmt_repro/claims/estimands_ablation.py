@@ -29,7 +29,7 @@ from mnmt_repro.claims.paired import (
     study_of,
 )
 from mnmt_repro.claims.published import Cell, comparisons, zoomed
-from mnmt_repro.experiments.languages25 import LANGUAGES, directions, directions_of
+from mnmt_repro.cohorts.languages25 import LANGUAGES, directions, directions_of
 from mnmt_repro.laws.checks import Array
 
 

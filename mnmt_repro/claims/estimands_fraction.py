@@ -16,8 +16,8 @@ from mnmt_repro.claims.estimands_law import draws_of, errors_of, joint_law
 from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NoRowsYet, Units
 from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.claims.noise import curve, measure, power
+from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.laws import JointLawFit
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.effective import log_fraction

@@ -23,7 +23,7 @@ from mnmt_repro.claims.paired import (
     p_value,
     study_of,
 )
-from mnmt_repro.experiments.languages25 import groups_of
+from mnmt_repro.cohorts.languages25 import groups_of
 
 MARGIN = 1.0
 """Per cent of a loss: the effect that `power` is about, and the least gap that has shares."""

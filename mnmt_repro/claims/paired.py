@@ -22,7 +22,7 @@ from scipy import stats
 from mnmt_repro.claims.evidence import Evidence, Measure, NoRowsYet
 from mnmt_repro.claims.ledger import Scope
 from mnmt_repro.claims.noise import DRAWS, measure, power
-from mnmt_repro.experiments.languages25 import old_model
+from mnmt_repro.cohorts.languages25 import old_model
 from mnmt_repro.laws.checks import Array
 
 _KEYS = ["cohort", "variant", "updates_share"]

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.claims.published import comparisons, printed_rows
-from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.languages25 import directions_of
-from mnmt_repro.experiments.variants import VariantCohort
+from mnmt_repro.cohorts.catalogue import find_cohort
+from mnmt_repro.cohorts.languages25 import directions_of
+from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.figures import contrasts
 from mnmt_repro.figures.audit.tables import GROUPS
 from mnmt_repro.figures.contrasts import NO_GAIN, Bench, interval, star

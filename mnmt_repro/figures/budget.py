@@ -8,8 +8,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_color
 from mnmt_repro.laws import effective_fraction_direct, fit_per_weight_laws, fraction_slope

@@ -1,6 +1,6 @@
 """What similarity to an old language buys an added one, and what the old ones forget.
 
-The central comparison of Paper B on generated languages (`experiments.conlang_upgrade`). All models
+The central comparison of Paper B on generated languages (`cohorts.conlang_upgrade`). All models
 share one table of pieces, so that the upgraded model's losses can be set beside the old model's.
 """
 
@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.experiments.conlang_upgrade import (
+from mnmt_repro.cohorts.conlang_upgrade import (
     BASELINE_SHARES,
     COHORTS,
     HUB,

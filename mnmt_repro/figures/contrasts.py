@@ -27,9 +27,9 @@ from mnmt_repro.claims.paired import (
     gain,
     p_value,
 )
+from mnmt_repro.cohorts.catalogue import find_cohort
+from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.figures.audit.tables import GROUPS
 from mnmt_repro.figures.house import Table, show_table
 from mnmt_repro.figures.provenance import Provenance

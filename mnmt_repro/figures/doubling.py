@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.corpora.conlang import irreducible_entropy
-from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.scaling import PairFits
 from mnmt_repro.figures.theme import GREY

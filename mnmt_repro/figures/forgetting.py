@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.experiments.analysed import GATED
-from mnmt_repro.experiments.languages25 import GROUPINGS, INTO, OUT, foreign, side_of
-from mnmt_repro.experiments.software25 import FISHER_SHARES
+from mnmt_repro.cohorts.analysed import GATED
+from mnmt_repro.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign, side_of
+from mnmt_repro.cohorts.software25 import FISHER_SHARES
 from mnmt_repro.figures import languages25
 from mnmt_repro.figures.contrasts import MAIN, TABLE3
 from mnmt_repro.figures.names import language

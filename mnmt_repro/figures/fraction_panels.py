@@ -13,8 +13,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.experiments.catalogue import get_cohort
-from mnmt_repro.experiments.cohorts import GRIDS
+from mnmt_repro.cohorts.catalogue import get_cohort
+from mnmt_repro.cohorts.grids import GRIDS
 from mnmt_repro.figures.capacity import direct_fractions, fractions
 from mnmt_repro.figures.forest import PAPER
 from mnmt_repro.figures.grids import Grid, read_grid, read_grids

@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro import results
+from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.badge import Badge
 from mnmt_repro.figures.names import cohort_name
 from mnmt_repro.figures.provenance import Provenance

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.claims.published import table, zoomed
-from mnmt_repro.experiments.languages25 import INTO, LEVELS, OUT, directions_of, side_of
+from mnmt_repro.cohorts.languages25 import INTO, LEVELS, OUT, directions_of, side_of
 from mnmt_repro.figures.ablations import SHARE, Ablation
 from mnmt_repro.figures.contrasts import Bench
 from mnmt_repro.figures.verdicts import cell_table

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.experiments.languages25 import GROUPINGS, LEVELS
-from mnmt_repro.experiments.software25_runs import available, kept_pairs
+from mnmt_repro.cohorts.languages25 import GROUPINGS, LEVELS
+from mnmt_repro.cohorts.software25_runs import available, kept_pairs
 from mnmt_repro.figures import audit
 from mnmt_repro.figures.theme import CATEGORIES, GREY
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.corpora.conlang import irreducible_entropy
-from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.capacity import direct_fractions, fractions
 from mnmt_repro.figures.interval_chart import interval_chart
 from mnmt_repro.figures.names import cohort_name, pair_name

@@ -12,7 +12,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.experiments.software25 import KINDS, SUFFIX
+from mnmt_repro.cohorts.software25 import KINDS, SUFFIX
 from mnmt_repro.figures.theme import CATEGORIES, GREY
 from mnmt_repro.figures.upgrades import EARLY, STATED
 from mnmt_repro.upgrading.compute import compute_share

@@ -19,7 +19,7 @@ from scipy import stats
 from mnmt_repro.claims import Measure
 from mnmt_repro.claims.estimands_upgrade import shares
 from mnmt_repro.claims.paired import Variant, lower_by
-from mnmt_repro.experiments.languages25 import (
+from mnmt_repro.cohorts.languages25 import (
     GROUPINGS,
     INTO,
     OUT,
@@ -27,7 +27,7 @@ from mnmt_repro.experiments.languages25 import (
     foreign,
     side_of,
 )
-from mnmt_repro.experiments.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
+from mnmt_repro.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
 from mnmt_repro.figures import audit, contrasts
 from mnmt_repro.figures.audit.checks import rows_of
 from mnmt_repro.figures.audit.tables import GROUPS, METRIC_NAMES, UPGRADES

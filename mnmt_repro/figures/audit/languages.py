@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.experiments.languages25 import foreign
+from mnmt_repro.cohorts.languages25 import foreign
 from mnmt_repro.figures.audit.checks import check, frame_of, rows_of
 from mnmt_repro.figures.audit.tables import GROUPINGS, grouping, published
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.experiments.languages25 import LEVELS
+from mnmt_repro.cohorts.languages25 import LEVELS
 from mnmt_repro.figures.audit.checks import check, frame_of
 from mnmt_repro.figures.audit.tables import GROUPINGS, directions, published
 

@@ -7,8 +7,8 @@ from functools import cache
 import pandas as pd
 
 from mnmt_repro.claims.published import PAPERS, table
+from mnmt_repro.cohorts.languages25 import foreign
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.languages25 import foreign
 
 GROUPS = ("all", "original", "added")
 GROUPINGS = ("Mt25", "Mt25-v1", "Mt25-v2", "M12t25")
