@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import html
-import io
 from typing import Any
 
-import pandas as pd
 import pytest
 from synthetic import loss_of
 
@@ -21,7 +19,6 @@ from mnmt_repro.figures.verdicts import (
     badges,
     count,
     scope_table,
-    show_claims,
     stored_measures,
 )
 from mnmt_repro.repository import ROOT
@@ -59,50 +56,6 @@ def test_why_is_the_reason_and_what_was_found_out_about_this_verdict() -> None:
     assert why == [f"{asked}. {explained}", asked]  # other settings were not looked into
     doubtful = scope_table(stored(scope("own", "inconclusive")))["why"].tolist()
     assert doubtful == [asked]  # nobody has explained this verdict
-
-
-def test_a_verdict_leads_to_its_page_and_says_when_its_rule_came_late() -> None:
-    found = stored(scope("own", "not reproduced", post_hoc=True))
-    table = show_claims(found, name="t", caption="c", settings="own", to_book="../")
-    assert list(table.shown) == [
-        "claim",
-        "title",
-        "evidence",
-        "verdict",
-        "by the rule",
-        "measured",
-        "why",
-    ]
-    badge = table.shown["verdict"].iloc[0]
-    assert badge.href == "../paper-a/scaling-laws.html"
-    assert badge.label == "✗ not reproduced; post hoc"
-    assert table.shown["measured"].tolist() == ["r2_min 0.95 (0.9 to 0.98), English→German"]
-
-
-def test_without_verdicts_the_table_is_empty() -> None:
-    assert show_claims([], name="t", caption="c").shown.empty
-
-
-def test_settings_without_runs_are_in_the_csv_alone() -> None:
-    empty = {"measured": None, "interval": None, "decided_by": "", "post_hoc": None}
-    own = scope("own", "no rows yet", **empty)
-    waiting = scope("waiting", "no rows yet", **empty)
-    found = stored(own, scope("other", "reproduced"), waiting)
-    table = show_claims(found, "A2", name="t", caption="c")
-    assert table.shown["setting"].tolist() == ["own", "other"]  # its own is never left out
-    assert table.shown["measured"].tolist()[0] == "–"
-    everything = pd.read_csv(io.StringIO(table.csv))
-    assert everything["setting"].tolist() == ["own", "other", "waiting"]
-    assert everything["rule first"].tolist() == ["–", "yes", "–"]
-    assert show_claims(found, name="t", caption="c", settings="own").shown.shape[0] == 1
-    others = show_claims(found, name="t", caption="c", settings="others").shown
-    assert others["setting"].tolist() == ["other"] and "title" not in others
-
-
-def test_the_reason_stands_below_its_claim_and_a_reader_is_told_that_runs_are_missing() -> None:
-    page = show_claims(stored(scope("own", "no rows yet")), name="t", caption="c").to_html()
-    assert '<td class="mnmt-below" colspan="7"><div><b>why:</b> reproduced asks for' in page
-    assert "… not enough runs yet" in page and ">… no rows yet" not in page
 
 
 def test_a_count_names_the_verdicts_as_the_badges_do() -> None:

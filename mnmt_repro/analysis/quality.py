@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.analysis.resampling import root_mean_square
+from mnmt_repro.analysis.intervals import root_mean_square
 from mnmt_repro.claims.estimands_metric import straight_line
 from mnmt_repro.claims.estimands_prediction import nearest_seen
 from mnmt_repro.errors import InputError
@@ -257,7 +257,8 @@ def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
             row |= {"nearest": root_mean_square(naive / spread).value, "why": law.reason}
             if law.identified:
                 miss = (law.predict(unseen["p"], unseen["n"]) - truth) / spread
-                row |= dict(zip(("error", "low", "high"), root_mean_square(miss), strict=True))
+                found = root_mean_square(miss)
+                row |= {"error": found.value, "low": found.low, "high": found.high}
             table.append(row)
     frame = pd.DataFrame(table, columns=HELD_OUT)
     return frame if frame["why"].any() else frame.drop(columns="why")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.resampling import Interval, root_mean_square
+from mnmt_repro.analysis.intervals import Measure, root_mean_square
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 
@@ -45,12 +45,12 @@ class Prediction:
     residuals: pd.DataFrame
 
     @property
-    def miss(self) -> Interval:
+    def miss(self) -> Measure:
         """Relative error of the laws on the models of many pairs."""
         return root_mean_square(self.errors["relative_error"])
 
     @property
-    def own_miss(self) -> Interval:
+    def own_miss(self) -> Measure:
         """Relative error of the laws on the two-pair runs that they are fitted to."""
         return root_mean_square(self.residuals["relative_error"])
 

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.claims.evidence import Evidence, Measure, Measures, NoRowsYet, Units
+from mnmt_repro.analysis.intervals import DRAWS, Measure, Measures, NoRowsYet, measure
+from mnmt_repro.analysis.variants import Variant
+from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import DRAWS, measure
-from mnmt_repro.claims.paired import Variant
 from mnmt_repro.laws.checks import Array
 
 

@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, measure, power
+from mnmt_repro.analysis.noise import curve
 from mnmt_repro.claims.estimands_law import draws_of, errors_of, joint_law
-from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NoRowsYet, Units
+from mnmt_repro.claims.evidence import Cells, Evidence, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import curve, measure, power
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.laws import JointLawFit

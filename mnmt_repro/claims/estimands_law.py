@@ -10,21 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from mnmt_repro.architecture import PAPER_A, parameter_counts
-from mnmt_repro.claims.drift import fit_drift, refit_drift
-from mnmt_repro.claims.evidence import Cells, Evidence, Measure, Measures, NotIdentified, Units
-from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import (
+from mnmt_repro.analysis.drift import fit_drift, refit_drift
+from mnmt_repro.analysis.intervals import (
     DRAWS,
-    curve,
+    Measure,
+    Measures,
+    NotIdentified,
     measure,
-    noisy,
     power,
     quantiles,
-    refit_power_laws,
-    refits,
-    require,
 )
+from mnmt_repro.analysis.noise import curve, noisy, refit_power_laws, refits, require
+from mnmt_repro.architecture import PAPER_A, parameter_counts
+from mnmt_repro.claims.evidence import Cells, Evidence, Units
+from mnmt_repro.claims.ledger import Claim, Scope
 from mnmt_repro.laws import (
     JointLawFit,
     PowerLawFit,

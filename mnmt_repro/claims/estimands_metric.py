@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.claims.estimands_fraction import named_pairs
-from mnmt_repro.claims.evidence import Evidence, Measure, NoRowsYet, Units
+from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.ledger import Claim, Scope
 
 

@@ -13,19 +13,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mnmt_repro.claims.estimands_law import errors_of, joint_law
-from mnmt_repro.claims.evidence import (
-    Cells,
-    Evidence,
+from mnmt_repro.analysis.intervals import (
+    DRAWS,
     Measure,
     Measures,
     NoRowsYet,
     NotIdentified,
-    Units,
-    check_grid,
+    measure,
+    quantiles,
 )
+from mnmt_repro.analysis.noise import curve, noisy, refits
+from mnmt_repro.claims.estimands_law import errors_of, joint_law
+from mnmt_repro.claims.evidence import Cells, Evidence, Units, check_grid
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.noise import DRAWS, curve, measure, noisy, quantiles, refits
 from mnmt_repro.laws import FractionFit, extrapolate_curve, fit_fraction, mixture_errors
 from mnmt_repro.laws.checks import Array, error_weights
 from mnmt_repro.results.schema import CEILINGS

@@ -8,6 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from mnmt_repro.analysis.intervals import Measures, NoRowsYet
+from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims.ledger import Scope
 from mnmt_repro.results.schema import METRICS
 
@@ -16,24 +18,6 @@ Cells = pd.DataFrame
 the ids of its runs."""
 
 
-class NoRowsYet(Exception):
-    """The store does not hold the rows that a claim needs; the message says which."""
-
-
-class NotIdentified(Exception):
-    """The rows are there but determine no law; the message says why."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measure:
-    """A measured number and its 95 % interval; NaN where it has none."""
-
-    value: float
-    low: float = float("nan")
-    high: float = float("nan")
-
-
-Measures = dict[str, Measure]
 Units = dict[str, Measures]
 """What an estimand returns: measures for each pair, or under ``"all"`` for pairs taken together."""
 
@@ -65,6 +49,18 @@ class Evidence:
             & (frame["domain"] == scope.domain)
             & (frame["p"] > 0)
         ]
+
+    def variants(self, scope: Scope, options: Mapping[str, Any]) -> Variants:
+        """Named runs of the scope's first cohort; the others tell the noise of the seed."""
+        return Variants(
+            rows=self.frame,
+            cohorts=scope.cohorts,
+            tier=scope.tier,
+            test_set=scope.test_set,
+            needs=options["needs"],
+            apart=options.get("apart", False),
+            blocked=options.get("blocked", False),
+        )
 
     def commits(self, scope: Scope) -> set[str]:
         """Commits of all that a claim may read in the scope: its runs and their analyses."""

@@ -12,9 +12,10 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro import results
+from mnmt_repro.analysis.intervals import Measure
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
-from mnmt_repro.claims.evidence import Evidence, Measure
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import History
 from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, load_claims

@@ -5,32 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.figures.fraction_panels import ESTIMATORS, similarity_cohorts
+from mnmt_repro.analysis.fraction_lines import ESTIMATORS
 from mnmt_repro.figures.theme import weight_color
-
-LABELS = {f"similarity {value:g}": value for value in similarity_cohorts()}
-"""What a line of Figure 6 is called to the similarity of its languages."""
-
-
-def by_similarity(lines: pd.DataFrame) -> pd.DataFrame:
-    """Fractions of the weights below one against similarity; empty for fewer than two of them.
-
-    Parameters
-    ----------
-    lines
-        From `fraction_panels.compare`, whose labels are those of `LABELS`.
-
-    Returns
-    -------
-    DataFrame
-        ``language, p, similarity, estimator, f, f_low, f_high, sizes``.
-    """
-    found = lines[lines["line"].isin(list(LABELS)) & (lines["p"] < 1)]
-    found = found.assign(similarity=found["line"].map(LABELS))
-    if found["similarity"].nunique() < 2:
-        found = found.iloc[:0]
-    columns = ["language", "p", "similarity", "estimator", "f", "f_low", "f_high", "sizes"]
-    return found.sort_values(["estimator", *columns[:3]], ignore_index=True)[columns]
 
 
 def similarity_chart(table: pd.DataFrame) -> alt.HConcatChart:
