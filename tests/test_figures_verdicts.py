@@ -19,7 +19,6 @@ from mnmt_repro.figures.verdicts import (
     badges,
     count,
     scope_table,
-    stored_measures,
 )
 from mnmt_repro.repository import ROOT
 
@@ -90,59 +89,6 @@ def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
     assert "<unk>" not in text and "that of &lt;unk&gt;" in text
     for facet in ("Paper A", "Paper B", "undecided here", "generated languages"):
         assert f"<option>{facet}</option>" in text
-
-
-MEASURED = [
-    {
-        "id": "A3",
-        "measure": "shift",
-        "decided_in": "first",
-        "scopes": [
-            {
-                "scope": "first",
-                "verdict": "not reproduced",
-                "reason": "too far",
-                "units": {
-                    "eng-deu": {
-                        "verdict": "not reproduced",
-                        "measures": {
-                            "shift": {"value": 0.3, "interval": [0.1, 0.5]},
-                            "power": {"value": 0.9, "interval": None},
-                        },
-                    },
-                    "aaa-src against src-aaa": {
-                        "verdict": "inconclusive",
-                        "measures": {"shift": {"value": None, "interval": None}},
-                    },
-                },
-            },
-            {"scope": "second", "verdict": "inconclusive", "reason": "no fit", "units": {}},
-            {"scope": "third", "verdict": "no rows yet", "reason": "none", "units": {}},
-        ],
-    }
-]
-
-
-def test_stored_measures_have_a_row_a_setting_and_pair() -> None:
-    table = stored_measures(MEASURED, "A3")
-    assert list(table.columns) == [
-        "setting",
-        "pair",
-        "shift",
-        "power",
-        "low",
-        "high",
-        "verdict",
-        "why",
-    ]
-    assert list(table["setting"]) == ["first", "first", "second"]
-    assert table.loc[0, ["pair", "shift", "power", "low", "high"]].tolist() == [
-        "English→German", 0.3, 0.9, 0.1, 0.5,
-    ]  # fmt: skip
-    assert table.loc[1, "pair"] == "aaa-src against src-aaa"
-    assert table.loc[2, "why"] == "no fit"
-    with pytest.raises(InputError, match="A9 has no stored verdict"):
-        stored_measures(MEASURED, "A9")
 
 
 def test_a_badge_says_where_the_loaded_rows_differ_from_the_stored_verdict() -> None:

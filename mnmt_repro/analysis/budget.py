@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.cells import mean_losses
 from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.experiments.catalogue import get_cohort
@@ -59,10 +60,7 @@ def cells_of(rows: pd.DataFrame) -> pd.DataFrame:
     rows
         From `common_rows`.
     """
-    cells = rows.groupby(["budget", *CELL], as_index=False).agg(
-        loss=("cross_entropy", "mean"), passes=("passes", "max")
-    )
-    return cells.rename(columns={"n_non_embedding": "n"})
+    return mean_losses(rows, "budget", "pair", "p", passes=("passes", "max"))
 
 
 def laws_by_budget(cells: pd.DataFrame) -> pd.DataFrame:

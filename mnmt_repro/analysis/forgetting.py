@@ -14,11 +14,13 @@ import pandas as pd
 from scipy import stats
 
 from mnmt_repro.analysis import languages25
+from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, measure, resampled
 from mnmt_repro.analysis.names import language
-from mnmt_repro.analysis.variants import MAIN, TABLE3
+from mnmt_repro.analysis.variants import MAIN, TABLE3, Variant
 from mnmt_repro.experiments.analysed import GATED
 from mnmt_repro.experiments.languages25 import GROUPINGS, foreign, side_of
 from mnmt_repro.experiments.software25 import FISHER_SHARES
+from mnmt_repro.laws.checks import Array
 
 TABLE11 = "software25-table11"
 SETTINGS = {"full recipe": "with scaling", "no learning-rate scaling": "without scaling"}
@@ -164,16 +166,10 @@ def change_by_scaling(points: pd.DataFrame) -> dict[str, float]:
         From `moved`.
     """
     table = points.pivot_table(
-        index=["stack", "layer"], columns=["block", "setting"], values="distance"
+        index=["stack", "layer"], columns=["setting", "block"], values="distance"
     )
-    with_it, without = SETTINGS.values()
-    return {
-        half: 100
-        * math.expm1(
-            float(np.log(table[BLOCKS[half]][with_it] / table[BLOCKS[half]][without]).mean())
-        )
-        for half in ("old", "new")
-    }
+    change = log_change(*(table[setting] for setting in SETTINGS.values()))
+    return {half: 100 * math.expm1(change[BLOCKS[half]].mean()) for half in ("old", "new")}
 
 
 def fisher(analyses: pd.DataFrame) -> pd.DataFrame:
@@ -289,14 +285,135 @@ def _compared(
 ) -> dict[str, pd.DataFrame]:
     """An analysis of runs of Table 3 by what `runs` calls them, of the seeds that they share.
 
-    Other seeds are other old models. A run that is not analysed has no rows.
+    A run that is not analysed has no rows.
     """
-    found = {title: _of(analyses, TABLE3, name, f"{model}, {run}") for run, title in runs.items()}
-    seeds = [set(rows["seed"]) for rows in found.values() if len(rows)]
-    common = list(set.intersection(*seeds)) if seeds else []
-    return {title: rows[rows["seed"].isin(common)] for title, rows in found.items()}
+    found = [_of(analyses, TABLE3, name, f"{model}, {run}") for run in runs]
+    return dict(zip(runs.values(), of_common_seeds(*found), strict=True))
+
+
+def of_common_seeds(*frames: pd.DataFrame) -> list[pd.DataFrame]:
+    """Rows of the seeds that all frames with rows have: other seeds are other old models."""
+    known = [set(frame["seed"]) for frame in frames if len(frame)]
+    seeds = set.intersection(*known) if known else set()
+    return [frame[frame["seed"].isin(list(seeds))] for frame in frames]
 
 
 def _of(analyses: pd.DataFrame, cohort: str, name: str, variant: str | None = None) -> pd.DataFrame:
     mine = (analyses["cohort"] == cohort) & (analyses["analysis"] == name)
     return analyses[mine & (variant is None or analyses["variant"] == variant)]
+
+
+def analysed(analyses: pd.DataFrame, tier: str, variant: Variant, name: str) -> pd.DataFrame:
+    """Rows of one analysis of a variant's runs.
+
+    Raises
+    ------
+    NoRowsYet
+        When there are none.
+    """
+    rows = analyses
+    if not rows.empty:
+        rows = _of(rows, variant.cohort, name, variant.name)
+        share = np.isclose(rows["updates_share"].astype(float), variant.share)
+        rows = rows[(rows["tier"] == tier) & share]
+    if rows.empty:
+        raise NoRowsYet(f"{variant}: no analysis {name!r} is stored")
+    return rows
+
+
+def analysed_together(
+    analyses: pd.DataFrame, tier: str, name: str, *variants: Variant
+) -> list[pd.DataFrame]:
+    """Rows of one analysis of several variants, of the seeds that all have.
+
+    Raises
+    ------
+    NoRowsYet
+        When one is not analysed, or no seed is analysed in all.
+    """
+    found = of_common_seeds(*(analysed(analyses, tier, variant, name) for variant in variants))
+    if any(rows.empty for rows in found):
+        raise NoRowsYet("no seed is analysed on both sides")
+    return found
+
+
+def distances(rows: pd.DataFrame, variant: Variant) -> pd.DataFrame:
+    """Distances of a variant, mean over seeds: a row a layer, columns old, new and between.
+
+    Raises
+    ------
+    NoRowsYet
+        When a block is missing.
+    """
+    table = rows.pivot_table(index="layer", columns="block", values="value")
+    if missing := {"old", "new", "between"} - set(table.columns):
+        raise NoRowsYet(f"{variant}: analysis 'moved' lacks block {sorted(missing)[0]!r}")
+    return table
+
+
+def log_change(scaled: pd.DataFrame, unscaled: pd.DataFrame) -> pd.DataFrame:
+    """Log of each distance with scaled learning rates over that without."""
+    return (scaled / unscaled).map(math.log)
+
+
+def over_layers(values: Array) -> Measure:
+    """Mean over layers with its t interval."""
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+    value = float(values.mean())
+    return Measure(value=value, low=value - float(half), high=value + float(half))
+
+
+def last_layers_apart(between: pd.Series, share: float) -> Measures:
+    """Distance of the halves in the last decoder layers over that in all other layers.
+
+    Parameters
+    ----------
+    between
+        By layer, as ``"decoder.3"``.
+    share
+        Of the decoder's layers that are the last ones.
+    """
+    place = [name.partition(".") for name in between.index]
+    decoder = [int(number) for stack, _, number in place if stack == "decoder"]
+    from_layer = len(decoder) - math.ceil(share * len(decoder))
+    last = np.array(
+        [stack == "decoder" and int(number) >= from_layer for stack, _, number in place]
+    )
+    late, rest = between[last].to_numpy(), between[~last].to_numpy()
+    return {
+        "ratio": Measure(value=float(late.mean() / rest.mean())),
+        "share_below": Measure(value=float((rest < late.min()).mean())),
+        "decoder_layers": Measure(value=len(decoder)),
+    }
+
+
+def relief(drops: pd.DataFrame, weights: pd.Series) -> Measures:
+    """How much less is forgotten with scaled learning rates; directions are resampled.
+
+    Parameters
+    ----------
+    drops
+        ``scaled, unscaled``: the loss added in each direction.
+    weights
+        Sampling weight of each direction, with which `rank` is the rank correlation.
+    """
+    scaled, unscaled = drops["scaled"].to_numpy(), drops["unscaled"].to_numpy()
+    resource = weights.reindex(drops.index).to_numpy()
+    mean = (scaled + unscaled) / 2
+    picks = resampled(len(drops))
+    less = unscaled.mean() - scaled.mean()
+    rank = float(_spearman(mean[None], resource[None])[0])
+    return {
+        "relief": measure(less, (unscaled - scaled)[picks].mean(1) - less),
+        "relief_share": Measure(value=float(less / unscaled.mean())),
+        "share_relieved": Measure(value=float((scaled < unscaled).mean())),
+        "rank": measure(rank, _spearman(mean[picks], resource[picks]) - rank),
+    }
+
+
+def _spearman(x: Array, y: Array) -> Array:
+    """Rank correlation of each row of `x` (B, n) with that of `y`; NaN where one is constant."""
+    ranks = [stats.rankdata(values, axis=1) - (x.shape[1] + 1) / 2 for values in (x, y)]
+    with np.errstate(invalid="ignore"):
+        first, second = (rank / np.linalg.norm(rank, axis=1, keepdims=True) for rank in ranks)
+    return np.asarray((first * second).sum(1))

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.fractions import fraction_fits, held_out_errors
+from mnmt_repro.analysis.held_out import Form
 from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
 
-FORMS = {"eq12": "Eq. 12", "eq13": "Eq. 13"}
+FORMS: dict[Form, str] = {"eq12": "Eq. 12", "eq13": "Eq. 13"}
 
 
 def both_forms(points: pd.DataFrame) -> dict[str, dict[str, FractionFit]]:
@@ -35,7 +36,7 @@ def form_table(points: pd.DataFrame, laws: Mapping[str, Mapping[str, FractionFit
     -------
     DataFrame
         ``pair, form, parameters, c₁, R², error`` (root mean square relative error on all runs,
-        which the fit has seen), ``held-out error, held-out worst`` (`capacity.held_out_errors`)
+        which the fit has seen), ``held-out error, held-out worst`` (`fractions.held_out_errors`)
         and ``at a bound``, the coefficients that stopped at the end of their range. Fits that are
         not identified have no row.
     """
@@ -74,7 +75,7 @@ def _bound(name: str) -> str:
 
 
 def _held_out(points: pd.DataFrame) -> pd.DataFrame:
-    """`capacity.held_out_errors` of the pairs whose grid is full enough for it."""
+    """`fractions.held_out_errors` of the pairs whose grid is full enough for it."""
     names = {"relative error": "held-out error", "worst": "held-out worst"}
     parts = [pd.DataFrame(columns=["pair", "form", *names.values()])]
     for _, group in points.groupby("pair"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.cells import common_cells
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
 from mnmt_repro.analysis.grids import Grid, read_grid, read_grids
 from mnmt_repro.analysis.names import beside_hub, language
@@ -92,9 +93,8 @@ def compare(
         if sentence:
             absent[sentence] = None
     for panel in panels.values():
-        cells = set.intersection(*(set(_cells(own)) for _, own in panel))
-        for line, own in panel:
-            kept = own[[cell in cells for cell in _cells(own)]]
+        common = common_cells([own for _, own in panel])
+        for (line, _), kept in zip(panel, common, strict=True):
             shared = read_grid(kept, line.cohort, line.test_set, n=n)
             if shared is None:
                 absent[f"*{line.label}: too few weights and sizes in common with the others.*"] = (
@@ -109,11 +109,6 @@ def compare(
         rows=pd.concat(rows[1:] or rows, ignore_index=True),
         absent="\n\n".join(absent),
     )
-
-
-def _cells(rows: pd.DataFrame) -> list[tuple[float, int]]:
-    """Weight and size of each row."""
-    return list(zip(rows["p"].round(9), rows["n_non_embedding"], strict=True))
 
 
 def fraction_lines(grid: Grid, *, panel: str, line: str) -> pd.DataFrame:

@@ -8,18 +8,15 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.grids import Grid
+from mnmt_repro.analysis.held_out import Form, fit_eq11, held_out, predict
 from mnmt_repro.analysis.names import cohort_name, pair_name
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.laws import (
     FractionFit,
     effective_fraction,
     effective_fraction_direct,
-    fit_fraction,
     fraction_slope,
 )
-
-HELD_OUT_WEIGHTS = (0.1, 0.5, 0.9)
-HELD_OUT_SIZES = 2  # the largest ones
 
 
 def fractions(fits: PairFits) -> pd.DataFrame:
@@ -91,10 +88,12 @@ def fraction_slopes(grids: Mapping[str, Grid], weights: Sequence[float]) -> pd.D
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def fraction_fits(points: pd.DataFrame, form: str = "eq12") -> dict[str, FractionFit]:
-    """Eq. 11 with Eq. 12 or Eq. 13 for each pair, from all rows given."""
+def fraction_fits(
+    points: pd.DataFrame, form: Form = "eq12", *, column: str = "loss", metric: str = ""
+) -> dict[str, FractionFit]:
+    """Eq. 11 for each pair, from all points given; `column` and `metric` as of `fit_eq11`."""
     return {
-        str(pair): fit_fraction(group, form=form, n="n", loss="loss")  # type: ignore[arg-type]
+        str(pair): fit_eq11(group, form, column=column, metric=metric)
         for pair, group in points.groupby("pair")
     }
 
@@ -108,31 +107,27 @@ def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
     return wide.reset_index().rename(columns={"share": "p"})
 
 
-def held_out_errors(points: pd.DataFrame, forms: Sequence[str] = ("eq12", "eq13")) -> pd.DataFrame:
-    """Error of Eq. 11 on weights and sizes that the fit never saw.
-
-    Fitted to all weights but 0.1, 0.5 and 0.9, at all but the two largest sizes; everything else
-    is predicted.
+def held_out_errors(points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13")) -> pd.DataFrame:
+    """Error of Eq. 11 on the weights and sizes that claims A14 and A15 hold out.
 
     Returns
     -------
     DataFrame
         ``pair, form, fitted, predicted, relative error`` (root mean square) and ``worst``.
     """
-    largest = sorted(points["n"].unique())[-HELD_OUT_SIZES:]
-    held = points["p"].isin(HELD_OUT_WEIGHTS) | points["n"].isin(largest)
+    unseen = held_out(points)
     rows = []
     for pair, group in points.groupby("pair"):
-        seen, unseen = group[~held[group.index]], group[held[group.index]]
+        mine = unseen[group.index]
         for form in forms:
-            law = fit_fraction(seen, form=form, n="n", loss="loss")  # type: ignore[arg-type]
-            error = law.predict(unseen["p"], unseen["n"]) / unseen["loss"].to_numpy() - 1
+            law = fit_eq11(group[~mine], form)
+            error = predict(group, mine, law).relative
             rows.append(
                 {
                     "pair": pair_name(str(pair)),
                     "form": {"eq12": "Eq. 12", "eq13": "Eq. 13"}[form],
-                    "fitted": len(seen),
-                    "predicted": len(unseen),
+                    "fitted": int((~mine).sum()),
+                    "predicted": len(error),
                     "relative error": float(np.sqrt(np.mean(error**2))),
                     "worst": float(np.abs(error).max()),
                 }

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.cells import mean_losses
+from mnmt_repro.analysis.fit_quality import size_left_out
 from mnmt_repro.analysis.names import cohort_name, pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
@@ -19,11 +21,10 @@ from mnmt_repro.laws import (
     coefficients,
     fit_joint_law,
     fit_per_weight_laws,
-    leave_one_size_out,
 )
-from mnmt_repro.laws.checks import Errors
+from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.selection import Law, pooled_aicc
+from mnmt_repro.laws.selection import pooled_aicc
 
 PairFits = Mapping[str, tuple[Mapping[float, PowerLawFit], JointLawFit]]
 """Pair to its laws, one for each weight and the joint one; from `fit_pairs`."""
@@ -74,10 +75,7 @@ def observed(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
     for column in ("cohort", "test_set", "domain"):
         if column in rows and rows[column].nunique() > 1:
             raise InputError(f"a figure is of one {column}, filter first: {rows[column].unique()}")
-    kept = rows[rows["p"] > 0]
-    grouped = kept.groupby(["pair", "p", n], as_index=False)["cross_entropy"]
-    points = grouped.agg(["mean", "size"])
-    return points.rename(columns={n: "n", "mean": "loss", "size": "seeds"})
+    return mean_losses(rows, "pair", "p", n=n, seeds=("cross_entropy", "size"))
 
 
 def fit_pairs(points: pd.DataFrame, errors: Errors = "absolute") -> PairFits:
@@ -180,12 +178,12 @@ def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
         alone = list(fit_per_weight_laws(group, n="n", loss="loss").values())
         joint = fit_joint_law(group, n="n", loss="loss")
         total = ((group["loss"] - group["loss"].mean()) ** 2).sum()
-        laws: dict[Law, tuple[str, Sequence[LawFit], float]] = {
-            "per_weight": ("one a weight (Eq. 6)", alone, min(fit.r2 for fit in alone)),
-            "joint": ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values())),
-        }
-        for law, (name, fits, lowest) in laws.items():
-            held_out = leave_one_size_out(group, law, n="n", loss="loss")
+        together, separate = size_left_out(group.rename(columns={"loss": "cross_entropy"}), "n")
+        laws: list[tuple[str, Sequence[LawFit], float, Array]] = [
+            ("one a weight (Eq. 6)", alone, min(fit.r2 for fit in alone), separate),
+            ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values()), together),
+        ]
+        for name, fits, lowest, held_out in laws:
             parts.append(
                 {
                     "pair": pair_name(str(pair)),
@@ -193,7 +191,7 @@ def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
                     "parameters": sum(len(fit.names) for fit in fits),
                     "R²": 1 - sum(fit.rss for fit in fits) / total,
                     "lowest R² of a weight": lowest,
-                    HELD_OUT: float(np.sqrt(((held_out["error"] / held_out["loss"]) ** 2).mean())),
+                    HELD_OUT: float(held_out[0]),
                     "AICc": pooled_aicc(fits),
                 }
             )

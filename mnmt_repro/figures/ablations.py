@@ -1,8 +1,4 @@
-"""Techniques taken out or exchanged: Paper B's Tables 3 to 6 and 11 (right), and its remarks.
-
-A cell is a variant on a group of directions: the printed score with its difference from the control
-and mark, and our loss with its gain over the same control.
-"""
+"""Tables of ablations as pages print them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same runs, longer: how much of a law's failure is due to under-training."""
+"""Charts of the same runs at several budgets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What similarity to an old language buys an added one, and what the old ones forget.
-
-The central comparison of Paper B on generated languages (`experiments.conlang_upgrade`). All models
-share one table of pieces, so that the upgraded model's losses can be set beside the old model's.
-"""
+"""The chart of added languages that are alike an old one, or like none."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Convergence correction on and off: Appendix G on our runs.
-
-The paper fits a power law to the learning curves of its two largest models at p of at most 0.05 and
-reads them at 2.5M steps. Here the same is done to the same cells of our grid at the same multiple
-of the budget. `convergence_trust` asks how good such readings are.
-"""
+"""Charts of the convergence correction: Appendix G on our runs."""
 
 from __future__ import annotations
 

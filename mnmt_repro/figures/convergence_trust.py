@@ -1,8 +1,4 @@
-"""How far the convergence correction can be trusted: what it would have said of known losses.
-
-Those are the ends of finished curves, predicted from their beginnings, and the ends of longer runs.
-The paper shows neither.
-"""
+"""The chart of forecasts of the convergence correction against known losses."""
 
 from __future__ import annotations
 

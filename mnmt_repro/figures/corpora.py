@@ -1,4 +1,4 @@
-"""What corpora look like: sentences of generated languages, and counts of real text."""
+"""Charts of corpora: sentences by domain, and their lengths."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What doubling the size does to the loss: "reduces its loss by the same 1/2^α" (section 3.2).
-
-True of the reducible loss; the whole loss keeps its irreducible part.
-"""
+"""The chart of what doubling the size does to the reducible loss."""
 
 from __future__ import annotations
 

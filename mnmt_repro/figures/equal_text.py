@@ -1,16 +1,4 @@
-"""How far a pair in a mixture is behind the single pair, before and after as much text of it.
-
-A mixture shows a pair only part of the budget. So its loss above that of the single-pair model of
-the same size is taken apart at the point where that model had read as much of the pair:
-
-    L(p, N) - L(1, N)  =  [L(p, N) - L(1, N; the same text)]  +  [L(1, N; the same text) - L(1, N)]
-                               at equal text                          text
-
-The parts bound the causes and are not the causes: at equal text the mixture has taken 1/p times the
-updates. So the first is the least that sharing the model can cost, and the second the most that can
-be due to text not shown. Losses are those of validation, since a single-pair model's is known at
-points of its training.
-"""
+"""The chart of how far a pair in a mixture is behind, before and after as much text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Fitted laws against the exact irreducible loss, by the squares of absolute or relative errors.
-
-Least squares of plain errors takes all losses to err alike. The paper's own noise is a share of the
-loss (footnote 5). Where losses fall to a tenth, it matters which of the two a law is fitted by.
-"""
+"""The chart of fitted irreducible losses around the exact one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What training on changes in old weights: Paper B's Figures 3, 5 and 6, and widening by itself.
-
-Frames are made of `results.load_analyses`; `results.analyses` says what each analysis measures.
-Where no analysis is stored they are empty. Values are means over seeds.
-"""
+"""Charts of what training changes in old weights: Paper B's Figures 3, 5 and 6."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The linear fraction of Eq. 13 against Eq. 12: Appendix E."""
+"""The chart of both forms of the fraction: Figures 7 and 18, left."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Figure 6 in its three panels: domains, language similarity and direction, by two estimators.
-
-`compare` reads what is to be compared as tidy lines, and `fraction_panels` draws them.
-`relative_capacity` tabulates f / p, of which section 3.3 prints 3 and 6, for `capacity_rows`.
-"""
+"""Figure 6 in its three panels: domains, language similarity and direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Effective parameters and the trade-off frontier: Paper A's Figures 7 and 18."""
+"""Charts of fractions against size, and of the trade-off frontier: Figures 7 and 18."""
 
 from __future__ import annotations
 

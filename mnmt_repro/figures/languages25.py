@@ -1,9 +1,4 @@
-"""Paper B's 25 languages, theirs and ours: its Tables 2, 9, 10 and 11 (left).
-
-A level of ours is by the paper's rule, after our sentence pairs are multiplied by one factor, such
-that the original languages have as many in all as in the paper. So it tells how large a language is
-beside the others, as theirs does.
-"""
+"""The chart of Paper B's languages, by their share of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other suspects than too little training: tables that N leaves out, and the mix of domains."""
+"""The chart of exponents with the tables counted in N, and of one domain alone."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def datasets(
     Parameters
     ----------
     laws
-        Two pairs to their laws, from `capacity.fraction_fits`.
+        Two pairs to their laws, from `fractions.fraction_fits`.
     n
         Model size.
     importance

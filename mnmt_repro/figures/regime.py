@@ -1,4 +1,4 @@
-"""How near to convergence the runs are: learning curves, end slopes, tokens a parameter."""
+"""Charts of how near to convergence the runs are."""
 
 from __future__ import annotations
 

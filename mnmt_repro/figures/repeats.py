@@ -1,4 +1,4 @@
-"""Stored runs that were trained again: how near they came, and what that says of noise."""
+"""The chart of runs that were trained again."""
 
 from __future__ import annotations
 

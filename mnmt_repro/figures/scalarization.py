@@ -1,10 +1,4 @@
-"""Implicit and explicit scalarization (section 2.2), by exact arithmetic on a small example.
-
-At any one set of weights of a model each target token contributes a gradient, which here is a
-number. Implicit scalarization draws sentences, a pair with probability p; explicit scalarization
-adds mean losses per token with weights w. Every draw that there can be is counted with its
-probability, in fractions, so nothing is rounded and nothing is sampled.
-"""
+"""The chart of gradients of batches: implicit scalarization, section 2.2."""
 
 from __future__ import annotations
 

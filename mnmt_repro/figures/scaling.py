@@ -1,8 +1,4 @@
-"""Loss against size: Paper A's Figures 2 to 5 and those of its appendices B and C.
-
-Each figure is drawn from tidy frames: `observed` for the points, `per_weight_curves` or
-`joint_curves` for the laws.
-"""
+"""Loss against size: Paper A's Figures 2 to 5 and those of its appendices B and C."""
 
 from __future__ import annotations
 

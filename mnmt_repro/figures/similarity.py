@@ -1,4 +1,4 @@
-"""Does the effective fraction move with the similarity of the targets? Generated languages only."""
+"""The chart of the effective fraction against the similarity of the targets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How sure the laws are: noise, standard deviations of coefficients, and which law to prefer.
-
-Each table is of the grids of several cohorts (`grids.read_all`), and has a chart.
-"""
+"""Charts of how sure the laws are."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Quality against updates, from scratch and upgraded: Paper B's Figure 4.
-
-Of a mean loss in nats the quality is exp(-loss), the geometric mean of a token's probability
-(`mnmt_repro.upgrading.compute`); its share of the baseline's is a ratio of perplexities.
-"""
+"""The chart of quality against updates: Paper B's Figure 4."""
 
 from __future__ import annotations
 

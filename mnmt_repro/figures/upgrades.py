@@ -1,10 +1,4 @@
-"""Upgraded models against those trained from scratch: Paper B's Tables 1 and 12, and Section 5.3.
-
-Each frame has the printed numbers beside ours. The paper prints points of spBLEU, and chrF++ of
-100. Ours are cross-entropies, and scores of translations where a run was decoded. A *lead* puts
-both on one axis: by how many per cent the upgraded model is better than the one from scratch, with
-a lower loss here and a higher spBLEU in the paper.
-"""
+"""The chart of leads of upgraded models over those from scratch: Paper B's Table 1."""
 
 from __future__ import annotations
 

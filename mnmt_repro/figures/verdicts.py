@@ -218,53 +218,6 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def stored_measures(stored: Sequence[Mapping[str, Any]], claim: str) -> pd.DataFrame:
-    """Every number behind one claim's verdicts: a row a setting and pair.
-
-    Parameters
-    ----------
-    stored
-        From `claims.read_stored`.
-    claim
-        Its id.
-
-    Returns
-    -------
-    DataFrame
-        ``setting, pair``, a column a measure, ``low`` and ``high`` of the measure that decides,
-        ``verdict`` and ``why``, which is told of the pair that decided; settings without rows are
-        left out.
-
-    Raises
-    ------
-    InputError
-        When the claim has no stored verdict.
-    """
-    found = [verdict for verdict in stored if verdict["id"] == claim]
-    if not found:
-        raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
-    rows: list[dict[str, Any]] = []
-    for scope in found[0]["scopes"]:
-        if scope["verdict"] == "no rows yet":
-            continue
-        row: dict[str, Any] = {"setting": scope["scope"]}
-        if not scope["units"]:
-            rows.append(row | {"verdict": scope["verdict"], "why": scope["reason"]})
-        for pair, unit in scope["units"].items():
-            values = {name: m["value"] for name, m in unit["measures"].items()}
-            decisive = unit["measures"].get(found[0]["measure"], {})
-            low, high = decisive.get("interval") or (None, None)
-            name = pair_name(pair) if "-" in pair and " " not in pair else pair
-            row = {"setting": scope["scope"], "pair": name, **values, "low": low, "high": high}
-            why = scope["reason"] if pair == scope.get("decided_by") else ""
-            rows.append(row | {"verdict": unit["verdict"], "why": why})
-    frame = pd.DataFrame(rows)
-    first = [name for name in ("setting", "pair") if name in frame]
-    last = [name for name in ("low", "high", "verdict", "why") if name in frame]
-    middle = [name for name in frame if name not in (*first, *last)]
-    return frame[[*first, *middle, *last]]
-
-
 def cell_table(
     stored: Sequence[Mapping[str, Any]],
     *claims: str,
