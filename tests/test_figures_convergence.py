@@ -11,8 +11,7 @@ from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.analysis import convergence, convergence_trust
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.convergence import cells_chart, curve_chart, law_chart
-from mnmt_repro.figures.convergence_trust import trust_chart
+from mnmt_repro.figures.convergence import cells_chart, curve_chart, law_chart, trust_chart
 
 PAIRS = ("eng-deu", "eng-zho")
 STEPS = np.array([60, 90, 130, 190, 280, 410, 590, 860, 1260, 1840, 2680, 3920])

@@ -13,9 +13,8 @@ from synthetic import loss_of, rows
 from mnmt_repro.analysis import derivations, doubling, fraction_forms, scalarization, scaling
 from mnmt_repro.analysis.derivations import ALPHA, BETA_1, BETA_P, L_INF, N
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.doubling import doubling_chart
-from mnmt_repro.figures.fraction_forms import form_chart
-from mnmt_repro.figures.scalarization import batch_chart
+from mnmt_repro.figures.derivations import batch_chart, doubling_chart
+from mnmt_repro.figures.fractions import form_chart
 
 NUMBERS = {BETA_1: 3.0, BETA_P: 7.0, ALPHA: 0.3, N: 1e4, L_INF: 1.5}
 PAIRS = ("eng-deu", "eng-zho")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.analysis import equal_text
-from mnmt_repro.figures.equal_text import equal_text_chart
+from mnmt_repro.figures.budget import equal_text_chart
 
 PAIR, TOKENS = "eng-deu", (1_000, 10_000, 100_000)
 

@@ -10,10 +10,10 @@ from synthetic import SIZES, loss_of, rows
 from mnmt_repro.analysis import fractions, regime, scaling
 from mnmt_repro.analysis.exact_loss import against_truth, compared
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.exact_loss import floor_chart
 from mnmt_repro.figures.fractions import frontier_chart
 from mnmt_repro.figures.scaling import (
     coefficients_against_weight,
+    floor_chart,
     loss_against_size,
     reducible_against_size,
 )

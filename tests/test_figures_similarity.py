@@ -7,7 +7,7 @@ from synthetic import rows
 
 from mnmt_repro.analysis import fraction_lines
 from mnmt_repro.analysis.fraction_lines import Line, compare, similarity_cohorts
-from mnmt_repro.figures.similarity import similarity_chart
+from mnmt_repro.figures.fraction_panels import similarity_chart
 
 PAIRS = ("src-aaa", "src-bbb")
 

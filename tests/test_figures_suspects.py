@@ -7,7 +7,7 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.analysis import other_causes
-from mnmt_repro.figures.other_causes import exponent_chart
+from mnmt_repro.figures.budget import exponent_chart
 
 TABLES = 100_000  # parameters that `synthetic.rows` puts beside N
 

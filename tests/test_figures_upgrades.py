@@ -33,8 +33,7 @@ from mnmt_repro.figures.gains import (
 )
 from mnmt_repro.figures.house import show, show_table
 from mnmt_repro.figures.provenance import Provenance
-from mnmt_repro.figures.upgrade_curves import quality_chart, reached
-from mnmt_repro.figures.upgrades import lead_chart
+from mnmt_repro.figures.upgrades import lead_chart, quality_chart, reached
 from mnmt_repro.results.sentences import SentenceLosses
 
 ALL, ADDED = directions_of("all"), directions_of("added")

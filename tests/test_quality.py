@@ -209,16 +209,6 @@ def test_a_page_says_in_one_sentence_what_is_missing() -> None:
     assert quality.linearity(quality.observed(undecoded(), "chrf")).empty
 
 
-def test_how_runs_were_decoded_is_told() -> None:
-    frame = scored(pairs=("eng-deu",))
-    frame.loc[frame.index[:4], ["chrf", "decoding", "decoded_sentences"]] = np.nan
-    text = charts.how_decoded(frame, "chrf")
-    assert text.startswith(f"60 of 64 stored runs have been decoded: {HOW}")
-    assert "Cross-entropy is that of the whole test set." in text
-    whole = charts.how_decoded(frame.assign(sentences=500), "chrf")
-    assert "whole test set" not in whole
-
-
 def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:
     loss = np.tile([2.0, 3.0, 4.0, 5.0], 2)
     p = np.repeat([0.1, 1.0], 4)

@@ -168,7 +168,7 @@ def change_by_scaling(points: pd.DataFrame) -> dict[str, float]:
     table = points.pivot_table(
         index=["stack", "layer"], columns=["setting", "block"], values="distance"
     )
-    change = log_change(*(table[setting] for setting in SETTINGS.values()))
+    change = log_change(*(pd.DataFrame(table[setting]) for setting in SETTINGS.values()))
     return {half: 100 * math.expm1(change[BLOCKS[half]].mean()) for half in ("old", "new")}
 
 

@@ -17,12 +17,14 @@ from mnmt_repro.laws import FractionFit
 FORMS: dict[Form, str] = {"eq12": "Eq. 12", "eq13": "Eq. 13"}
 
 
-def both_forms(points: pd.DataFrame) -> dict[str, dict[str, FractionFit]]:
+def both_forms(points: pd.DataFrame) -> dict[Form, dict[str, FractionFit]]:
     """Eq. 11 with each form of the fraction, for each pair: form to pair to fit."""
     return {form: fraction_fits(points, form) for form in FORMS}
 
 
-def form_table(points: pd.DataFrame, laws: Mapping[str, Mapping[str, FractionFit]]) -> pd.DataFrame:
+def form_table(
+    points: pd.DataFrame, laws: Mapping[Form, Mapping[str, FractionFit]]
+) -> pd.DataFrame:
     """How well each form describes the runs it is fitted to, and predicts those it is not.
 
     Parameters
@@ -85,7 +87,7 @@ def _held_out(points: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-def form_curves(laws: Mapping[str, Mapping[str, FractionFit]]) -> pd.DataFrame:
+def form_curves(laws: Mapping[Form, Mapping[str, FractionFit]]) -> pd.DataFrame:
     """Fraction of each form over the weight: ``pair, form, p, f``."""
     grid = np.linspace(0.01, 1, 100)
     return pd.DataFrame(

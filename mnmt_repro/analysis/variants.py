@@ -228,10 +228,8 @@ class Study:
             repeated = self._repeated(cohort)
             kin = repeated.index.map(old_model) if self.apart else [""] * len(repeated)
             for _, table in repeated.groupby(np.asarray(kin, dtype=str)):
-                means = table.to_numpy()
-                left = means - means.mean(1, keepdims=True) - means.mean(0) + means.mean()
-                squares += float((left**2).sum())
-                freedom += (means.shape[0] - 1) * (means.shape[1] - 1)
+                left, spare = left_by_means(table.to_numpy())
+                squares, freedom = squares + left, freedom + spare
         if self.metric == "cross_entropy" and freedom < (least := self.needs.get("noise", 1)):
             raise NoRowsYet(
                 f"{', '.join(self.cohorts)}: the noise of the seed rests on {freedom} of "
@@ -278,6 +276,12 @@ class Study:
                 found[name] = np.log(whole.mean(axis=1))
         together = pd.DataFrame(found).dropna()
         return together.T if len(together) > 1 else pd.DataFrame()
+
+
+def left_by_means(table: Array) -> tuple[float, int]:
+    """Sum of squares that row and column means leave in a table, and its degrees of freedom."""
+    left = table - table.mean(1, keepdims=True) - table.mean(0) + table.mean()
+    return float((left**2).sum()), (table.shape[0] - 1) * (table.shape[1] - 1)
 
 
 @cache
@@ -526,7 +530,7 @@ def gain_out_less_into(out: Sequence[Sample], into: Sequence[Sample]) -> Measure
     return functional(apart, out[0], into[0], *out[1:], *into[1:])
 
 
-def beside_printed(cell: Cell, treated: Sample, control: Sample, effect: float) -> Measures:
+def beside_printed(cell: Cell, treated: Sample, control: Sample, *, effect: float) -> Measures:
     """Our measures of a published comparison; `along` and `share` are in its direction.
 
     `effect` in per cent is what `power` is about.
@@ -539,7 +543,7 @@ def beside_printed(cell: Cell, treated: Sample, control: Sample, effect: float) 
         "along": along,
         "share": Measure(value=along.value / size, low=along.low / size, high=along.high / size),
         "p_value": p_value(treated, control),
-        "power": gain_power(treated, control, effect),
+        "power": gain_power(treated, control, effect=effect),
         "published": Measure(value=cell.difference),
         "marked": Measure(value=float(cell.marked)),
     }
@@ -572,7 +576,7 @@ def gap_shares(treated: Sample, control: Sample, start: Sample) -> Measures:
     return {"gap": gap, "closed": closed, "remaining": remaining, "perplexity_ratio": perplexity}
 
 
-def gain_power(treated: Sample, control: Sample, effect: float) -> Measure:
+def gain_power(treated: Sample, control: Sample, *, effect: float) -> Measure:
     """Share of draws in which a true gain of +- `effect` per cent would have been seen."""
     drawn = deviations(lower_by, control, treated)
     return Measure(value=min(power(sign * effect + drawn, drawn, sign) for sign in (1, -1)))

@@ -60,6 +60,7 @@ from mnmt_repro.analysis.drift import along
 from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.noise import require
 from mnmt_repro.analysis.published import comparisons
+from mnmt_repro.analysis.variants import left_by_means
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims.estimands_law import errors_of
 from mnmt_repro.claims.evidence import Evidence
@@ -330,9 +331,8 @@ def _variant_noise(scope: Scope, evidence: Evidence) -> VariantNoise:
     for table in study.scores.values():
         whole = np.log(table.dropna(axis=1).to_numpy())
         if len(whole) > 1:
-            left = whole - whole.mean(1, keepdims=True) - whole.mean(0) + whole.mean()
-            squares += float((left**2).sum())
-            cells += (whole.shape[0] - 1) * (whole.shape[1] - 1)
+            left, spare = left_by_means(whole)
+            squares, cells = squares + left, cells + spare
     if not freedom or not cells:
         return FIRST_ROUND
     return VariantNoise(run=run, old=old, cell=float(np.sqrt(squares / cells)))

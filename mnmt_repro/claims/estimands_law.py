@@ -13,7 +13,7 @@ from mnmt_repro.analysis.audit.parameters import parameters_paper_a
 from mnmt_repro.analysis.cells import Cells
 from mnmt_repro.analysis.drift import drift_measures, spread_in_sd
 from mnmt_repro.analysis.fit_quality import joint_against_separate, lowest_r2, size_left_out
-from mnmt_repro.analysis.fraction_slope import cells_within, slope_of_fraction
+from mnmt_repro.analysis.fraction_draws import cells_within, slope_of_fraction
 from mnmt_repro.analysis.intervals import (
     DRAWS,
     Measure,

@@ -25,6 +25,7 @@ from mnmt_repro.analysis.intervals import (
     root_mean_square,
 )
 from mnmt_repro.analysis.noise import curve, noisy, refits
+from mnmt_repro.analysis.three_pairs import Laws, for_all_alike
 from mnmt_repro.claims.estimands_law import errors_of, joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.ledger import Claim, Scope
@@ -84,14 +85,13 @@ def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Unit
     """A20: the last cohort's losses from the laws of the others."""
     options = claim.options
     *known, wanted = scope.cohorts
-    laws: dict[str, list[FractionFit]] = {}
+    laws: Laws = {}
     for cohort in known:
         for pair, cells in evidence.grid(scope, cohort, options["needs"]).items():
             laws.setdefault(pair, []).append(_law(cells, options["form"], scope.n, pair, claim))
     cells = evidence.cells(scope, wanted, apart=["mixture"])
     if options.get("alike"):
-        every = [law for found in laws.values() for law in found]
-        laws = {str(pair): every for pair in sorted(cells["pair"].unique())}
+        laws = for_all_alike(laws, sorted(cells["pair"].unique()))
     cells = cells[cells["pair"].isin(list(laws)) & cells["p"].between(0.05, 1, inclusive="left")]
     needs = options["needs_predicted"]
     for name, rows in cells.groupby("pair"):

@@ -46,7 +46,7 @@ def _upgrade(
             found |= {
                 "gain": gain(treated, control),
                 "p_value": p_value(treated, control),
-                "power": gain_power(treated, control, MARGIN),
+                "power": gain_power(treated, control, effect=MARGIN),
                 **gap_shares(treated, control, start),
             }
         else:

@@ -97,7 +97,9 @@ class Evidence:
         if rows.empty:
             where = f"{cohort}, {test_set or scope.test_set}, tier {scope.tier}"
             raise NoRowsYet(f"no rows of {where}")
-        means = {name: (name, "mean") for name in ("n_total", *METRICS) if name in rows}
+        means: dict[str, Any] = {
+            name: (name, "mean") for name in ("n_total", *METRICS) if name in rows
+        }
         cells = mean_losses(
             rows.assign(p=rows["p"].round(9)),
             *apart,

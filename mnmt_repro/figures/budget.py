@@ -5,8 +5,9 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.analysis.equal_text import PARTS
 from mnmt_repro.analysis.names import pair_name
-from mnmt_repro.figures.theme import CATEGORIES, GREY, size_color
+from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, size_color, weight_color
 
 
 def _budget_axis(budgets: pd.Series) -> alt.X:
@@ -88,3 +89,58 @@ def fraction_against_budget(fractions: pd.DataFrame) -> alt.VConcatChart:
         ]
         rows.append(alt.concat(*panels, columns=2).resolve_scale(color="shared"))
     return alt.vconcat(*rows).resolve_scale(color="shared")
+
+
+def equal_text_chart(parts: pd.DataFrame) -> alt.FacetChart:
+    """Both parts against size: a column a pair, a row a part, a colour a weight.
+
+    Parameters
+    ----------
+    parts
+        From `split`, not empty.
+    """
+    long = parts.melt(["pair", "p", "n"], list(PARTS), var_name="part", value_name="nats")
+    long = long.assign(pair=long["pair"].map(pair_name), part=long["part"].map(PARTS))
+    base = alt.Chart(long)
+    line = base.mark_line(point=True).encode(
+        x=size_axis(),
+        y=alt.Y("nats:Q", title="nats"),
+        color=weight_color(list(long["p"])),
+        tooltip=["part", "p", "n", alt.Tooltip("nats", format="+.3f")],
+    )
+    zero = base.mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=alt.datum(0))
+    return (
+        (zero + line)
+        .properties(width=250, height=170)
+        .facet(
+            row=alt.Row("part:N", title=None, sort=list(PARTS.values())),
+            column=alt.Column("pair:N", title=None),
+        )
+    )
+
+
+def exponent_chart(table: pd.DataFrame) -> alt.FacetChart:
+    """The exponent at the least weight over that of the single pair, by setting; 1 if one law fits.
+
+    Parameters
+    ----------
+    table
+        From `compared`.
+    """
+    shown = pd.DataFrame(
+        {
+            "pair": table["pair"],
+            "setting": table["fitted to"],
+            "share": table["α, least weight"] / table["α alone"],
+        }
+    )
+    x = alt.X("share:Q", title="exponent at the least weight / at p = 1")
+    y = alt.Y("setting:N", title=None, sort=list(dict.fromkeys(shown["setting"])))
+    dots = (
+        alt.Chart(shown)
+        .mark_point(size=80)
+        .encode(x, y, tooltip=["pair", "setting", alt.Tooltip("share", format=".0%")])
+    )
+    one = alt.Chart(shown).mark_rule(color=GREY, strokeDash=[2, 3]).encode(x=alt.datum(1))
+    panel = (one + dots).properties(width=230, height=80)
+    return panel.facet(column=alt.Column("pair:N", title=None))

@@ -8,7 +8,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.convergence import STATES
 from mnmt_repro.analysis.names import pair_name
-from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, weight_color
+from mnmt_repro.figures.theme import CATEGORIES, GREY, diagonal, size_axis, weight_color
 
 
 def cells_chart(found: pd.DataFrame) -> alt.LayerChart:
@@ -84,4 +84,25 @@ def curve_chart(seen: pd.DataFrame, law: pd.DataFrame) -> alt.HConcatChart:
         line = alt.Chart(law[law["pair"] == pair]).mark_line(strokeDash=[6, 4]).encode(x, y, colour)
         title = f"{pair_name(str(pair))}, p = {group['p'].iloc[0]:g}"
         panels.append((dots + line).properties(title=title, width=240, height=240))
+    return alt.hconcat(*panels)
+
+
+def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
+    """What the loss still fell against what was predicted, a panel a pair; on the line if right."""
+    panels = []
+    for pair, group in found.assign(predicted_fall=found["reached"] - found["predicted"]).groupby(
+        "pair"
+    ):
+        end = float(max(group["fall"].max(), group["predicted_fall"].max()))
+        x = alt.X("predicted_fall:Q", title="fall predicted (nats per token)")
+        y = alt.Y("fall:Q", title="fall observed (nats per token)")
+        dots = (
+            alt.Chart(group[["p", "n", "predicted_fall", "fall"]])
+            .mark_point()
+            .encode(x, y, weight_color(list(found["p"])), tooltip=["p", "n"])
+        )
+        panel = (diagonal(x, y, (0, end)) + dots).properties(
+            title=pair_name(str(pair)), width=220, height=220
+        )
+        panels.append(panel)
     return alt.hconcat(*panels)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.fraction_lines import _VALUES, ESTIMATORS
 from mnmt_repro.figures.forest import PAPER
-from mnmt_repro.figures.theme import diagonal
+from mnmt_repro.figures.theme import diagonal, weight_color
 
 TOP = 1.6  # of the axis; bands that reach beyond it are cut
 
@@ -88,3 +88,25 @@ def capacity_rows(table: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataF
         if label in printed:
             rows.append({"label": label, "series": PAPER, "value": printed[label]})
     return pd.DataFrame(rows, columns=["label", "series", "value", "low", "high"])
+
+
+def similarity_chart(table: pd.DataFrame) -> alt.HConcatChart:
+    """Fraction by the joint law against similarity, a panel a language, a colour a weight.
+
+    Parameters
+    ----------
+    table
+        From `by_similarity`.
+    """
+    joint = table[table["estimator"] == ESTIMATORS["eq10"]]
+    colour = weight_color(list(joint["p"]))
+    panels = []
+    for language, group in joint.groupby("language", sort=False):
+        base = alt.Chart(group[["p", "similarity", "f", "f_low", "f_high"]])
+        x = alt.X("similarity:Q", title="share of the lexicon in common", axis=alt.Axis(format="%"))
+        y = alt.Y("f:Q", title="effective fraction", scale=alt.Scale(zero=True))
+        tooltip = ["p", "similarity", alt.Tooltip("f", format=".3f")]
+        bars = base.mark_rule(opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
+        line = base.mark_line(point=True).encode(x, y, colour, tooltip=tooltip)
+        panels.append((bars + line).properties(title=str(language), width=220, height=240))
+    return alt.hconcat(*panels).resolve_scale(color="shared")

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.fractions import observed_frontier
+from mnmt_repro.analysis.fraction_forms import form_curves
+from mnmt_repro.analysis.fractions import fractions, observed_frontier
+from mnmt_repro.analysis.held_out import Form
 from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.theme import size_axis, size_color, weight_color
+from mnmt_repro.figures.theme import diagonal, size_axis, size_color, weight_color
 from mnmt_repro.laws import (
     FractionFit,
     frontier,
@@ -94,7 +97,7 @@ def frontier_chart(
 
 
 def frontiers(
-    forms: Mapping[str, Mapping[str, FractionFit]], points: pd.DataFrame
+    forms: Mapping[Form, Mapping[str, FractionFit]], points: pd.DataFrame
 ) -> alt.HConcatChart:
     """Figures 7 and 18, right, side by side: `frontier_chart` with Eq. 12 and with Eq. 13.
 
@@ -103,9 +106,43 @@ def frontiers(
     forms
         From `fraction_forms.both_forms`.
     """
-    titles = {"eq12": "Eq. 12, three coefficients", "eq13": "Eq. 13, a straight line"}
+    titles: dict[Form, str] = {
+        "eq12": "Eq. 12, three coefficients",
+        "eq13": "Eq. 13, a straight line",
+    }
     panels = [
         frontier_chart(forms[form], points).properties(title=title, width=260, height=260)
         for form, title in titles.items()
     ]
     return alt.hconcat(*panels).resolve_scale(color="shared")
+
+
+def form_chart(fits: PairFits, laws: Mapping[Form, Mapping[str, FractionFit]]) -> alt.HConcatChart:
+    """Figures 7 and 18, left: fractions of the joint law (dots, 95 %) and both forms of f̂.
+
+    Dotted: f = p.
+    """
+    dots, curves = fractions(fits), form_curves(laws)
+    panels = []
+    for pair, group in curves.groupby("pair"):
+        x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
+        y = alt.Y("f:Q", title="effective fraction f")
+        lines = (
+            alt.Chart(group[["form", "p", "f"]])
+            .mark_line()
+            .encode(
+                x,
+                y,
+                color=alt.Color("form:N", title="fraction"),
+                strokeDash=alt.StrokeDash("form:N", title="fraction"),
+            )
+        )
+        own = dots[dots["pair"] == pair]
+        seen = alt.Chart(own[["p", "f", "f_low", "f_high"]])
+        points = seen.mark_point(color="black").encode(
+            x, y, tooltip=["p", alt.Tooltip("f", format=".3f")]
+        )
+        bars = seen.mark_rule(color="black", opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q")
+        panel = (diagonal(x, y) + bars + lines + points).properties(width=230, height=240)
+        panels.append(panel.properties(title=pair_name(str(pair))))
+    return alt.hconcat(*panels)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.scaling import SIZE_TITLES
+from mnmt_repro.figures.interval_chart import interval_chart
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, weight_color
 
 PANEL = {"width": 220, "height": 240}
@@ -118,3 +119,26 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
             panels.append(panel.properties(title=pair_name(str(pair))) if not rows else panel)
         rows.append(alt.hconcat(*panels))
     return alt.vconcat(*rows)
+
+
+def floor_chart(floors: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+    """Fitted irreducible losses with their intervals around the exact one; from `against_truth`."""
+    exact = float(floors["exact"].iloc[0])
+    return interval_chart(
+        pd.DataFrame(
+            {
+                "label": floors["cohort"].str.removeprefix("conlang, ")
+                + ", "
+                + floors["pair"].str.replace("language ", "")
+                + ": "
+                + floors["law"].str.partition(" (")[0],
+                "series": floors["errors"] + " errors",
+                "value": floors["fitted L∞"],
+                "low": floors["low"],
+                "high": floors["high"],
+            }
+        ),
+        "fitted irreducible loss (nats per token)",
+        marks={"exact": exact},
+        domain=(0, 2.5 * exact),
+    )
