@@ -7,19 +7,28 @@ of the budget. `convergence_trust` asks how good such readings are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.cells import Cells
+from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, NotIdentified, measure
 from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.analysis.noise import curve, noisy, refits
 from mnmt_repro.analysis.scaling import fit_pairs, joint_curves, observed
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
+    JointLawFit,
     correct_convergence,
     declared_runs,
     extrapolate_curve,
     fit_joint_law,
 )
+from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 
 PAPER_STEPS, PAPER_TARGET, PAPER_BATCH = 1_000_000, 2_500_000, 500_000
@@ -101,6 +110,86 @@ def correct(
         raise InputError("no run with p of at most 0.05 is among the two largest sizes")
     found = correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
     return found.assign(declared=declared)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distances:
+    """Relative distances of corrected cells from the law of the others, as in claim A19.
+
+    Attributes
+    ----------
+    before, after : (m,)
+        Without the correction and with it; above zero where the loss is too high.
+    drawn : (B, m)
+        Under noise, where the cells follow the law.
+    """
+
+    before: Array
+    after: Array
+    drawn: Array
+
+
+def distances(
+    rows: Cells,
+    curves: pd.DataFrame,
+    fit: JointLawFit,
+    *,
+    multiple: float,
+    n: str,
+    errors: Errors,
+    seed: int,
+) -> Distances:
+    """Distances of the cells of one pair.
+
+    Parameters
+    ----------
+    rows
+        The cells that are corrected.
+    curves
+        Learning curves of the pair.
+    fit, errors
+        The joint law of its other cells, and whose squares it minimises.
+    multiple
+        Where curves are read, over their length.
+    """
+    group, size = fit.index(rows["p"]), rows[n].to_numpy(dtype=float)
+    law, loss = np.asarray(fit.predict(rows["p"], size)), rows["cross_entropy"].to_numpy()
+    ratio = np.array([_ratio(curves, row, multiple) for row in rows.to_dict("records")])
+    values = refits(fit, seed=seed)
+    sd = fit.residual_sd / np.sqrt(error_weights(errors, law))
+    drawn = noisy(law, sd, seed=100 + seed) / curve(values, group, size) - 1
+    return Distances(before=loss / law - 1, after=loss * ratio / law - 1, drawn=drawn)
+
+
+def _ratio(curves: pd.DataFrame, cell: Mapping[Any, Any], multiple: float) -> float:
+    """Loss predicted at `multiple` of the budget over the fitted loss at its end, mean of runs."""
+    mine = curves[
+        (curves["n_non_embedding"] == cell["n_non_embedding"]) & (curves["p"].round(9) == cell["p"])
+    ]
+    what = f"{cell['pair']} at p = {cell['p']:g}, N = {cell['n_non_embedding']:,}"
+    if mine.empty:
+        raise NoRowsYet(f"no learning curve of {what}")
+    ratios = []
+    for _, run in mine.groupby("run_id"):
+        read = extrapolate_curve(run["step"], run["cross_entropy"], multiple=multiple)
+        if not read.law.identified:
+            raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
+        ratios.append(read.ratio)
+    return float(np.mean(ratios))
+
+
+def distance_measures(found: Sequence[Distances]) -> Measures:
+    """Mean distances of all pairs before and after, and how much nearer the law the cells are."""
+    before, after = (
+        np.concatenate([getattr(each, state) for each in found]) for state in ("before", "after")
+    )
+    deviations = np.hstack([each.drawn for each in found]).mean(1)
+    return {
+        "before": measure(before.mean(), deviations),
+        "after": measure(after.mean(), deviations),
+        "closer_share": Measure(value=float(np.mean(np.abs(after) < np.abs(before)))),
+        "shrinkage": Measure(value=float(np.abs(after).mean() / np.abs(before).mean())),
+    }
 
 
 def cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:

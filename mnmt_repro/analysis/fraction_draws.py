@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mnmt_repro.analysis.cells import Cells
 from mnmt_repro.analysis.intervals import Measure, Measures, NotIdentified, measure, power
-from mnmt_repro.analysis.noise import curve, noisy
+from mnmt_repro.analysis.noise import curve, noisy, pooled_sd
 from mnmt_repro.laws import JointLawFit, PowerLawFit
 from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.effective import log_fraction
@@ -196,12 +196,7 @@ def slope_of_fraction(
         When more than a tenth of the losses under noise have no fraction.
     """
     one = laws[1.0]
-    sd = float(
-        np.sqrt(
-            sum(law.rss for law in laws.values())
-            / sum(law.degrees_of_freedom for law in laws.values())
-        )
-    )
+    sd = pooled_sd(laws.values())
     log_n, loss = np.log(used[n].to_numpy(dtype=float)), used["cross_entropy"].to_numpy()
     _, group = np.unique(used["p"], return_inverse=True)
     single = np.array(one.values)

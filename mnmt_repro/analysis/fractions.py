@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.grids import Grid
-from mnmt_repro.analysis.held_out import Form, fit_eq11, held_out, predict
+from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.names import cohort_name, pair_name
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.laws import (
@@ -17,6 +17,7 @@ from mnmt_repro.laws import (
     effective_fraction_direct,
     fraction_slope,
 )
+from mnmt_repro.laws.fraction import Form
 
 
 def fractions(fits: PairFits) -> pd.DataFrame:
@@ -121,7 +122,7 @@ def held_out_errors(points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13
         mine = unseen[group.index]
         for form in forms:
             law = fit_eq11(group[~mine], form)
-            error = predict(group, mine, law).relative
+            error = predict_unseen(group, mine, law).relative
             rows.append(
                 {
                     "pair": pair_name(str(pair)),

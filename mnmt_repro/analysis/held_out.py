@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.laws import FractionFit, fit_fraction
 from mnmt_repro.laws.checks import Array, Errors
+from mnmt_repro.laws.fraction import Form
 from mnmt_repro.results.schema import CEILINGS
-
-Form = Literal["eq12", "eq13"]
 
 WEIGHTS, LARGEST_SIZES = (0.1, 0.5, 0.9), 2
 """What claims A14 and A15 hold out."""
@@ -60,7 +58,7 @@ def fit_eq11(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prediction:
+class Unseen:
     """Cells that a law was not fitted to.
 
     Attributes
@@ -97,9 +95,9 @@ class Prediction:
         return (self.nearest - self.truth) / self.spread
 
 
-def predict(
+def predict_unseen(
     cells: pd.DataFrame, unseen: pd.Series, law: FractionFit, column: str = "loss", n: str = "n"
-) -> Prediction:
+) -> Unseen:
     """Predict the cells of one pair that a law was not fitted to.
 
     Parameters
@@ -112,7 +110,7 @@ def predict(
         What it was fitted to.
     """
     seen, rest = cells[~unseen], cells[unseen]
-    return Prediction(
+    return Unseen(
         truth=rest[column].to_numpy(),
         predicted=np.asarray(law.predict(rest["p"], rest[n])),
         nearest=nearest_seen(seen, rest, column, n),

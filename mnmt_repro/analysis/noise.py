@@ -7,7 +7,7 @@ laid around the observed value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,3 +67,10 @@ def refit_power_laws(
         parts = np.split(values, np.cumsum([len(losses[i]) for i in members])[:-1])
         found.update(zip(members, parts, strict=True))
     return [found[i] for i in range(len(sizes))]
+
+
+def pooled_sd(fits: Iterable[LawFit]) -> float:
+    """Residual standard deviation of several laws together; NaN where none leaves residuals."""
+    known = [fit for fit in fits if fit.identified]
+    spare = sum(fit.degrees_of_freedom for fit in known)
+    return float(np.sqrt(sum(fit.rss for fit in known) / spare)) if spare > 0 else float("nan")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from mnmt_repro.analysis.cells import mean_losses
-from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict
+from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.intervals import root_mean_square
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
@@ -256,7 +256,7 @@ def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
             except InputError as reason:
                 table.append(row | {"why": str(reason)})
                 continue
-            found = predict(group, mine, law, column)
+            found = predict_unseen(group, mine, law, column)
             nearest = root_mean_square(found.of_spread_nearest)
             row |= {"nearest": nearest.value, "why": law.reason}
             if law.identified:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.cells import mean_losses
-from mnmt_repro.analysis.intervals import Measure, root_mean_square
+from mnmt_repro.analysis.intervals import Measure, Measures, resampled_mean, root_mean_square
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 
@@ -156,6 +156,18 @@ def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
         return known.assign(predicted=[], error=[], relative_error=[])
     found = mixture_errors(laws, known, n="n", loss="loss")
     return known.assign(**{name: found[name] for name in ("predicted", "error", "relative_error")})
+
+
+def prediction_measures(found: pd.DataFrame) -> Measures:
+    """Error of `laws.mixture_errors`, variance explained within pairs, and bias, as in A20."""
+    truth, predicted = found["loss"].to_numpy(), found["predicted"].to_numpy()
+    centre = found.groupby("pair")["loss"].transform("mean").to_numpy()
+    r2 = 1 - ((truth - predicted) ** 2).sum() / ((truth - centre) ** 2).sum()
+    return {
+        "error": root_mean_square(found["relative_error"]),
+        "r2": Measure(value=float(r2)),
+        "bias": resampled_mean(truth / predicted - 1),
+    }
 
 
 def error_table(found: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.grids import Grid
 from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.analysis.noise import pooled_sd
 from mnmt_repro.analysis.repeats import noise_of_repeats
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
@@ -74,8 +75,8 @@ def noise_levels(
                     "cohort": grid.name,
                     "pair": pair_name(pair),
                     "footnote 5": PERTURBATION,
-                    "left by Eq. 6": _residual_sd(list(alone.values())) / mean,
-                    "left by Eq. 7": _residual_sd([joint]) / mean,
+                    "left by Eq. 6": pooled_sd(alone.values()) / mean,
+                    "left by Eq. 7": pooled_sd([joint]) / mean,
                     "trained again": again,
                     "repeats": count,
                     "between seeds": spread,
@@ -83,12 +84,6 @@ def noise_levels(
                 }
             )
     return pd.DataFrame(rows)
-
-
-def _residual_sd(fits: Sequence[LawFit]) -> float:
-    known = [fit for fit in fits if fit.identified]
-    spare = sum(fit.degrees_of_freedom for fit in known)
-    return float(np.sqrt(sum(fit.rss for fit in known) / spare)) if spare > 0 else float("nan")
 
 
 def _between_seeds(rows: pd.DataFrame, n: str) -> tuple[float, int]:

@@ -6,31 +6,26 @@ Each function is pure: evidence, claim and scope in; for each pair its named mea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-import pandas as pd
 
 from mnmt_repro.analysis.cells import Cells, check_grid
-from mnmt_repro.analysis.held_out import Form, Prediction, fit_eq11, held_out, predict
+from mnmt_repro.analysis.convergence import distance_measures, distances
+from mnmt_repro.analysis.held_out import Unseen, fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.intervals import (
     Measure,
     Measures,
     NoRowsYet,
     NotIdentified,
     error_ratio,
-    measure,
-    resampled_mean,
     root_mean_square,
 )
-from mnmt_repro.analysis.noise import curve, noisy, refits
-from mnmt_repro.analysis.three_pairs import Laws, for_all_alike
+from mnmt_repro.analysis.three_pairs import Laws, for_all_alike, prediction_measures
 from mnmt_repro.claims.estimands_law import errors_of, joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.laws import FractionFit, extrapolate_curve, mixture_errors
-from mnmt_repro.laws.checks import Array, error_weights
+from mnmt_repro.laws import FractionFit, mixture_errors
+from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.fraction import Form
 
 
 def held_out_prediction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
@@ -100,19 +95,7 @@ def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Unit
             raise NoRowsYet(f"{wanted}, {name}: {weights} weights and {sizes} sizes so far")
     if cells["pair"].nunique() < len(laws):
         raise NoRowsYet(f"{wanted}: not all of {', '.join(sorted(laws))} are there yet")
-    frame = mixture_errors(laws, cells, n=scope.n)
-    truth, predicted = (frame[column].to_numpy() for column in ("loss", "predicted"))
-    error = frame["relative_error"].to_numpy()
-    centre = frame.groupby("pair")["loss"].transform("mean").to_numpy()
-    r2 = 1 - ((truth - predicted) ** 2).sum() / ((truth - centre) ** 2).sum()
-    bias = truth / predicted - 1
-    return {
-        "all": {
-            "error": root_mean_square(error),
-            "r2": Measure(value=float(r2)),
-            "bias": resampled_mean(bias),
-        }
-    }
+    return {"all": prediction_measures(mixture_errors(laws, cells, n=scope.n))}
 
 
 def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
@@ -127,54 +110,26 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
         & (curves["p"] > 0)
         & (curves["p"].round(9) <= options["max_weight"])
     ]
-    before, after, moves = [], [], []
+    found = []
     for k, (pair, cells) in enumerate(
         evidence.grid(scope, cohort, options["needs"], weights=(0.05, 1)).items()
     ):
         largest = np.sort(cells["n_non_embedding"].unique())[-options["largest_sizes"] :]
         corrected = cells["n_non_embedding"].isin(largest) & (cells["p"] <= options["max_weight"])
-        fit = joint_law(cells[~corrected], scope.n, pair, errors=errors_of(claim))
-        rows = cells[corrected]
-        group, n = fit.index(rows["p"]), rows[scope.n].to_numpy(dtype=float)
-        law = np.asarray(fit.predict(rows["p"], n))
-        loss = rows["cross_entropy"].to_numpy()
-        ratio = np.array(
-            [_longer(curves, pair, row, options["multiple"]) for row in rows.to_dict("records")]
+        errors = errors_of(claim)
+        fit = joint_law(cells[~corrected], scope.n, pair, errors=errors)
+        found.append(
+            distances(
+                cells[corrected],
+                curves[curves["pair"] == pair],
+                fit,
+                multiple=options["multiple"],
+                n=scope.n,
+                errors=errors,
+                seed=k,
+            )
         )
-        before.append(loss / law - 1)
-        after.append(loss * ratio / law - 1)
-        values = refits(fit, seed=k)
-        sd = fit.residual_sd / np.sqrt(error_weights(errors_of(claim), law))
-        moves.append(noisy(law, sd, seed=100 + k) / curve(values, group, n) - 1)
-    first, second = np.concatenate(before), np.concatenate(after)
-    deviations = np.hstack(moves).mean(1)
-    return {
-        "all": {
-            "before": measure(first.mean(), deviations),
-            "after": measure(second.mean(), deviations),
-            "closer_share": Measure(value=float(np.mean(np.abs(second) < np.abs(first)))),
-            "shrinkage": Measure(value=float(np.abs(second).mean() / np.abs(first).mean())),
-        }
-    }
-
-
-def _longer(curves: pd.DataFrame, pair: str, cell: Mapping[str, Any], multiple: float) -> float:
-    """Loss predicted at `multiple` of the budget over the fitted loss at its end, mean of runs."""
-    mine = curves[
-        (curves["pair"] == pair)
-        & (curves["n_non_embedding"] == cell["n_non_embedding"])
-        & (curves["p"].round(9) == cell["p"])
-    ]
-    what = f"{pair} at p = {cell['p']:g}, N = {cell['n_non_embedding']:,}"
-    if mine.empty:
-        raise NoRowsYet(f"no learning curve of {what}")
-    ratios = []
-    for _, run in mine.groupby("run_id"):
-        read = extrapolate_curve(run["step"], run["cross_entropy"], multiple=multiple)
-        if not read.law.identified:
-            raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
-        ratios.append(read.ratio)
-    return float(np.mean(ratios))
+    return {"all": distance_measures(found)}
 
 
 def _metric(cells: Cells, pair: str, metric: str, claim: Claim, n: str) -> Measures:
@@ -201,13 +156,13 @@ def _law(
 
 def _predicted(
     cells: Cells, form: Form, n: str, pair: str, claim: Claim, metric: str = ""
-) -> Prediction:
+) -> Unseen:
     options = claim.options
     unseen = held_out(
         cells, options["held_out_weights"], options["held_out_largest_sizes"], "n_non_embedding"
     )
     law = _law(cells[~unseen], form, n, pair, claim, metric)
-    return predict(cells, unseen, law, metric or "cross_entropy", n)
+    return predict_unseen(cells, unseen, law, metric or "cross_entropy", n)
 
 
 def _r2(predicted: Array, truth: Array) -> Measure:

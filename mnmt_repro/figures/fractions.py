@@ -9,7 +9,6 @@ import pandas as pd
 
 from mnmt_repro.analysis.fraction_forms import form_curves
 from mnmt_repro.analysis.fractions import fractions, observed_frontier
-from mnmt_repro.analysis.held_out import Form
 from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.errors import InputError
@@ -18,6 +17,7 @@ from mnmt_repro.laws import (
     FractionFit,
     frontier,
 )
+from mnmt_repro.laws.fraction import Form
 
 BAND_LEVEL, BAND_DRAWS = 0.95, 300
 EVERY, DIGITS = 3, 4  # points of a curve that are drawn, and decimals of a loss, for small pages
