@@ -73,15 +73,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from mnmt_repro.analysis.drift import along
+from mnmt_repro.analysis.intervals import NoRowsYet
+from mnmt_repro.analysis.noise import require
+from mnmt_repro.analysis.published import comparisons, zoomed
+from mnmt_repro.analysis.variants import left_by_means
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.claims.drift import along
 from mnmt_repro.claims.estimands_law import errors_of
-from mnmt_repro.claims.evidence import Evidence, NoRowsYet
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.ledger import Claim, Options, Scope
-from mnmt_repro.claims.noise import require
-from mnmt_repro.claims.paired import Study
-from mnmt_repro.claims.published import comparisons, zoomed
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
 from mnmt_repro.cohorts.catalogue import declared, find_cohort
 from mnmt_repro.cohorts.languages25 import groups_of, old_model
@@ -351,24 +352,22 @@ def _printed_sides() -> dict[str, float]:
 
 def _variant_noise(scope: Scope, evidence: Evidence) -> VariantNoise:
     """The noise that repeated runs of a scope show; `FIRST_ROUND` where they cannot show it."""
-    study = Study(
-        evidence=evidence, scope=scope, pairs=groups_of("Mt25")["all"], needs={}, apart=True
-    )
+    variants = evidence.variants(scope, {"needs": {}, "apart": True})
+    study = variants.study(groups_of("Mt25")["all"])
     try:
         run, freedom = study.noise
     except NoRowsYet:
         return FIRST_ROUND
     try:
-        old = study.luck[0]
+        old = study.noise_of_old_models[0]
     except NoRowsYet:
         old = FIRST_ROUND.old
     squares, cells = 0.0, 0
     for table in study.scores.values():
         whole = np.log(table.dropna(axis=1).to_numpy())
         if len(whole) > 1:
-            left = whole - whole.mean(1, keepdims=True) - whole.mean(0) + whole.mean()
-            squares += float((left**2).sum())
-            cells += (whole.shape[0] - 1) * (whole.shape[1] - 1)
+            left, spare = left_by_means(whole)
+            squares, cells = squares + left, cells + spare
     if not freedom or not cells:
         return FIRST_ROUND
     return VariantNoise(run=run, old=old, cell=float(np.sqrt(squares / cells)))

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.claims.estimands_forgetting import analysis, resources
-from mnmt_repro.claims.evidence import Evidence, NoRowsYet
+from mnmt_repro.analysis.forgetting import analysed
+from mnmt_repro.analysis.intervals import NoRowsYet
+from mnmt_repro.analysis.variants import Variant
+from mnmt_repro.claims.estimands_forgetting import resources
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.claims.paired import Variant
 from mnmt_repro.laws.checks import Array
 
 
@@ -35,7 +37,7 @@ class AnalysisData:
         for prefix in prefixes:
             for kind in ("scaled", "unscaled"):
                 variant = Variant(scope.cohorts[0], prefix + options[kind], options["share"])
-                rows = analysis(evidence, scope, variant, self._name)
+                rows = analysed(evidence.analyses, scope.tier, variant, self._name)
                 parts.append(rows.assign(of=prefix, scaled=kind == "scaled"))
         rows = pd.concat(parts).reset_index(drop=True)
         rows["unit"] = rows["pair"] + rows["layer"] + rows["block"]
