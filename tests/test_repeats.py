@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from mnmt_repro.cli.__init__.__init__ import main
-from mnmt_repro.cli.__init__.__init__.retrain import _whole
 from test_results import content
 
 from mnmt_repro import results
 from mnmt_repro.analysis.repeats import noise_of_repeats, repeats_table
+from mnmt_repro.cli import main
+from mnmt_repro.cli.retrain import _whole
 from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.repeats import repeats_chart
