@@ -13,11 +13,12 @@ import pytest
 from test_results import content
 
 from mnmt_repro import results
+from mnmt_repro.analysis.repeats import noise_of_repeats, repeats_table
 from mnmt_repro.cli import main
 from mnmt_repro.cli.retrain import _whole
 from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.repeats import chart, noise_of_repeats, repeats_table
+from mnmt_repro.figures.repeats import repeats_chart
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results.repeats import BEGINNING, END, compare
 from mnmt_repro.runs.parents import shorter_runs
@@ -140,8 +141,8 @@ def test_the_table_and_its_chart() -> None:
     assert list(table["reproduced"]) == ["identical", "yes", "no"]
     assert table["again on"].iloc[2] == "other"
     assert table["ends"].iloc[1] == pytest.approx(-0.02)
-    dots = chart(table).to_dict()["layer"][2]["data"]["name"]
-    drawn = chart(table).to_dict()["datasets"][dots]
+    dots = repeats_chart(table).to_dict()["layer"][2]["data"]["name"]
+    drawn = repeats_chart(table).to_dict()["datasets"][dots]
     assert [row["ends"] for row in drawn] == pytest.approx(table["ends"].iloc[1:].abs().tolist())
     with pytest.raises(InputError, match="a repeat of run run-a, which is not stored"):
         repeats_table(rows, [], repeats)

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from stored_claims import ledger
 
+from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims import Evidence
 from mnmt_repro.claims.attainability import GridData
-from mnmt_repro.claims.evidence import Measures, NoRowsYet
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.ledger import Scope
 from mnmt_repro.cohorts import steady

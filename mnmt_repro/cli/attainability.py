@@ -43,9 +43,9 @@ def act(options: argparse.Namespace) -> int:
     """Simulate what is missing, and store each result when it is there."""
     from tqdm import tqdm
 
+    from mnmt_repro.analysis.intervals import NoRowsYet
     from mnmt_repro.claims import load_claims
     from mnmt_repro.claims.attainability import DRAWS
-    from mnmt_repro.claims.evidence import NoRowsYet
     from mnmt_repro.claims.report import CLAIMS, stored_evidence
     from mnmt_repro.claims.simulations import read_simulations, simulable, write_simulation
     from mnmt_repro.errors import InputError

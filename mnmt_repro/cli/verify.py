@@ -33,6 +33,12 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--root", type=Path, default=ROOT, help="top folder of the checkout to verify"
     )
+    parser.add_argument(
+        "--results",
+        metavar="DIR",
+        type=Path,
+        help="folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
+    )
 
 
 def act(options: argparse.Namespace) -> int:
@@ -45,7 +51,7 @@ def act(options: argparse.Namespace) -> int:
     exhibits = claims.load_exhibits(
         options.root, claims.load_claims(options.root / "data" / "claims")
     )
-    verdicts = claims.verify(options.root, only=options.only)
+    verdicts = claims.verify(options.root, store=options.results, only=options.only)
     if options.json:
         print(claims.to_json(verdicts))
     elif options.only:
