@@ -61,19 +61,17 @@ class TableOptions:
         )
     )
     where: tuple[str, ...] | None = setting(
-        None,
         "use only rows with this value; again for another column",
         metavar="COLUMN=VALUE",
     )
-    n_column: str = setting("n", "column of model sizes", metavar="NAME")
-    loss_column: str = setting("loss", "column of losses", metavar="NAME")
-    p_column: str = setting("p", "column of weights", metavar="NAME")
-    pair_column: str = setting("pair", "column of pairs", metavar="NAME")
+    n_column: str = setting("column of model sizes", "n", metavar="NAME")
+    loss_column: str = setting("column of losses", "loss", metavar="NAME")
+    p_column: str = setting("column of weights", "p", metavar="NAME")
+    pair_column: str = setting("column of pairs", "pair", metavar="NAME")
     direction: Literal["min", "max"] = setting(
-        "min", "min: a loss, falling with size; max: a quality, rising"
+        "min: a loss, falling with size; max: a quality, rising", "min"
     )
     ceiling: float | None = setting(
-        None,
         "with --direction max: highest score possible, such as 100 for chrF",
         metavar="SCORE",
     )
@@ -84,18 +82,17 @@ class FitOptions(TableOptions):
     """The options of `fit`."""
 
     law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
-        "auto",
         "auto: joint where there are several weights p, else power; eq12, eq13: Eq. 11, the law at "
         "any weight, with the effective fraction f(p) of that equation; additive: of size and of "
         "the data of the pair, which is what tells runs apart that are far from done",
+        "auto",
     )
     data_column: str | None = setting(
-        None,
         "with --law additive: column of the data seen, such as target tokens of the pair "
         "(default: d)",
         metavar="NAME",
     )
-    json: bool = setting(False, "print JSON in place of a table")
+    json: bool = setting("print JSON in place of a table", False)
 
 
 def add(commands: Any) -> None:

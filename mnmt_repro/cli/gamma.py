@@ -12,9 +12,8 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp, UpgradeConfig, ramp_steps
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from mnmt_repro.cli.upgrade_options import UpgradeOptions
+    from mnmt_repro.corpora.batches import EncodedPair
     from mnmt_repro.corpora.formats import Bitext
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import Upgraded
@@ -81,9 +80,11 @@ class FisherScaling:
 
     def slow(self, made: Upgraded, vocabulary: Vocabulary) -> Upgraded:
         """Give the old parameters of an upgraded model the factors of their information."""
+        from mnmt_repro.runs.start import fisher_sentences
         from mnmt_repro.upgrading.start import slow_by_fisher
 
-        return slow_by_fisher(made, self._encoded(vocabulary), self.thresholds)
+        sentences = fisher_sentences(self._encoded(vocabulary), self.sentences)
+        return slow_by_fisher(made, sentences, self.thresholds)
 
     def counts(self, made: Upgraded) -> dict[float, int]:
         """Old parameters that have more information than each threshold."""
@@ -106,10 +107,7 @@ class FisherScaling:
             "text": {pair: content_hash(bitext) for pair, bitext in self.text.items()},
         }
 
-    def _encoded(self, vocabulary: Vocabulary) -> Iterator[tuple[Tensor, Tensor]]:
-        import numpy as np
-        import torch
-
+    def _encoded(self, vocabulary: Vocabulary) -> Iterator[EncodedPair]:
         from mnmt_repro.corpora.encoding import SyllableVocabulary, encode, encode_conlang
 
         tags, longest = self.about["tags"], self.about["training"]["max_length"]
@@ -119,10 +117,7 @@ class FisherScaling:
                 found = encode_conlang(vocabulary.conlang, pair, "valid", self.sentences, tags)
             else:
                 found = encode(self.text[pair], vocabulary, tags)
-            found = found.shorter_than(longest)
-            for row in range(min(self.sentences, found.size)):
-                source, target = found.take(np.array([row]))
-                yield torch.from_numpy(source.flat).long(), torch.from_numpy(target.flat).long()
+            yield found.shorter_than(longest)
 
 
 def read_fisher(options: UpgradeOptions, about: Mapping[str, Any]) -> FisherScaling | None:

@@ -17,23 +17,7 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 
 
-class Noted(argparse.Action):
-    """Stores a value, and that it was given: `namespace.given` holds the names of such options."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        setattr(namespace, self.dest, values)
-        namespace.given = namespace.given | {self.dest}
-
-
-class NotedAppend(argparse._AppendAction):
-    """The same of an option that may be given several times."""
-
+class _Noting(argparse.Action):
     def __call__(
         self,
         parser: argparse.ArgumentParser,
@@ -43,6 +27,14 @@ class NotedAppend(argparse._AppendAction):
     ) -> None:
         super().__call__(parser, namespace, values, option_string)
         namespace.given = namespace.given | {self.dest}
+
+
+class Noted(_Noting, argparse._StoreAction):
+    """Stores a value, and that it was given: `namespace.given` holds the names of such options."""
+
+
+class NotedAppend(_Noting, argparse._AppendAction):
+    """The same of an option that may be given several times."""
 
 
 class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):

@@ -29,12 +29,12 @@ class RetrainOptions(PoolOptions):
         metadata=option("ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN")
     )
     runs: Path = setting(
-        Path("runs/again"),
         "folder of checkpoints; a run that is finished there is scored, not trained a third time",
+        Path("runs/again"),
     )
     keep: bool = setting(
-        False,
         "store what was reached, beside the run, in CORPUS/repeats of the results store",
+        False,
     )
 
 

@@ -30,10 +30,10 @@ NOT_RUN = {
 class PoolOptions:
     """What `sweep` and `retrain` share: where runs are trained, and what with."""
 
-    workers: int = setting(2, "processes, one thread each")
-    runs: Path = setting(Path("runs"), "folder of checkpoints")
-    results: Path | None = setting(None, "folder of the results store (default: data/results)")
-    device: str = setting("cpu", "cpu, cuda, cuda:1, ...")
+    workers: int = setting("processes, one thread each", 2)
+    runs: Path = setting("folder of checkpoints", Path("runs"))
+    results: Path | None = setting("folder of the results store (default: data/results)")
+    device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
 
     def check(self) -> None:
         """Refuse a number of processes below 1."""
@@ -49,26 +49,24 @@ class SweepOptions(PoolOptions):
         metadata=option("cohorts, in this order", flags=("names",), nargs="*", metavar="COHORT")
     )
     tier: Literal["mini", "steady", "gpu", "paper"] = setting(
-        "mini", "sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items())
+        "sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()), "mini"
     )
-    dry_run: bool = setting(False, "list runs and estimated times")
-    only_seed: int | None = setting(None, "only the runs with this seed")
+    dry_run: bool = setting("list runs and estimated times", False)
+    only_seed: int | None = setting("only the runs with this seed")
     decode: bool = setting(
-        False,
         "translate the test sets with the checkpoints of all finished runs, and store BLEU, chrF, "
         "chrF++ and spBLEU",
+        False,
     )
     analyse: bool = setting(
-        False,
         "store what training on changed in the weights of all finished runs of Paper B, and their "
         "losses on single sentences",
+        False,
     )
     sentences: int | None = setting(
-        None,
         "with --decode: of each test set, at most (default: 100 of software25's, else 500)",
     )
     bleurt: Path | None = setting(
-        None,
         "with --decode: score with BLEURT in place of the others, by the weights in FOLDER",
         metavar="FOLDER",
     )

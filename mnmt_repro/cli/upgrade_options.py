@@ -40,7 +40,7 @@ def over(kind: type, name: str, **how: Any) -> Any:
     help = found.metadata["help"]
     if "(default: " not in help:
         help += f" (default: {found.default})"
-    return setting(None, help, sets=(kind, name), **how)
+    return setting(help, sets=(kind, name), **how)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +63,11 @@ class UpgradeOptions:
         )
     )
     preset: Kind | None = setting(
-        None,
         "settings of Paper B: same (old parameters at half the rate), wide (besides, twice the "
         "feed-forward width) or deep (six layers more a stack, their rate rising from 0.05 to 0.5 "
         "over --steps); options given beside it win",
     )
     vocabulary: Path | None = setting(
-        None,
         "vocabulary of old and new languages, of `data vocabulary` or, for any SentencePiece model "
         "of your own, of `data adopt` (default: the old one)",
         flags=("--vocab", "--vocabulary"),
@@ -78,12 +76,10 @@ class UpgradeOptions:
     )
     wider: float | None = over(UpgradeConfig, "wider")
     deeper: str | None = setting(
-        None,
         "layers added to each stack, or to encoder and decoder (default: 0)",
         metavar="N or N,M",
     )
     at: str | None = setting(
-        None,
         f"where they go, of {', '.join(PLACES)}: in both stacks, or in encoder and decoder "
         "(default: bottom,top)",
         metavar="PLACE or PLACE,PLACE",
@@ -96,7 +92,6 @@ class UpgradeOptions:
     keep: Literal["all", "body", "nothing"] | None = over(UpgradeConfig, "keep")
     seed: int | None = over(UpgradeConfig, "seed")
     gamma: str | None = setting(
-        None,
         "factors of the learning rate for old parameters and new ones; a factor is a number, or "
         "START:END:STEPS for one that rises (STEPS left out: --steps) (default: 1,1)",
         flags=("--lr-scaling", "--gamma"),
@@ -104,37 +99,32 @@ class UpgradeOptions:
         metavar="OLD or OLD,NEW",
     )
     fisher_threshold: str | None = setting(
-        None,
         "factor of old parameters whose Fisher information a target token is above F, as "
         "published; several, rising, make a function of steps. Those below the first have "
         "--gamma's OLD",
         metavar="F=FACTOR,...",
     )
     fisher_sentences: int | None = setting(
-        None,
         "validation sentences of each old pair that Fisher information is taken on (default: "
         f"{FISHER_SENTENCES})",
         metavar="N",
     )
     data: tuple[str, ...] | None = setting(
-        None,
         "with --fisher-threshold: the old model's training text, where it was your own; what "
         "`train` held out of it is used",
         metavar="PAIR=FILE",
     )
     valid: tuple[str, ...] | None = setting(
-        None,
         "with --fisher-threshold, instead of --data: what the old model's own --valid was",
         metavar="PAIR=FILE",
     )
-    steps: int | None = setting(None, "steps over which a rising factor rises", metavar="N")
+    steps: int | None = setting("steps over which a rising factor rises", metavar="N")
     optimiser: Literal["carried", "reset"] | None = over(UpgradeConfig, "optimiser")
     schedule: Literal["continued", "reset", "constant"] | None = over(UpgradeConfig, "schedule")
     checkpoint: Literal["last", "best"] | None = setting(
-        None,
         "the old model's weights; its best ones have no optimiser state to carry (default: last)",
     )
-    json: bool = setting(False, "print JSON in place of a table")
+    json: bool = setting("print JSON in place of a table", False)
 
     def given(self, kind: type) -> dict[str, Any]:
         """Fields of a configuration that options take the place of, by name."""

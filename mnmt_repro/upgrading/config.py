@@ -30,16 +30,16 @@ class WidthConfig:
     """
 
     init: WidthInit = setting(
-        "concatenation", "new hidden units: noisy copies, between the old ones, or at random"
+        "new hidden units: noisy copies, between the old ones, or at random", "concatenation"
     )
     # Footnote 10. Gaussian, on copied matrices; biases have none.
-    noise: float = setting(0.01, "standard deviation of the copies' noise")
+    noise: float = setting("standard deviation of the copies' noise", 0.01)
     normalisation: AnyNormalisation = setting(
-        "auto",  # as published where that keeps the function
         "how widened matrices are scaled back: to their old norm, as published, or so that the "
         "layer computes what it did before noise (default: frobenius; but for concatenation "
         "function, where the norm does not keep what is computed: in a gated layer, and where "
         "--wider is no whole number)",
+        "auto",
     )
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class DepthConfig:
     encoder: int = 0  # layers added to the encoder
     decoder: int = 0
     init: DepthInit = setting(
-        "average", "new layers: the mean of all old ones, a copy of the nearest, or at random"
+        "new layers: the mean of all old ones, a copy of the nearest, or at random", "average"
     )
     encoder_at: Place = "bottom"  # the side of the input
     decoder_at: Place = "top"  # the side of the output
@@ -145,40 +145,40 @@ class UpgradeConfig:
         When a field is out of its range; the message names the field.
     """
 
-    wider: float = setting(1.0, "factor of the feed-forward width (default: 1)")
+    wider: float = setting("factor of the feed-forward width (default: 1)", 1.0)
     width: WidthConfig = field(default_factory=WidthConfig)
     deeper: DepthConfig = field(default_factory=DepthConfig)
     embeddings: NewRows = setting(
-        "unk",
         "embeddings of new pieces: a copy of <unk>'s, at random, or the mean of the old pieces "
         "that each splits into (default: unk, as published; where the old vocabulary has byte "
         "fallback, as those made here, <unk> never occurs, so that its embedding is hardly "
         "trained)",
+        "unk",
     )
     # body: "all emb random" of Table 4; nothing: "random init all" of Table 3, where what would be
     # old has gamma_old all the same, as what it is compared with.
     keep: Literal["all", "body", "nothing"] = setting(
-        "all",
         "old weights that are used: all, all but the embedding tables, which then count as new, "
         "or none, where --gamma's OLD still goes to what would be old, as in Paper B's Table 3",
+        "all",
     )
     gamma_old: Gamma = 1.0  # of old parameters and blocks
     gamma_new: Gamma = 1.0
     optimiser: Literal["carried", "reset"] = setting(
-        "carried", "the optimiser's state of old parameters"
+        "the optimiser's state of old parameters", "carried"
     )
     # Footnote 7.
     schedule: Literal["continued", "reset", "constant"] = setting(
-        "continued",
         "learning rate: from where the old model stopped, with a new warm-up, or `train "
         "--learning-rate` at every step, or with adafactor at most 1 / sqrt(step)",
+        "continued",
     )
     # Of new weights and noise. Take another than the old model was trained with: its own draws what
     # that model began with, row by row in the embeddings and in a first layer.
     seed: int = setting(
-        0,
         "of noise and of what is drawn at random (default: one that goes with the old run, so that "
         "no two upgrades in a row draw alike)",
+        0,
     )
 
     def __post_init__(self) -> None:
