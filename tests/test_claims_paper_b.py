@@ -30,9 +30,9 @@ from mnmt_repro.claims import (
     to_json,
 )
 from mnmt_repro.claims.sensitivity import coverage, with_luck_apart
+from mnmt_repro.cohorts.languages25 import GROUPINGS, LANGUAGES, directions, old_model
+from mnmt_repro.cohorts.software25 import cohorts
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES, directions, old_model
-from mnmt_repro.experiments.software25 import cohorts
 from mnmt_repro.figures.verdicts import cell_table
 from mnmt_repro.results import load_analyses
 

@@ -8,8 +8,8 @@ import pytest
 from synthetic import rows
 
 from mnmt_repro.analysis import budget
+from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import get_cohort
 from mnmt_repro.figures.budget import fraction_against_budget, laws_chart
 
 COHORTS = ("webtech-en-dezh", "webtech-en-dezh-8m", "webtech-en-dezh-16m")

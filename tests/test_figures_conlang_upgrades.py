@@ -11,8 +11,8 @@ from software25_store import write_store
 from mnmt_repro import results
 from mnmt_repro.analysis import conlang_upgrades
 from mnmt_repro.analysis.conlang_upgrades import LIKE
-from mnmt_repro.experiments.conlang_upgrade import SIMILAR
-from mnmt_repro.experiments.variants import Variant
+from mnmt_repro.cohorts.conlang_upgrade import SIMILAR
+from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.figures.upgrades import added_language_chart
 
 BASE = {("M4", 1.0): 1.0, ("M6", 0.1): 3.0, ("M6", 0.3): 2.5, ("M6", 1.0): 2.0,

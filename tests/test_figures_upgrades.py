@@ -21,8 +21,8 @@ from mnmt_repro.analysis.variants import MAIN, Variants, star, variants_of
 from mnmt_repro.analysis.variants import Variant as Run
 from mnmt_repro.claims import read_stored
 from mnmt_repro.claims.sensitivity import COMPARISONS
-from mnmt_repro.experiments.languages25 import directions_of
-from mnmt_repro.experiments.variants import Variant
+from mnmt_repro.cohorts.languages25 import directions_of
+from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.figures.gains import (
     INTERVAL,
     how_many_stored,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.analysis import forgetting
-from mnmt_repro.experiments.languages25 import GROUPINGS, directions
+from mnmt_repro.cohorts.languages25 import GROUPINGS, directions
 from mnmt_repro.figures.forgetting import SIDES, fisher_chart, forgotten_chart, moved_chart
 from mnmt_repro.results.analyses import COLUMNS
 

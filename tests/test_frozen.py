@@ -32,7 +32,7 @@ import nbformat
 import pytest
 
 from mnmt_repro.claims import load_claims
-from mnmt_repro.experiments.catalogue import declared
+from mnmt_repro.cohorts.catalogue import declared
 from mnmt_repro.publishing.notebooks import PageRun, execute_pages
 from mnmt_repro.publishing.stored import trains
 

@@ -17,9 +17,9 @@ import pandas as pd
 from mnmt_repro.analysis.audit.tables import GROUPS, PARTS
 from mnmt_repro.analysis.published import comparisons, printed_rows
 from mnmt_repro.analysis.variants import NO_GAIN, Variants, star
-from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.languages25 import directions_of
-from mnmt_repro.experiments.variants import VariantCohort
+from mnmt_repro.cohorts.catalogue import find_cohort
+from mnmt_repro.cohorts.languages25 import directions_of
+from mnmt_repro.cohorts.variants import VariantCohort
 
 SHARE = 0.3  # of the baselines' updates: all ablations are scored after 30k
 FIFTH = 0.2  # of a printed effect, below which the claims take a cell for one against the paper

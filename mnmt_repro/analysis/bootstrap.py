@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.variants import Variant, Variants
+from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.significance import LossBootstrap, bootstrap_gaps
-from mnmt_repro.experiments.languages25 import directions_of
 from mnmt_repro.results.sentences import SentenceLosses
 
 

@@ -1,6 +1,6 @@
 """What similarity to an old language buys an added one, and what the old ones forget.
 
-The central comparison of Paper B on generated languages (`experiments.conlang_upgrade`). All models
+The central comparison of Paper B on generated languages (`cohorts.conlang_upgrade`). All models
 share one table of pieces, so that the upgraded model's losses can be set beside the old model's.
 """
 
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.analysis.names import language
 from mnmt_repro.analysis.variants import variants_of
-from mnmt_repro.experiments.conlang_upgrade import (
+from mnmt_repro.cohorts.conlang_upgrade import (
     BASELINE_SHARES,
     COHORTS,
     HUB,
@@ -20,6 +19,7 @@ from mnmt_repro.experiments.conlang_upgrade import (
     UNRELATED,
     UPGRADE_SHARES,
 )
+from mnmt_repro.cohorts.names import language
 
 NAMES = tuple(cohort.name for cohort in COHORTS)
 LIKE, UNLIKE = "added, like an old one", "added, like none"

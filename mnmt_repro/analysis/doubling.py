@@ -12,8 +12,8 @@ import pandas as pd
 from scipy import stats
 
 from mnmt_repro.analysis.scaling import PairFits
+from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.corpora.conlang import irreducible_entropy
-from mnmt_repro.experiments.catalogue import get_cohort
 
 COLUMNS = ["pair", "p", "n", "loss", "doubled", "whole", "reducible", "predicted", "l_inf"]
 

@@ -13,7 +13,7 @@ import pandas as pd
 from mnmt_repro.analysis.ablations import SHARE, Ablation
 from mnmt_repro.analysis.published import table, zoomed
 from mnmt_repro.analysis.variants import Variants
-from mnmt_repro.experiments.languages25 import INTO, LEVELS, OUT, directions_of, side_of
+from mnmt_repro.cohorts.languages25 import INTO, LEVELS, OUT, directions_of, side_of
 
 TABLE7 = Ablation(
     where="Table 7",

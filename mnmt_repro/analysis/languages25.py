@@ -12,8 +12,8 @@ from collections.abc import Mapping
 import pandas as pd
 
 from mnmt_repro.analysis import audit
-from mnmt_repro.experiments.languages25 import GROUPINGS, LEVELS
-from mnmt_repro.experiments.software25_runs import available, kept_pairs
+from mnmt_repro.cohorts.languages25 import GROUPINGS, LEVELS
+from mnmt_repro.cohorts.software25_runs import available, kept_pairs
 
 TEXTS = ("paper", "all our text", "main condition", "groupings")
 """Whose sentence pairs: the paper's; ours; ours with the added languages cut to Table 9's share;

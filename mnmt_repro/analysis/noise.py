@@ -8,6 +8,7 @@ laid around the observed value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,8 @@ from numpy.typing import NDArray
 from mnmt_repro.analysis.intervals import DRAWS, NotIdentified
 from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.grouped_law import GroupedLawFit
-from mnmt_repro.laws.power_law import fit_power_law
+from mnmt_repro.laws.grouped_law import GroupedLaw, GroupedLawFit
+from mnmt_repro.laws.power_law import NAMES
 
 
 def require(fit: LawFit, what: str) -> None:
@@ -47,26 +48,31 @@ def refit_power_laws(
 ) -> list[Array]:
     """Fit Eq. 6 to many losses (B, m) at each of several sets of sizes (m,).
 
-    Sets that are alike share one call. Relative errors are shares of the mean of the B losses.
+    All sets share one call: short ones are padded with rows of weight zero. Relative errors are
+    shares of the mean of the B losses.
 
     Returns
     -------
     list of (B, 3)
         alpha, l_inf, beta, in the order given.
     """
-    alike: dict[tuple[tuple[float, ...], ...], list[int]] = {}
-    for i, (size, drawn) in enumerate(zip(sizes, losses, strict=True)):
-        key = tuple(size), tuple(error_weights(errors, drawn.mean(0)))
-        alike.setdefault(key, []).append(i)
-    found: dict[int, Array] = {}
-    for (n, weights), members in alike.items():
-        stacked = np.concatenate([losses[i] for i in members])
-        first = np.abs(stacked[0])  # for its sizes; noise may reach below zero
-        law = fit_power_law(n, first, weights=weights)
-        values = law.refit(stacked)
-        parts = np.split(values, np.cumsum([len(losses[i]) for i in members])[:-1])
-        found.update(zip(members, parts, strict=True))
-    return [found[i] for i in range(len(sizes))]
+    longest = max(map(len, sizes))
+    counts = [len(drawn) for drawn in losses]
+
+    def padded(rows: Array, mode: Literal["edge", "constant"]) -> Array:
+        return np.pad(rows, ((0, 0), (0, longest - rows.shape[1])), mode=mode)
+
+    weights = [error_weights(errors, drawn.mean(0))[None] for drawn in losses]
+    law = GroupedLaw(
+        names=NAMES,
+        weights=np.repeat(np.vstack([padded(w, "constant") for w in weights]), counts, axis=0),
+        n=np.repeat(np.vstack([padded(size[None], "edge") for size in sizes]), counts, axis=0),
+        group=np.zeros(longest, dtype=np.intp),
+        direction="min",
+        ceiling=None,
+    )
+    values = law.follow(np.vstack([padded(drawn, "edge") for drawn in losses])).theta
+    return np.split(values, np.cumsum(counts)[:-1])
 
 
 def pooled_sd(fits: Iterable[LawFit]) -> float:

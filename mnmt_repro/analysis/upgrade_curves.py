@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.upgrades import EARLY, STATED
-from mnmt_repro.experiments.software25 import KINDS, SUFFIX
+from mnmt_repro.cohorts.software25 import KINDS, SUFFIX
 from mnmt_repro.upgrading.compute import compute_share
 
 TARGET = 0.95

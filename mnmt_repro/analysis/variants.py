@@ -29,8 +29,8 @@ from mnmt_repro.analysis.intervals import (
     resampled,
 )
 from mnmt_repro.analysis.published import Cell
+from mnmt_repro.cohorts.languages25 import old_model
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.languages25 import old_model
 from mnmt_repro.laws.checks import Array
 
 _KEYS = ["cohort", "variant", "updates_share"]

@@ -22,7 +22,7 @@ from mnmt_repro.analysis.variants import (
 )
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.experiments.languages25 import LANGUAGES, directions, directions_of
+from mnmt_repro.cohorts.languages25 import LANGUAGES, directions, directions_of
 
 
 def ablation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

@@ -38,7 +38,7 @@ def embeddings_substituted(evidence: Evidence, claim: Claim, scope: Scope) -> Un
         both = pd.concat(drops, axis=1, keys=["scaled", "unscaled"]).dropna()
         if len(both) < (wanted := options["needs"]["directions"]):
             raise NoRowsYet(f"{variants[0]}: {len(both)} of {wanted} directions are substituted")
-        units[model] = relief(both, _weights(evidence, scope, old))
+        units[model] = relief(both, resources(evidence, scope, old))
     return units
 
 
@@ -71,8 +71,8 @@ def halves_apart(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     return {"all": last_layers_apart(between, options["last"])}
 
 
-def _weights(evidence: Evidence, scope: Scope, variant: Variant) -> pd.Series:
-    """Sampling weight of each direction of a variant."""
+def resources(evidence: Evidence, scope: Scope, variant: Variant) -> pd.Series:
+    """Sampling weight of each direction of a variant: how large its text is."""
     frame = evidence.frame
     if "variant" in frame:
         rows = evidence.rows(scope, [variant.cohort])

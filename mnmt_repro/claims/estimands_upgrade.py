@@ -21,7 +21,7 @@ from mnmt_repro.analysis.variants import (
 )
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-from mnmt_repro.experiments.languages25 import groups_of
+from mnmt_repro.cohorts.languages25 import groups_of
 
 
 def upgrade_against_scratch(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

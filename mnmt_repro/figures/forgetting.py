@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.analysis.forgetting import BLOCKS, SETTINGS
-from mnmt_repro.experiments.languages25 import GROUPINGS, INTO, OUT, foreign
+from mnmt_repro.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign
 from mnmt_repro.figures.theme import CATEGORIES, GREY
 
 STACKS = ("encoder", "decoder")

@@ -10,7 +10,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from mnmt_repro.analysis.variants import Variants
-from mnmt_repro.experiments.catalogue import find_cohort
+from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.figures.house import Table, show_table
 from mnmt_repro.figures.provenance import Provenance
 

@@ -11,7 +11,7 @@ import pandas as pd
 from mnmt_repro.analysis.conlang_upgrades import LIKE, UNLIKE
 from mnmt_repro.analysis.upgrade_curves import PRINTED, SCRATCH, TARGET, TEST, UPGRADED
 from mnmt_repro.analysis.upgrades import BUDGETS, SHAPES
-from mnmt_repro.experiments.conlang_upgrade import (
+from mnmt_repro.cohorts.conlang_upgrade import (
     SIMILARITIES,
     UPGRADE_SHARES,
 )

@@ -6,7 +6,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.audit.checks import check, frame_of, rows_of
 from mnmt_repro.analysis.audit.tables import GROUPINGS, grouping, published
-from mnmt_repro.experiments.languages25 import foreign
+from mnmt_repro.cohorts.languages25 import foreign
 
 
 def resource_levels() -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.audit.checks import check, frame_of
 from mnmt_repro.analysis.audit.tables import GROUPINGS, directions, published
-from mnmt_repro.experiments.languages25 import LEVELS
+from mnmt_repro.cohorts.languages25 import LEVELS
 
 _EARLIER = "Table 7 is at 30k updates, Table 12 at 50k despite its heading"
 

@@ -7,8 +7,8 @@ from functools import cache
 import pandas as pd
 
 from mnmt_repro.analysis.published import PAPERS, table
+from mnmt_repro.cohorts.languages25 import foreign
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.languages25 import foreign
 
 GROUPS = ("all", "original", "added")
 PARTS = (*GROUPS, "related", "other original")
