@@ -10,10 +10,10 @@ import pytest
 from stored_claims import ROOT, ledger
 
 from mnmt_repro import results
+from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.published import zoomed
 from mnmt_repro.claims import Evidence
 from mnmt_repro.claims.attainability import VariantData, _printed_sides
-from mnmt_repro.claims.evidence import NoRowsYet
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
 from mnmt_repro.results import results_root
 

@@ -16,7 +16,12 @@ import pandas as pd
 
 from mnmt_repro.cli.options import add_command, print_json
 from mnmt_repro.cli.scaling import read_fisher, steps_to_rise
-from mnmt_repro.cli.upgrade_options import declare, refuse_idle, settle_seed, upgrade_config
+from mnmt_repro.cli.upgrade_options import (
+    declare,
+    refuse_idle,
+    settle_seed,
+    upgrade_config,
+)
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import check_free
 
