@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 import sympy as sp
 
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.scaling import PairFits
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.laws import fraction_slope
 
 BETA_1, BETA_P, ALPHA, N, N_EFF, F = sp.symbols("beta_1 beta_p alpha N N_eff f", positive=True)
