@@ -386,7 +386,7 @@ def test_the_command_makes_what_is_missing(
     store = tmp_path / "store"
     assert command("--dry-run") == 0
     out = capsys.readouterr().out
-    assert "2 runs: 2 trained, 0 analysed before, 2 to analyse, 0 for want" in out
+    assert "2 runs: 2 trained, 0 analysed before, 2 to analyse, 0 without a checkpoint" in out
     assert ": overlap, substituted, moved, fisher, losses by sentence" in out and not made(store)
     assert command() == 0
     assert made(store) == ALL_MADE

@@ -94,7 +94,7 @@ class RunData:
     tests: Mapping[str, tuple[TestSet, ...]]  # of each pair of the mixture
     vocabulary: Vocabulary
     mean_lengths: Mapping[str, tuple[float, float]]  # source and target tokens a training sentence
-    notes: tuple[str, ...] = ()  # what of the text should not pass unsaid
+    notes: tuple[str, ...] = ()  # what a user should know about the text
 
 
 def run_vocabulary(spec: RunSpec) -> Vocabulary:
