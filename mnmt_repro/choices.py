@@ -1,11 +1,29 @@
-"""Check the fields of a configuration that have a few allowed values."""
+"""Fields of a configuration: the help of their options, and the values that some allow."""
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mnmt_repro.errors import InputError
+
+
+def option(help: str, **how: Any) -> dict[str, Any]:
+    """Metadata of a field: the help of its command-line option, which `cli.options` declares.
+
+    Parameters
+    ----------
+    **how
+        What else `argparse` takes, such as `metavar`; `flags` where the option has another name
+        than the field; `group` where a titled group of options begins.
+    """
+    return {"help": help, **how}
+
+
+def setting(default: Any, help: str, **how: Any) -> Any:
+    """A field with a default and the metadata of `option`."""
+    return field(default=default, metadata=option(help, **how))
 
 
 @cache

@@ -10,9 +10,9 @@ from typing import Any
 from test_results import content
 
 from mnmt_repro import results
-from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.spec import RunSpec
-from mnmt_repro.experiments.variants import Variant, VariantCohort
+from mnmt_repro.cohorts.catalogue import find_cohort
+from mnmt_repro.cohorts.variants import Variant, VariantCohort
+from mnmt_repro.runs.spec import RunSpec
 
 Loss = Callable[[Variant, str], float | None]
 """Of a declared run in one direction; None for a run that is not to be stored."""

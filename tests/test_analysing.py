@@ -19,22 +19,23 @@ from test_upgrade_sweep import PARENT, child_of, generated
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
+from mnmt_repro.cohorts import analysed as analysed_module
+from mnmt_repro.cohorts import catalogue
+from mnmt_repro.cohorts.analysed import analyses_of, scored_by_sentence
+from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import analysed as analysed_module
-from mnmt_repro.experiments import analysing, catalogue
-from mnmt_repro.experiments import data as data_module
-from mnmt_repro.experiments import sweep as sweep_module
-from mnmt_repro.experiments.analysed import analyses_of, scored_by_sentence
-from mnmt_repro.experiments.analysing import analyse, score_by_sentence
-from mnmt_repro.experiments.data import load_test_sets
-from mnmt_repro.experiments.spec import RunSpec, Upgrade
-from mnmt_repro.experiments.variants import VariantCohort
 from mnmt_repro.model import Transformer
 from mnmt_repro.results import analyses, sentences
 from mnmt_repro.results.sentences import SentenceLosses
+from mnmt_repro.runs import analysing
+from mnmt_repro.runs import data as data_module
+from mnmt_repro.runs import sweep as sweep_module
+from mnmt_repro.runs.analysing import analyse, score_by_sentence
+from mnmt_repro.runs.data import load_test_sets
+from mnmt_repro.runs.spec import RunSpec, Upgrade
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.config import UpgradeConfig, WidthConfig
@@ -74,7 +75,8 @@ def stored(trained: Path, spec: RunSpec) -> dict[str, Any]:
 
 
 def analysed(trained: Path, spec: RunSpec) -> dict[str, Any]:
-    return analyse(spec, trained / "runs" / spec.run_id, stored(trained, spec)["run"])
+    run = stored(trained, spec)["run"]
+    return analyse(spec, trained / "runs" / spec.run_id, run, analyses_of(spec))
 
 
 @pytest.fixture(scope="module")

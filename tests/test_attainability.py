@@ -40,8 +40,8 @@ from mnmt_repro.claims.standing import (
     kind_of,
     standing,
 )
+from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import find_cohort
 from mnmt_repro.laws import fit_joint_law
 
 FRESH = "software25-noise-fresh"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mnmt_repro.claims.bootstrap import bootstrap_losses
+from mnmt_repro.analysis.bootstrap import bootstrap_losses
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.sentences import SentenceLosses
 

@@ -14,6 +14,8 @@ from scipy.optimize import least_squares
 from stored_claims import ROOT, NoHistory, ledger
 from synthetic import SIZES, WEIGHTS, loss_of, rows
 
+from mnmt_repro.analysis.drift import fit_drift
+from mnmt_repro.analysis.intervals import measure
 from mnmt_repro.claims import (
     Evidence,
     Measure,
@@ -21,12 +23,10 @@ from mnmt_repro.claims import (
     decide,
     evaluate,
 )
-from mnmt_repro.claims.drift import fit_drift
 from mnmt_repro.claims.estimands_fraction import Fractions
 from mnmt_repro.claims.estimands_law import drift_measures
 from mnmt_repro.claims.judging import _severity
 from mnmt_repro.claims.ledger import Condition, Step
-from mnmt_repro.claims.noise import measure
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.effective import effective_fraction
 from mnmt_repro.laws.trend import Coefficient

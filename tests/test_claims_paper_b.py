@@ -16,24 +16,23 @@ import yaml
 from scipy import stats
 from stored_claims import ROOT, NoHistory, first_round, ledger
 
+from mnmt_repro.analysis.intervals import NoRowsYet
+from mnmt_repro.analysis.published import comparisons, table, zoomed
+from mnmt_repro.analysis.variants import Sample, Study, Variant, gain, largest, p_value
 from mnmt_repro.claims import (
     ESTIMANDS,
     NO_ROWS,
     Evidence,
     Measure,
-    Scope,
     Verdict,
     evaluate,
     printed_values,
     to_json,
 )
-from mnmt_repro.claims.evidence import NoRowsYet
-from mnmt_repro.claims.paired import Sample, Study, Variant, gain, largest, p_value
-from mnmt_repro.claims.published import comparisons, table, zoomed
 from mnmt_repro.claims.sensitivity import coverage, with_luck_apart
+from mnmt_repro.cohorts.languages25 import GROUPINGS, LANGUAGES, directions, old_model
+from mnmt_repro.cohorts.software25 import cohorts
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES, directions, old_model
-from mnmt_repro.experiments.software25 import cohorts
 from mnmt_repro.figures.verdicts import cell_table
 from mnmt_repro.results import load_analyses
 
@@ -310,8 +309,9 @@ def study(
     frame: pd.DataFrame, pairs: tuple[str, ...] = ALL, noise: int = 0, apart: bool = False
 ) -> Study:
     return Study(
-        evidence=Evidence(frame=frame),
-        scope=Scope(name="x", cohorts=("c",)),
+        rows=frame,
+        cohorts=("c",),
+        where="indomain",
         pairs=pairs,
         needs={"noise": noise},
         apart=apart,
@@ -365,12 +365,12 @@ def test_an_old_model_s_luck_by_hand() -> None:
     )
     apart = study(moved, apart=True)
     assert apart.noise == (pytest.approx(2 * e), 2)
-    assert apart.luck == (pytest.approx(luck / math.sqrt(2)), 1)
+    assert apart.noise_of_old_models == (pytest.approx(luck / math.sqrt(2)), 1)
     # Taken together: of three degrees of freedom one is luck, and its square is the larger part.
     assert study(moved).noise == (pytest.approx(math.sqrt((8 * e**2 + luck**2 / 2) / 3)), 3)
     assert study(moved[upgraded], apart=True).noise[1] == 1
     with pytest.raises(NoRowsYet, match="no upgrades and models from scratch"):
-        _ = study(moved[upgraded], apart=True).luck
+        _ = study(moved[upgraded], apart=True).noise_of_old_models
 
 
 def test_with_luck_apart_intervals_cover_what_they_compare() -> None:

@@ -19,16 +19,16 @@ from small_text import small_bitext
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli import build_parser, main
-from mnmt_repro.commands.fit import LABELS
-from mnmt_repro.commands.recommend import decimals
-from mnmt_repro.commands.train_options import TRAINING_HELP
-from mnmt_repro.commands.training_text import hold_out, read_bitexts
+from mnmt_repro.cli.fit import LABELS
+from mnmt_repro.cli.recommend import decimals
+from mnmt_repro.cli.training_text import read_bitexts
 from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import OF_ONE
+from mnmt_repro.runs.own import hold_out
 from mnmt_repro.training.config import TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,13 +87,12 @@ def test_every_example_in_a_help_can_be_parsed(capsys) -> None:
 
 def test_train_has_an_option_for_every_training_setting() -> None:
     names = {field.name for field in dataclasses.fields(TrainingConfig)}
-    assert set(TRAINING_HELP) == names
     parsed = vars(build_parser().parse_args(["train"]))
     assert names <= parsed.keys()
     given = build_parser().parse_args(
         ["train", "--steps", "7", "--optimiser", "adamw", "--clip-norm", "0.5", "--keep", "best"]
     )
-    from mnmt_repro.commands.train_options import training_config
+    from mnmt_repro.cli.train_options import training_config
 
     assert training_config(given) == TrainingConfig(
         learning_rate=0.005, warmup_steps=100, batch_tokens=512, steps=7, optimiser="adamw",
@@ -160,7 +159,7 @@ def type_lines(monkeypatch, text: bytes) -> None:
 def test_a_first_run_on_a_conlang(capsys, monkeypatch) -> None:
     assert main(["train", *SHORT]) == 0
     shown = capsys.readouterr().out
-    (folder,) = Path("runs").iterdir()
+    (folder,) = Path("runs").glob("conlang-*")
     assert folder.name.startswith("conlang-d8x1-")
     assert f"{folder}: 3 steps" in shown
     assert "no model can go below 0.22" in shown

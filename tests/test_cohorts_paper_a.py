@@ -9,16 +9,16 @@ from collections import Counter
 import pytest
 
 from mnmt_repro import results
+from mnmt_repro.analysis.names import cohort_name, pair_name
 from mnmt_repro.claims import load_claims
+from mnmt_repro.cohorts.catalogue import COHORTS, get_cohort, membership
+from mnmt_repro.cohorts.grids import GRIDS, Cohort
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.encoding import first_syllable
-from mnmt_repro.experiments.catalogue import COHORTS, get_cohort, membership
-from mnmt_repro.experiments.cohorts import GRIDS, Cohort
-from mnmt_repro.experiments.spec import RunSpec
-from mnmt_repro.figures.names import cohort_name, pair_name
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results import frames
 from mnmt_repro.results.schema import RUN_FIELDS
+from mnmt_repro.runs.spec import RunSpec
 
 NAMES = [c.name for c in COHORTS if c.name.startswith(("webtech-", "conlang-", "shared-"))]
 MAINS = ("webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en")

@@ -13,7 +13,7 @@ from command_line import fails
 from small_text import small_bitext
 
 from mnmt_repro.cli import main
-from mnmt_repro.commands.compare import Compared, _over_directions
+from mnmt_repro.cli.compare import Compared, _over_directions
 from mnmt_repro.evaluation.significance import bootstrap_gaps, paired_t_test
 
 CONLANG = ["train", "--d-model", "8", "--heads", "2", "--curve-points", "2"]

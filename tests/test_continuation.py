@@ -9,22 +9,12 @@ import pytest
 import torch
 from test_experiments import tiny_spec
 
-from mnmt_repro.experiments import continuation
-from mnmt_repro.experiments.continuation import begin_from_shorter, shorter_runs
-from mnmt_repro.experiments.execute import execute
-from mnmt_repro.experiments.spec import RunSpec
+from mnmt_repro.runs.continuation import begin_from_shorter
+from mnmt_repro.runs.execute import execute
+from mnmt_repro.runs.parents import shorter_runs
+from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST, LOG, STEM
-
-
-class Grid:
-    """Stands for a cohort: some runs."""
-
-    def __init__(self, *runs: RunSpec) -> None:
-        self.declared = runs
-
-    def runs(self) -> tuple[RunSpec, ...]:
-        return self.declared
 
 
 def with_budget(spec: RunSpec, **training) -> RunSpec:
@@ -33,21 +23,13 @@ def with_budget(spec: RunSpec, **training) -> RunSpec:
 
 SHORT = tiny_spec()
 LONG = with_budget(SHORT, steps=12)
-
-
-@pytest.fixture(autouse=True)
-def declared(monkeypatch):
-    grids = (Grid(SHORT, LONG), Grid(with_budget(SHORT, steps=8)))
-    monkeypatch.setattr(continuation, "COHORTS", grids)
-    continuation._declared.cache_clear()
-    yield
-    continuation._declared.cache_clear()
+DECLARED = (SHORT, LONG, with_budget(SHORT, steps=8))
 
 
 def test_a_continued_run_ends_with_the_weights_of_one_trained_at_once(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     execute(SHORT, tmp_path / "a" / SHORT.run_id, progress_bar=False)
-    continued = execute(LONG, tmp_path / "a" / LONG.run_id, progress_bar=False)
+    continued = execute(LONG, tmp_path / "a" / LONG.run_id, among=DECLARED, progress_bar=False)
     at_once = execute(LONG, tmp_path / "b" / LONG.run_id, progress_bar=False)
 
     ours = load_checkpoint(tmp_path / "a" / LONG.run_id / LAST)
@@ -68,8 +50,8 @@ def test_a_continued_run_ends_with_the_weights_of_one_trained_at_once(tmp_path: 
 
 
 def test_the_longest_of_the_shorter_runs_comes_first() -> None:
-    assert [run.training.steps for run in shorter_runs(LONG)] == [8, 5]
-    assert shorter_runs(SHORT) == ()
+    assert [run.training.steps for run in shorter_runs(LONG, DECLARED)] == [8, 5]
+    assert shorter_runs(SHORT, DECLARED) == ()
 
 
 @pytest.mark.parametrize(
@@ -85,7 +67,7 @@ def test_a_run_that_differs_in_more_than_its_budget_begins_anew(
 ) -> None:
     (tmp_path / SHORT.run_id).mkdir()
     (tmp_path / SHORT.run_id / LAST).write_bytes(b"would be read")
-    begin_from_shorter(other, tmp_path / other.run_id)
+    begin_from_shorter(other, tmp_path / other.run_id, DECLARED)
     assert not (tmp_path / other.run_id).exists()
 
 
@@ -95,24 +77,22 @@ def test_a_run_under_way_keeps_its_own_checkpoint(tmp_path: Path) -> None:
     own = tmp_path / LONG.run_id / LAST
     own.parent.mkdir()
     own.write_bytes(b"its own")
-    begin_from_shorter(LONG, own.parent)
+    begin_from_shorter(LONG, own.parent, DECLARED)
     assert own.read_bytes() == b"its own"
 
 
 @pytest.mark.parametrize("budget", ["steps", "target_tokens"])
 def test_a_longer_run_starts_where_the_decay_of_a_shorter_one_began(
-    tmp_path: Path, monkeypatch, budget: str
+    tmp_path: Path, budget: str
 ) -> None:
     """Three decayed budgets of one trunk: each equals the run trained from the first step."""
     torch.set_num_threads(1)
     sizes = (10, 16, 24) if budget == "steps" else (1300, 2000, 3000)
     either = {"steps": None, "target_tokens": None}
     runs = [with_budget(SHORT, **{**either, budget: size, "decay_share": 0.4}) for size in sizes]
-    monkeypatch.setattr(continuation, "COHORTS", (Grid(*runs), Grid(with_budget(SHORT, steps=2))))
-    continuation._declared.cache_clear()
     for shorter, run in zip((None, *runs), runs, strict=False):
         folder = tmp_path / "chain" / run.run_id
-        begin_from_shorter(run, folder)
+        begin_from_shorter(run, folder, [*runs, with_budget(SHORT, steps=2)])
         if shorter is not None:  # the steps before its decay are not trained again
             stem = load_checkpoint(folder.parent / shorter.run_id / STEM).progress
             assert stem.step == load_checkpoint(folder / LAST).progress.step > 0

@@ -27,19 +27,20 @@ from test_sweep import InThisProcess
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
+from mnmt_repro.cohorts import catalogue
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.encoding import SyllableVocabulary, first_syllable
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation import learned_metrics
 from mnmt_repro.evaluation.search import Hypothesis, translate
-from mnmt_repro.experiments import catalogue, decoding
-from mnmt_repro.experiments import sweep as sweep_module
-from mnmt_repro.experiments.data import CONLANG_TEST_SENTENCES, TestSet
-from mnmt_repro.experiments.decoding import DecodingConfig, decode, usual
-from mnmt_repro.experiments.execute import execute
-from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.results import decodings
+from mnmt_repro.runs import decoding
+from mnmt_repro.runs import sweep as sweep_module
+from mnmt_repro.runs.data import CONLANG_TEST_SENTENCES, TestSet
+from mnmt_repro.runs.decoding import DecodingConfig, decode, usual
+from mnmt_repro.runs.execute import execute
+from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.checkpoint import copy_checkpoint, load_checkpoint
 from mnmt_repro.training.config import BEST, LAST
 

@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 CONDA_NAMES = {"torch": "pytorch"}
 
 BASE_MODULES = (
-    "architecture", "claims", "corpora.registry", "experiments.catalogue", "experiments.sweep",
+    "architecture", "claims", "corpora.registry", "cohorts.catalogue", "runs.sweep",
     "figures", "laws", "publishing", "results", "training.config", "upgrading.compute",
     "upgrading.config",
 )  # fmt: skip

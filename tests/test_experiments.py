@@ -13,17 +13,17 @@ import torch
 from small_runs import PAIRS, VARIED, adamw, sentences, t5
 
 from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.cohorts.catalogue import COHORTS, declared, get_cohort, membership
+from mnmt_repro.cohorts.grids import WEIGHTS
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import spec as spec_module
-from mnmt_repro.experiments.catalogue import COHORTS, declared, get_cohort, membership
-from mnmt_repro.experiments.cohorts import WEIGHTS
-from mnmt_repro.experiments.data import TestSet
-from mnmt_repro.experiments.execute import execute, score
-from mnmt_repro.experiments.spec import RunSpec, digest
 from mnmt_repro.model import Transformer
 from mnmt_repro.results import load_runs, schema
+from mnmt_repro.runs import spec as spec_module
+from mnmt_repro.runs.data import TestSet
+from mnmt_repro.runs.execute import execute, score
+from mnmt_repro.runs.spec import RunSpec, digest
 from mnmt_repro.scoring import sentence_losses
 
 # The first run of webtech-en-dezh: d8x1, all weight on eng-zho. Rows of the store are found by
@@ -111,7 +111,7 @@ def test_labels_do_not_change_what_a_run_is_and_settings_do() -> None:
 def test_a_run_is_another_one_under_another_code_version(monkeypatch) -> None:
     before = tiny_spec()
     first = before.run_id
-    monkeypatch.setattr(spec_module, "code_version", lambda: "corpora2-model1")
+    monkeypatch.setattr(spec_module, "code_version", lambda **_: "corpora2-model1")
     after = tiny_spec()
     assert after.config_hash == before.config_hash
     assert after.run_id != first

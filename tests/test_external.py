@@ -15,6 +15,7 @@ from mnmt_repro.claims.external import (
     DOMAINS,
     SLIMPAJAMA,
     load_external,
+    select_pile,
     select_slimpajama,
     select_translation,
 )
@@ -29,7 +30,7 @@ ORIGINALS = ROOT.parent / "shared" / "external"
 def test_the_files_are_those_that_the_readme_names() -> None:
     readme = (FOLDER / "README.md").read_text().partition("SHA-256 of the originals")[0]
     named = dict(re.findall(r"([0-9a-f]{64})  (\S+)", readme))
-    assert set(named.values()) == {"slimpajama.csv", "translation.csv"}
+    assert set(named.values()) == {"pile.csv", "slimpajama.csv", "translation.csv"}
     for digest, name in named.items():
         assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == digest, name
 
@@ -38,6 +39,7 @@ def test_the_files_are_those_that_the_readme_names() -> None:
     ("original", "select", "ours"),
     [
         ("slimpajama_mixtures.csv", select_slimpajama, "slimpajama.csv"),
+        ("pile_mixtures.csv", select_pile, "pile.csv"),
         ("nmt_size_and_data.csv", select_translation, "translation.csv"),
     ],
 )
@@ -111,3 +113,16 @@ def test_one_law_fits_all_mixtures_of_each_public_domain() -> None:
     laws = domain_laws(rows)
     assert set(laws) == set(DOMAINS)
     assert all(0.991 < law.r2 < 0.996 for law in laws.values())
+
+
+def test_laws_of_the_pile_are_at_their_known_optimum() -> None:
+    rows = load_external(FOLDER)
+    rows = rows[rows["cohort"] == "pile"]
+    assert (rows["p"] > 0).all() and rows["mixture"].nunique() == 26
+    raw = pd.read_csv(FOLDER / "pile.csv").assign(mixture=lambda table: table["mixture"].map(str))
+    for domain, alpha, l_inf in (("pile-cc", 0.144236, 1.14450), ("books3", 0.259558, 2.16323)):
+        # Found by another fitter from all mixtures, also those without the domain.
+        table = raw.assign(p=1.0)  # a row of weight 0 would be left out
+        law = fit_joint_law(table, n="model_size", loss=f"{domain}_loss", by="mixture")
+        assert law.alpha == pytest.approx(alpha, abs=2e-6)
+        assert law.l_inf == pytest.approx(l_inf, abs=2e-5)

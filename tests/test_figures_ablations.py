@@ -13,16 +13,21 @@ from software25_store import write_store
 from stored_claims import first_round
 
 from mnmt_repro import results
+from mnmt_repro.analysis import ablations, audit, groupings, languages25
+from mnmt_repro.analysis.ablations import ABLATIONS
+from mnmt_repro.analysis.names import LANGUAGES as NAMES
+from mnmt_repro.analysis.published import comparisons
+from mnmt_repro.analysis.variants import Variants, variants_of
 from mnmt_repro.claims import load_claims
-from mnmt_repro.claims.published import comparisons
+from mnmt_repro.cohorts.catalogue import find_cohort
+from mnmt_repro.cohorts.languages25 import GROUPINGS, directions_of
+from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.languages25 import GROUPINGS, directions_of
-from mnmt_repro.experiments.variants import Variant
-from mnmt_repro.figures import ablations, audit, groupings, languages25, paper_forest
-from mnmt_repro.figures.ablations import ABLATIONS
-from mnmt_repro.figures.contrasts import Bench, interval
-from mnmt_repro.figures.names import LANGUAGES as NAMES
+from mnmt_repro.figures import paper_forest
+from mnmt_repro.figures.ablations import as_printed, span
+from mnmt_repro.figures.gains import interval
+from mnmt_repro.figures.languages25 import shares_chart
+from mnmt_repro.figures.verdicts import cell_verdicts
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL, ADDED = directions_of("all"), directions_of("added")
@@ -55,8 +60,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return results.load(root=root)
 
 
-def bench(rows: pd.DataFrame, name: str) -> Bench:
-    return Bench(rows=rows, cohort=f"software25-{name}")
+def bench(rows: pd.DataFrame, name: str) -> Variants:
+    return variants_of(rows, f"software25-{name}")
 
 
 def stored(claim: str, unit: str, verdict: str) -> list[dict]:
@@ -105,8 +110,10 @@ def test_every_printed_cell_is_shown_once(name: str) -> None:
 
 
 def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
-    verdicts = stored("B8", "alpha 5 | added", "reproduced")
-    table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"), verdicts)
+    found = stored("B8", "alpha 5 | added", "reproduced")
+    ours = bench(rows, "table5")
+    verdicts = cell_verdicts(found, BY_NAME["table5"].claims, ours)
+    table = ablations.cells(BY_NAME["table5"], ours, verdicts)
     cells = table.set_index(["variant", "group"])
     five = cells.loc[("alpha 5", "added")]
     # By eye from the paper: 25.7* against 22.2.
@@ -123,12 +130,12 @@ def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
     # The verdict is that of the setting shown.
     both = pd.concat([rows, rows.assign(test_set="indomain-3words")])
     longer = replace(bench(both, "table5"), test_set="indomain-3words")
-    assert ablations.cells(BY_NAME["table5"], longer, verdicts)["verdict"].isna().all()
+    assert cell_verdicts(found, BY_NAME["table5"].claims, longer) == {}
 
 
 def test_a_test_set_that_no_run_was_scored_on_is_refused(rows: pd.DataFrame) -> None:
     with pytest.raises(InputError, match="test_set = 'newstest21': .* values there are: indomain"):
-        replace(bench(rows, "table5"), test_set="newstest21")
+        variants_of(rows, "software25-table5", test_set="newstest21")
 
 
 def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:
@@ -194,7 +201,7 @@ def test_an_interval_around_zero_is_no_agreement_and_may_exclude_the_printed_siz
 
 def test_a_table_is_laid_out_as_in_the_paper(rows: pd.DataFrame) -> None:
     table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"))
-    laid_out = ablations.wide(table).set_index("variant")
+    laid_out = as_printed(table).set_index("variant")
     assert laid_out.index.tolist() == ["alpha 1", "alpha 5", "alpha 10", "alpha 5, related"]
     assert laid_out["added, paper"].tolist() == ["22.2", "25.7*", "25.5*", "25.1*"]
     assert "related, paper" not in laid_out  # the paper prints no such column
@@ -209,7 +216,7 @@ def test_gains_of_named_variants(rows: pd.DataFrame) -> None:
     assert len(ablations.gains(table, "added")) == 2  # the control has none, and one is missing
     named = table.assign(variant="Mt25, " + table["variant"])
     assert len(ablations.gains(named, "added", "alpha 5")) == 1
-    assert ablations.span([]) == "–"
+    assert span([]) == "–"
 
 
 def test_a_forest_has_both_sides_and_a_mark_for_what_is_clear(rows: pd.DataFrame) -> None:
@@ -245,8 +252,9 @@ def test_table_7_is_by_resource_level(rows: pd.DataFrame) -> None:
 
 
 def test_table_8_is_direction_by_direction(rows: pd.DataFrame) -> None:
-    verdicts = stored("B11", "Mt25-v1 | eng-bel", "not reproduced")
-    table = groupings.table8(bench(rows, "table7"), verdicts)
+    ours = bench(rows, "table7")
+    found = stored("B11", "Mt25-v1 | eng-bel", "not reproduced")
+    table = groupings.table8(ours, cell_verdicts(found, ["B11"], ours))
     assert len(table) == 24
     row = table.set_index(["grouping", "pair"]).loc[("Mt25-v1", "eng-bel")]
     assert (row["difference"], row["up-sampled"]) == (2.0, "yes")
@@ -326,5 +334,5 @@ def test_shares_of_the_languages() -> None:
     assert shares.groupby("text")["share"].sum().tolist() == pytest.approx([100] * 4)
     czech = shares.set_index(["name", "text"]).loc[("Czech", "paper")]
     assert czech["share"] == pytest.approx(100 * 23_792_604 / 107_748_494, abs=0.1)
-    drawn = languages25.shares_chart(shares).to_dict()
+    drawn = shares_chart(shares).to_dict()
     assert drawn["layer"][1]["encoding"]["y"]["sort"][0] == "Czech"

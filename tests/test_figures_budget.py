@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from synthetic import rows
 
+from mnmt_repro.analysis import budget
+from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import get_cohort
-from mnmt_repro.figures import budget
+from mnmt_repro.figures.budget import fraction_against_budget, laws_chart
 
 COHORTS = ("webtech-en-dezh", "webtech-en-dezh-8m", "webtech-en-dezh-16m")
 ALPHA = 0.3
@@ -100,7 +101,7 @@ def test_changes_count_and_subtract():
 def test_charts_hold_every_pair_and_weight():
     found = cells()
     fractions = budget.fractions_by_budget(found)
-    chart = budget.fraction_against_budget(fractions).to_dict()
+    chart = fraction_against_budget(fractions).to_dict()
     assert [len(row["concat"]) for row in chart["vconcat"]] == [2, 2]
-    laws = budget.laws_chart(budget.laws_by_budget(found)).to_dict()
+    laws = laws_chart(budget.laws_by_budget(found)).to_dict()
     assert len(laws["concat"]) == 4

@@ -9,10 +9,11 @@ import pytest
 from software25_store import write_store
 
 from mnmt_repro import results
-from mnmt_repro.experiments.conlang_upgrade import SIMILAR
-from mnmt_repro.experiments.variants import Variant
-from mnmt_repro.figures import conlang_upgrades
-from mnmt_repro.figures.conlang_upgrades import LIKE
+from mnmt_repro.analysis import conlang_upgrades
+from mnmt_repro.analysis.conlang_upgrades import LIKE
+from mnmt_repro.cohorts.conlang_upgrade import SIMILAR
+from mnmt_repro.cohorts.variants import Variant
+from mnmt_repro.figures.upgrades import added_language_chart
 
 BASE = {("M4", 1.0): 1.0, ("M6", 0.1): 3.0, ("M6", 0.3): 2.5, ("M6", 1.0): 2.0,
         ("Mt6", 0.1): 2.2, ("Mt6", 0.3): 1.8}  # fmt: skip
@@ -44,7 +45,7 @@ def test_the_upgraded_model_is_compared_with_all_others(losses: pd.DataFrame) ->
 
 
 def test_the_chart_has_a_panel_a_model(losses: pd.DataFrame) -> None:
-    panels = conlang_upgrades.chart(losses).to_dict()["hconcat"]
+    panels = added_language_chart(losses).to_dict()["hconcat"]
     assert [panel["title"] for panel in panels] == [
         ["from scratch", "100% of updates"],
         ["upgraded", "10% of updates"],

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
+from mnmt_repro.analysis import convergence, convergence_trust
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import convergence, convergence_trust
+from mnmt_repro.figures.convergence import cells_chart, curve_chart, law_chart, trust_chart
 
 PAIRS = ("eng-deu", "eng-zho")
 STEPS = np.array([60, 90, 130, 190, 280, 410, 590, 860, 1260, 1840, 2680, 3920])
@@ -182,15 +183,15 @@ def test_charts_are_valid(corrected: pd.DataFrame) -> None:
         "with the correction": 4, "without the correction": 4,
     }  # fmt: skip
     assert set(points["p"]) == set(laws["p"]) == {0.05, 1.0}
-    convergence.law_chart(points, laws).to_dict()
+    law_chart(points, laws).to_dict()
     seen, law = convergence.curve_data(corrected, learning())
     assert len(seen) == 4 * len(STEPS)
     assert law["step"].max() == pytest.approx(9_800)
-    convergence.curve_chart(seen, law).to_dict()
+    curve_chart(seen, law).to_dict()
     found = convergence.cells(corrected)
-    spec = convergence.cells_chart(found).to_dict()
+    spec = cells_chart(found).to_dict()
     drawn = pd.DataFrame(spec["datasets"][spec["layer"][2]["data"]["name"]])
     assert len(drawn) == 2 * len(found) == 8
     assert drawn["distance"].sum() == pytest.approx(found["before"].sum() + found["after"].sum())
     curves = learning()[learning()["p"] == 0.05]
-    convergence_trust.trust_chart(convergence_trust.backtest(curves)).to_dict()
+    trust_chart(convergence_trust.backtest(curves)).to_dict()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from mnmt_repro.analysis import corpora
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.registry import get_card
-from mnmt_repro.figures import corpora
+from mnmt_repro.figures.corpora import domain_chart, length_chart
 
 
 def test_a_sentence_has_one_word_for_each_concept_of_its_meaning() -> None:
@@ -27,7 +28,7 @@ def test_domains_add_up_to_the_training_pairs_of_the_card() -> None:
     table = corpora.domains(card)
     assert table["sentences"].sum() == card.sentences("train")
     assert set(table["domain"]) <= set(corpora.DOMAINS.values())
-    corpora.domain_chart(table).to_dict()
+    domain_chart(table).to_dict()
     counts = corpora.card_table((card, get_card("own")))
     assert counts["training pairs"].tolist() == [card.sentences("train")]
 
@@ -47,4 +48,4 @@ def test_lengths_are_tokens_over_sentences() -> None:
         "GNOME interface": 5.0,
         "WMT news 2021": 70.0,
     }
-    corpora.length_chart(table).to_dict()
+    length_chart(table).to_dict()

@@ -7,7 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from mnmt_repro.figures import equal_text
+from mnmt_repro.analysis import equal_text
+from mnmt_repro.figures.budget import equal_text_chart
 
 PAIR, TOKENS = "eng-deu", (1_000, 10_000, 100_000)
 
@@ -58,7 +59,7 @@ def test_a_size_without_a_single_pair_model_is_left_out() -> None:
 
 
 def test_the_chart_has_a_panel_a_pair_and_part() -> None:
-    spec = equal_text.chart(equal_text.split(*frames())).to_dict()
+    spec = equal_text_chart(equal_text.split(*frames())).to_dict()
     drawn = pd.DataFrame(next(iter(spec["datasets"].values())))
     assert set(drawn["part"]) == set(equal_text.PARTS.values())
     assert set(drawn["pair"]) == {"English→German"} and len(drawn) == 2 * 4

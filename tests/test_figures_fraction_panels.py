@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
+from mnmt_repro.analysis import fraction_lines as panels
+from mnmt_repro.analysis import fractions
+from mnmt_repro.analysis.grids import read_grid
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import capacity
-from mnmt_repro.figures import fraction_panels as panels
 from mnmt_repro.figures.forest import PAPER, forest
-from mnmt_repro.figures.grids import read_grid
+from mnmt_repro.figures.fraction_panels import TOP, capacity_rows, fraction_panels
 
 COHORT = "webtech-en-dezh"
 WEIGHTS = (0.05, 0.3, 0.5, 1.0)
@@ -110,7 +111,7 @@ def test_a_panel_with_one_line_has_no_contrast():
 
 def test_both_estimators_and_the_paper_are_rows_of_a_forest():
     table = panels.relative_capacity(lines())
-    rows_ = panels.capacity_rows(table, {"in-domain, German": 3.0})
+    rows_ = capacity_rows(table, {"in-domain, German": 3.0})
     german = rows_[rows_["label"] == "in-domain, German"].set_index("series")["value"]
     assert german[PAPER] == 3.0
     assert german[[JOINT, DIRECT]].to_numpy() == pytest.approx(3.0, rel=2e-3)
@@ -130,7 +131,7 @@ def test_printed_values_are_triangles_on_their_lines():
         [("domain", "in-domain", 0.05, 0.15), ("domain", "elsewhere", 0.05, 0.3)],
         columns=["panel", "line", "p", "f"],
     )
-    chart = panels.fraction_panels(table[table["estimator"] == JOINT], printed).to_dict()
+    chart = fraction_panels(table[table["estimator"] == JOINT], printed).to_dict()
     marks = chart["concat"][0]["layer"][-1]
     assert marks["mark"]["shape"] == "triangle-up"
     assert len(chart["datasets"][marks["data"]["name"]]) == 1  # a line that is not drawn has none
@@ -159,7 +160,7 @@ def test_grids_of_different_similarity_differ_in_nothing_else():
 @pytest.mark.parametrize(("estimator", "mark"), [(JOINT, "area"), (DIRECT, "rule")])
 def test_a_panel_for_each_comparison(estimator, mark):
     table = pd.concat([lines(), lines(line="newstest21"), lines(panel="direction", line="out")])
-    chart = panels.fraction_panels(table[table["estimator"] == estimator]).to_dict()
+    chart = fraction_panels(table[table["estimator"] == estimator]).to_dict()
     drawn = chart["concat"]
     assert [panel["title"] for panel in drawn] == ["domain", "direction"]
     assert [layer["mark"]["type"] for layer in drawn[0]["layer"]] == [mark, "line", "line"]
@@ -169,9 +170,9 @@ def test_a_panel_for_each_comparison(estimator, mark):
 def test_wide_bands_do_not_flatten_a_panel():
     table = lines()
     table.loc[0, "f_high"] = 50.0
-    chart = panels.fraction_panels(table[table["estimator"] == JOINT]).to_dict()
+    chart = fraction_panels(table[table["estimator"] == JOINT]).to_dict()
     axis = chart["concat"][0]["layer"][2]["encoding"]["y"]["scale"]
-    assert axis["domain"] == [0, panels.TOP]
+    assert axis["domain"] == [0, TOP]
 
 
 def test_a_comparison_draws_what_there_is_and_names_what_there_is_not():
@@ -248,6 +249,6 @@ def test_the_slope_of_the_fraction_is_the_one_put_in():
         return loss_of(p ** (1 + 0.1 * np.log(n / SIZES[0])), n)
 
     grid = read_grid(rows(COHORT, loss=loss, noise=0.0, weights=WEIGHTS), COHORT)
-    table = capacity.fraction_slopes({COHORT: grid}, (0.5,))
+    table = fractions.fraction_slopes({COHORT: grid}, (0.5,))
     assert list(table["pair"]) == ["English→German", "English→Chinese"]
     np.testing.assert_allclose(table["slope"], 0.1 * np.log(0.5), rtol=0.01)

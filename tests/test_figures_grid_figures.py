@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from synthetic import rows
 
-from mnmt_repro.analysis.claim_measures import claim_measures
+from mnmt_repro.analysis.grids import NEWS, read_all
 from mnmt_repro.claims import read_stored
+from mnmt_repro.claims.claim_measures import claim_measures
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import grid_figures
 from mnmt_repro.figures.interval_chart import interval_chart
@@ -18,9 +19,9 @@ from mnmt_repro.repository import ROOT
 
 def test_the_cohort_asked_for_is_first_and_news_is_last():
     news = rows("webtech-en-defr", ("eng-deu", "eng-fra"))
-    places = news["pair"].map(grid_figures.NEWS)
+    places = news["pair"].map(NEWS)
     stored = pd.concat([rows("webtech-en-dezh"), news, news.assign(test_set=places)])
-    grids = grid_figures.read_all(stored, "webtech-en-defr")
+    grids = read_all(stored, "webtech-en-defr")
     assert list(grids) == ["webtech-en-defr", "webtech-en-dezh", "webtech-en-defr-news"]
     tabs = [grid_figures.label(grid, "separate") for grid in grids.values()]
     assert tabs == ["Figure 11: En→{De,Fr}", "Figure 2: En→{De,Zh}", "Figure 9: En→{De,Fr}, news"]
@@ -29,13 +30,13 @@ def test_the_cohort_asked_for_is_first_and_news_is_last():
 
 def test_a_page_cannot_do_without_the_cohort_asked_for():
     with pytest.raises(InputError, match="No runs of .* are stored yet"):
-        grid_figures.read_all(rows("webtech-en-dezh"), "webtech-en-defr")
+        read_all(rows("webtech-en-dezh"), "webtech-en-defr")
 
 
 def test_captions_give_what_was_found():
     about = dict.fromkeys(["config_hash", "corpus", "data_hash", "hardware", "seed"], "x")
     stored = rows("webtech-dezh-en", ("deu-eng",), noise=0.0).assign(**about, wall_seconds=1.0)
-    (grid,) = grid_figures.read_all(stored, "webtech-dezh-en").values()
+    (grid,) = read_all(stored, "webtech-dezh-en").values()
     assert grid_figures.joint(grid).caption == (
         "One law explains 100.0 % of the variance for German→English."
     )

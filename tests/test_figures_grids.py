@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
+from mnmt_repro.analysis import grids as grids_module
+from mnmt_repro.analysis.grids import load_rows, read_grid, read_grids, why_no_rows
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import grids as grids_module
-from mnmt_repro.figures.grids import load_rows, read_grid, read_grids, why_no_rows
 
 COHORT = "webtech-en-dezh"
 
@@ -17,7 +17,6 @@ def test_a_whole_grid_is_read_whole():
     grid = read_grid(rows(COHORT), COHORT)
     # Two pairs, eight weights above zero and eight sizes.
     assert len(grid.points) == len(grid.rows) == 128
-    assert grid.coverage == "all 128 cells"
     assert grid.name == "English→{German, Chinese}"
     assert set(grid.fits) == {"eng-deu", "eng-zho"}
     assert grid.n == "n_non_embedding"
@@ -44,7 +43,7 @@ def test_weights_with_too_few_sizes_are_left_out():
     few = (stored["p"] == 0.3) & (stored["n_non_embedding"] > SIZES[2])  # three sizes remain
     grid = read_grid(stored[~few], COHORT)
     assert 0.3 not in set(grid.points["p"])
-    assert grid.coverage == "112 of 128 cells"  # eight less for each pair
+    assert len(grid.points) == 112  # eight less for each pair
 
 
 def test_pairs_without_the_single_pair_or_any_other_weight_are_left_out():
@@ -84,8 +83,8 @@ def test_cohorts_without_enough_runs_get_a_sentence():
     assert "48 of 128 cells" in second  # two pairs, eight weights, three sizes
 
 
-def test_a_cohort_that_is_not_declared_is_counted_without_a_whole():
-    assert read_grid(rows("some-cohort"), "some-cohort").coverage == "128 cells"
+def test_a_cohort_that_is_not_declared_is_read():
+    assert len(read_grid(rows("some-cohort"), "some-cohort").points) == 128
 
 
 def test_missing_columns_are_named():

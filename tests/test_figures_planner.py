@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from synthetic import loss_of, rows
 
+from mnmt_repro.analysis import fractions, scaling
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import capacity, scaling
 from mnmt_repro.figures.house import show
 from mnmt_repro.figures.planner import (
     Planner,
@@ -37,7 +37,7 @@ def points():
 
 @pytest.fixture(scope="module")
 def laws(points):
-    return capacity.fraction_fits(points)
+    return fractions.fraction_fits(points)
 
 
 def test_the_recommended_mixture_is_that_of_the_law(laws):
@@ -90,7 +90,7 @@ def test_nothing_is_recommended_outside_the_trained_weights(laws):
 def test_three_pairs_and_laws_without_an_answer_are_refused(laws, points):
     with pytest.raises(InputError, match="two pairs"):
         planner({**laws, "eng-fra": laws["eng-deu"]}, N)
-    one_size = capacity.fraction_fits(points[points["n"] == points["n"].min()])
+    one_size = fractions.fraction_fits(points[points["n"] == points["n"].min()])
     with pytest.raises(InputError, match="the law of eng-deu is not identified"):
         planner(one_size, N)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from mnmt_repro.figures import regime
+from mnmt_repro.analysis import regime
+from mnmt_repro.figures.regime import beside_the_paper, learning_curves
 
 
 def test_a_cohort_is_counted_by_runs_not_by_rows() -> None:
@@ -80,11 +81,11 @@ def test_sizes_have_their_budget_and_slope() -> None:
     assert table["per"].tolist() == [320, 32]
     assert table["end_slope"].tolist() == pytest.approx([-0.1, -0.3])
     assert set(table["group"]) == {"real text"}
-    regime.beside_the_paper(table).to_dict()
+    beside_the_paper(table).to_dict()
 
 
 def test_learning_curves_are_of_the_two_ends() -> None:
-    chart = regime.learning_curves(curves(), "eng-deu").to_dict()
+    chart = learning_curves(curves(), "eng-deu").to_dict()
     assert [panel["title"] for panel in chart["hconcat"]] == [
         "English→German, N = 100",
         "English→German, N = 1,000",

@@ -7,9 +7,16 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
+from mnmt_repro.analysis import fractions, regime, scaling
+from mnmt_repro.analysis.exact_loss import against_truth, compared
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import capacity, regime, scaling
-from mnmt_repro.figures.truth import against_truth, compared, floor_chart
+from mnmt_repro.figures.fractions import frontier_chart
+from mnmt_repro.figures.scaling import (
+    coefficients_against_weight,
+    floor_chart,
+    loss_against_size,
+    reducible_against_size,
+)
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 
 ALPHA, BETA, LIMIT = 0.3, 20.0, 1.5
@@ -155,16 +162,16 @@ def test_the_size_that_kinks_a_curve_is_found_by_leaving_it_out():
 def test_fraction_is_the_weight_where_capacity_is_split_so():
     points = exact()
     fits = scaling.fit_pairs(points)
-    table = capacity.fractions(fits)
+    table = fractions.fractions(fits)
     np.testing.assert_allclose(table["f"], table["p"], rtol=1e-3)
-    direct = capacity.direct_fractions(points, fits)
+    direct = fractions.direct_fractions(points, fits)
     np.testing.assert_allclose(direct["f"], direct["p"], rtol=1e-3)
     smallest = points["n"].min()
     assert (direct["n"] * direct["f"] >= smallest * 0.999).all()  # never extrapolated
 
 
 def test_observed_frontier_joins_the_two_losses_of_a_run():
-    seen = capacity.observed_frontier(exact())
+    seen = fractions.observed_frontier(exact())
     for row in seen.itertuples():
         assert row[3] == pytest.approx(loss_of(row.p, row.n))
         assert row[4] == pytest.approx(loss_of(1 - row.p, row.n))
@@ -172,7 +179,7 @@ def test_observed_frontier_joins_the_two_losses_of_a_run():
 
 
 def test_held_out_errors_vanish_on_an_exact_law():
-    errors = capacity.held_out_errors(exact(), forms=["eq12"])
+    errors = fractions.held_out_errors(exact(), forms=["eq12"])
     assert list(errors["fitted"]) == [5 * 6] * 2
     assert list(errors["predicted"]) == [64 - 30] * 2
     assert (errors["relative error"] < 1e-4).all()
@@ -182,14 +189,12 @@ def test_held_out_errors_vanish_on_an_exact_law():
 def test_every_chart_is_valid_vega_lite(draw):
     points = exact()
     fits = scaling.fit_pairs(points)
-    laws = capacity.fraction_fits(points)
+    laws = fractions.fraction_fits(points)
     chart = {
-        "losses": lambda: scaling.loss_against_size(points, scaling.joint_curves(points, fits)),
-        "reducible": lambda: scaling.reducible_against_size(scaling.reducible_loss(points, fits)),
-        "coefficients": lambda: scaling.coefficients_against_weight(
-            scaling.coefficient_table(fits)
-        ),
-        "frontier": lambda: capacity.frontier_chart(laws, points),
+        "losses": lambda: loss_against_size(points, scaling.joint_curves(points, fits)),
+        "reducible": lambda: reducible_against_size(scaling.reducible_loss(points, fits)),
+        "coefficients": lambda: coefficients_against_weight(scaling.coefficient_table(fits)),
+        "frontier": lambda: frontier_chart(laws, points),
     }[draw]()
     assert chart.to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite")
 
@@ -198,7 +203,7 @@ def test_the_band_of_a_frontier_is_a_ring_about_its_curve():
     points = exact()
     noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(len(points))
     points = points.assign(loss=points["loss"] * noise)
-    chart = capacity.frontier_chart(capacity.fraction_fits(points), points).to_dict()
+    chart = frontier_chart(fractions.fraction_fits(points), points).to_dict()
     ring, curve = (
         pd.DataFrame(chart["datasets"][layer["data"]["name"]]) for layer in chart["layer"][:2]
     )
@@ -248,11 +253,11 @@ def test_figure_14_has_no_bands():
     table = scaling.coefficient_table(
         scaling.fit_pairs(exact(pairs=("deu-eng",), weights=(0.5, 1)))
     )
-    assert marks(scaling.coefficients_against_weight(table)) == {"area", "line", "point"}
-    assert marks(scaling.coefficients_against_weight(table, bands=False)) == {"line", "point"}
+    assert marks(coefficients_against_weight(table)) == {"area", "line", "point"}
+    assert marks(coefficients_against_weight(table, bands=False)) == {"line", "point"}
 
 
 def test_fractions_of_laws_that_are_not_identified_are_left_out():
     points = scaling.observed(rows("c", pairs=("eng-deu",), sizes=(2_000, 4_000)))
-    assert capacity.direct_fractions(points, scaling.fit_pairs(points)).empty
-    assert capacity.fractions({}).empty
+    assert fractions.direct_fractions(points, scaling.fit_pairs(points)).empty
+    assert fractions.fractions({}).empty

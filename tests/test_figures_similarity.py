@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from synthetic import rows
 
-from mnmt_repro.figures import similarity
-from mnmt_repro.figures.fraction_panels import Line, compare, similarity_cohorts
+from mnmt_repro.analysis import fraction_lines
+from mnmt_repro.analysis.fraction_lines import Line, compare, similarity_cohorts
+from mnmt_repro.figures.fraction_panels import similarity_chart
 
 PAIRS = ("src-aaa", "src-bbb")
 
@@ -22,14 +23,14 @@ def lines(*similarities: float) -> pd.DataFrame:
 
 
 def test_fractions_by_similarity() -> None:
-    assert list(similarity.LABELS.values()) == [0, 0.25, 0.5, 0.75, 1]
-    table = similarity.by_similarity(lines(0, 0.5, 1))
+    assert list(fraction_lines.LABELS.values()) == [0, 0.25, 0.5, 0.75, 1]
+    table = fraction_lines.by_similarity(lines(0, 0.5, 1))
     assert set(table["similarity"]) == {0, 0.5, 1} and table["p"].max() < 1
     half = table[(table["p"] == 0.5) & (table["language"] == "language A")]
     assert (half["f"] - 0.5).abs().max() < 0.05  # f = p, at every similarity
-    chart = similarity.similarity_chart(table).to_dict()
+    chart = similarity_chart(table).to_dict()
     assert [panel["title"] for panel in chart["hconcat"]] == ["language A", "language B"]
 
 
 def test_one_similarity_is_no_contrast() -> None:
-    assert similarity.by_similarity(lines(0)).empty
+    assert fraction_lines.by_similarity(lines(0)).empty

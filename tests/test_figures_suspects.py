@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.figures import suspects
+from mnmt_repro.analysis import other_causes
+from mnmt_repro.figures.budget import exponent_chart
 
 TABLES = 100_000  # parameters that `synthetic.rows` puts beside N
 
@@ -26,11 +27,11 @@ def grid() -> pd.DataFrame:
 
 
 def test_the_domain_compared_is_one_that_all_pairs_have() -> None:
-    assert suspects.common_domain(grid()) == "docs"
+    assert other_causes.common_domain(grid()) == "docs"
 
 
 def test_settings_side_by_side() -> None:
-    table = suspects.compared(grid()).set_index(["pair", "fitted to"])
+    table = other_causes.compared(grid()).set_index(["pair", "fitted to"])
     german = table.loc["English→German"]
     assert list(german.index) == ["as above", "N with the tables", "docs alone"]
     assert german.loc["as above", "α alone"] == pytest.approx(0.3, abs=1e-3)
@@ -43,7 +44,7 @@ def test_settings_side_by_side() -> None:
     # The same losses fall over a narrower range of sizes: a larger exponent.
     assert (max(SIZES) + TABLES) / (min(SIZES) + TABLES) < 3
     assert german.loc["N with the tables", "α alone"] > 0.5
-    drawn = suspects.chart(suspects.compared(grid())).to_dict()
+    drawn = exponent_chart(other_causes.compared(grid())).to_dict()
     shares = pd.DataFrame(next(iter(drawn["datasets"].values()))).set_index(["pair", "setting"])
     assert shares.loc[("English→German", "as above"), "share"] == pytest.approx(0.68, abs=0.01)
     assert shares.loc[("English→German", "docs alone"), "share"] == pytest.approx(1, abs=0.01)

@@ -10,8 +10,9 @@ import pytest
 from scipy.optimize import curve_fit
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.figures import uncertainty
-from mnmt_repro.figures.grids import Grid, read_grids
+from mnmt_repro.analysis import uncertainty
+from mnmt_repro.analysis.grids import Grid, read_grids
+from mnmt_repro.figures.uncertainty import laws_chart
 
 COHORT = "webtech-en-dezh"
 PAIR = ("eng-deu",)
@@ -143,7 +144,7 @@ def test_a_law_of_size_and_text_is_found_where_it_is_true():
     assert table.loc["Eq. 11 with Eq. 12", "error on a weight"] > 2 * noise
     best = uncertainty.best_laws(table.reset_index(), "ΔAICc")
     assert best == "size and text in 1 of 1 cases"
-    chart = uncertainty.laws_chart(table.reset_index(), "ΔAICc", "AICc")
+    chart = laws_chart(table.reset_index(), "ΔAICc", "AICc")
     assert chart.to_dict()["layer"]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mnmt_repro.cohorts.software25_runs import PAPER
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.software25_runs import PAPER
 from mnmt_repro.figures import upgrade_pictures as pictures
 from mnmt_repro.figures.upgrade_pictures import NEW, OLD
 

@@ -14,26 +14,26 @@ from software25_store import write_store
 from stored_claims import ROOT, first_round, ledger
 
 from mnmt_repro import results
+from mnmt_repro.analysis import audit, upgrade_curves, upgrades
+from mnmt_repro.analysis.intervals import NoRowsYet
+from mnmt_repro.analysis.upgrade_curves import PRINTED, SCRATCH, TEST, UPGRADED
+from mnmt_repro.analysis.variants import MAIN, Variants, star, variants_of
+from mnmt_repro.analysis.variants import Variant as Run
 from mnmt_repro.claims import read_stored
-from mnmt_repro.claims.paired import Variant as Run
 from mnmt_repro.claims.sensitivity import COMPARISONS
-from mnmt_repro.experiments.languages25 import directions_of
-from mnmt_repro.experiments.variants import Variant
-from mnmt_repro.figures import audit, upgrade_curves, upgrades
-from mnmt_repro.figures.contrasts import (
+from mnmt_repro.cohorts.languages25 import directions_of
+from mnmt_repro.cohorts.variants import Variant
+from mnmt_repro.figures.gains import (
     INTERVAL,
-    MAIN,
-    Bench,
+    how_many_stored,
     interval,
     narrow,
     show_gains,
     source,
-    star,
-    stored_of,
 )
 from mnmt_repro.figures.house import show, show_table
 from mnmt_repro.figures.provenance import Provenance
-from mnmt_repro.figures.upgrade_curves import PRINTED, SCRATCH, TEST, UPGRADED
+from mnmt_repro.figures.upgrades import lead_chart, quality_chart, reached
 from mnmt_repro.results.sentences import SentenceLosses
 
 ALL, ADDED = directions_of("all"), directions_of("added")
@@ -70,26 +70,26 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bench(root: Path) -> Bench:
-    return Bench(rows=results.load(root=root), cohort=MAIN)
+def bench(root: Path) -> Variants:
+    return variants_of(results.load(root=root), MAIN)
 
 
 @pytest.fixture(scope="module")
-def nothing() -> Bench:
-    return Bench(rows=results.load(root=Path("no such store")), cohort=MAIN)
+def nothing() -> Variants:
+    return variants_of(results.load(root=Path("no such store")), MAIN)
 
 
 @pytest.fixture(scope="module")
-def points(bench: Bench, root: Path) -> pd.DataFrame:
+def points(bench: Variants, root: Path) -> pd.DataFrame:
     return upgrade_curves.figure4(
         upgrades.recovery(bench), results.load_curves(root=root, cohort=MAIN)
     )
 
 
-# The bench
+# The variants
 
 
-def test_a_gain_is_that_of_the_textbook(bench: Bench) -> None:
+def test_a_gain_is_that_of_the_textbook(bench: Variants) -> None:
     """M25 1.95 and 2.05 by turns, Mt25 2.01 and 1.91: a mean gain of 2 %, +-0.1 nats apart."""
     found = bench.gain(bench.variant("Mt25", 0.3), bench.variant("M25", 1.0), ALL)
     assert found["gain, %"] == pytest.approx(2)
@@ -102,29 +102,27 @@ def test_a_gain_is_that_of_the_textbook(bench: Bench) -> None:
     )  # fmt: skip
 
 
-def test_what_is_not_stored_is_missing(bench: Bench) -> None:
+def test_what_is_not_stored_is_missing(bench: Variants) -> None:
     deep = bench.variant("M25-deep", 1.0)
     assert math.isnan(bench.mean(deep, ALL)) and bench.seeds(ALL, deep) == 0
-    assert bench.samples(ALL, deep, deep) == []
+    with pytest.raises(NoRowsYet, match="no rows of indomain"):
+        bench.samples(ALL, deep, deep)
     found = bench.gain(bench.variant("Mt25-deep", 0.5), deep, ALL)
     assert math.isnan(found["gain, %"]) and found["our mark"] == ""
     assert bench.by_direction(deep, ALL).isna().all()
 
 
-def test_a_single_direction_has_no_interval_without_noise_of_the_seed(bench: Bench) -> None:
+def test_a_single_direction_has_no_interval_without_noise_of_the_seed(bench: Variants) -> None:
     found = bench.gain(bench.variant("Mt25", 0.3), bench.variant("M25", 1.0), (ALL[0],))
     assert found["gain, %"] == pytest.approx(100 * (1.95 - 2.01) / 1.95)
     assert math.isnan(found["low"]) and math.isnan(found["p"]) and found["our mark"] == ""
 
 
-def test_what_is_stored_is_told(bench: Bench, nothing: Bench) -> None:
-    assert bench.stored().startswith(f"{len(FACTORS)} of 63 declared runs are stored;")
-    assert "know of directions only, and are too narrow" in bench.intervals()
-    assert isinstance(bench.source, Provenance)
-    assert nothing.stored() == "None of 63 declared runs is stored yet."
-    assert nothing.intervals() == ""
-    assert "no run of ours" in nothing.source
-    assert source(bench.rows.iloc[:0]) == nothing.source
+def test_what_is_stored_is_told(bench: Variants, nothing: Variants) -> None:
+    assert how_many_stored(bench).startswith(f"{len(FACTORS)} of 63 declared runs are stored;")
+    assert how_many_stored(nothing) == "None of 63 declared runs is stored yet."
+    assert isinstance(source(bench.own), Provenance)
+    assert "no run of ours" in source(nothing.own)
     assert (star(True), star(False)) == ("*", "")
 
 
@@ -142,26 +140,17 @@ def test_several_seeds_tell_their_noise(tmp_path: Path) -> None:
         return 2 * math.exp(0.002 if up else -0.002)
 
     rows = results.load(root=write_store(tmp_path, MAIN, loss=noisy))
-    bench = Bench(rows=rows, cohort=MAIN)
+    bench = variants_of(rows, MAIN)
     assert bench.seeds(ALL, bench.variant("M25", 1.0), bench.variant("Mt25", 0.3)) == 2
-    assert "(0.31% of a mean score, on 5 degrees of freedom)" in bench.intervals()
+    assert bench.study(ALL).noise == (pytest.approx(0.0031, abs=5e-5), 5)
     one = bench.gain(bench.variant("Mt25", 0.3), bench.variant("M25", 1.0), (ALL[0],))
     assert one["low"] < 0 < one["high"] and one["p"] > 0.05
 
-    few = Bench(rows=rows[rows["variant"].isin(["M25", "Mt25"])], cohort=MAIN)
-    assert "leave 1 of the 5 degrees of freedom" in few.intervals()
+    few = variants_of(rows[rows["variant"].isin(["M25", "Mt25"])], MAIN)
+    assert few.study(ALL).noise[1] == 1 and not few.study(ALL).knows_noise
     assert math.isnan(few.gain(few.variant("Mt25", 0.3), few.variant("M25", 1.0), ALL[:1])["low"])
     all_moved = few.gain(few.variant("Mt25", 0.3), few.variant("M25", 1.0), ALL)
     assert all_moved["low"] == pytest.approx(all_moved["high"])  # all directions are alike
-
-
-def test_stored_runs_are_counted_by_cohort(bench: Bench) -> None:
-    """All stored runs are of one seed of main; table3 has its upgrades after 30 %, two of them."""
-    told = stored_of(bench.rows, {"Table 1": MAIN, "Table 3": "software25-table3"})
-    assert told.startswith(f"{len(FACTORS)} of ")
-    assert f"Table 1 {len(FACTORS)} of 63, Table 3 2 of " in told and "not run" not in told
-    told = stored_of(bench.rows, {"Table 1": MAIN, "Table 6": "software25-table6"})
-    assert "Declared and not run" in told and told.endswith("missing: Table 6 (5 runs).")
 
 
 def test_a_table_of_gains_is_narrow() -> None:
@@ -193,7 +182,7 @@ def test_models_and_budgets_are_those_of_table_1() -> None:
     assert list(upgrades.BUDGETS) == list(printed.index)
 
 
-def test_table_1_has_both_sides(bench: Bench) -> None:
+def test_table_1_has_both_sides(bench: Variants) -> None:
     table = upgrades.table1(bench).set_index(["model", "group"])
     assert len(table) == 7 * 3 - 1
     row = table.loc[("Mt25", "added")]
@@ -218,7 +207,7 @@ def test_points_of_chrfpp_are_tested_over_directions(tmp_path: Path) -> None:
         return 30.0 + (at if variant.name == "M25" else 1.2 * at)
 
     root = write_store(tmp_path, MAIN, loss=loss, chrfpp=chrfpp)
-    table = upgrades.table1(Bench(rows=results.load(root=root), cohort=MAIN))
+    table = upgrades.table1(variants_of(results.load(root=root), MAIN))
     above = 0.2 * np.arange(50)
     found = table.set_index(["model", "group"]).loc[("Mt25", "all")]
     assert found["chrF++ p"] == pytest.approx(stats.ttest_1samp(above, 0).pvalue)
@@ -229,14 +218,14 @@ def test_points_of_chrfpp_are_tested_over_directions(tmp_path: Path) -> None:
     assert row["low"] < row["lead"] < row["high"] and math.isnan(row["paper"])
 
 
-def test_leads_are_in_per_cent_of_the_model_from_scratch(bench: Bench) -> None:
+def test_leads_are_in_per_cent_of_the_model_from_scratch(bench: Variants) -> None:
     found = upgrades.leads(upgrades.table1(bench))
     assert list(found) == upgrades.LEAD and len(found) == 9
     row = found.set_index(["upgraded", "group"]).loc[("Mt25", "all")]
     assert row["lead"] == pytest.approx(2) and row["low"] < 2 < row["high"]
     assert row["paper"] == pytest.approx(100 * 0.2 / 31.6)  # 31.8 against 31.6
     assert found[found["upgraded"] == "Mt25-deep"]["lead"].isna().all()
-    drawn = upgrades.lead_chart(found).to_dict()["concat"]
+    drawn = lead_chart(found).to_dict()["concat"]
     assert [panel["title"]["text"] for panel in drawn] == [
         ["same size", "30% of the updates"],
         ["wider", "50% of the updates"],
@@ -253,7 +242,7 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
         return None if factor is None else 2 * factor + 0.01 * at + turn * (-1) ** at
 
     root = write_store(tmp_path, "software25-total", loss=loss)
-    bench = Bench(rows=results.load(root=root), cohort="software25-total")
+    bench = variants_of(results.load(root=root), "software25-total")
     table = upgrades.old_training_counted(bench).set_index(["upgraded", "group"])
     assert len(table) == 6 * 5
     assert table.loc[("M25, rate halved, 130%", "all"), "from scratch"] == "M25, 130%"
@@ -274,7 +263,7 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
     assert leads["lead"].iloc[0] == row["gain, %"]
 
 
-def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Bench) -> None:
+def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Variants) -> None:
     scopes = [
         scope
         for claim in ledger().values()
@@ -284,7 +273,7 @@ def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Ben
     assert len({scope.cohorts[0] for scope in scopes}) > 8
     for scope in scopes:
         if scope.cohorts[0].startswith("software25"):
-            mine = Bench(rows=nothing.rows, cohort=scope.cohorts[0])
+            mine = variants_of(nothing.rows, scope.cohorts[0])
             assert set(mine.cohorts) == set(scope.cohorts), scope.name
 
 
@@ -294,30 +283,30 @@ def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Ben
 def test_a_table_has_the_interval_of_its_verdict(claim: str, upgraded: str, share: float) -> None:
     stored = next(each for each in read_stored(ROOT) if each["id"] == claim)
     judged = stored["scopes"][0]["units"][upgraded]["measures"]["gain"]
-    bench = Bench(rows=results.load(domain="all"), cohort=MAIN)
+    bench = variants_of(results.load(domain="all"), MAIN)
     control = Run(MAIN, upgraded.replace("Mt25", "M25"), 1.0)
     shown = bench.gain(Run(MAIN, upgraded, share), control, ALL)
     assert shown["gain, %"] == pytest.approx(judged["value"], abs=1e-4)
     assert [shown["low"], shown["high"]] == pytest.approx(judged["interval"], abs=1e-4)
 
 
-def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Bench) -> None:
+def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Variants) -> None:
     table = upgrades.table1(nothing)
-    shown = show_table(table, name="t", provenance=nothing.source).shown
+    shown = show_table(table, name="t", provenance=source(nothing.own)).shown
     row = shown[(shown["model"] == "Mt25-wide") & (shown["group"] == "original")].iloc[0]
     assert row["spBLEU, paper"] == "34.25" and row["difference, paper"] == "-0.25"
     assert row["loss"] == row["gain, %"] == row["chrF++"] == "–"
     assert upgrades.recovery(nothing)["closed"].isna().all()
     leads = upgrades.leads(table)
     assert leads["lead"].isna().all() and leads["paper"].notna().all()
-    assert upgrades.lead_chart(leads).to_dict()["concat"]
+    assert lead_chart(leads).to_dict()["concat"]
     assert upgrades.agreement(upgrades.table12(nothing))["same sign"].tolist() == [0, 0, 0]
 
 
 # Table 12
 
 
-def test_table_12_has_every_direction(bench: Bench) -> None:
+def test_table_12_has_every_direction(bench: Variants) -> None:
     table = upgrades.table12(bench)
     assert len(table) == 50 * 3
     row = table.set_index(["upgraded", "pair"]).loc[("Mt25", "eng-npi")]
@@ -349,7 +338,7 @@ def test_agreement_of_directions_by_hand() -> None:
     assert row["rank correlation"] == pytest.approx(ranks)
 
 
-def test_leads_by_kind_of_direction(bench: Bench) -> None:
+def test_leads_by_kind_of_direction(bench: Variants) -> None:
     table = upgrades.table12(bench)
     found = upgrades.by_kind(bench, table).set_index(["upgraded", "group"])
     assert len(found) == 18
@@ -366,7 +355,7 @@ def test_leads_by_kind_of_direction(bench: Bench) -> None:
 # Figure 4
 
 
-def test_recovery_by_hand(bench: Bench) -> None:
+def test_recovery_by_hand(bench: Variants) -> None:
     """Early 3 nats, late 2: Mt25-wide at 2.2 has closed 80 %, and exp(-0.2) of the quality."""
     table = upgrades.recovery(bench).set_index(["model", "updates"])
     row = table.loc[("Mt25-wide", 0.1)]
@@ -415,19 +404,19 @@ def test_compute_to_reach_by_hand(points: pd.DataFrame) -> None:
     assert table.loc[("same size", UPGRADED), "95 % of quality"] < 0.3
     assert table.loc["deeper", "95 % closed"].isna().all()
     assert table["seeds"].tolist() == [1, 1, 1, 1, 0, 0]
-    assert upgrade_curves.reached(math.inf) == "not reached"
+    assert reached(math.inf) == "not reached"
 
 
-def test_the_chart_has_a_panel_a_shape(points: pd.DataFrame, bench: Bench) -> None:
+def test_the_chart_has_a_panel_a_shape(points: pd.DataFrame, bench: Variants) -> None:
     figure = show(
-        upgrade_curves.chart(points), name="fig4", alt="x", data=points, provenance=bench.source
+        quality_chart(points), name="fig4", alt="x", data=points, provenance=source(bench.own)
     )
     panels = figure.chart.to_dict()["hconcat"]
     assert [panel["title"] for panel in panels] == ["same size", "wider", "deeper"]
     assert figure.svg.startswith("<svg")
 
 
-def test_without_rows_there_are_no_curves(nothing: Bench) -> None:
+def test_without_rows_there_are_no_curves(nothing: Variants) -> None:
     curves = results.load_curves(root=Path("no such store"))
     points = upgrade_curves.figure4(upgrades.recovery(nothing), curves)
     assert set(points["points"]) == {PRINTED} and list(points) == upgrade_curves._COLUMNS
@@ -435,7 +424,7 @@ def test_without_rows_there_are_no_curves(nothing: Bench) -> None:
     assert table[list(upgrade_curves.READINGS)].isna().all(axis=None)
 
 
-def test_other_sentences_are_drawn_for_runs_that_have_their_losses(bench: Bench) -> None:
+def test_other_sentences_are_drawn_for_runs_that_have_their_losses(bench: Variants) -> None:
     runs = bench.own.drop_duplicates("run_id").set_index(["variant", "updates_share"])["run_id"]
 
     def scored(model: str, share: float, nats: float) -> tuple[str, SentenceLosses]:

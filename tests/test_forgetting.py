@@ -8,8 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mnmt_repro.experiments.languages25 import GROUPINGS, directions
-from mnmt_repro.figures import forgetting
+from mnmt_repro.analysis import forgetting
+from mnmt_repro.cohorts.languages25 import GROUPINGS, directions
+from mnmt_repro.figures.forgetting import SIDES, fisher_chart, forgotten_chart, moved_chart
 from mnmt_repro.results.analyses import COLUMNS
 
 OLD = directions(GROUPINGS["Mt25"].original)
@@ -255,16 +256,16 @@ def marks(spec: dict[str, Any]) -> set[str]:
 
 
 def test_charts_are_what_they_should_be() -> None:
-    chart = forgetting.forgotten_chart(forgetting.forgotten(substituted(), "Mt25-wide")).to_dict()
+    chart = forgotten_chart(forgetting.forgotten(substituted(), "Mt25-wide")).to_dict()
     assert marks(chart) == {"line", "point"}
-    assert [panel["title"] for panel in chart["hconcat"]] == list(forgetting.SIDES)
+    assert [panel["title"] for panel in chart["hconcat"]] == list(SIDES)
     order = chart["hconcat"][0]["layer"][0]["encoding"]["y"]["sort"]
     assert order[0] == "French" and "Zulu *" in order and "Marathi" in order
-    chart = forgetting.moved_chart(forgetting.moved(moved())).to_dict()
+    chart = moved_chart(forgetting.moved(moved())).to_dict()
     assert [panel["title"] for panel in chart["hconcat"]] == ["encoder", "decoder"]
     assert chart["hconcat"][0]["encoding"]["x"]["sort"] == ["L2", "L10"]
     bins, lines = forgetting.fisher(fisher()), forgetting.thresholds(fisher())
-    chart = forgetting.fisher_chart(bins, lines).to_dict()
+    chart = fisher_chart(bins, lines).to_dict()
     assert marks(chart) == {"bar", "rule", "text"}
     drawn = [row for rows in chart["datasets"].values() for row in rows if "left" in row]
     assert drawn[0]["left"] == pytest.approx(1e-9 / math.sqrt(10))

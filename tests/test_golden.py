@@ -2,7 +2,7 @@
 
 The numbers of `golden_losses.json` are our own output, kept to notice a change, not to prove
 anything right; other tests do that. Where a change of behaviour is meant, raise the room's number
-in `mnmt_repro/experiments/code_version.py` and write the file again::
+in `mnmt_repro/runs/code_version.py` and write the file again::
 
     OMP_NUM_THREADS=1 python tests/test_golden.py
 """
@@ -25,8 +25,8 @@ from small_runs import PAIRS, VARIED, adamw, fairseq, small_data, t5
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import BatchStream
 from mnmt_repro.corpora.mixture import Mixture
-from mnmt_repro.experiments.code_version import code_version
-from mnmt_repro.experiments.upgraded import untrained_pieces
+from mnmt_repro.runs.code_version import code_version
+from mnmt_repro.runs.start import untrained_pieces
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint
 from mnmt_repro.training.config import LAST, TrainingConfig
 from mnmt_repro.training.loop import train
@@ -37,7 +37,7 @@ FILE = Path(__file__).with_name("golden_losses.json")
 UNEVEN = Mixture.two(*PAIRS, 0.3)
 RAISE = (
     "{what} is no longer what code version {version} computed. If that is meant, raise the room's "
-    "number in mnmt_repro/experiments/code_version.py and run: python tests/test_golden.py"
+    "number in mnmt_repro/runs/code_version.py and run: python tests/test_golden.py"
 )
 RUNS = {
     "t5 adafactor": (

@@ -76,6 +76,7 @@ def test_every_figure_and_table_has_a_row_and_every_claim_a_figure() -> None:
         ("claims: [A14]", "claims: [A99]", "A Figure 1: there is no claim A99"),
         ("page: paper-a/planner", "page: paper-a/plan", "there is no page book/paper-a/plan"),
         ("page: paper-a/planner, ", "", "give a page with an answer, or a reason"),
+        ('scope: "En→{De,Zh}, newstest21"', "scope: news", "A Figure 9: A2 has no scope 'news'"),
         ("shows: The trade-off", "show: The trade-off", "A Figure 1: .*'show'"),
     ],
 )
@@ -91,6 +92,17 @@ def test_the_scoreboard_answers_each_exhibit_with_its_measured_number() -> None:
     assert "{" not in text and "after 30 % of the updates" in text
 
 
+def test_a_figure_that_names_a_scope_shows_its_verdict_and_not_the_headline() -> None:
+    stored = {verdict["id"]: verdict for verdict in read_stored(ROOT)}
+    listed = {each.id: each for each in load_exhibits(ROOT, claims())}
+    of_scope = {scope["scope"]: scope for scope in stored["A2"]["scopes"]}
+    news = of_scope[listed["A Figure 9"].scope]
+    assert news["verdict"] != stored["A2"]["verdict"]  # else this test shows nothing
+    row = scoreboard([listed["A Figure 9"]], list(stored.values()), "A").to_html()
+    assert f'data-verdict="{news["verdict"]}"' in row
+    assert f"R² {news['measured']:.3g} " in row
+
+
 def test_scales_compare_the_papers_with_our_rows() -> None:
     rows = pd.DataFrame(
         {
@@ -99,11 +111,11 @@ def test_scales_compare_the_papers_with_our_rows() -> None:
             "corpus": ["webtech", "software25", "software25"],
             "n_non_embedding": [100, 300, 300],
             "target_tokens": [1000, 2000, 2000],
-            "spbleu": [None, 2.0, 4.0],
+            "chrfpp": [None, 2.0, 4.0],
         }
     )
     table = scales(ROOT, rows)
     ours = table[table["whose"] == "ours"].set_index(["paper", "quantity"])["high"]
     assert ours["A", "parameters without embeddings"] == 100
-    assert ours["B", "spBLEU"] == 3.0  # the mean over a run's directions
+    assert ours["B", "chrF++"] == 3.0  # the mean over a run's directions
     scale_chart(table).to_dict()

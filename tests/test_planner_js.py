@@ -19,8 +19,8 @@ from scipy import stats
 from synthetic import loss_of, rows
 
 from mnmt_repro import results
+from mnmt_repro.analysis import scaling
 from mnmt_repro.cli import main
-from mnmt_repro.figures import scaling
 from mnmt_repro.figures.planner import losses_csv
 from mnmt_repro.laws import fit_fraction, fit_joint_law
 from mnmt_repro.publishing import offline

@@ -8,6 +8,7 @@ import pytest
 from synthetic import SIZES, WEIGHTS, loss_of, rows
 
 from mnmt_repro.analysis import quality
+from mnmt_repro.analysis.fractions import fraction_fits
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import quality as charts
 from mnmt_repro.results.schema import METRICS as STORED_METRICS
@@ -108,7 +109,7 @@ def test_every_metric_there_is_has_its_rows() -> None:
 
 def test_the_law_of_scores_is_found() -> None:
     points = quality.observed(scored(), "chrf")
-    laws = quality.fraction_fits(points, "chrf")
+    laws = fraction_fits(points, column="score", metric="chrf")
     for law_ in laws.values():
         assert law_.params["alpha"] == pytest.approx(ALPHA, rel=1e-3)
         assert law_.params["l_inf"] == pytest.approx(LIMIT, rel=1e-3)
@@ -120,11 +121,11 @@ def test_the_law_of_scores_is_found() -> None:
 
 def test_scores_that_do_not_level_off_stop_at_the_highest_there_is() -> None:
     points = quality.observed(scored(lambda p, n: 3 * np.log(p * n)), "chrf")
-    table = quality.law_table(quality.fraction_fits(points, "chrf"))
+    table = quality.law_table(fraction_fits(points, column="score", metric="chrf"))
     assert table["at its bound"].all()
     np.testing.assert_allclose(table["limit"], 100)
     # BLEURT has no highest score.
-    free = quality.fraction_fits(points, "bleurt")
+    free = fraction_fits(points, column="score", metric="bleurt")
     assert all(fit.ceiling is None for fit in free.values())
 
 
@@ -155,7 +156,7 @@ def test_without_a_law_it_is_said_why() -> None:
     assert errors.loc["score", "error"].isna().all()
     assert errors.loc["score", "why"].str.contains("falls with size").all()
     assert errors.loc["loss", "error"].notna().all()
-    laws = quality.fraction_fits(points, "chrf")
+    laws = fraction_fits(points, column="score", metric="chrf")
     assert "English→German: the score falls with size" in charts.why_no_frontier(laws)
     with pytest.raises(InputError, match="falls with size"):
         charts.frontier_chart(laws, points, "chrf")
@@ -165,7 +166,9 @@ def test_without_a_law_it_is_said_why() -> None:
 
 def test_the_frontier_passes_through_exact_points() -> None:
     points = quality.observed(scored(), "chrf")
-    spec = charts.frontier_chart(quality.fraction_fits(points, "chrf"), points, "chrf").to_dict()
+    spec = charts.frontier_chart(
+        fraction_fits(points, column="score", metric="chrf"), points, "chrf"
+    ).to_dict()
     drawn = [pd.DataFrame(rows) for rows in spec["datasets"].values()]
     (curves,) = (each for each in drawn if "place" in each and each["place"].min() > 0)
     assert len(drawn) == 3  # the band, the curves and the dots
@@ -204,16 +207,6 @@ def test_a_page_says_in_one_sentence_what_is_missing() -> None:
     assert "BLEURT" in text and "weights" in text
     assert quality.observed(undecoded(), "chrf").empty
     assert quality.linearity(quality.observed(undecoded(), "chrf")).empty
-
-
-def test_how_runs_were_decoded_is_told() -> None:
-    frame = scored(pairs=("eng-deu",))
-    frame.loc[frame.index[:4], ["chrf", "decoding", "decoded_sentences"]] = np.nan
-    text = charts.how_decoded(frame, "chrf")
-    assert text.startswith(f"60 of 64 stored runs have been decoded: {HOW}")
-    assert "Cross-entropy is that of the whole test set." in text
-    whole = charts.how_decoded(frame.assign(sentences=500), "chrf")
-    assert "whole test set" not in whole
 
 
 def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:

@@ -15,11 +15,11 @@ from mnmt_repro.architecture import ModelConfig, flops_per_target_token
 from mnmt_repro.corpora import registry
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
-from mnmt_repro.experiments import data as data_module
-from mnmt_repro.experiments.data import load_run_data, run_vocabulary
-from mnmt_repro.experiments.execute import execute
-from mnmt_repro.experiments.spec import RunSpec
 from mnmt_repro.results import schema
+from mnmt_repro.runs import data as data_module
+from mnmt_repro.runs.data import load_run_data, run_vocabulary
+from mnmt_repro.runs.execute import execute
+from mnmt_repro.runs.spec import RunSpec
 
 SIZES = {"train": 60, "valid": 9, "test": 8}
 LONG = 5  # sentences of the test set with three English words or more
@@ -65,7 +65,7 @@ def lengths(spec: RunSpec, pair: str) -> np.ndarray:
 def test_what_is_read(spec: RunSpec) -> None:
     data = load_run_data(spec)
     vocabulary = run_vocabulary(spec)
-    assert data.vocabulary_hash == vocabulary.hash
+    assert data.vocabulary.hash == vocabulary.hash
     for pair in PAIRS:
         fits = (lengths(spec, pair) <= MAX_LENGTH).all(axis=0)
         assert 0 < fits.sum() < SIZES["train"]

@@ -13,14 +13,15 @@ import pytest
 from test_results import content
 
 from mnmt_repro import results
+from mnmt_repro.analysis.repeats import noise_of_repeats, repeats_table
 from mnmt_repro.cli import main
-from mnmt_repro.commands.retrain import _whole
+from mnmt_repro.cli.retrain import _whole
+from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.continuation import shorter_runs
-from mnmt_repro.figures.repeats import chart, noise_of_repeats, repeats_table
+from mnmt_repro.figures.repeats import repeats_chart
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results.repeats import BEGINNING, END, compare
+from mnmt_repro.runs.parents import shorter_runs
 
 QUICK = ROOT / "data" / "results" / "conlang-upgrade-sim1" / "1076f5ed6d0a.json"
 """The stored run that takes least time, half a minute, and needs no corpus."""
@@ -108,7 +109,7 @@ def test_the_shorter_runs_that_a_run_went_on_from_are_trained_again_with_it() ->
     specs = {s.run_id: s for s in find_cohort("software25-main", "mini").runs() if s.seed == 1}
     scratch = [s for s in specs.values() if s.upgrade is None and s.training.steps == 14000]
     (longest,) = (s for s in scratch if len(s.mixture.pairs) == 50 and s.model.d_ff > 256)
-    shorter = shorter_runs(longest)
+    shorter = shorter_runs(longest, specs.values())
     points = {spec.run_id: {spec.training.steps} for spec in specs.values()}
     assert list(_whole(longest, specs, points)) == [longest]
     points[longest.run_id] |= {spec.training.steps for spec in shorter[1:]}
@@ -140,8 +141,8 @@ def test_the_table_and_its_chart() -> None:
     assert list(table["reproduced"]) == ["identical", "yes", "no"]
     assert table["again on"].iloc[2] == "other"
     assert table["ends"].iloc[1] == pytest.approx(-0.02)
-    dots = chart(table).to_dict()["layer"][2]["data"]["name"]
-    drawn = chart(table).to_dict()["datasets"][dots]
+    dots = repeats_chart(table).to_dict()["layer"][2]["data"]["name"]
+    drawn = repeats_chart(table).to_dict()["datasets"][dots]
     assert [row["ends"] for row in drawn] == pytest.approx(table["ends"].iloc[1:].abs().tolist())
     with pytest.raises(InputError, match="a repeat of run run-a, which is not stored"):
         repeats_table(rows, [], repeats)

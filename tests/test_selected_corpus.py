@@ -14,7 +14,7 @@ from mnmt_repro.corpora.bitext import load_split
 from mnmt_repro.corpora.checking import check
 from mnmt_repro.corpora.registry import Card, CorpusFile, data_hash, get_card
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
-from mnmt_repro.experiments import data
+from mnmt_repro.runs import data
 
 # split, domain, English, translation. In all three training sets: "Save", "Close" (twice in
 # German) and "Open"; "Print" is in two of them; "save" is another string than "Save".

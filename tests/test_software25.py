@@ -16,10 +16,7 @@ import pytest
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
-from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.corpora.registry import get_card
-from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import (
+from mnmt_repro.cohorts.catalogue import (
     COHORTS,
     declared,
     find_cohort,
@@ -27,13 +24,16 @@ from mnmt_repro.experiments.catalogue import (
     membership,
     places,
 )
-from mnmt_repro.experiments.data import keep
-from mnmt_repro.experiments.languages25 import GROUPINGS, LANGUAGES
-from mnmt_repro.experiments.software25 import cohorts
-from mnmt_repro.experiments.software25_runs import MINI, PAPER, kept_pairs
-from mnmt_repro.experiments.spec import RunSpec, Upgrade, digest
-from mnmt_repro.experiments.variants import Variant, VariantCohort
+from mnmt_repro.cohorts.languages25 import GROUPINGS, LANGUAGES
+from mnmt_repro.cohorts.software25 import cohorts
+from mnmt_repro.cohorts.software25_runs import MINI, PAPER, kept_pairs
+from mnmt_repro.cohorts.variants import Variant, VariantCohort
+from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.corpora.registry import get_card
+from mnmt_repro.errors import InputError
 from mnmt_repro.repository import ROOT
+from mnmt_repro.runs.data import keep
+from mnmt_repro.runs.spec import RunSpec, Upgrade, digest
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 NAMES = [cohort.name for cohort in cohorts()]
@@ -585,14 +585,14 @@ def test_a_dry_run_lists_every_run_with_its_time(tmp_path, capsys) -> None:
 
 
 def test_declaring_needs_no_torch() -> None:
-    code = "import sys, mnmt_repro.experiments.catalogue, mnmt_repro.experiments.sweep as s; " \
+    code = "import sys, mnmt_repro.cohorts.catalogue, mnmt_repro.runs.sweep as s; " \
         "assert not {'torch', 'sentencepiece', 'sacrebleu'} & set(sys.modules)"  # fmt: skip
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_estimate_counts_a_shared_beginning_once(tmp_path) -> None:
-    from mnmt_repro.experiments.parents import plan
-    from mnmt_repro.experiments.sweep import Estimate
+    from mnmt_repro.runs.parents import plan
+    from mnmt_repro.runs.sweep import Estimate
 
     runs = [v.spec for v in cohort("main").variants if v.name == "M25" and v.spec.seed == 1]
     tasks = plan(runs, frozenset(), tmp_path)

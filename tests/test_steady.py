@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 from stored_claims import ledger
 
+from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims import Evidence
 from mnmt_repro.claims.attainability import GridData
-from mnmt_repro.claims.evidence import Measures, NoRowsYet
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.ledger import Scope
-from mnmt_repro.experiments import steady
-from mnmt_repro.experiments.catalogue import declared, find_cohort
-from mnmt_repro.experiments.parents import plan
+from mnmt_repro.cohorts import steady
+from mnmt_repro.cohorts.catalogue import declared, find_cohort
+from mnmt_repro.runs.parents import plan
 
 NAMES = {cohort.name for cohort in declared("steady")}
 ALPHA, L_INF = 0.3, 0.2145

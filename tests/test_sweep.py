@@ -16,9 +16,9 @@ from mnmt_repro import results
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import sweep as sweep_module
-from mnmt_repro.experiments.spec import RunSpec
-from mnmt_repro.experiments.sweep import (
+from mnmt_repro.runs import sweep as sweep_module
+from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.runs.sweep import (
     DEFAULT_SECONDS_PER_COST,
     Estimate,
     process_pool,

@@ -8,7 +8,7 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.analysis import three_pairs
-from mnmt_repro.analysis.resampling import root_mean_square
+from mnmt_repro.analysis.intervals import root_mean_square
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import three_pairs as charts
 

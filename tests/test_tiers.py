@@ -10,13 +10,13 @@ import pytest
 from mnmt_repro import results
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.cli import build_parser, main
-from mnmt_repro.commands.presets import with_preset
-from mnmt_repro.commands.train_options import model_config, training_config
+from mnmt_repro.cli.presets import with_preset
+from mnmt_repro.cli.train_options import model_config, training_config
+from mnmt_repro.cohorts import steady, tiers
+from mnmt_repro.cohorts.catalogue import COHORTS, declared, find_cohort, membership
+from mnmt_repro.cohorts.grids import GRIDS, Cohort
+from mnmt_repro.cohorts.software25_runs import GPU, MINI, PAPER
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import steady, tiers
-from mnmt_repro.experiments.catalogue import COHORTS, declared, find_cohort, membership
-from mnmt_repro.experiments.cohorts import GRIDS, Cohort
-from mnmt_repro.experiments.software25_runs import GPU, MINI, PAPER
 from mnmt_repro.repository import ROOT
 from mnmt_repro.training.config import TrainingConfig
 

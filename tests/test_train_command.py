@@ -18,16 +18,16 @@ from command_line import fails
 from safetensors.torch import load_file
 from small_text import small_bitext
 
-from mnmt_repro.cli import main
-from mnmt_repro.commands import encoded, sweep
-from mnmt_repro.commands.options import check_device
-from mnmt_repro.commands.stopping import asked_to_stop
-from mnmt_repro.commands.trained import check_free
+from mnmt_repro.cli import main, sweep
+from mnmt_repro.cli.options import check_device
+from mnmt_repro.cli.stopping import asked_to_stop
 from mnmt_repro.corpora.bitext import read_bitext
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.sweep import run_lock
 from mnmt_repro.model import Transformer
+from mnmt_repro.runs import data as data_module
+from mnmt_repro.runs.sweep import run_lock
+from mnmt_repro.runs.trained import check_free
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint, read_progress
 
@@ -148,15 +148,15 @@ def test_a_conlang_run_of_another_seed_is_told(capsys) -> None:
 
 
 def test_a_run_that_another_process_began_meanwhile_is_left_alone(capsys, monkeypatch) -> None:
-    encode = encoded.encode_text
+    load = data_module.load_own_data
 
     def slowly(*arguments):
-        monkeypatch.setattr(encoded, "encode_text", encode)
+        monkeypatch.setattr(data_module, "load_own_data", load)
         assert main([*OWN, "--out", "run", "--seed", "2"]) == 0
         capsys.readouterr()
-        return encode(*arguments)
+        return load(*arguments)
 
-    monkeypatch.setattr(encoded, "encode_text", slowly)
+    monkeypatch.setattr(data_module, "load_own_data", slowly)
     assert main([*OWN, "--out", "run"]) == 2
     assert "another run was begun here meanwhile" in capsys.readouterr().err
     assert main(["evaluate", "run", "--data", "eng-deu=talks.tsv", "--limit", "5"]) == 0
@@ -245,7 +245,7 @@ def test_only_what_resumes_is_said_to(capsys, monkeypatch) -> None:
     monkeypatch.setattr("mnmt_repro.corpora.registry.list_cards", interrupted)
     assert main(["data", "list"]) == 130
     assert capsys.readouterr().err == "mnmt-repro: interrupted\n"
-    monkeypatch.setattr("mnmt_repro.experiments.catalogue.declared", interrupted)
+    monkeypatch.setattr("mnmt_repro.cohorts.catalogue.declared", interrupted)
     assert main(["sweep"]) == 130
     assert "goes on from the last checkpoint" in capsys.readouterr().err
     assert sweep.NOT_RUN

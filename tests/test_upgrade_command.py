@@ -18,12 +18,13 @@ from safetensors.torch import load_file, save_file
 from small_text import small_bitext
 
 from mnmt_repro.cli import build_parser, main
-from mnmt_repro.commands.training_text import hold_out, read_bitexts
-from mnmt_repro.commands.upgrade_options import upgrade_config
+from mnmt_repro.cli.training_text import read_bitexts
+from mnmt_repro.cli.upgrade_options import upgrade_config
 from mnmt_repro.corpora.encoding import encode
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.runs.own import hold_out
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig
 from mnmt_repro.upgrading.learning_rate import OLD, diagonal_fisher

@@ -18,27 +18,27 @@ from test_sweep import InThisProcess, stored, sweep_into
 
 from mnmt_repro import results
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.commands.retrain import keep_repeat
+from mnmt_repro.cli.retrain import keep_repeat
+from mnmt_repro.cohorts.catalogue import find_cohort
+from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments import data as data_module
-from mnmt_repro.experiments import execute as execute_module
-from mnmt_repro.experiments.catalogue import find_cohort
-from mnmt_repro.experiments.data import load_run_data, run_vocabulary
-from mnmt_repro.experiments.parents import is_trained, plan, with_parents
-from mnmt_repro.experiments.spec import RunSpec, Upgrade
-from mnmt_repro.experiments.upgraded import (
+from mnmt_repro.model import Transformer
+from mnmt_repro.results import schema
+from mnmt_repro.runs import data as data_module
+from mnmt_repro.runs import execute as execute_module
+from mnmt_repro.runs.data import load_run_data, run_vocabulary
+from mnmt_repro.runs.parents import is_trained, plan, with_parents
+from mnmt_repro.runs.spec import RunSpec, Upgrade
+from mnmt_repro.runs.start import (
     beginning,
     most_informative,
     untrained_pieces,
     upgrade_of,
 )
-from mnmt_repro.experiments.variants import VariantCohort
-from mnmt_repro.model import Transformer
-from mnmt_repro.results import schema
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST
@@ -368,25 +368,14 @@ def test_runs_wait_for_parents_and_for_shorter_runs(tmp_path: Path) -> None:
 def test_a_longer_upgraded_run_goes_on_from_the_shorter_one(
     runs: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    from mnmt_repro.experiments import continuation
-
-    class Declared:
-        def runs(self) -> tuple[RunSpec, ...]:
-            return (CHILD, longer)
-
     longer = replace(CHILD, training=replace(CHILD.training, steps=12))
-    monkeypatch.setattr(continuation, "COHORTS", (Declared(),))
-    continuation._declared.cache_clear()
-    try:
-        step, calls = loop._step, []
-        monkeypatch.setattr(loop, "_step", lambda *a: (calls.append(1), step(*a))[1])
-        assert sweep_into(tmp_path / "s", runs, [longer, CHILD], InThisProcess()) == []
-        assert len(calls) == 8 + 4  # the shorter run's, and the rest
-        apart = tmp_path / "at-once"
-        shutil.copytree(runs / PARENT.run_id, apart / PARENT.run_id)
-        assert sweep_into(tmp_path / "t", apart, [longer], InThisProcess()) == []
-    finally:
-        continuation._declared.cache_clear()
+    step, calls = loop._step, []
+    monkeypatch.setattr(loop, "_step", lambda *a: (calls.append(1), step(*a))[1])
+    assert sweep_into(tmp_path / "s", runs, [longer, CHILD], InThisProcess()) == []
+    assert len(calls) == 8 + 4  # the shorter run's, and the rest
+    apart = tmp_path / "at-once"
+    shutil.copytree(runs / PARENT.run_id, apart / PARENT.run_id)
+    assert sweep_into(tmp_path / "t", apart, [longer], InThisProcess()) == []
     ours, theirs = (
         load_checkpoint(folder / longer.run_id / LAST).weights for folder in (runs, apart)
     )

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import stats
 
-from mnmt_repro.analysis.resampling import root_mean_square
-from mnmt_repro.claims.estimands_metric import straight_line
-from mnmt_repro.claims.estimands_prediction import nearest_seen
+from mnmt_repro.analysis.cells import mean_losses
+from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
+from mnmt_repro.analysis.intervals import root_mean_square
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import FractionFit, fit_fraction
-from mnmt_repro.results.schema import CEILINGS, METRICS
+from mnmt_repro.laws import FractionFit
+from mnmt_repro.results.schema import METRICS
 
 COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
 HELD_OUT_WEIGHT = 0.5  # and the largest size: what claim A17 holds out
 AT_EQUAL = "score at equal loss"
 HELD_OUT = ["pair", "measure", "fitted", "predicted", "error", "low", "high", "nearest", "why"]
 LEAST_CELLS = 3  # for a correlation with an interval
+
+
+class Line(NamedTuple):
+    """How well a straight line describes scores against losses; see `straight_line`."""
+
+    r: float  # Pearson's
+    low: float  # of a 95 % interval, Fisher's z
+    high: float
+    curvature_gain: float  # what a quadratic term adds to r²
+
+
+def straight_line(loss: ArrayLike, score: ArrayLike) -> Line:
+    """Correlation of scores with losses, three of them or more."""
+    x, y = np.asarray(loss, dtype=float), np.asarray(score, dtype=float)
+    pearson = stats.pearsonr(x, y)
+    interval = pearson.confidence_interval(0.95)
+    bent = np.polynomial.Polynomial.fit(x, y, 2)(x)
+    r = float(pearson.statistic)
+    gain = float(1 - np.var(y - bent) / np.var(y)) - r**2
+    return Line(r=r, low=float(interval.low), high=float(interval.high), curvature_gain=gain)
 
 
 def observed(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -52,11 +74,7 @@ def observed(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
             raise InputError(f"a figure is of one {column}, filter first: {kept[column].unique()}")
     if (kept.groupby("pair")["test_set"].nunique() > 1).any():
         raise InputError(f"a pair is of one test set, filter first: {kept['test_set'].unique()}")
-    grouped = kept.groupby(["pair", "p", "n_non_embedding"], as_index=False)
-    points = grouped.agg(
-        loss=("cross_entropy", "mean"), score=(metric, "mean"), seeds=(metric, "size")
-    )
-    return points.rename(columns={"n_non_embedding": "n"})[COLUMNS]
+    return mean_losses(kept, "pair", "p", score=(metric, "mean"), seeds=(metric, "size"))[COLUMNS]
 
 
 def decoded(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -188,23 +206,8 @@ def weight_matters(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def fraction_fits(
-    points: pd.DataFrame, metric: str, column: str = "score"
-) -> dict[str, FractionFit]:
-    """Eq. 11 with the fraction of Eq. 12 for each pair, fitted to scores (or to ``"loss"``)."""
-    return {
-        str(pair): _fraction_fit(group, metric, column) for pair, group in points.groupby("pair")
-    }
-
-
-def _fraction_fit(group: pd.DataFrame, metric: str, column: str) -> FractionFit:
-    if column == "loss":
-        return fit_fraction(group, n="n", loss="loss")
-    return fit_fraction(group, n="n", loss=column, direction="max", ceiling=CEILINGS.get(metric))
-
-
 def law_table(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
-    """Tabulate the laws of `fraction_fits`.
+    """Tabulate the laws of `fractions.fraction_fits`.
 
     Returns
     -------
@@ -241,23 +244,24 @@ def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
         that of no law: the nearest weight and size seen stand for the rest. Where no law is
         identified the error is NaN, and a column ``why`` states the reason.
     """
-    held = np.isclose(points["p"], HELD_OUT_WEIGHT) | (points["n"] == points["n"].max())
+    unseen = held_out(points, [HELD_OUT_WEIGHT], 1)
     table = []
     for pair, group in points.groupby("pair"):
-        seen, unseen = group[~held[group.index]], group[held[group.index]]
-        for column in ("score", "loss"):
-            row = {"pair": pair, "measure": column, "fitted": len(seen), "predicted": len(unseen)}
-            truth, spread = unseen[column].to_numpy(), np.ptp(group[column])
+        mine = unseen[group.index]
+        counts = {"fitted": int((~mine).sum()), "predicted": int(mine.sum())}
+        for column, of in (("score", metric), ("loss", "")):
+            row = {"pair": pair, "measure": column, **counts}
             try:
-                law = _fraction_fit(seen, metric, column)
-            except InputError as error:
-                table.append(row | {"why": str(error)})
+                law = fit_eq11(group[~mine], column=column, metric=of)
+            except InputError as reason:
+                table.append(row | {"why": str(reason)})
                 continue
-            naive = nearest_seen(seen, unseen, column, "n") - truth
-            row |= {"nearest": root_mean_square(naive / spread).value, "why": law.reason}
+            found = predict_unseen(group, mine, law, column)
+            nearest = root_mean_square(found.of_spread_nearest)
+            row |= {"nearest": nearest.value, "why": law.reason}
             if law.identified:
-                miss = (law.predict(unseen["p"], unseen["n"]) - truth) / spread
-                row |= dict(zip(("error", "low", "high"), root_mean_square(miss), strict=True))
+                error = root_mean_square(found.of_spread)
+                row |= {"error": error.value, "low": error.low, "high": error.high}
             table.append(row)
     frame = pd.DataFrame(table, columns=HELD_OUT)
     return frame if frame["why"].any() else frame.drop(columns="why")

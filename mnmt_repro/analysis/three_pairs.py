@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.resampling import Interval, root_mean_square
+from mnmt_repro.analysis.cells import mean_losses
+from mnmt_repro.analysis.intervals import Measure, Measures, resampled_mean, root_mean_square
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 
@@ -45,12 +46,12 @@ class Prediction:
     residuals: pd.DataFrame
 
     @property
-    def miss(self) -> Interval:
+    def miss(self) -> Measure:
         """Relative error of the laws on the models of many pairs."""
         return root_mean_square(self.errors["relative_error"])
 
     @property
-    def own_miss(self) -> Interval:
+    def own_miss(self) -> Measure:
         """Relative error of the laws on the two-pair runs that they are fitted to."""
         return root_mean_square(self.residuals["relative_error"])
 
@@ -133,18 +134,12 @@ def cells_of(rows: pd.DataFrame, *, pairs: int = 3) -> pd.DataFrame:
         From `results.load`, of one cohort, test set and domain.
     """
     many = rows["mixture"].str.count(",") + 1 >= pairs
-    return _means(rows[many], ["mixture", "pair", "p", "n"])
+    return mean_losses(rows[many], "mixture", "pair", "p")
 
 
 def points_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Points of a two-pair cohort: ``pair, p, n, loss``; `rows` as of `cells_of`."""
-    return _means(rows, ["pair", "p", "n"])
-
-
-def _means(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Mean losses over seeds; zero-shot rows are left out."""
-    kept = rows[rows["p"] > 0].rename(columns={"n_non_embedding": "n", "cross_entropy": "loss"})
-    return kept.groupby(keys, as_index=False).agg(loss=("loss", "mean"))
+    return mean_losses(rows, "pair", "p")
 
 
 def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
@@ -161,6 +156,18 @@ def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
         return known.assign(predicted=[], error=[], relative_error=[])
     found = mixture_errors(laws, known, n="n", loss="loss")
     return known.assign(**{name: found[name] for name in ("predicted", "error", "relative_error")})
+
+
+def prediction_measures(found: pd.DataFrame) -> Measures:
+    """Error of `laws.mixture_errors`, variance explained within pairs, and bias, as in A20."""
+    truth, predicted = found["loss"].to_numpy(), found["predicted"].to_numpy()
+    centre = found.groupby("pair")["loss"].transform("mean").to_numpy()
+    r2 = 1 - ((truth - predicted) ** 2).sum() / ((truth - centre) ** 2).sum()
+    return {
+        "error": root_mean_square(found["relative_error"]),
+        "r2": Measure(value=float(r2)),
+        "bias": resampled_mean(truth / predicted - 1),
+    }
 
 
 def error_table(found: pd.DataFrame) -> pd.DataFrame:
@@ -340,8 +347,7 @@ def alone_again(rows: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``pair, n, loss, loss of two, ratio``.
     """
-    grouped = rows[rows["p"] == 1].groupby(["pair", "n_non_embedding"], as_index=False)
-    own = grouped.agg(loss=("cross_entropy", "mean")).rename(columns={"n_non_embedding": "n"})
+    own = mean_losses(rows[rows["p"] == 1], "pair")
     other = points[points["p"] == 1][["pair", "n", "loss"]]
     both = own.merge(other, on=["pair", "n"], suffixes=("", " of two"))
     both["ratio"] = both["loss"] / both["loss of two"]

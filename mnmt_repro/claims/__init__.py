@@ -4,8 +4,10 @@
 and tests take their verdicts from it.
 """
 
+from mnmt_repro.analysis.intervals import Measure
+from mnmt_repro.analysis.published import printed_values
 from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
-from mnmt_repro.claims.evidence import Evidence, Measure
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.exhibits import Exhibit, load_exhibits
 from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import Ancestry, History
@@ -21,7 +23,6 @@ from mnmt_repro.claims.ledger import (
     Step,
     load_claims,
 )
-from mnmt_repro.claims.published import printed_values
 from mnmt_repro.claims.report import (
     differences,
     read_stored,

@@ -19,6 +19,23 @@ of variants (`VariantData`):
 ``{closed: share}``
     Each upgrade closes this share of the gap between the early and the full baseline.
 
+``{sides: {out: percent, into: percent}}``
+    The upgraded models are better than their baseline by so much out of English and into it;
+    ``{sides: printed}`` by the means of Table 8.
+
+Of analyses of old weights (`AnalysisData`):
+
+``{relief: 0.3, smallest: 2.0}``
+    With scaling each direction loses that share less. The smallest direction loses so many times
+    what the largest loses; in between the loss is a straight line in the log of the training text.
+``{moved: {old: -0.2, new: 0.2}}``
+    Scaling changes the log distance of these blocks from the old matrix by so much.
+
+Of scores of decoded text (`MetricData`):
+
+``{unexplained: 0.02}``
+    The score is a straight line of the loss; scatter leaves this share of its variance unexplained.
+
 Of grids of sizes and mixtures (`GridData`):
 
 ``{spread: 0.0}``
@@ -56,19 +73,21 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from mnmt_repro.analysis.drift import along
+from mnmt_repro.analysis.intervals import NoRowsYet
+from mnmt_repro.analysis.noise import require
+from mnmt_repro.analysis.published import comparisons, zoomed
+from mnmt_repro.analysis.variants import left_by_means
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.claims.drift import along
 from mnmt_repro.claims.estimands_law import errors_of
-from mnmt_repro.claims.evidence import Evidence, NoRowsYet
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.ledger import Claim, Options, Scope
-from mnmt_repro.claims.noise import require
-from mnmt_repro.claims.paired import Study
-from mnmt_repro.claims.published import comparisons
+from mnmt_repro.claims.simulators import AnalysisData, MetricData
+from mnmt_repro.cohorts.catalogue import declared, find_cohort
+from mnmt_repro.cohorts.languages25 import groups_of, old_model
+from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.catalogue import declared, find_cohort
-from mnmt_repro.experiments.languages25 import groups_of, old_model
-from mnmt_repro.experiments.variants import VariantCohort
 from mnmt_repro.laws import JointLawFit, fit_fraction, fit_joint_law
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.effective import log_fraction
@@ -170,7 +189,9 @@ def _lighter(claim: Claim) -> Claim:
     given = {name: value for name, value in claim.options.items() if name != "table"}
     where = getattr(claim.options, "where", claim.id)
     return replace(
-        claim, cells=(), options=Options(given | {"draws": draws, "unjudged": False}, where)
+        claim,
+        cells=() if "table" in claim.options else claim.cells,
+        options=Options(given | {"draws": draws, "unjudged": False}, where),
     )
 
 
@@ -202,7 +223,7 @@ class VariantData:
     """Simulated losses of the variants that a claim of Paper B compares.
 
     A variant's loss in a direction is a common loss of the direction, changed by the world's effect
-    on its group of languages and by how this variant's runs deviate from that group's mean there
+    on its group of directions and by how this variant's runs deviate from that group's mean there
     (so that effects stay as uneven over directions as observed), times the noise of its old model,
     of its run and of the cell.
     """
@@ -220,8 +241,11 @@ class VariantData:
         self._has_old = np.array([bool(name) for name in old])
         self._old = _index(pd.Series(old, index=frame.index), frame["seed"])
         self._run = _index(frame["run_id"])
-        added = set(groups_of("Mt25")["added"])
-        self._group = np.where(frame["pair"].isin(added), "added", "original")
+        if claim.function == "directions_learned":
+            self._group = np.where(frame["pair"].str.startswith("eng-"), "out", "into")
+        else:
+            added = set(groups_of("Mt25")["added"])
+            self._group = np.where(frame["pair"].isin(added), "added", "original")
 
     def _rows(self, cohort: str) -> pd.DataFrame:
         """Rows of a cohort; before it was trained, those of its first round under its own seeds."""
@@ -292,6 +316,9 @@ class VariantData:
             return found
         if "closed" in world:
             return self._closed(world["closed"])
+        if "sides" in world:
+            sides = _printed_sides() if world["sides"] == "printed" else world["sides"]
+            return {(name, None): sides for name in self._claim.options["groupings"]}
         gains = world.get("gains", {})
         return {(name, None): {"original": x, "added": x} for name, x in gains.items()}
 
@@ -314,26 +341,33 @@ class VariantData:
         return found
 
 
+def _printed_sides() -> dict[str, float]:
+    """Mean differences of Table 8 in per cent of the baseline, out of English and into it."""
+    cells = pd.DataFrame({"group": cell.group, "relative": cell.relative} for cell in zoomed())
+    side = np.where(cells["group"].str.startswith("eng-"), "out", "into")
+    return {
+        str(name): float(value) for name, value in cells.groupby(side)["relative"].mean().items()
+    }
+
+
 def _variant_noise(scope: Scope, evidence: Evidence) -> VariantNoise:
     """The noise that repeated runs of a scope show; `FIRST_ROUND` where they cannot show it."""
-    study = Study(
-        evidence=evidence, scope=scope, pairs=groups_of("Mt25")["all"], needs={}, apart=True
-    )
+    variants = evidence.variants(scope, {"needs": {}, "apart": True})
+    study = variants.study(groups_of("Mt25")["all"])
     try:
         run, freedom = study.noise
     except NoRowsYet:
         return FIRST_ROUND
     try:
-        old = study.luck[0]
+        old = study.noise_of_old_models[0]
     except NoRowsYet:
         old = FIRST_ROUND.old
     squares, cells = 0.0, 0
     for table in study.scores.values():
         whole = np.log(table.dropna(axis=1).to_numpy())
         if len(whole) > 1:
-            left = whole - whole.mean(1, keepdims=True) - whole.mean(0) + whole.mean()
-            squares += float((left**2).sum())
-            cells += (whole.shape[0] - 1) * (whole.shape[1] - 1)
+            left, spare = left_by_means(whole)
+            squares, cells = squares + left, cells + spare
     if not freedom or not cells:
         return FIRST_ROUND
     return VariantNoise(run=run, old=old, cell=float(np.sqrt(squares / cells)))
@@ -586,7 +620,11 @@ def _each(index: NDArray[np.intp], random: np.random.Generator) -> Array:
 
 SIMULATORS: dict[str, Callable[[Claim, Scope, Evidence], Simulator]] = {
     "ablation": VariantData,
+    "directions_learned": VariantData,
     "upgrade_against_scratch": VariantData,
+    "blocks_moved": AnalysisData,
+    "embeddings_substituted": AnalysisData,
+    "metric_linear": MetricData,
     **dict.fromkeys(
         (
             "per_weight_fit",

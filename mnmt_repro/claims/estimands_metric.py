@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import stats
 
+from mnmt_repro.analysis.intervals import Measure, NoRowsYet
+from mnmt_repro.analysis.quality import straight_line
 from mnmt_repro.claims.estimands_fraction import named_pairs
-from mnmt_repro.claims.evidence import Evidence, Measure, NoRowsYet, Units
+from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.ledger import Claim, Scope
-
-
-class Line(NamedTuple):
-    """How well a straight line describes scores against losses; see `straight_line`."""
-
-    r: float  # Pearson's
-    low: float  # of a 95 % interval, Fisher's z
-    high: float
-    curvature_gain: float  # what a quadratic term adds to r²
-
-
-def straight_line(loss: ArrayLike, score: ArrayLike) -> Line:
-    """Correlation of scores with losses, three of them or more."""
-    x, y = np.asarray(loss, dtype=float), np.asarray(score, dtype=float)
-    pearson = stats.pearsonr(x, y)
-    interval = pearson.confidence_interval(0.95)
-    bent = np.polynomial.Polynomial.fit(x, y, 2)(x)
-    r = float(pearson.statistic)
-    gain = float(1 - np.var(y - bent) / np.var(y)) - r**2
-    return Line(r=r, low=float(interval.low), high=float(interval.high), curvature_gain=gain)
 
 
 def metric_linear(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

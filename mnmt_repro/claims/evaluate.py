@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from mnmt_repro.analysis.intervals import Measures
 from mnmt_repro.claims.attainability import Attainability
-from mnmt_repro.claims.evidence import Evidence, Measures
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import EXTERNAL
 from mnmt_repro.claims.history import Ancestry, History
 from mnmt_repro.claims.judging import Outcome, judge

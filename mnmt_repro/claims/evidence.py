@@ -8,32 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from mnmt_repro.analysis.cells import Cells, check_grid, mean_losses
+from mnmt_repro.analysis.intervals import Measures, NoRowsYet
+from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims.ledger import Scope
 from mnmt_repro.results.schema import METRICS
 
-Cells = pd.DataFrame
-"""A row a cell: `pair`, `p`, `n_non_embedding`, `n_total`, `cross_entropy`, the metrics and `runs`,
-the ids of its runs."""
-
-
-class NoRowsYet(Exception):
-    """The store does not hold the rows that a claim needs; the message says which."""
-
-
-class NotIdentified(Exception):
-    """The rows are there but determine no law; the message says why."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Measure:
-    """A measured number and its 95 % interval; NaN where it has none."""
-
-    value: float
-    low: float = float("nan")
-    high: float = float("nan")
-
-
-Measures = dict[str, Measure]
 Units = dict[str, Measures]
 """What an estimand returns: measures for each pair, or under ``"all"`` for pairs taken together."""
 
@@ -65,6 +45,18 @@ class Evidence:
             & (frame["domain"] == scope.domain)
             & (frame["p"] > 0)
         ]
+
+    def variants(self, scope: Scope, options: Mapping[str, Any]) -> Variants:
+        """Named runs of the scope's first cohort; the others tell the noise of the seed."""
+        return Variants(
+            rows=self.frame,
+            cohorts=scope.cohorts,
+            tier=scope.tier,
+            test_set=scope.test_set,
+            needs=options["needs"],
+            apart=options.get("apart", False),
+            blocked=options.get("blocked", False),
+        )
 
     def commits(self, scope: Scope) -> set[str]:
         """Commits of all that a claim may read in the scope: its runs and their analyses."""
@@ -105,13 +97,18 @@ class Evidence:
         if rows.empty:
             where = f"{cohort}, {test_set or scope.test_set}, tier {scope.tier}"
             raise NoRowsYet(f"no rows of {where}")
-        rows = rows.assign(p=rows["p"].round(9))
-        values = ["n_total", "cross_entropy", *(m for m in METRICS if m in rows)]
-        keys = [*apart, "pair", "p", "n_non_embedding"]
-        cells = rows.groupby(keys, as_index=False)
-        return cells.agg({name: "mean" for name in values} | {"run_id": _joined}).rename(
-            columns={"run_id": "runs"}
+        means: dict[str, Any] = {
+            name: (name, "mean") for name in ("n_total", *METRICS) if name in rows
+        }
+        cells = mean_losses(
+            rows.assign(p=rows["p"].round(9)),
+            *apart,
+            "pair",
+            "p",
+            **means,
+            runs=("run_id", _joined),
         )
+        return cells.rename(columns={"n": "n_non_embedding", "loss": "cross_entropy"})
 
     def grid(
         self,
@@ -124,14 +121,7 @@ class Evidence:
     ) -> dict[str, Cells]:
         """Cells of each pair of a cohort, once the grid is full enough.
 
-        Parameters
-        ----------
-        needs : ``{sizes, weights, span}``
-            So many weights p > 0 with so many sizes each, the largest `span` times the smallest.
-        weights
-            Weights that must be among them.
-        by
-            Column that stands in for the weight; ``mixture`` where a mixture is not one number.
+        Parameters are those of `check_grid`.
 
         Raises
         ------
@@ -149,22 +139,3 @@ class Evidence:
 
 def _joined(ids: pd.Series) -> str:
     return " ".join(sorted(ids))
-
-
-def check_grid(
-    rows: Cells, where: str, needs: Mapping[str, Any], weights: Sequence[float], by: str = "p"
-) -> Cells:
-    """Return the rows of one pair if its grid is full enough (`Evidence.grid`), or `NoRowsYet`."""
-    sizes = rows.groupby(by)["n_non_embedding"].nunique()
-    full = sizes[sizes >= needs["sizes"]]
-    if len(full) < needs["weights"]:
-        raise NoRowsYet(
-            f"{where}: {len(full)} of {needs['weights']} weights have {needs['sizes']} sizes "
-            f"({len(rows)} cells so far)"
-        )
-    if missing := [weight for weight in weights if weight not in full.index]:
-        raise NoRowsYet(f"{where}: no full row of sizes at p = {missing[0]:g}")
-    span = rows["n_non_embedding"].max() / rows["n_non_embedding"].min()
-    if span < needs["span"]:
-        raise NoRowsYet(f"{where}: sizes span a factor of {span:.3g}, not {needs['span']:g}")
-    return rows

@@ -25,9 +25,10 @@ ALL = (
 class Exhibit:
     """A figure or table: what the paper shows, and our answer or the reason why there is none.
 
-    `claims` are those that judge it, the first of which gives the verdict; `page` is the page of
-    the book that re-makes it, of whose charts number `chart` is shown; `answer` may name the
-    measured number of a claim, as in ``"{A6} on held-out sizes"``.
+    `claims` are those that judge it. The first one gives the verdict: that of its `scope` if one is
+    named, else its headline. `page` is the page of the book that re-makes it, and `chart` the
+    number of the chart that is shown. `answer` may name the measured number of a claim, as in
+    ``"{A6} on held-out sizes"``.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Exhibit:
     answer: str = ""
     reason: str = ""
     chart: int = 1
+    scope: str = ""
 
 
 def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
@@ -45,11 +47,11 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
     Raises
     ------
     InputError
-        When an exhibit is missing, unknown or listed twice, names a claim or a page that is not
-        there, or has neither a page with an answer nor a reason.
+        When an exhibit is missing, unknown or listed twice, names a claim, a scope or a page that
+        is not there, or has neither a page with an answer nor a reason.
     """
     path = root / FILE
-    known = {claim.id for claim in claims}
+    known = {claim.id: [scope.name for scope in claim.scopes] for claim in claims}
     found = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["exhibits"]:
         try:
@@ -57,8 +59,10 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
         except TypeError as error:
             raise InputError(f"{path}: {entry.get('id')}: {error}") from error
         where = f"{path}: {exhibit.id}"
-        if unknown := set(exhibit.claims) - known:
+        if unknown := set(exhibit.claims) - set(known):
             raise InputError(f"{where}: there is no claim {sorted(unknown)[0]}")
+        if exhibit.scope and exhibit.scope not in known[exhibit.claims[0]]:
+            raise InputError(f"{where}: {exhibit.claims[0]} has no scope {exhibit.scope!r}")
         if not exhibit.reason and not (exhibit.page and exhibit.answer):
             raise InputError(f"{where}: give a page with an answer, or a reason")
         pages = [root / "book" / f"{exhibit.page}{suffix}" for suffix in (".ipynb", ".md")]

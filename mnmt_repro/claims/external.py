@@ -48,6 +48,20 @@ ORIGINALS = (
         path="summaries/data_scaling.0126.summary",
         sha256="94d3eeee25bce65ab28078c1eb97286e62cbe1682f9b4e6717758a0d7eec0de6",
     ),
+    *(
+        Original(
+            repository="yegcjs/mixinglaws",
+            commit="8ad3e1244b53294ded55a96ae325f4112ce3bc63",
+            path=f"data/5Mix/{size}.txt",
+            sha256=sha256,
+        )
+        for size, sha256 in (
+            ("70M", "e2291932bc49162c4d57f42b953d9d44c9e7bc2a8617ee051f99c12b89b3c26c"),
+            ("160M", "2cfa8f7ee450ac4b1e2e9e605b9fa90372f856fbdb759cc5bcde6a552e843964"),
+            ("305M", "0b3ede771115a7516eed7f6735f4be22cb762ca04f7bfc42699f915da8e3e0ed"),
+            ("410M", "10d88c6b3149f9bf57a61b9453c7604796451c6c3058897fbbf91a5cee273f37"),
+        )
+    ),
 )
 """What the tables of ``data/external`` were selected from."""
 
@@ -65,12 +79,21 @@ def fetch_original(original: Original, folder: Path, *, base_url: str = ORIGIN_U
     return download(f"{where}{parent}/", original.name, original.sha256, folder)
 
 
-SLIMPAJAMA, TRANSLATION = "slimpajama", "gordon-translation"
+SLIMPAJAMA, PILE, TRANSLATION = "slimpajama", "pile", "gordon-translation"
 TOKENS = {"": 20e9, "-half": 10e9}
 """Training tokens at which SlimPajama's losses are read, and the end of the cohort's name."""
 _WITHIN = 0.12  # rows whose tokens are so near count as read there
 _LEAST_SIZES = 5  # of a mixture
 DOMAINS = ("arxiv", "book", "c4", "github", "commoncrawl", "stackexchange", "wikipedia")
+
+PILE_DOMAINS = {
+    "arxiv": ("ArXiv", "academic"),
+    "books3": ("Books3", "prose"),
+    "opensubtitles": ("OpenSubtitles", "dialogue"),
+    "github": ("Github", "symbolic"),
+    "pile-cc": ("Pile-CC", "internet"),
+}
+"""Our name of a domain: its test set, and the group of training text whose weight it has."""
 
 
 def select_slimpajama(raw: pd.DataFrame) -> pd.DataFrame:
@@ -107,6 +130,31 @@ def select_slimpajama(raw: pd.DataFrame) -> pd.DataFrame:
     return table[columns].sort_values(columns[:3]).reset_index(drop=True)
 
 
+def select_pile(raw: pd.DataFrame) -> pd.DataFrame:
+    """Our selection of the public Pile losses: one test set for each group of training text.
+
+    Parameters
+    ----------
+    raw
+        A row a loss: ``model_millions, mixture, test_set, loss`` and the weight of each group.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, mixture, model_size``, the weight and the loss of each domain.
+    """
+    keys = ["mixture", "model_millions"]
+    losses = raw.pivot_table(index=keys, columns="test_set", values="loss")
+    table = raw.groupby(keys)[[group for _, group in PILE_DOMAINS.values()]].first()
+    table.columns = [f"weight_{domain}" for domain in PILE_DOMAINS]
+    for domain, (test_set, _) in PILE_DOMAINS.items():
+        table[f"{domain}_loss"] = losses[test_set]
+    table = table.reset_index()
+    table.insert(0, "cohort", PILE)
+    table.insert(2, "model_size", 1_000_000 * table.pop("model_millions"))
+    return table
+
+
 def select_translation(raw: pd.DataFrame) -> pd.DataFrame:
     """Of the public translation runs, each shape at all and at half of its pair's data.
 
@@ -136,12 +184,12 @@ def select_translation(raw: pd.DataFrame) -> pd.DataFrame:
 def load_external(folder: Path) -> pd.DataFrame:
     """The tables of ``data/external``, with those columns of `results.load` that claims read.
 
-    A domain stands for a pair; `mixture` names what it was trained with. Empty where there are no
-    tables.
+    A domain stands for a pair, where its weight is above 0; `mixture` names what it was trained
+    with. Empty where there are no tables.
     """
     if not folder.is_dir():
         return pd.DataFrame()
-    wide = pd.read_csv(folder / "slimpajama.csv")
+    tables = {"slimpajama.csv": DOMAINS, "pile.csv": tuple(PILE_DOMAINS)}
     parts = [
         pd.DataFrame(
             {
@@ -153,7 +201,9 @@ def load_external(folder: Path) -> pd.DataFrame:
                 "cross_entropy": wide[f"{domain}_loss"],
             }
         )
-        for domain in DOMAINS
+        for name, domains in tables.items()
+        for wide in [pd.read_csv(folder / name)]
+        for domain in domains
     ]
     translation = pd.read_csv(folder / "translation.csv")
     parts.append(
@@ -168,7 +218,7 @@ def load_external(folder: Path) -> pd.DataFrame:
             }
         )
     )
-    frame = pd.concat(parts, ignore_index=True)
+    frame = pd.concat(parts, ignore_index=True).query("p > 0").reset_index(drop=True)
     cells = zip(frame["cohort"], frame["mixture"], frame["n_non_embedding"], strict=True)
     return frame.assign(
         run_id=[f"{cohort} {mixture} {n}" for cohort, mixture, n in cells],

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, NotIdentified
 from mnmt_repro.claims import estimands_ablation as single
 from mnmt_repro.claims import estimands_forgetting as forgetting
 from mnmt_repro.claims import estimands_fraction as fraction
@@ -13,14 +14,7 @@ from mnmt_repro.claims import estimands_law as law
 from mnmt_repro.claims import estimands_metric as metric
 from mnmt_repro.claims import estimands_prediction as prediction
 from mnmt_repro.claims import estimands_upgrade as upgrade
-from mnmt_repro.claims.evidence import (
-    Evidence,
-    Measure,
-    Measures,
-    NoRowsYet,
-    NotIdentified,
-    Units,
-)
+from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.ledger import (
     NO_ROWS,
     OPERATORS,

@@ -12,9 +12,10 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro import results
+from mnmt_repro.analysis.intervals import Measure
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
-from mnmt_repro.claims.evidence import Evidence, Measure
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import History
 from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, load_claims
@@ -32,6 +33,7 @@ def verify(
     root: str | os.PathLike[str],
     *,
     evidence: Evidence | None = None,
+    store: Path | None = None,
     only: str | None = None,
 ) -> list[Verdict]:
     """Evaluate every claim of a checkout from its stored rows.
@@ -42,6 +44,8 @@ def verify(
         Top folder of the checkout: claims in ``data/claims``, rows in ``data/results``.
     evidence : Evidence, optional
         Rows to judge in place of the stored ones.
+    store : path, optional
+        Folder of the stored rows, as for `stored_evidence`.
     only : str, optional
         Id of the one claim to evaluate.
 
@@ -57,14 +61,14 @@ def verify(
         claims = [claim for claim in claims if claim.id == only]
         if not claims:
             raise InputError(f"{only}: no such claim in {root / CLAIMS}; there are {known}")
-    evidence = evidence or stored_evidence(root)
+    evidence = evidence or stored_evidence(root, store)
     history, simulations = History(root), read_simulations(root, claims, evidence)
     return [evaluate(claim, evidence, history, simulations) for claim in claims]
 
 
 def stored_evidence(root: Path, store: Path | None = None) -> Evidence:
-    """All rows of a store, by default the checkout's, and the public losses beside them."""
-    store = store or root / "data" / "results"
+    """All rows of a store (`results.results_root`), and the public losses beside them."""
+    store = results.results_root(store, checkout=root)
     frame = results.load(root=store)
     return Evidence(
         frame=pd.concat([frame, load_external(root / "data" / "external")], ignore_index=True),

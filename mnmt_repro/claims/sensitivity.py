@@ -22,7 +22,7 @@ def with_luck_apart(claims: Iterable[Claim], evidence: Evidence, history: Histor
     """Verdicts of the claims that compare variants, an old model's luck counted apart.
 
     By their rules the noise of the seed is one of single runs. But all upgrades of a seed start
-    from one old model, whose luck they share: see `paired.Study`. Each claim is evaluated in the
+    from one old model, whose luck they share: see `variants.Study`. Each claim is evaluated in the
     first setting that does not pair by seed, since pairing cancels that luck.
     """
     found = []
@@ -41,7 +41,7 @@ def coverage(luck: float, noise: float, *, models: int = 3, seeds: int = 3) -> f
 
     Simulated: a table of upgrades and baselines by seeds, whose log losses a noise of single runs
     moves, and all upgrades of a seed the luck of their old model. The interval is that of
-    `paired.Study`, which takes all runs as independent; directions add no chance here.
+    `variants.Study`, which takes all runs as independent; directions add no chance here.
 
     Parameters
     ----------

@@ -1,7 +1,5 @@
-"""Figures: one function per figure, a tidy frame in, an altair chart out.
+"""Figures: one function per figure, a tidy frame of `mnmt_repro.analysis` in, an altair chart out.
 
-`house` holds what they share: the chart theme, the colours of weights, and `show` and `show_table`,
-which display a chart or a table with all that a page needs.
+`house` displays a chart or a table with all that a page needs (`show`, `show_table`). `theme` holds
+what all charts share.
 """
-
-from __future__ import annotations

@@ -17,7 +17,6 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge
 from mnmt_repro.figures.verdicts import badges
 from mnmt_repro.repository import ROOT
-from mnmt_repro.results import results_root
 
 PAPERS = {
     "A": "https://arxiv.org/abs/2302.09650",
@@ -102,7 +101,7 @@ def answer(
 @cache
 def _rows() -> Evidence:
     """Rows in the store that pages read, once a page."""
-    return stored_evidence(ROOT, results_root())
+    return stored_evidence(ROOT)
 
 
 def how_sure(stored: Sequence[Mapping[str, Any]], claim: str) -> str:

@@ -1,9 +1,4 @@
-"""Convergence correction on and off: Appendix G on our runs.
-
-The paper fits a power law to the learning curves of its two largest models at p of at most 0.05 and
-reads them at 2.5M steps. Here the same is done to the same cells of our grid at the same multiple
-of the budget. `convergence_trust` asks how good such readings are.
-"""
+"""Charts of the convergence correction: Appendix G on our runs."""
 
 from __future__ import annotations
 
@@ -11,133 +6,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.architecture import PAPER_A, parameter_counts
-from mnmt_repro.errors import InputError
-from mnmt_repro.figures.names import pair_name
-from mnmt_repro.figures.scaling import fit_pairs, joint_curves, observed
-from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, weight_color
-from mnmt_repro.laws import (
-    correct_convergence,
-    declared_runs,
-    extrapolate_curve,
-    fit_joint_law,
-)
-from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
-
-PAPER_STEPS, PAPER_TARGET, PAPER_BATCH = 1_000_000, 2_500_000, 500_000
-"""Steps that the paper's models above 500M parameters took, steps it reads them at, tokens a step
-(section 3.1 and Appendix G)."""
-STATES = ("without the correction", "with the correction")
-
-
-def budget_table(rows: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE) -> pd.DataFrame:
-    """The paper's extrapolation beside ours: the largest model of each.
-
-    Parameters
-    ----------
-    rows
-        From `results.load`, of one cohort.
-    multiple
-        Where our curves are read, over their length.
-
-    Returns
-    -------
-    DataFrame
-        ``quantity, paper, ours``.
-    """
-    largest = rows[rows["n_non_embedding"] == rows["n_non_embedding"].max()].iloc[0]
-    paper_n = parameter_counts(PAPER_A[-1].config)["non_embedding"]
-    steps, tokens = int(largest["steps"]), int(largest["target_tokens"])
-    paper_tokens = PAPER_STEPS * PAPER_BATCH
-    table = {
-        "steps trained": (PAPER_STEPS, steps),
-        "steps read at": (PAPER_TARGET, round(multiple * steps)),
-        "multiple of the budget": (PAPER_TARGET / PAPER_STEPS, multiple),
-        "target tokens trained on": (paper_tokens, tokens),
-        "target tokens of a pair at p = 0.05, about": (0.05 * paper_tokens, 0.05 * tokens),
-        "non-embedding parameters": (paper_n, int(largest["n_non_embedding"])),
-        "tokens a parameter, trained": (
-            paper_tokens / paper_n,
-            tokens / largest["n_non_embedding"],
-        ),
-        "tokens a parameter, read at": (
-            PAPER_TARGET * PAPER_BATCH / paper_n,
-            multiple * tokens / largest["n_non_embedding"],
-        ),
-    }
-    return pd.DataFrame(
-        [{"quantity": name, "paper": a, "ours": b} for name, (a, b) in table.items()]
-    )
-
-
-def correct(
-    rows: pd.DataFrame,
-    curves: pd.DataFrame,
-    *,
-    multiple: float = PAPER_MULTIPLE,
-    skip: float = SKIP,
-    n: str = "n_non_embedding",
-) -> pd.DataFrame:
-    """Rows with the declared ones corrected: p of at most 0.05 at the two largest sizes.
-
-    Parameters
-    ----------
-    rows
-        From `results.load`, of one cohort, test set and domain.
-    curves
-        From `results.load_curves`, of the same cohort.
-
-    Returns
-    -------
-    DataFrame
-        `rows` with ``cross_entropy`` corrected and ``declared, observed, corrected,
-        correction_reason``; see `laws.correct_convergence`.
-
-    Raises
-    ------
-    InputError
-        When no row is declared, or one has no learning curve.
-    """
-    declared = declared_runs(rows, n=n)
-    if not declared.any():
-        raise InputError("no run with p of at most 0.05 is among the two largest sizes")
-    found = correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
-    return found.assign(declared=declared)
-
-
-def cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
-    """The corrected cells, and how far they lie from the law of all other cells.
-
-    The joint law is fitted to the others; its multiplier at p = 0.05 is that of the smaller sizes
-    (as claim A19 has it).
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, n, observed, corrected loss, law, before, after, reason``: the last but one are
-        relative distances from the law, above zero where the loss is too high.
-    """
-    rows = []
-    for pair, group in corrected[corrected["p"] > 0].groupby("pair"):
-        mine, others = group[group["declared"]], group[~group["declared"]]
-        law = fit_joint_law(others, n=n)
-        for row in mine.to_dict("records"):
-            known = law.identified and row["p"] in law.p
-            at = float(law.predict(row["p"], row[n])[0]) if known else np.nan
-            rows.append(
-                {
-                    "pair": pair_name(str(pair)),
-                    "p": row["p"],
-                    "n": row[n],
-                    "observed": row["observed"],
-                    "corrected loss": row["cross_entropy"],
-                    "law": at,
-                    "before": row["observed"] / at - 1,
-                    "after": row["cross_entropy"] / at - 1,
-                    "reason": row["correction_reason"] or "corrected",
-                }
-            )
-    return pd.DataFrame(rows)
+from mnmt_repro.analysis.convergence import STATES
+from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.figures.theme import CATEGORIES, GREY, diagonal, size_axis, weight_color
 
 
 def cells_chart(found: pd.DataFrame) -> alt.LayerChart:
@@ -163,70 +34,6 @@ def cells_chart(found: pd.DataFrame) -> alt.LayerChart:
     tooltip = ["cell", "state", alt.Tooltip("distance", format="+.1%")]
     dots = alt.Chart(long).mark_point(size=90).encode(x, y, colour, tooltip=tooltip)
     return (zero.encode(x=x) + lines + dots).properties(width=380, height=36 * len(shown))
-
-
-def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
-    """What the correction changes in the laws of each pair.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, law, coefficient`` and a column for each of `STATES`: α, L∞ and R² of the joint law
-        (Eq. 7) and of the separate law (Eq. 6) of the least weight.
-    """
-    fits = [fit_pairs(_state(corrected, state, n)) for state in STATES]
-    rows = []
-    for pair in fits[0]:
-        least = min(fits[0][pair][0])
-        for law, pick in (
-            ("joint (Eq. 7)", [fit[pair][1] for fit in fits]),
-            (f"p = {least:g} alone (Eq. 6)", [fit[pair][0][least] for fit in fits]),
-        ):
-            for name in ("alpha", "l_inf", "R²"):
-                values = [one.r2 if name == "R²" else one.params[name] for one in pick]
-                rows.append(
-                    {
-                        "pair": pair_name(pair),
-                        "law": law,
-                        "coefficient": {"alpha": "α", "l_inf": "L∞"}.get(name, name),
-                        **dict(zip(STATES, values, strict=True)),
-                    }
-                )
-    return pd.DataFrame(rows)
-
-
-def _state(corrected: pd.DataFrame, state: str, n: str) -> pd.DataFrame:
-    rows = corrected
-    if state == STATES[0]:
-        rows = corrected.assign(cross_entropy=corrected["observed"])
-    return observed(rows, n)
-
-
-def law_data(
-    corrected: pd.DataFrame, n: str = "n_non_embedding"
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Points and joint laws in both states, at the least weight and the single pair.
-
-    Returns
-    -------
-    points : ``state, pair, p, n, loss, moved``
-    curves : ``state, pair, p, n, loss``
-    """
-    declared = corrected[corrected["corrected"]]
-    moved = set(zip(declared["pair"], declared["p"], declared[n], strict=True))
-    points, curves = [], []
-    for state in STATES:
-        frame = _state(corrected, state, n)
-        shown = frame["p"].isin([frame["p"].min(), 1.0])
-        of = list(zip(frame["pair"], frame["p"], frame["n"], strict=True))
-        points.append(frame.assign(state=state, moved=[cell in moved for cell in of])[shown])
-        lines = joint_curves(frame, fit_pairs(frame))
-        curves.append(lines[lines["p"].isin([frame["p"].min(), 1.0])].assign(state=state))
-    names = ["state", "pair", "p", "n", "loss"]
-    return (
-        pd.concat(points, ignore_index=True)[[*names, "moved"]],
-        pd.concat(curves, ignore_index=True)[names],
-    )
 
 
 def law_chart(points: pd.DataFrame, curves: pd.DataFrame) -> alt.VConcatChart:
@@ -266,38 +73,6 @@ def law_chart(points: pd.DataFrame, curves: pd.DataFrame) -> alt.VConcatChart:
     return alt.vconcat(*rows)
 
 
-def curve_data(
-    corrected: pd.DataFrame,
-    curves: pd.DataFrame,
-    *,
-    multiple: float = PAPER_MULTIPLE,
-    skip: float = SKIP,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Learning curves of the declared runs, and the power laws that extend them.
-
-    Returns
-    -------
-    seen : ``pair, size, n, p, step, loss``
-    law : the same, from where the fit begins to where the law is read
-    """
-    seen, law = [], []
-    for row in corrected[corrected["declared"]].to_dict("records"):
-        mine = curves[(curves["run_id"] == row["run_id"]) & (curves["pair"] == row["pair"])]
-        about = {key: row[key] for key in ("pair", "size", "p")} | {"n": row["n_non_embedding"]}
-        own = pd.DataFrame({"step": mine["step"], "loss": mine["cross_entropy"]})
-        seen.append(own.assign(**about))
-        read = extrapolate_curve(own["step"], own["loss"], multiple=multiple, skip=skip)
-        if read.law.identified:
-            steps = np.geomspace(skip * read.last, read.target, 60)
-            line = pd.DataFrame({"step": steps, "loss": read.law.predict(steps)})
-            law.append(line.assign(**about))
-    names = ["pair", "size", "n", "p", "step", "loss"]
-    return (
-        pd.concat(seen, ignore_index=True)[names],
-        pd.concat(law, ignore_index=True)[names] if law else pd.DataFrame(columns=names),
-    )
-
-
 def curve_chart(seen: pd.DataFrame, law: pd.DataFrame) -> alt.HConcatChart:
     """Validation loss against step (dots) and the power law beyond the end (dashed), by pair."""
     panels = []
@@ -309,4 +84,25 @@ def curve_chart(seen: pd.DataFrame, law: pd.DataFrame) -> alt.HConcatChart:
         line = alt.Chart(law[law["pair"] == pair]).mark_line(strokeDash=[6, 4]).encode(x, y, colour)
         title = f"{pair_name(str(pair))}, p = {group['p'].iloc[0]:g}"
         panels.append((dots + line).properties(title=title, width=240, height=240))
+    return alt.hconcat(*panels)
+
+
+def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
+    """What the loss still fell against what was predicted, a panel a pair; on the line if right."""
+    panels = []
+    for pair, group in found.assign(predicted_fall=found["reached"] - found["predicted"]).groupby(
+        "pair"
+    ):
+        end = float(max(group["fall"].max(), group["predicted_fall"].max()))
+        x = alt.X("predicted_fall:Q", title="fall predicted (nats per token)")
+        y = alt.Y("fall:Q", title="fall observed (nats per token)")
+        dots = (
+            alt.Chart(group[["p", "n", "predicted_fall", "fall"]])
+            .mark_point()
+            .encode(x, y, weight_color(list(found["p"])), tooltip=["p", "n"])
+        )
+        panel = (diagonal(x, y, (0, end)) + dots).properties(
+            title=pair_name(str(pair)), width=220, height=220
+        )
+        panels.append(panel)
     return alt.hconcat(*panels)

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass
 
 import pandas as pd
 
+from mnmt_repro.analysis.audit import appendix_a
+from mnmt_repro.cohorts.grids import WEIGHTS
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.cohorts import WEIGHTS
-from mnmt_repro.figures.audit import appendix_a
 
 WMT19_FROM_ENGLISH = ("cs", "de", "fi", "gu", "kk", "lt", "ru", "zh")
 """Target languages of newstest2019 with English as the source; French was paired with German."""

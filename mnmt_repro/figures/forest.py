@@ -8,8 +8,9 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.claims.claim_measures import claim_measures
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK
-from mnmt_repro.figures.verdicts import stored_measures
 
 PAPER = "the paper"
 """The series of printed values: black diamonds, without an interval."""
@@ -119,19 +120,20 @@ def of_claims(
     groups
         Claim to the title of its panel; a claim without measures has none.
     measure
-        Which one; ``low, high`` are those of the measure that decides the claim.
+        Which one.
     printed
         Claim to the value that the paper prints, which gets a row.
     """
     parts = []
     for claim, group in groups.items():
-        found = stored_measures(stored, claim)
-        if measure not in found:
+        found = claim_measures(stored, claim, measure)
+        if found.empty:
             continue
-        found = found.dropna(subset=[measure]).rename(columns={measure: "value"})
-        found = found.assign(
-            label=found["setting"] + ": " + found["pair"], group=group, series="our runs"
-        )
+        labels = [
+            f"{setting}: {pair_name(pair) if '-' in pair and ' ' not in pair else pair}"
+            for setting, pair in zip(found["setting"], found["pair"], strict=True)
+        ]
+        found = found.assign(label=labels, group=group, series="our runs")
         if printed and claim in printed:
             row = {"label": "Paper A", "value": printed[claim], "group": group, "series": PAPER}
             parts.append(pd.DataFrame([row]))

@@ -1,145 +1,20 @@
-"""What training on changes in old weights: Paper B's Figures 3, 5 and 6, and widening by itself.
-
-Frames are made of `results.load_analyses`; `results.analyses` says what each analysis measures.
-Where no analysis is stored they are empty. Values are means over seeds.
-"""
+"""Charts of what training changes in old weights: Paper B's Figures 3, 5 and 6."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
 
 import altair as alt
-import numpy as np
 import pandas as pd
-from scipy import stats
 
-from mnmt_repro.experiments.analysed import GATED
-from mnmt_repro.experiments.languages25 import GROUPINGS, INTO, OUT, foreign, side_of
-from mnmt_repro.experiments.software25 import FISHER_SHARES
-from mnmt_repro.figures import languages25
-from mnmt_repro.figures.contrasts import MAIN, TABLE3
-from mnmt_repro.figures.names import language
+from mnmt_repro.analysis.forgetting import BLOCKS, SETTINGS
+from mnmt_repro.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign
 from mnmt_repro.figures.theme import CATEGORIES, GREY
 
-TABLE11 = "software25-table11"
-SETTINGS = {"full recipe": "with scaling", "no learning-rate scaling": "without scaling"}
-"""Runs of Table 3 to what the figures call them."""
-UPSAMPLED = {"full recipe": "up-sampled", "no up-sampling": "not up-sampled"}
-"""Runs of Table 3, added languages and their relatives up-sampled or not; both scale rates."""
-WIDE = "Mt25-wide"
-BLOCKS = {"old": "M1 (old half) from M", "new": "M2 (new half) from M", "between": "M1 from M2"}
 STACKS = ("encoder", "decoder")
-SIZES = 4  # groups of original languages, by their training pairs
 SIDES = (OUT, INTO)
-MODELS = {MAIN: "M20: ReLU, two matrices", GATED: "a model of Paper A: gated GELU, three"}
-"""Cohort to what is widened of it."""
-PIECES = ("special", "tag", "byte", "text", "all")
-KEPT = 1e-3  # nats that a loss may change by where a function is said to be kept
-
 _COLOUR = alt.Scale(domain=list(SETTINGS.values()), range=[CATEGORIES[0], CATEGORIES[1]])
 _EDGE = math.sqrt(10)  # a bin of Fisher information is half a decade
-
-
-def languages() -> pd.DataFrame:
-    """The original languages by name, largest first in our corpus.
-
-    Returns
-    -------
-    DataFrame
-        ``code, language``; training ``pairs`` here; ``level, paper`` and ``level, here``, by the
-        paper's rule; ``size``, one of four groups of as many languages, as text.
-    """
-    table = languages25.table9()
-    table = table[table["group"] == "original"].sort_values("pairs, main condition")
-    table = table.reset_index(drop=True)
-    group = table.index * SIZES // len(table)
-    pairs = table["pairs, main condition"]
-    ends = pairs.groupby(group).agg(["min", "max"]) / 1000
-    size = [f"{low:.0f}k to {high:.0f}k" for low, high in ends.to_numpy()]
-    found = pd.DataFrame(
-        {
-            "code": table["language"],
-            "language": table["language"].map(language),
-            "pairs": pairs,
-            "level, paper": table["level, paper"],
-            "level, here": table["level, main condition"],
-            "size": [size[i] for i in group],
-        }
-    )
-    return found[::-1].reset_index(drop=True)
-
-
-def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
-    """Figure 3 (of Mt25-wide) and Figure 6 left (of Mt25): loss that M20 gains by new embeddings.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, direction, setting, rise`` (nats per token), ``seeds``, and the columns of
-        `languages`, largest languages first; a row a direction and setting.
-    """
-    parts = []
-    for setting, mine in _compared(analyses, "substituted", model, SETTINGS).items():
-        rise = mine.groupby("pair")["value"].agg(rise="mean", seeds="size")
-        parts.append(rise.reset_index().assign(setting=setting))
-    found = pd.concat(parts, ignore_index=True)
-    found["direction"] = found["pair"].map(side_of)
-    found["code"] = found["pair"].map(foreign)
-    return languages().merge(found, on="code").drop(columns="code")
-
-
-def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean rise over the directions of each group, with learning-rate scaling and without.
-
-    Parameters
-    ----------
-    points
-        From `forgotten`.
-    column
-        ``"size"`` or ``"level, paper"``.
-
-    Returns
-    -------
-    DataFrame
-        ``column, languages``, ``with scaling, without scaling`` in nats, and the ``difference``;
-        NaN where a setting is not analysed.
-    """
-    table = points.pivot_table(index=column, columns="setting", values="rise", sort=False)
-    table = table.reindex(columns=list(SETTINGS.values()))
-    table.insert(0, "languages", points.groupby(column)["language"].nunique())
-    table["difference"] = table["without scaling"] - table["with scaling"]
-    return table.reset_index().rename_axis(columns=None)
-
-
-def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
-    """Is it size, or being trained on? Loss added where related languages are up-sampled and not.
-
-    Returns
-    -------
-    DataFrame
-        ``directions, count``; for each of `UPSAMPLED` its mean loss added in nats per token and
-        the rank correlation of that with the language's training pairs, NaN for the three related
-        languages; empty while a run is missing.
-    """
-    compared = _compared(analyses, "substituted", model, UPSAMPLED)
-    rises = {title: mine.groupby("pair")["value"].mean() for title, mine in compared.items()}
-    table = pd.DataFrame(rises).dropna()
-    if table.empty:
-        return table
-    codes = table.index.map(foreign)
-    pairs = pd.Series(languages().set_index("code")["pairs"][codes].to_numpy(), table.index)
-    related = pd.Series(codes.isin(GROUPINGS["Mt25"].related), table.index)
-    rows = []
-    for what, mine in (("related", related), ("others", ~related), ("all", related | ~related)):
-        row: dict[str, object] = {"directions": what, "count": int(mine.sum())}
-        for title in UPSAMPLED.values():
-            row[title] = table.loc[mine, title].mean()
-            if what != "related":  # three languages make no rank
-                rank = stats.spearmanr(table.loc[mine, title], pairs[mine])
-                row[f"rank, {title}"] = rank.statistic
-        rows.append(row)
-    return pd.DataFrame(rows)
 
 
 def forgotten_chart(points: pd.DataFrame) -> alt.HConcatChart:
@@ -167,47 +42,6 @@ def forgotten_chart(points: pd.DataFrame) -> alt.HConcatChart:
     return alt.hconcat(*panels).resolve_scale(color="shared")
 
 
-def moved(analyses: pd.DataFrame) -> pd.DataFrame:
-    """Figure 5: how far each half of Mt25-wide's feed-forward layers is from where it began.
-
-    Returns
-    -------
-    DataFrame
-        ``stack, layer, setting, block, distance, seeds``.
-    """
-    parts = []
-    for setting, mine in _compared(analyses, "moved", WIDE, SETTINGS).items():
-        grouped = mine.groupby(["layer", "block"])["value"].agg(distance="mean", seeds="size")
-        parts.append(grouped.reset_index().assign(setting=setting))
-    found = pd.concat(parts, ignore_index=True)
-    found["stack"] = [layer.partition(".")[0] for layer in found["layer"]]
-    found["layer"] = [int(layer.partition(".")[2]) for layer in found["layer"]]
-    found["block"] = found["block"].map(BLOCKS)
-    found = found.sort_values(["stack", "layer"], ascending=[False, True], ignore_index=True)
-    return found[["stack", "layer", "setting", "block", "distance", "seeds"]]
-
-
-def change_by_scaling(points: pd.DataFrame) -> dict[str, float]:
-    """By how many per cent each half moves farther with scaling, the geometric mean over layers.
-
-    Parameters
-    ----------
-    points
-        From `moved`.
-    """
-    table = points.pivot_table(
-        index=["stack", "layer"], columns=["block", "setting"], values="distance"
-    )
-    with_it, without = SETTINGS.values()
-    return {
-        half: 100
-        * math.expm1(
-            float(np.log(table[BLOCKS[half]][with_it] / table[BLOCKS[half]][without]).mean())
-        )
-        for half in ("old", "new")
-    }
-
-
 def moved_chart(points: pd.DataFrame) -> alt.HConcatChart:
     """Figure 5: distance by layer, a panel a stack, a colour a block, dashed without scaling."""
     shown = points.assign(name="L" + points["layer"].astype(str))
@@ -231,42 +65,6 @@ def moved_chart(points: pd.DataFrame) -> alt.HConcatChart:
         panel = line.encode(x, y, colour, dash, detail=["block:N", "setting:N"], tooltip=tooltip)
         panels.append(panel.properties(title=stack, width=230, height=260))
     return alt.hconcat(*panels).resolve_scale(y="shared")
-
-
-def fisher(analyses: pd.DataFrame) -> pd.DataFrame:
-    """Figure 6 right: how much Fisher information the old weights hold, in bins.
-
-    All runs of Table 11 that choose by it begin with the same model, so they have one histogram.
-
-    Returns
-    -------
-    DataFrame
-        ``low, high`` (nats squared per token; the last one has no end), ``share`` of the old
-        weights, ``share above`` the bin's lower edge.
-    """
-    mine = _of(analyses, TABLE11, "fisher")
-    share = mine.assign(low=mine["block"].astype(float)).groupby("low")["value"].mean()
-    found = share.rename("share").reset_index()
-    found.insert(1, "high", found["low"].shift(-1, fill_value=math.inf))
-    return found.assign(**{"share above": found["share"][::-1].cumsum()[::-1]})
-
-
-def thresholds(analyses: pd.DataFrame) -> pd.DataFrame:
-    """The information above which runs of Table 11 slow old weights down, printed and ours.
-
-    Returns
-    -------
-    DataFrame
-        ``paper, share, ours``.
-    """
-    mine = _of(analyses, TABLE11, "threshold")
-    ours = mine.assign(share=mine["block"].astype(float)).groupby("share")["value"].mean()
-    rows = [
-        {"paper": float(printed), "share": share, "ours": ours[share]}
-        for printed, share in FISHER_SHARES.items()
-        if share in ours
-    ]
-    return pd.DataFrame(rows, columns=["paper", "share", "ours"])
 
 
 def fisher_chart(bins: pd.DataFrame, marked: pd.DataFrame) -> alt.LayerChart:
@@ -301,93 +99,3 @@ def fisher_chart(bins: pd.DataFrame, marked: pd.DataFrame) -> alt.LayerChart:
         at, alt.Text("label:N"), y=alt.value(-3)
     )
     return (bars + rule + text).properties(width=540, height=260)
-
-
-def overlap(analyses: pd.DataFrame) -> pd.DataFrame:
-    """How many pieces the old and the new vocabulary of the central comparison share.
-
-    Returns
-    -------
-    DataFrame
-        ``pieces`` (of which kind), how many are ``kept, added, dropped``, and the ``share`` of the
-        new vocabulary's that are kept; means over runs, which differ where vocabularies do.
-    """
-    mine = analyses[analyses["cohort"].isin((MAIN, TABLE3)) & (analyses["analysis"] == "overlap")]
-    blocks = mine["block"].astype(str)
-    rows = mine.assign(pieces=blocks.str.split(", ").str[0], part=blocks.str.split(", ").str[-1])
-    table = rows.pivot_table(index="pieces", columns="part", values="value", aggfunc="mean")
-    table = table.reindex(columns=["kept", "added", "dropped"], index=PIECES).dropna()
-    return table.assign(share=table["kept"] / (table["kept"] + table["added"])).reset_index()
-
-
-def widened(analyses: pd.DataFrame) -> pd.DataFrame:
-    """What a model loses by being made twice as wide, before any training.
-
-    Returns
-    -------
-    DataFrame
-        ``model, normalisation, noise``; ``mean, least, most`` of the rise over directions and
-        seeds, in nats per token; ``keeps the function``, whether all are below `KEPT` in size;
-        ``directions``.
-    """
-    rows = []
-    for cohort, model in MODELS.items():
-        mine = _of(analyses, cohort, "widened")
-        for block, group in mine.groupby("block", sort=False):
-            normalisation, _, noise = str(block).partition(", noise ")
-            rises = group["value"]
-            rows.append(
-                {
-                    "model": model,
-                    "normalisation": normalisation,
-                    "noise": float(noise),
-                    "mean": rises.mean(),
-                    "least": rises.min(),
-                    "most": rises.max(),
-                    "keeps the function": bool(rises.abs().max() < KEPT),
-                    "directions": group["pair"].nunique(),
-                }
-            )
-    names = ["mean", "least", "most", "keeps the function", "directions"]
-    return pd.DataFrame(rows, columns=["model", "normalisation", "noise", *names])
-
-
-def used(
-    frame: pd.DataFrame,
-    analyses: pd.DataFrame,
-    name: str,
-    *cohorts: str,
-    model: str = "",
-    settings: Iterable[str] = tuple(SETTINGS),
-) -> pd.DataFrame:
-    """Rows of the runs of which an analysis is drawn, for their provenance.
-
-    Parameters
-    ----------
-    frame
-        From `results.load`.
-    model
-        Only its runs of these `settings`; default all runs of the cohorts.
-    """
-    mine = analyses[(analyses["analysis"] == name) & analyses["cohort"].isin(cohorts)]
-    if model:
-        mine = mine[mine["variant"].isin([f"{model}, {setting}" for setting in settings])]
-    return frame.merge(mine[["run_id", "cohort"]].drop_duplicates(), on=["run_id", "cohort"])
-
-
-def _compared(
-    analyses: pd.DataFrame, name: str, model: str, runs: Mapping[str, str]
-) -> dict[str, pd.DataFrame]:
-    """An analysis of runs of Table 3 by what `runs` calls them, of the seeds that they share.
-
-    Other seeds are other old models. A run that is not analysed has no rows.
-    """
-    found = {title: _of(analyses, TABLE3, name, f"{model}, {run}") for run, title in runs.items()}
-    seeds = [set(rows["seed"]) for rows in found.values() if len(rows)]
-    common = list(set.intersection(*seeds)) if seeds else []
-    return {title: rows[rows["seed"].isin(common)] for title, rows in found.items()}
-
-
-def _of(analyses: pd.DataFrame, cohort: str, name: str, variant: str | None = None) -> pd.DataFrame:
-    mine = (analyses["cohort"] == cohort) & (analyses["analysis"] == name)
-    return analyses[mine & (variant is None or analyses["variant"] == variant)]

@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 
-from mnmt_repro.errors import InputError
-from mnmt_repro.figures import scaling
-from mnmt_repro.figures.grids import Grid, read_grid, read_grids
+from mnmt_repro.analysis import scaling
+from mnmt_repro.analysis.grids import COHORTS, Grid
+from mnmt_repro.analysis.names import cohort_name, pair_name
 from mnmt_repro.figures.house import Figure, Table, show, show_table
-from mnmt_repro.figures.interval_chart import setting_label
-from mnmt_repro.figures.names import cohort_name, pair_name
+from mnmt_repro.figures.provenance import Provenance
+from mnmt_repro.figures.scaling import (
+    coefficients_against_weight,
+    loss_against_size,
+    reducible_against_size,
+)
 
 NUMBERS: dict[tuple[str, str], dict[str, int]] = {
     ("webtech-en-dezh", "indomain"): {"separate": 2, "reducible": 3, "coefficients": 4, "joint": 5},
@@ -22,42 +26,6 @@ NUMBERS: dict[tuple[str, str], dict[str, int]] = {
 }
 """Cohort and place to the paper's figures; captions of 9 and 10 name French, whose text has not."""
 
-COHORTS = {
-    "webtech-en-dezh": "En→{De,Zh}",
-    "webtech-en-defr": "En→{De,Fr}",
-    "webtech-dezh-en": "{De,Zh}→En",
-    "conlang-sim0": "conlang, unrelated",
-    "conlang-sim1": "conlang, related",
-    "conlang-many2one": "conlang, many-to-one",
-}
-"""The grids of Paper A's figures and of generated languages, and what a tab calls them."""
-NEWS = {"eng-deu": "newstest21", "eng-zho": "newstest21", "eng-fra": "newstest22-pivot"}
-"""Pair to its test set out of domain; French from English has no newstest21."""
-
-
-def read_all(
-    stored: pd.DataFrame, first: str, *, n: str = "n_non_embedding", news: bool = True
-) -> dict[str, Grid]:
-    """Grids of one cohort and of all `COHORTS`, then those out of domain; name to grid.
-
-    Cohorts without enough stored runs are left out, but for `first`.
-
-    Raises
-    ------
-    InputError
-        When `first` has too few stored runs, or is not declared.
-    """
-    grids, why = read_grids(stored, [first], n=n)
-    if not grids:
-        raise InputError(why.strip("*"))
-    for cohort in (name for name in COHORTS if name != first):
-        if grid := read_grid(stored, cohort, n=n):
-            grids[cohort] = grid
-    for cohort in ("webtech-en-dezh", "webtech-en-defr") * news:
-        if grid := read_grid(stored, cohort, NEWS, n=n):
-            grids[f"{cohort}-news"] = grid
-    return grids
-
 
 def label(grid: Grid, kind: str) -> str:
     """Name a tab: the models, and the number of the paper's figure where there is one."""
@@ -65,11 +33,6 @@ def label(grid: Grid, kind: str) -> str:
     place = "" if grid.test_set == "indomain" else ", news"
     models = COHORTS.get(grid.cohort, cohort_name(grid.cohort)) + place
     return f"Figure {number}: {models}" if number else models
-
-
-def row_label(grid: Grid, pair: str) -> str:
-    """Name a row of a chart that is of one pair of the grid."""
-    return setting_label(COHORTS.get(grid.cohort, cohort_name(grid.cohort)), pair)
 
 
 def joint(grid: Grid) -> Figure:
@@ -98,12 +61,12 @@ def _losses(
 ) -> Figure:
     law = "one law for all weights" if kind == "joint" else "a law for each weight"
     return show(
-        scaling.loss_against_size(grid.points, curves(grid.points, grid.fits), n=grid.n),
+        loss_against_size(grid.points, curves(grid.points, grid.fits), n=grid.n),
         name=f"{kind}-{_key(grid)}",
         alt=f"Test loss against model size with {law}, {grid.name}: a panel a pair, a colour a "
         "weight. Losses fall with size; smaller weights lie higher.",
         data=grid.points,
-        provenance=grid.runs,
+        provenance=Provenance.of(grid.rows),
         caption=caption,
         folded=folded,
     )
@@ -113,12 +76,12 @@ def reducible(grid: Grid, *, folded: bool = False) -> Figure:
     """Figure 3: losses less the joint law's irreducible loss, on log–log axes."""
     data = scaling.reducible_loss(grid.points, grid.fits)
     return show(
-        scaling.reducible_against_size(data, n=grid.n),
+        reducible_against_size(data, n=grid.n),
         name=f"reducible-{_key(grid)}",
         alt=f"Log–log plot of test loss minus the joint irreducible loss, {grid.name}: dots, and "
         "the parallel lines of the joint law, higher for smaller weights.",
         data=data,
-        provenance=grid.runs,
+        provenance=Provenance.of(grid.rows),
         caption=f"{label(grid, 'reducible')}. Losses minus L∞, and the parallel lines of one law.",
         folded=folded,
     )
@@ -137,13 +100,13 @@ def coefficients(grid: Grid) -> Figure:
         for pair, part in own.groupby("pair")
     )
     return show(
-        scaling.coefficients_against_weight(table, bands=bands),
+        coefficients_against_weight(table, bands=bands),
         name=f"coefficients-{_key(grid)}",
         alt=f"Exponent, factor and irreducible loss against weight, {grid.name}, "
         f"{'with' if bands else 'without'} bands of one standard deviation; the joint law's "
         "coefficients are dashed.",
         data=table,
-        provenance=grid.runs,
+        provenance=Provenance.of(grid.rows),
         caption=f"From p = 1 to the smallest weight, the exponent goes {found}.",
     )
 
@@ -157,7 +120,7 @@ def quality(grids: Mapping[str, Grid], shown: str) -> Table:
     return show_table(
         tables[shown].drop(columns="models"),
         name="fit-quality",
-        provenance=grids[shown].runs,
+        provenance=Provenance.of(grids[shown].rows),
         caption="Fit and prediction of separate laws and of one law (all cohorts in the CSV).",
         formats={
             "R²": ".4f",

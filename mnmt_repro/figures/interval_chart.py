@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.figures.names import beside_hub, language
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK
 
 ROW, OFFSET = 18, 7  # pixels of a row, and of each further series in it
@@ -73,19 +72,3 @@ def interval_chart(
         layers.append(text.encode(y=alt.value(0), text="mark:N"))
     height = (ROW + OFFSET * several * (len(series) - 1)) * len(labels) + 4
     return alt.layer(*layers, width=width, height=height)
-
-
-def setting_label(setting: str, pair: str) -> str:
-    """Name a row of a chart by a claim's setting and the language beside the hub.
-
-    >>> setting_label("En→{De,Zh}, in-domain", "eng-deu")
-    'En→{De,Zh}: German'
-    >>> setting_label("SlimPajama, language models of 122M to 2.7B parameters", "github")
-    'SlimPajama: github'
-    >>> setting_label("conlang, many-to-one", "aaa-src")
-    'conlang, many-to-one: A'
-    """
-    public = "models of" in setting  # whose name stands before the comma
-    place = setting.partition(",")[0] if public else setting.removesuffix(", in-domain")
-    name = language(beside_hub(pair)) if "-" in pair else pair
-    return f"{place.replace('newstest21', 'news')}: {name.removeprefix('language ')}"

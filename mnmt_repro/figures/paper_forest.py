@@ -18,7 +18,7 @@ def two_sides(cells: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     cells
-        With the columns `contrasts.GAIN`, ``difference`` and, where the paper tests its
+        With the columns `variants.GAIN`, ``difference`` and, where the paper tests its
         differences, ``mark``, as `ablations.cells` returns them. Cells without our gain are left
         out.
 

@@ -16,9 +16,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.house import Figure
-from mnmt_repro.figures.names import pair_name
 from mnmt_repro.figures.theme import GREY, INK, pair_colours
 from mnmt_repro.laws import FractionFit, Importance, recommend_weights
 from mnmt_repro.laws.recommendation import LEVEL
@@ -64,7 +64,7 @@ def datasets(
     Parameters
     ----------
     laws
-        Two pairs to their laws, from `capacity.fraction_fits`.
+        Two pairs to their laws, from `fractions.fraction_fits`.
     n
         Model size.
     importance

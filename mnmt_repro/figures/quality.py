@@ -11,10 +11,11 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.quality import LEAST_CELLS, decoded
+from mnmt_repro.analysis import names
+from mnmt_repro.analysis.names import beside_hub, cohort_name, pair_name
+from mnmt_repro.analysis.quality import LEAST_CELLS
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import capacity, names
-from mnmt_repro.figures.names import beside_hub, cohort_name, pair_name
+from mnmt_repro.figures import fractions
 from mnmt_repro.figures.theme import CATEGORIES, GREY, weight_color
 from mnmt_repro.laws import FractionFit
 
@@ -113,7 +114,7 @@ def why_no_frontier(laws: Mapping[str, FractionFit]) -> str:
 def frontier_chart(
     laws: Mapping[str, FractionFit], points: pd.DataFrame, metric: str
 ) -> alt.LayerChart:
-    """Figures 8 and 19, right: as `capacity.frontier_chart`, of scores.
+    """Figures 8 and 19, right: as `fractions.frontier_chart`, of scores.
 
     Raises
     ------
@@ -122,19 +123,7 @@ def frontier_chart(
     """
     if reason := why_no_frontier(laws):
         raise InputError(reason)
-    return capacity.frontier_chart(laws, points.assign(loss=points["score"]), METRICS[metric])
-
-
-def how_decoded(rows: pd.DataFrame, metric: str) -> str:
-    """How many of the runs of `rows` have been decoded and how, in words; there must be some."""
-    found = decoded(rows, metric)
-    runs, trained = found["run_id"].nunique(), rows["run_id"].nunique()
-    sampled = found["decoded_sentences"].max() < found["sentences"].max()
-    whole = "Cross-entropy is that of the whole test set." if sampled else ""
-    return (
-        f"{runs} of {trained} stored runs have been decoded: {found['decoding'].iloc[0]}, spread "
-        f"evenly over it. {whole}"
-    ).strip()
+    return fractions.frontier_chart(laws, points.assign(loss=points["score"]), METRICS[metric])
 
 
 def not_decoded(rows: pd.DataFrame, cohort: str, metrics: Sequence[str] = ("chrf",)) -> str:

@@ -1,136 +1,19 @@
-"""Loss against size: Paper A's Figures 2 to 5 and those of its appendices B and C.
-
-Each figure is drawn from tidy frames: `observed` for the points, `per_weight_curves` or
-`joint_curves` for the laws.
-"""
+"""Loss against size: Paper A's Figures 2 to 5 and those of its appendices B and C."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
-from mnmt_repro.errors import InputError
-from mnmt_repro.figures.names import cohort_name, pair_name
+from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.analysis.scaling import SIZE_TITLES
+from mnmt_repro.figures.interval_chart import interval_chart
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, weight_color
-from mnmt_repro.laws import (
-    JointLawFit,
-    PowerLawFit,
-    coefficients,
-    fit_joint_law,
-    fit_per_weight_laws,
-    leave_one_size_out,
-)
-from mnmt_repro.laws.checks import Errors
-from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.selection import Law, pooled_aicc
 
-PairFits = Mapping[str, tuple[Mapping[float, PowerLawFit], JointLawFit]]
-"""Pair to its laws, one for each weight and the joint one; from `fit_pairs`."""
-
-CURVE_POINTS = 24
 PANEL = {"width": 220, "height": 240}
-SIZE_TITLES = {
-    "n_non_embedding": "non-embedding parameters N",
-    "n_total": "all parameters, embeddings included",
-}
-HELD_OUT = "relative error on a size held out"
 PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
-
-
-def check_size(n: str) -> None:
-    """Refuse a count of parameters that no figure has.
-
-    Raises
-    ------
-    InputError
-        When `n` is none of `SIZE_TITLES`.
-    """
-    if n not in SIZE_TITLES:
-        raise InputError(f"n = {n!r}: what counts as size is {' or '.join(SIZE_TITLES)}")
-
-
-def observed(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
-    """Observed losses as the figures plot them: the mean over seeds at each pair, weight and size.
-
-    Parameters
-    ----------
-    rows
-        From `results.load`, of one cohort, test set and domain.
-    n
-        Which parameter count is the size.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, n, loss, seeds``; zero-shot rows (p = 0) are left out.
-
-    Raises
-    ------
-    InputError
-        When the rows are of several cohorts, test sets or domains, or there are none, or there is
-        no such count of parameters.
-    """
-    check_size(n)
-    if rows.empty:
-        raise InputError("no rows to draw: no run of this cohort is stored for this selection")
-    for column in ("cohort", "test_set", "domain"):
-        if column in rows and rows[column].nunique() > 1:
-            raise InputError(f"a figure is of one {column}, filter first: {rows[column].unique()}")
-    kept = rows[rows["p"] > 0]
-    grouped = kept.groupby(["pair", "p", n], as_index=False)["cross_entropy"]
-    points = grouped.agg(["mean", "size"])
-    return points.rename(columns={n: "n", "mean": "loss", "size": "seeds"})
-
-
-def fit_pairs(points: pd.DataFrame, errors: Errors = "absolute") -> PairFits:
-    """Both laws of each pair: one fit a weight (Eq. 6), and the joint law (Eq. 7).
-
-    `errors` as of `laws.fit_joint_law`.
-    """
-    return {
-        str(pair): (
-            fit_per_weight_laws(group, n="n", loss="loss", errors=errors),
-            fit_joint_law(group, n="n", loss="loss", errors=errors),
-        )
-        for pair, group in points.groupby("pair")
-    }
-
-
-def _grid(points: pd.DataFrame) -> np.ndarray:
-    return np.geomspace(points["n"].min(), points["n"].max(), CURVE_POINTS)
-
-
-def per_weight_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
-    """Eq. 6 at each pair and weight over the range of sizes: ``pair, p, n, loss``."""
-    grid = _grid(points)
-    return pd.DataFrame(
-        [
-            {"pair": pair, "p": p, "n": n, "loss": loss}
-            for pair, (laws, _) in fits.items()
-            for p, law in laws.items()
-            if np.isfinite(law.values).all()
-            for n, loss in zip(grid, law.predict(grid), strict=True)
-        ],
-        columns=["pair", "p", "n", "loss"],
-    )
-
-
-def joint_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
-    """Eq. 7 at each pair and weight over the range of sizes: ``pair, p, n, loss``."""
-    grid = _grid(points)
-    return pd.DataFrame(
-        [
-            {"pair": pair, "p": p, "n": n, "loss": loss}
-            for pair, (_, law) in fits.items()
-            if np.isfinite(law.values).all()
-            for p in law.p
-            for n, loss in zip(grid, law.predict(p, grid), strict=True)
-        ],
-        columns=["pair", "p", "n", "loss"],
-    )
 
 
 def _panels(
@@ -169,17 +52,6 @@ def loss_against_size(
     return _panels(points, draw)
 
 
-def reducible_loss(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
-    """Loss minus the joint law's irreducible loss: ``pair, p, n, loss, reducible, law``."""
-    parts = []
-    for pair, group in points.groupby("pair"):
-        law = fits[str(pair)][1]
-        limit = law.params["l_inf"]
-        predicted = [law.predict(p, n)[0] for p, n in zip(group["p"], group["n"], strict=True)]
-        parts.append(group.assign(reducible=group["loss"] - limit, law=np.array(predicted) - limit))
-    return pd.concat(parts, ignore_index=True)
-
-
 def reducible_against_size(
     reducible: pd.DataFrame, *, n: str = "n_non_embedding"
 ) -> alt.HConcatChart:
@@ -201,32 +73,6 @@ def reducible_against_size(
         return base.mark_line().encode(x, y("law"), colour, detail="p:N") + dots
 
     return _panels(reducible, draw)
-
-
-def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
-    """Coefficients of every law for Figure 4.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, parameter, value, std, low, high, joint, held, identified``; `std` is the paper's
-        (footnote 5: refits under 1 % noise), `joint` the coefficient of Eq. 7. `held`: at its
-        bound, where `std` says nothing.
-    """
-    parts = []
-    for pair, (laws, joint) in fits.items():
-        table = coefficients(laws, seed=seed).assign(pair=pair)
-        table["joint"] = [
-            joint.beta[p] if name == "beta" else joint.params[name]
-            for p, name in zip(table["p"], table["parameter"], strict=True)
-        ]
-        parts.append(table)
-    frame = pd.concat(parts, ignore_index=True)
-    frame["low"], frame["high"] = frame["value"] - frame["std"], frame["value"] + frame["std"]
-    bounded = frame["parameter"] == "l_inf"
-    frame["low"] = frame["low"].mask(bounded, frame["low"].clip(lower=0))
-    names = ["pair", "p", "parameter", "value", "std", "low", "high", "joint", "held"]
-    return frame[[*names, "identified"]]
 
 
 def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> alt.VConcatChart:
@@ -275,64 +121,24 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
     return alt.vconcat(*rows)
 
 
-def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
-    """How well separate laws (Eq. 6) and the joint law (Eq. 7) describe and predict each pair.
-
-    Returns
-    -------
-    DataFrame
-        A row a pair and law: parameters, R² over all rows, the lowest R² among the weights, the
-        root mean square relative error on sizes held out one at a time (as claim A6 has it), and
-        AICc.
-    """
-    parts = []
-    for pair, group in points.groupby("pair"):
-        alone = list(fit_per_weight_laws(group, n="n", loss="loss").values())
-        joint = fit_joint_law(group, n="n", loss="loss")
-        total = ((group["loss"] - group["loss"].mean()) ** 2).sum()
-        laws: dict[Law, tuple[str, Sequence[LawFit], float]] = {
-            "per_weight": ("one a weight (Eq. 6)", alone, min(fit.r2 for fit in alone)),
-            "joint": ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values())),
-        }
-        for law, (name, fits, lowest) in laws.items():
-            held_out = leave_one_size_out(group, law, n="n", loss="loss")
-            parts.append(
-                {
-                    "pair": pair_name(str(pair)),
-                    "law": name,
-                    "parameters": sum(len(fit.names) for fit in fits),
-                    "R²": 1 - sum(fit.rss for fit in fits) / total,
-                    "lowest R² of a weight": lowest,
-                    HELD_OUT: float(np.sqrt(((held_out["error"] / held_out["loss"]) ** 2).mean())),
-                    "AICc": pooled_aicc(fits),
-                }
-            )
-    return pd.DataFrame(parts)
-
-
-def r2_without_a_size(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Lowest R² of the laws of Eq. 6 over the weights, with each size left out of the fits in turn.
-
-    Parameters
-    ----------
-    points
-        Cohort to its points; see `observed`.
-
-    Returns
-    -------
-    DataFrame
-        ``cohort, pair, all``, and a column for each size left out, the smallest first (``−1``).
-    """
-    rows = []
-    for cohort, frame in points.items():
-        for pair, group in frame.groupby("pair"):
-            left = {"all": group} | {
-                f"−{place}": group[group["n"] != size]
-                for place, size in enumerate(sorted(group["n"].unique()), start=1)
+def floor_chart(floors: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+    """Fitted irreducible losses with their intervals around the exact one; from `against_truth`."""
+    exact = float(floors["exact"].iloc[0])
+    return interval_chart(
+        pd.DataFrame(
+            {
+                "label": floors["cohort"].str.removeprefix("conlang, ")
+                + ", "
+                + floors["pair"].str.replace("language ", "")
+                + ": "
+                + floors["law"].str.partition(" (")[0],
+                "series": floors["errors"] + " errors",
+                "value": floors["fitted L∞"],
+                "low": floors["low"],
+                "high": floors["high"],
             }
-            lowest = {
-                name: min(fit.r2 for fit in fit_per_weight_laws(part, n="n", loss="loss").values())
-                for name, part in left.items()
-            }
-            rows.append({"cohort": cohort_name(cohort), "pair": pair_name(str(pair)), **lowest})
-    return pd.DataFrame(rows)
+        ),
+        "fitted irreducible loss (nats per token)",
+        marks={"exact": exact},
+        domain=(0, 2.5 * exact),
+    )

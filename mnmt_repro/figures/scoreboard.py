@@ -81,23 +81,37 @@ class Scoreboard:
         """Our answer, with the measured numbers that it names."""
         if not exhibit.page:
             return f"Not re-made: {exhibit.reason}"
-        text = _CLAIM.sub(lambda found: _number(self.stored[found[1]]), exhibit.answer)
+        text = _CLAIM.sub(lambda found: self._number(exhibit, found[1]), exhibit.answer)
         return text[:1].upper() + text[1:]
 
+    def _verdict(self, exhibit: Exhibit, claim: str) -> Mapping[str, Any]:
+        """The verdict of the exhibit's scope if it names one, else the claim's headline."""
+        verdict = self.stored[claim]
+        own = [scope for scope in verdict["scopes"] if scope["scope"] == exhibit.scope]
+        return own[0] if own else verdict
+
+    def _number(self, exhibit: Exhibit, claim: str) -> str:
+        """A claim's measured number with its name, or that there is none."""
+        verdict, measure = self._verdict(exhibit, claim), self.stored[claim]["measure"]
+        if verdict["measured"] is None:
+            return "not measured yet"
+        return f"{named(measure, claim)} {measured(measure, verdict, claim)}"
+
     def _row(self, exhibit: Exhibit) -> str:
-        verdict = self.stored[exhibit.claims[0]] if exhibit.claims else None
         name = html.escape(exhibit.id.removeprefix("A ").removeprefix("B "))
         if exhibit.page:
             source = _THUMBNAIL.format(page=exhibit.page, chart=exhibit.chart)
             picture = f'<img src="{source}" alt="" loading="lazy">'
             name = f'<a href="{exhibit.page}.html">{name}{picture}</a>'
         badge, evidence = "–", "–"
-        if verdict is not None:
+        if exhibit.claims:
+            claim = exhibit.claims[0]
+            verdict = self._verdict(exhibit, claim)
             late = ", post hoc" if verdict["post_hoc"] else ""
             badge = Badge(
                 verdict=verdict["verdict"],
-                text=f"{verdict['id']} {said(verdict['verdict'])}{late}",
-                href=f"verdicts.html#{anchor(verdict['id'])}",
+                text=f"{claim} {said(verdict['verdict'])}{late}",
+                href=f"verdicts.html#{anchor(claim)}",
             ).to_html()
             evidence = verdict["kind"]
         shows, ours = html.escape(exhibit.shows), html.escape(self.answer_to(exhibit))
@@ -115,14 +129,6 @@ def scoreboard(
         exhibits=[each for each in exhibits if each.id.startswith(f"{paper} ")],
         stored={verdict["id"]: verdict for verdict in stored},
     )
-
-
-def _number(verdict: Mapping[str, Any]) -> str:
-    """The measured number of a verdict with its name, or that there is none."""
-    if verdict["measured"] is None:
-        return "not measured yet"
-    number = measured(verdict["measure"], verdict, verdict["id"])
-    return f"{named(verdict['measure'], verdict['id'])} {number}"
 
 
 def scales(root: Path, rows: pd.DataFrame) -> pd.DataFrame:
@@ -147,15 +153,15 @@ def scales(root: Path, rows: pd.DataFrame) -> pd.DataFrame:
     columns = {
         "parameters without embeddings": "n_non_embedding",
         "target tokens a run": "target_tokens",
-        "spBLEU": "spbleu",
+        "chrF++": "chrfpp",
     }
     found = []
     listed = yaml.safe_load((root / FILE).read_text(encoding="utf-8"))["scale"]
     for entry in listed:
         paper, quantity = entry["paper"], entry["quantity"]
         ours = mine[paper][columns[quantity]].dropna()
-        if quantity == "spBLEU":  # the mean over directions of a run, as the paper's
-            ours = mine[paper].dropna(subset="spbleu").groupby("run_id")["spbleu"].mean()
+        if quantity == "chrF++":  # the mean over directions of a run, as the paper's
+            ours = mine[paper].dropna(subset="chrfpp").groupby("run_id")["chrfpp"].mean()
         low, high = entry["papers"]
         found.append((paper, quantity, "the paper", low, high))
         if not ours.empty:
@@ -173,7 +179,7 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
             y=altair.Y("label:N", title=None, sort=None),
             color=altair.Color("whose:N", legend=None),
         )
-        scale = altair.Scale(type="log" if quantity != "spBLEU" else "linear", nice=True)
+        scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
         x = altair.X(
             "low:Q", scale=scale, title=quantity, axis=altair.Axis(format="~s", tickCount=4)
         )

@@ -9,8 +9,8 @@ import altair
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.names import beside_hub, pair_name
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.names import beside_hub, pair_name
 
 INK = "#1b1f24"
 GREY = "#5c6670"

@@ -6,9 +6,9 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.cohorts.software25 import KINDS, SHARES
+from mnmt_repro.cohorts.software25_runs import GPU, MINI, PAPER, Tier, recipe
 from mnmt_repro.errors import InputError
-from mnmt_repro.experiments.software25 import KINDS, SHARES
-from mnmt_repro.experiments.software25_runs import GPU, MINI, PAPER, Tier, recipe
 from mnmt_repro.figures.theme import CATEGORIES
 from mnmt_repro.upgrading.config import Kind, factor_at
 from mnmt_repro.upgrading.places import place_layers

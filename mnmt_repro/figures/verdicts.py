@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
+from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims import (
     NO_ROWS,
     OUT_OF_REACH,
@@ -20,8 +22,6 @@ from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, said
-from mnmt_repro.figures.house import Table, show_table
-from mnmt_repro.figures.names import pair_name
 from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"
@@ -158,7 +158,7 @@ def anchor(claim: str) -> str:
 
 def _undecided(scope: Mapping[str, Any]) -> str:
     """Why the outcome of a rule does not stand."""
-    return f"by the rule alone {scope['raw_verdict']}, but {scope['because']}"
+    return f"the rule gives {scope['raw_verdict']}, but {scope['because']}"
 
 
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
@@ -216,119 +216,6 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     first = ["claim", "title", "setting", "evidence", "verdict", "by the rule", "measure"]
     columns = [*first, "measured", "decided by", "rule first", "why", "page"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def show_claims(
-    stored: Sequence[Mapping[str, Any]],
-    *claims: str,
-    name: str,
-    caption: str,
-    settings: Literal["all", "own", "others"] = "all",
-    to_book: str = "../",
-) -> Table:
-    """Display verdicts with what was measured, and below each why; the CSV has all settings.
-
-    Parameters
-    ----------
-    stored
-        From `claims.read_stored`.
-    claims
-        Claim ids, such as ``"A2"``; all without any.
-    settings
-        A claim's own setting, in one row, or the others that have runs, or both.
-    to_book
-        From the page to the book's top; a verdict leads to the page that examines its claim.
-    """
-    table = scope_table([v for v in stored if not claims or v["id"] in claims])
-    own = ~table["claim"].duplicated()
-    others = ~own & (table["verdict"] != NO_ROWS)
-    rows = table[{"all": own | others, "own": own, "others": others}[settings]]
-    shown = pd.DataFrame(
-        {
-            "claim": rows["claim"],
-            **({} if settings == "others" else {"title": rows["title"]}),
-            **({} if settings == "own" else {"setting": rows["setting"]}),
-            "evidence": rows["evidence"],
-            "verdict": [
-                Badge(
-                    verdict=row["verdict"],
-                    text=said(row["verdict"]) + "; post hoc" * row["rule first"].startswith("no"),
-                    href=f"{to_book}{row['page']}.html" if row["page"] else "",
-                )
-                for row in rows.to_dict("records")
-            ],
-            "by the rule": rows["by the rule"].map(said),
-            "measured": [
-                "–"
-                if row["measured"] == "–"
-                else f"{row['measure']} {row['measured']}" + _of_pair(row["decided by"])
-                for row in rows.to_dict("records")
-            ],
-            "why": rows["why"].str.replace(">=", "≥").str.replace("<=", "≤"),
-        }
-    )
-    return show_table(shown, name=name, provenance=SOURCE, data=table, caption=caption, below="why")
-
-
-def stored_measures(stored: Sequence[Mapping[str, Any]], claim: str) -> pd.DataFrame:
-    """Every number behind one claim's verdicts: a row a setting and pair.
-
-    Parameters
-    ----------
-    stored
-        From `claims.read_stored`.
-    claim
-        Its id.
-
-    Returns
-    -------
-    DataFrame
-        ``setting, pair``, a column a measure, ``low`` and ``high`` of the measure that decides,
-        ``verdict`` and ``why``, which is told of the pair that decided; settings without rows are
-        left out.
-
-    Raises
-    ------
-    InputError
-        When the claim has no stored verdict.
-    """
-    found = [verdict for verdict in stored if verdict["id"] == claim]
-    if not found:
-        raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
-    rows: list[dict[str, Any]] = []
-    for scope in found[0]["scopes"]:
-        if scope["verdict"] == "no rows yet":
-            continue
-        row: dict[str, Any] = {"setting": scope["scope"]}
-        if not scope["units"]:
-            rows.append(row | {"verdict": scope["verdict"], "why": scope["reason"]})
-        for pair, unit in scope["units"].items():
-            values = {name: m["value"] for name, m in unit["measures"].items()}
-            decisive = unit["measures"].get(found[0]["measure"], {})
-            low, high = decisive.get("interval") or (None, None)
-            name = pair_name(pair) if "-" in pair and " " not in pair else pair
-            row = {"setting": scope["scope"], "pair": name, **values, "low": low, "high": high}
-            why = scope["reason"] if pair == scope.get("decided_by") else ""
-            rows.append(row | {"verdict": unit["verdict"], "why": why})
-    frame = pd.DataFrame(rows)
-    first = [name for name in ("setting", "pair") if name in frame]
-    last = [name for name in ("low", "high", "verdict", "why") if name in frame]
-    middle = [name for name in frame if name not in (*first, *last)]
-    return frame[[*first, *middle, *last]]
-
-
-def show_measures(stored: Sequence[Mapping[str, Any]], claim: str, what: str) -> Table:
-    """Display `stored_measures` of a claim; `what` ends the caption."""
-    found = stored_measures(stored, claim)
-    return show_table(
-        found,
-        name=f"measures-{claim.lower()}",
-        provenance=SOURCE,
-        badge=badges(stored, claim),
-        caption=f"Claim {claim}, {what}, in every setting with runs.",
-        formats=dict.fromkeys(found.select_dtypes("float").columns, ".3g"),
-        below="why",
-    )
 
 
 def cell_table(
@@ -390,3 +277,13 @@ def cell_table(
                 }
             )
     return pd.DataFrame(rows, columns=columns)
+
+
+def cell_verdicts(
+    stored: Sequence[Mapping[str, Any]], claims: Sequence[str], variants: Variants
+) -> dict[tuple[str, str], str]:
+    """Verdicts of `cell_table` in the setting of some variants, by variant and group."""
+    if not claims:
+        return {}
+    table = cell_table(stored, *claims, test_set=variants.test_set, tier=variants.tier)
+    return {(row["variant"], row["group"]): row["verdict"] for row in table.to_dict("records")}

@@ -9,7 +9,7 @@ One group is the power law (Eq. 3 and 6); a group for each mixture weight is the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,15 @@ _BATCH = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
-    log_x: Array  # (m,)
+    log_x: Array  # (m,) or (B, m)
     membership: Array  # (m, G) one-hot
-    weights: Array  # (m,)
+    weights: Array  # (m,) or (B, m)
     lower: float
+
+    def of(self, rows: NDArray[np.intp] | slice) -> _Problem:
+        """The problem of some rows of the batch."""
+        own = {k: v[rows] for k in ("log_x", "weights") if (v := getattr(self, k)).ndim == 2}
+        return replace(self, **own) if own else self
 
     def solve(self, alpha: Array, y: Array) -> tuple[Array, Array, Array, Array]:
         """Best multipliers and constant at each exponent.
@@ -75,7 +80,7 @@ class _Problem:
         rss = (weighted * residual).sum(1)
         # The multipliers and the constant are at their best, so that their own change with alpha
         # adds nothing: the derivative is the one at fixed beta and l_inf.
-        gradient = 2.0 * (weighted * reducible) @ self.log_x
+        gradient = 2.0 * (weighted * reducible * self.log_x).sum(1)
         return beta, l_inf, rss, gradient
 
 
@@ -86,13 +91,13 @@ def project(
 
     Parameters
     ----------
-    log_x : (m,)
+    log_x : (m,) or (B, m)
         Logarithm of the size divided by the geometric mean of the sizes.
     y : (B, m)
     group : (m,) int
         Which multiplier a row uses, 0 .. G-1.
-    weights : (m,)
-        Weight of each squared residual.
+    weights : (m,) or (B, m)
+        Weight of each squared residual; a row of weight zero is padding.
     lower : float
         Least value of the constant (0 for a loss; ``-inf`` sets it free).
 
@@ -103,7 +108,8 @@ def project(
     """
     membership = np.eye(int(group.max()) + 1)[group]
     problem = _Problem(log_x=log_x, membership=membership, weights=weights, lower=lower)
-    return joined([_project_part(problem, y[i : i + _BATCH]) for i in range(0, len(y), _BATCH)])
+    parts = [slice(i, i + _BATCH) for i in range(0, len(y), _BATCH)]
+    return joined([_project_part(problem.of(part), y[part]) for part in parts])
 
 
 def _project_part(problem: _Problem, y: Array) -> Minimum:
@@ -112,14 +118,14 @@ def _project_part(problem: _Problem, y: Array) -> Minimum:
     left, right = _GRID[np.maximum(best - 1, 0)], _GRID[np.minimum(best + 1, len(_GRID) - 1)]
     index = np.arange(len(y))
     root = elementwise.find_root(
-        lambda a, i: problem.solve(a, y[i])[3], (left, right), args=(index,), maxiter=100
+        lambda a, i: problem.of(i).solve(a, y[i])[3], (left, right), args=(index,), maxiter=100
     )
     alpha = np.where(root.success, root.x, _GRID[best])
     edge = ~root.success & ((best == 0) | (best == len(_GRID) - 1))
     rest = np.flatnonzero(~root.success & ~edge)
     if len(rest):  # no change of sign in the bracket (several minima): search the value instead
         low = elementwise.find_minimum(
-            lambda a, i: problem.solve(a, y[i])[2],
+            lambda a, i: problem.of(i).solve(a, y[i])[2],
             (left[rest], alpha[rest], right[rest]),
             args=(index[rest],),
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mnmt_repro import results
+from mnmt_repro.analysis import scaling
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.figures import scaling
 from mnmt_repro.figures.house import show
 from mnmt_repro.figures.provenance import Provenance
+from mnmt_repro.figures.scaling import loss_against_size
 from mnmt_repro.repository import ROOT
 
 PATH = ROOT / "book" / "images" / "loss-against-size.svg"
@@ -18,7 +19,7 @@ def main(cohort: str = "webtech-en-dezh") -> None:
     points = scaling.observed(rows)
     curves = scaling.per_weight_curves(points, scaling.fit_pairs(points))
     figure = show(
-        scaling.loss_against_size(points, curves),
+        loss_against_size(points, curves),
         name="picture",
         alt="Test loss against model size for two language pairs, a colour a weight.",
         data=points,

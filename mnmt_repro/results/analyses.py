@@ -1,6 +1,6 @@
 """Analyses of stored runs: what is measured on a model beside its scores.
 
-They are made after training, from checkpoints (`experiments.analysing`), and `mnmt_repro.results`
+They are made after training, from checkpoints (`runs.analysing`), and `mnmt_repro.results`
 is the way in. One file a run, ``<root>/<corpus>/analyses/<run_id>.json``, never replaced::
 
     {"schema": 1, "run_id": "0123abcd", "commit": "...", "rows": [
@@ -68,7 +68,7 @@ def write_analyses(content: Mapping[str, Any], *, corpus: str, root: Root = None
     Parameters
     ----------
     content
-        ``{"run_id", "commit", "rows"}``, as `experiments.analysing.analyse` returns it.
+        ``{"run_id", "commit", "rows"}``, as `runs.analysing.analyse` returns it.
 
     Raises
     ------

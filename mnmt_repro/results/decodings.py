@@ -7,7 +7,7 @@ for, on how many sentences, by which code, and holds a row for each pair, test s
 Scores of a learned metric, which needs its weights, lie beside it in ``<run_id>.bleurt.json``.
 Neither file is ever replaced.
 
-`mnmt_repro.results` is the way in; `experiments.decoding` makes what is stored.
+`mnmt_repro.results` is the way in; `runs.decoding` makes what is stored.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
     Parameters
     ----------
     content
-        ``{"decoding", "rows"}``, as `experiments.decoding.decode` returns it.
+        ``{"decoding", "rows"}``, as `runs.decoding.decode` returns it.
 
     Raises
     ------

@@ -15,18 +15,25 @@ from mnmt_repro.repository import ROOT
 Root = str | os.PathLike[str] | None
 
 
-def results_root(root: Root = None) -> Path:
+def results_root(root: Root = None, *, checkout: Path | None = None) -> Path:
     """Folder of the store: `root`, else ``MNMT_REPRO_RESULTS``, else the checkout's.
+
+    Parameters
+    ----------
+    checkout
+        Top folder of the checkout; by default the one that the package runs from.
 
     Raises
     ------
     InputError
-        When neither is given and the package does not run from a checkout.
+        When none is given and the package does not run from a checkout.
     """
     if root is not None:
         return Path(root)
     if named := os.environ.get("MNMT_REPRO_RESULTS"):
         return Path(named)
+    if checkout is not None:
+        return checkout / "data" / "results"
     if (ROOT / "pyproject.toml").is_file() or (ROOT / "data" / "results").is_dir():
         return ROOT / "data" / "results"
     raise InputError(

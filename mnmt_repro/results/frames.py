@@ -35,7 +35,7 @@ def load(
     Parameters
     ----------
     membership : mapping of config_hash to cohorts, optional
-        By default `mnmt_repro.experiments.catalogue.membership`.
+        By default `mnmt_repro.cohorts.catalogue.membership`.
     **filters
         Column and wanted value, or a list, tuple or set of them: ``cohort="webtech-en-dezh"``,
         ``p=[0.5, 1]``.
@@ -81,7 +81,7 @@ def _frame(
     membership: Mapping[str, Collection[str]] | None,
     filters: Mapping[str, Any],
 ) -> pd.DataFrame:
-    from mnmt_repro.experiments import catalogue
+    from mnmt_repro.cohorts import catalogue
 
     runs = list(runs)
     tiers = sorted({content["run"]["tier"] for content in runs})

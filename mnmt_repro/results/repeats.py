@@ -137,7 +137,7 @@ def write_repeat(content: Mapping[str, Any], *, root: Root = None) -> Path:
     Parameters
     ----------
     content
-        ``{"run", "rows", "curve"}``, as `experiments.execute.execute` returns it.
+        ``{"run", "rows", "curve"}``, as `runs.execute.execute` returns it.
 
     Raises
     ------

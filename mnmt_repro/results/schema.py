@@ -15,7 +15,7 @@ from mnmt_repro.errors import InputError
 SCHEMA = 1
 """Version of the file format; a file of another version is refused."""
 
-TIERS = ("smoke", "mini", "steady", "gpu", "paper")
+TIERS = ("own", "smoke", "mini", "steady", "gpu", "paper")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

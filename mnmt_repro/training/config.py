@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from mnmt_repro.choices import check_choices
+from mnmt_repro.choices import check_choices, option, setting
 from mnmt_repro.errors import InputError
 
 LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
@@ -33,37 +33,50 @@ class TrainingConfig:
         When a field is out of its range; the message names the field.
     """
 
-    learning_rate: float  # peak of the schedule
-    warmup_steps: int  # linear rise to the peak, then a fall with 1 / sqrt(step)
-    batch_tokens: int  # target tokens a step, end-of-sentence included, padding not counted
-    target_tokens: int | None = None  # budget in target tokens over all pairs, or
-    steps: int | None = None  # budget in steps: exactly one of the two
-    max_length: int = 64  # sentence pairs with a longer side are left out of training
-    optimiser: Literal["adafactor", "adamw"] = "adafactor"
-    weight_decay: float = 0.0
-    beta1: float = 0.9  # AdamW only
-    beta2: float = 0.98  # AdamW only
-    clip_norm: float | None = None  # on the gradient of the mean loss per token
-    label_smoothing: float = 0.0
-    precision: Literal["float32", "bfloat16"] = "float32"  # bfloat16: autocast
-    curve_points: int = 12  # validations, spaced evenly in log(target tokens), the end included
-    keep: Literal["last", "best"] = "last"  # which weights are the result; best by validation loss
-    decay_share: float = 0.0  # last share of the budget, over which the rate falls linearly to zero
+    learning_rate: float = field(metadata=option("peak of the schedule"))
+    warmup_steps: int = field(
+        metadata=option("linear rise to the peak; then it falls with 1 / sqrt(step)")
+    )
+    # Ends of sentences count as tokens, padding does not.
+    batch_tokens: int = field(metadata=option("target tokens a step"))
+    # The budget is given in one of the two.
+    target_tokens: int | None = setting(None, "budget in target tokens over all pairs")
+    steps: int | None = setting(None, "budget in steps, in place of --target-tokens")
+    max_length: int = setting(64, "leave out sentence pairs with a side of more tokens")
+    optimiser: Literal["adafactor", "adamw"] = setting("adafactor", "how weights are updated")
+    weight_decay: float = setting(
+        0.0, "share of each weight taken off a step, times the learning rate"
+    )
+    beta1: float = setting(0.9, "AdamW: decay of the first moment")
+    beta2: float = setting(0.98, "AdamW: decay of the second moment")
+    # The gradient is that of the mean loss per token.
+    clip_norm: float | None = setting(None, "clip the gradient to this norm (default: never)")
+    label_smoothing: float = setting(0.0, "share of probability spread evenly over all pieces")
+    precision: Literal["float32", "bfloat16"] = setting("float32", "bfloat16: autocast, for GPUs")
+    curve_points: int = setting(12, "validations, spaced evenly in log(target tokens)")
+    keep: Literal["last", "best"] = setting(
+        "last", "which weights are the result: last, or best on validation"
+    )
+    decay_share: float = setting(
+        0.0,
+        "last share of the budget, over which the rate falls linearly to zero; 0.3 serves "
+        "well (default: no decay)",
+    )
 
     def __post_init__(self) -> None:
         if (self.target_tokens is None) == (self.steps is None):
             raise InputError("give the budget either as target_tokens or as steps, not both")
         positive = ("learning_rate", "batch_tokens", "target_tokens", "steps", "max_length")
-        for field in (*positive, "clip_norm", "curve_points"):
-            value = getattr(self, field)
+        for name in (*positive, "clip_norm", "curve_points"):
+            value = getattr(self, name)
             if value is not None and not value > 0:
-                raise InputError(f"training {field} must be above 0, got {value}")
-        for field in ("warmup_steps", "weight_decay"):
-            if getattr(self, field) < 0:
-                raise InputError(f"training {field} must be at least 0, got {getattr(self, field)}")
-        for field in ("label_smoothing", "beta1", "beta2", "decay_share"):
-            if not 0 <= getattr(self, field) < 1:
-                raise InputError(f"training {field} must lie in [0, 1), got {getattr(self, field)}")
+                raise InputError(f"training {name} must be above 0, got {value}")
+        for name in ("warmup_steps", "weight_decay"):
+            if getattr(self, name) < 0:
+                raise InputError(f"training {name} must be at least 0, got {getattr(self, name)}")
+        for name in ("label_smoothing", "beta1", "beta2", "decay_share"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"training {name} must lie in [0, 1), got {getattr(self, name)}")
         check_choices(self, "training")
 
     @property
@@ -82,7 +95,7 @@ class TrainingConfig:
         Fields of `LATER` are left out at their defaults, so that runs stored before these fields
         existed keep their hash.
         """
-        defaults = {field.name: field.default for field in fields(self)}
+        defaults = {each.name: each.default for each in fields(self)}
         return {
             name: value
             for name, value in asdict(self).items()

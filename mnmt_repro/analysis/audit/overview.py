@@ -1,0 +1,110 @@
+"""All kinds of check together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from mnmt_repro.analysis.audit.aggregates import (
+    gains,
+    means_over_groups,
+    repeated_rows,
+    table_1_from_table_12,
+    table_3_from_table_12,
+    table_8_from_table_12,
+)
+from mnmt_repro.analysis.audit.checks import COLUMNS
+from mnmt_repro.analysis.audit.languages import language_facts, resource_levels
+from mnmt_repro.analysis.audit.levels import (
+    table_7_from_table_12,
+    table_7_over_levels,
+    very_low_from_tables_8_and_12,
+)
+from mnmt_repro.analysis.audit.parameters import parameters_paper_a
+from mnmt_repro.analysis.audit.statements import ablations, compute_and_recovery, prose
+
+CHECKS: dict[str, Callable[[], pd.DataFrame]] = {
+    "Table 1 from Table 12": table_1_from_table_12,
+    "Table 3 from Table 12": table_3_from_table_12,
+    "Table 8 from Table 12": table_8_from_table_12,
+    "gains over the baseline": gains,
+    "means over groups": means_over_groups,
+    "Table 7 over its levels": table_7_over_levels,
+    "Table 7 from Table 12": table_7_from_table_12,
+    "Table 7 from Tables 8 and 12": very_low_from_tables_8_and_12,
+    "rows printed twice": repeated_rows,
+    "resource levels": resource_levels,
+    "languages": language_facts,
+    "compute and recovery": compute_and_recovery,
+    "ablations": ablations,
+    "numbers in the text": prose,
+    "parameter counts": parameters_paper_a,
+}
+"""Every kind of check, by the name under which `summary` and `disagreements` list it."""
+
+
+def summary() -> pd.DataFrame:
+    """Count, per kind of check, how many numbers were recomputed and how many disagree."""
+    rows = []
+    for name, check in CHECKS.items():
+        agrees = check()["agrees"]
+        rows.append({"check": name, "recomputed": len(agrees), "disagree": int((~agrees).sum())})
+    return pd.DataFrame(rows)
+
+
+def disagreements() -> pd.DataFrame:
+    """List every check that fails, with the kind of check in column `check`."""
+    frames = []
+    for name, check in CHECKS.items():
+        frame = check()
+        failed = frame.loc[~frame["agrees"], [*COLUMNS]]
+        if not failed.empty:
+            failed.insert(0, "check", name)
+            frames.append(failed)
+    return pd.concat(frames, ignore_index=True)
+
+
+def readings(found: pd.DataFrame) -> pd.DataFrame:
+    """List the readings of disagreements, each once.
+
+    Parameters
+    ----------
+    found
+        From `disagreements`.
+
+    Returns
+    -------
+    DataFrame
+        ``reading, disagreements, explained by``: its number, how many share it, and its words.
+    """
+    counts = found["reading"].value_counts(sort=False)
+    return pd.DataFrame(
+        {
+            "reading": range(1, len(counts) + 1),
+            "disagreements": counts.to_numpy(),
+            "explained by": counts.index,
+        }
+    )
+
+
+_SCORES = ("Table 1 from", "Table 3 from", "Table 7", "Table 8 from", "gains over")
+
+
+def score_disagreements(found: pd.DataFrame) -> pd.DataFrame:
+    """Choose the disagreements about scores, and shorten their places.
+
+    Parameters
+    ----------
+    found
+        From `audit.disagreements`.
+
+    Returns
+    -------
+    DataFrame
+        ``check, cell, published, recomputed, difference, tolerance``.
+    """
+    chosen = found[found["check"].str.startswith(_SCORES)]
+    cells = chosen["where"].str.partition(":")[0]
+    kept = ["published", "recomputed", "difference", "tolerance"]
+    return chosen[["check", *kept]].astype(dict.fromkeys(kept, float)).assign(cell=cells)

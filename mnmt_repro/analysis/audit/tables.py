@@ -1,0 +1,127 @@
+"""The papers' printed tables, as transcribed in `data/papers`."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pandas as pd
+
+from mnmt_repro.analysis.published import PAPERS, table
+from mnmt_repro.cohorts.languages25 import foreign
+from mnmt_repro.errors import InputError
+
+GROUPS = ("all", "original", "added")
+PARTS = (*GROUPS, "related", "other original")
+"""Groups of the paper's tables, and original languages parted by whether they are up-sampled."""
+GROUPINGS = ("Mt25", "Mt25-v1", "Mt25-v2", "M12t25")
+UPGRADES = {"Mt25": "M25", "Mt25-wide": "M25-wide", "Mt25-deep": "M25-deep"}
+"""Upgraded model to the baseline trained from scratch."""
+
+METRIC_NAMES = {"spbleu": "spBLEU", "chrfpp": "chrF++"}
+
+_NUMBERS = ("row", "column", "updates", "alpha", "gamma_old", "gamma_new", "threshold")
+
+
+def published(number: int) -> pd.DataFrame:
+    """Load Table `number` of Paper B, one row a cell.
+
+    Returns
+    -------
+    DataFrame
+        The columns of the file (see `data/papers/README.md`); where it has values, `value` as
+        float (NaN for an empty cell) and `decimals`, how many digits are printed behind the point.
+
+    Raises
+    ------
+    InputError
+        If there is no such table.
+
+    Examples
+    --------
+    >>> first = published(1).iloc[1]
+    >>> first["model"], float(first["value"]), int(first["decimals"])
+    ('M25', 31.6, 1)
+    """
+    if number not in range(1, 13):
+        raise InputError(f"Paper B has Tables 1 to 12, not {number!r}")
+    return _read(number).copy()
+
+
+def appendix_a() -> pd.DataFrame:
+    """Load Paper A's Appendix A: one row a model size, its shape and both printed counts."""
+    return pd.read_csv(PAPERS / "paper-a-appendix-a.csv")
+
+
+def grouping(name: str) -> pd.DataFrame:
+    """Return one of the four divisions of the 25 languages into original and added ones.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by language: `name`, `family`, `level`, `script` and `bitext` (sentence pairs) of
+        Table 9; `group` ("original" or "added") and `upsampled` of Table 2, 10 or 11.
+
+    Raises
+    ------
+    InputError
+        If there is no such grouping.
+    """
+    if name not in GROUPINGS:
+        raise InputError(f"grouping {name!r}: use one of {', '.join(GROUPINGS)}")
+    divisions = pd.concat([published(2), published(10), _left_of_table_11()])
+    chosen = divisions[divisions["grouping"] == name].set_index("language")
+    languages = published(9).set_index("language").rename(columns={"value": "bitext"})
+    frame = languages[["name", "family", "level", "script", "bitext"]].copy()
+    frame["group"] = chosen["group"]
+    frame["upsampled"] = (chosen["group"] == "added") | (chosen["mark"] == "*")
+    return frame
+
+
+def directions() -> pd.DataFrame:
+    """Return Table 12, one row a direction and model, with what groups them.
+
+    Columns: pair, model, spbleu, chrfpp (in points of 100, as Table 1 prints it), language (the one
+    beside English), direction ("en-xx" or "xx-en"), group and level.
+    """
+    return _directions().copy()
+
+
+def of_group(frame: pd.DataFrame, group: str) -> pd.DataFrame:
+    """Rows of one group of directions, or all of them."""
+    return frame if group == "all" else frame[frame["group"] == group]
+
+
+def column_mean(model: str, group: str, metric: str = "spbleu") -> float:
+    """Average one column of Table 12 over a group of directions."""
+    frame = _directions()
+    return float(of_group(frame[frame["model"] == model], group)[metric].mean())
+
+
+@cache
+def _read(number: int) -> pd.DataFrame:
+    frame = table(number).copy()
+    if "value" in frame:
+        digits = frame["value"].str.partition(".")[2]
+        frame["decimals"] = digits.str.len()
+        frame["value"] = pd.to_numeric(frame["value"])
+    for column in frame.columns.intersection(list(_NUMBERS)):
+        frame[column] = pd.to_numeric(frame[column])
+    return frame
+
+
+@cache
+def _directions() -> pd.DataFrame:
+    cells = published(12)
+    frame = cells.pivot(index=["pair", "model"], columns="metric", values="value").reset_index()
+    frame["chrfpp"] *= 100
+    frame["language"] = frame["pair"].map(foreign)
+    frame["direction"] = frame["pair"].str.startswith("eng").map({True: "en-xx", False: "xx-en"})
+    languages = grouping("Mt25")[["group", "level"]]
+    return frame.merge(languages, left_on="language", right_index=True).sort_values(
+        ["model", "pair"], ignore_index=True
+    )
+
+
+def _left_of_table_11() -> pd.DataFrame:
+    whole = published(11)
+    return whole[whole["part"] == "left"].rename(columns={"model": "grouping"})

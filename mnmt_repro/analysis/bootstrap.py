@@ -1,0 +1,124 @@
+"""Paired bootstrap over sentences, beside the paired t-test over directions of `analysis.variants`.
+
+It resamples test sentences of the same two models. Languages and seeds stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.analysis.variants import Variant, Variants
+from mnmt_repro.cohorts.languages25 import directions_of
+from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation.significance import LossBootstrap, bootstrap_gaps
+from mnmt_repro.results.sentences import SentenceLosses
+
+
+def bootstrap_losses(
+    treated: SentenceLosses,
+    control: SentenceLosses,
+    pairs: tuple[str, ...] = (),
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+) -> LossBootstrap:
+    """Resample the sentences within each direction, the same for both runs (Koehn, 2004).
+
+    The loss of a run is the mean over directions of its cross-entropy of the test set, summed nats
+    over summed tokens, as the claims take it; for a single direction, that of the corpus. Interval
+    and p-value are those of `evaluation.significance.bootstrap_gaps`.
+
+    Parameters
+    ----------
+    pairs
+        The directions; default all of the treated run's.
+
+    Raises
+    ------
+    InputError
+        When a direction is missing, or the runs were not scored on the same sentences in the same
+        pieces.
+
+    Examples
+    --------
+    >>> def run(*nats):
+    ...     return SentenceLosses(
+    ...         run_id="a", commit="", test_set="indomain", most=9,
+    ...         nats={"eng-xho": np.array(nats, np.float32)},
+    ...         tokens={"eng-xho": np.full(len(nats), 2, np.int16)},
+    ...     )
+    >>> found = bootstrap_losses(run(3.0, 5.0, 7.0), run(4.0, 6.0, 8.0))
+    >>> found.difference, found.low, found.high  # a nat less for every two tokens
+    (-0.5, -0.5, -0.5)
+    """
+    chosen = pairs or tuple(treated.nats)
+    if treated.test_set != control.test_set:
+        raise InputError(f"runs scored on {treated.test_set} and {control.test_set}: one test set")
+    gaps, counts = [], []
+    for pair in chosen:
+        for run in (treated, control):
+            if pair not in run.nats:
+                raise InputError(f"run {run.run_id}: no losses of {pair}")
+        tokens = treated.tokens[pair].astype(np.float64)
+        if not np.array_equal(tokens, control.tokens[pair]):
+            raise InputError(
+                f"runs {treated.run_id} and {control.run_id}, {pair}: other sentences or other "
+                "pieces; nats per token compare only runs of one vocabulary"
+            )
+        gaps.append(treated.nats[pair].astype(np.float64) - control.nats[pair])
+        counts.append(tokens)
+    return bootstrap_gaps(gaps, counts, draws=draws, seed=seed)
+
+
+def over_sentences(
+    variants: Variants,
+    compared: Iterable[tuple[Variant, Variant]],
+    losses: Mapping[str, SentenceLosses],
+    groups: Iterable[str],
+) -> pd.DataFrame:
+    """Differences of variants with other test sentences: paired bootstrap, a row a seed.
+
+    Parameters
+    ----------
+    compared
+        Each variant with its control, of their cohort.
+    losses
+        Of single sentences, by run id (`results.load_sentence_losses`); pairs of runs that lack
+        them, or have them of another test set, are left out.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates, group, seed``, ``difference`` of the losses in nats per token (treated
+        less control) with its interval ``low, high`` and ``p``, and the ``sentences``.
+    """
+    keys = ["variant", "updates_share", "seed"]
+    known = [run for run, each in losses.items() if each.test_set == variants.test_set]
+    ids = variants.own[variants.own["run_id"].isin(known)].groupby(keys)["run_id"].first()
+    rows = []
+    groups = tuple(groups)
+    for treated, control in compared:
+        for seed in sorted(variants.own["seed"].unique()):
+            both = [(each.name, each.share, seed) for each in (treated, control)]
+            if not set(both) <= set(ids.index):
+                continue
+            mine, base = (losses[ids[key]] for key in both)
+            for group in groups:
+                found = bootstrap_losses(mine, base, directions_of(group))
+                rows.append(
+                    {
+                        "model": treated.name,
+                        "updates": treated.share,
+                        "group": group,
+                        "seed": seed,
+                        "difference": found.difference,
+                        "low": found.low,
+                        "high": found.high,
+                        "p": found.p_value,
+                        "sentences": found.sentences,
+                    }
+                )
+    return pd.DataFrame(rows)

@@ -1,0 +1,323 @@
+"""Convergence correction on and off: Appendix G on our runs.
+
+The paper fits a power law to the learning curves of its two largest models at p of at most 0.05 and
+reads them at 2.5M steps. Here the same is done to the same cells of our grid at the same multiple
+of the budget. `convergence_trust` asks how good such readings are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.analysis.cells import Cells
+from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, NotIdentified, measure
+from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.analysis.noise import curve, noisy, refits
+from mnmt_repro.analysis.scaling import fit_pairs, joint_curves, observed
+from mnmt_repro.architecture import PAPER_A, parameter_counts
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import (
+    JointLawFit,
+    correct_convergence,
+    declared_runs,
+    extrapolate_curve,
+    fit_joint_law,
+)
+from mnmt_repro.laws.checks import Array, Errors, error_weights
+from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
+
+PAPER_STEPS, PAPER_TARGET, PAPER_BATCH = 1_000_000, 2_500_000, 500_000
+"""Steps that the paper's models above 500M parameters took, steps it reads them at, tokens a step
+(section 3.1 and Appendix G)."""
+STATES = ("without the correction", "with the correction")
+
+
+def budget_table(rows: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE) -> pd.DataFrame:
+    """The paper's extrapolation beside ours: the largest model of each.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one cohort.
+    multiple
+        Where our curves are read, over their length.
+
+    Returns
+    -------
+    DataFrame
+        ``quantity, paper, ours``.
+    """
+    largest = rows[rows["n_non_embedding"] == rows["n_non_embedding"].max()].iloc[0]
+    paper_n = parameter_counts(PAPER_A[-1].config)["non_embedding"]
+    steps, tokens = int(largest["steps"]), int(largest["target_tokens"])
+    paper_tokens = PAPER_STEPS * PAPER_BATCH
+    table = {
+        "steps trained": (PAPER_STEPS, steps),
+        "steps read at": (PAPER_TARGET, round(multiple * steps)),
+        "multiple of the budget": (PAPER_TARGET / PAPER_STEPS, multiple),
+        "target tokens trained on": (paper_tokens, tokens),
+        "target tokens of a pair at p = 0.05, about": (0.05 * paper_tokens, 0.05 * tokens),
+        "non-embedding parameters": (paper_n, int(largest["n_non_embedding"])),
+        "tokens a parameter, trained": (
+            paper_tokens / paper_n,
+            tokens / largest["n_non_embedding"],
+        ),
+        "tokens a parameter, read at": (
+            PAPER_TARGET * PAPER_BATCH / paper_n,
+            multiple * tokens / largest["n_non_embedding"],
+        ),
+    }
+    return pd.DataFrame(
+        [{"quantity": name, "paper": a, "ours": b} for name, (a, b) in table.items()]
+    )
+
+
+def correct(
+    rows: pd.DataFrame,
+    curves: pd.DataFrame,
+    *,
+    multiple: float = PAPER_MULTIPLE,
+    skip: float = SKIP,
+    n: str = "n_non_embedding",
+) -> pd.DataFrame:
+    """Rows with the declared ones corrected: p of at most 0.05 at the two largest sizes.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one cohort, test set and domain.
+    curves
+        From `results.load_curves`, of the same cohort.
+
+    Returns
+    -------
+    DataFrame
+        `rows` with ``cross_entropy`` corrected and ``declared, observed, corrected,
+        correction_reason``; see `laws.correct_convergence`.
+
+    Raises
+    ------
+    InputError
+        When no row is declared, or one has no learning curve.
+    """
+    declared = declared_runs(rows, n=n)
+    if not declared.any():
+        raise InputError("no run with p of at most 0.05 is among the two largest sizes")
+    found = correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
+    return found.assign(declared=declared)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distances:
+    """Relative distances of corrected cells from the law of the others, as in claim A19.
+
+    Attributes
+    ----------
+    before, after : (m,)
+        Without the correction and with it; above zero where the loss is too high.
+    drawn : (B, m)
+        Under noise, where the cells follow the law.
+    """
+
+    before: Array
+    after: Array
+    drawn: Array
+
+
+def distances(
+    rows: Cells,
+    curves: pd.DataFrame,
+    fit: JointLawFit,
+    *,
+    multiple: float,
+    n: str,
+    errors: Errors,
+    seed: int,
+) -> Distances:
+    """Distances of the cells of one pair.
+
+    Parameters
+    ----------
+    rows
+        The cells that are corrected.
+    curves
+        Learning curves of the pair.
+    fit, errors
+        The joint law of its other cells, and whose squares it minimises.
+    multiple
+        Where curves are read, over their length.
+    """
+    group, size = fit.index(rows["p"]), rows[n].to_numpy(dtype=float)
+    law, loss = np.asarray(fit.predict(rows["p"], size)), rows["cross_entropy"].to_numpy()
+    ratio = np.array([_ratio(curves, row, multiple) for row in rows.to_dict("records")])
+    values = refits(fit, seed=seed)
+    sd = fit.residual_sd / np.sqrt(error_weights(errors, law))
+    drawn = noisy(law, sd, seed=100 + seed) / curve(values, group, size) - 1
+    return Distances(before=loss / law - 1, after=loss * ratio / law - 1, drawn=drawn)
+
+
+def _ratio(curves: pd.DataFrame, cell: Mapping[Any, Any], multiple: float) -> float:
+    """Loss predicted at `multiple` of the budget over the fitted loss at its end, mean of runs."""
+    mine = curves[
+        (curves["n_non_embedding"] == cell["n_non_embedding"]) & (curves["p"].round(9) == cell["p"])
+    ]
+    what = f"{cell['pair']} at p = {cell['p']:g}, N = {cell['n_non_embedding']:,}"
+    if mine.empty:
+        raise NoRowsYet(f"no learning curve of {what}")
+    ratios = []
+    for _, run in mine.groupby("run_id"):
+        read = extrapolate_curve(run["step"], run["cross_entropy"], multiple=multiple)
+        if not read.law.identified:
+            raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
+        ratios.append(read.ratio)
+    return float(np.mean(ratios))
+
+
+def distance_measures(found: Sequence[Distances]) -> Measures:
+    """Mean distances of all pairs before and after, and how much nearer the law the cells are."""
+    before, after = (
+        np.concatenate([getattr(each, state) for each in found]) for state in ("before", "after")
+    )
+    deviations = np.hstack([each.drawn for each in found]).mean(1)
+    return {
+        "before": measure(before.mean(), deviations),
+        "after": measure(after.mean(), deviations),
+        "closer_share": Measure(value=float(np.mean(np.abs(after) < np.abs(before)))),
+        "shrinkage": Measure(value=float(np.abs(after).mean() / np.abs(before).mean())),
+    }
+
+
+def cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
+    """The corrected cells, and how far they lie from the law of all other cells.
+
+    The joint law is fitted to the others; its multiplier at p = 0.05 is that of the smaller sizes
+    (as claim A19 has it).
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, observed, corrected loss, law, before, after, reason``: the last but one are
+        relative distances from the law, above zero where the loss is too high.
+    """
+    rows = []
+    for pair, group in corrected[corrected["p"] > 0].groupby("pair"):
+        mine, others = group[group["declared"]], group[~group["declared"]]
+        law = fit_joint_law(others, n=n)
+        for row in mine.to_dict("records"):
+            known = law.identified and row["p"] in law.p
+            at = float(law.predict(row["p"], row[n])[0]) if known else np.nan
+            rows.append(
+                {
+                    "pair": pair_name(str(pair)),
+                    "p": row["p"],
+                    "n": row[n],
+                    "observed": row["observed"],
+                    "corrected loss": row["cross_entropy"],
+                    "law": at,
+                    "before": row["observed"] / at - 1,
+                    "after": row["cross_entropy"] / at - 1,
+                    "reason": row["correction_reason"] or "corrected",
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
+    """What the correction changes in the laws of each pair.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, law, coefficient`` and a column for each of `STATES`: α, L∞ and R² of the joint law
+        (Eq. 7) and of the separate law (Eq. 6) of the least weight.
+    """
+    fits = [fit_pairs(_state(corrected, state, n)) for state in STATES]
+    rows = []
+    for pair in fits[0]:
+        least = min(fits[0][pair][0])
+        for law, pick in (
+            ("joint (Eq. 7)", [fit[pair][1] for fit in fits]),
+            (f"p = {least:g} alone (Eq. 6)", [fit[pair][0][least] for fit in fits]),
+        ):
+            for name in ("alpha", "l_inf", "R²"):
+                values = [one.r2 if name == "R²" else one.params[name] for one in pick]
+                rows.append(
+                    {
+                        "pair": pair_name(pair),
+                        "law": law,
+                        "coefficient": {"alpha": "α", "l_inf": "L∞"}.get(name, name),
+                        **dict(zip(STATES, values, strict=True)),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def _state(corrected: pd.DataFrame, state: str, n: str) -> pd.DataFrame:
+    rows = corrected
+    if state == STATES[0]:
+        rows = corrected.assign(cross_entropy=corrected["observed"])
+    return observed(rows, n)
+
+
+def law_data(
+    corrected: pd.DataFrame, n: str = "n_non_embedding"
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Points and joint laws in both states, at the least weight and the single pair.
+
+    Returns
+    -------
+    points : ``state, pair, p, n, loss, moved``
+    curves : ``state, pair, p, n, loss``
+    """
+    declared = corrected[corrected["corrected"]]
+    moved = set(zip(declared["pair"], declared["p"], declared[n], strict=True))
+    points, curves = [], []
+    for state in STATES:
+        frame = _state(corrected, state, n)
+        shown = frame["p"].isin([frame["p"].min(), 1.0])
+        of = list(zip(frame["pair"], frame["p"], frame["n"], strict=True))
+        points.append(frame.assign(state=state, moved=[cell in moved for cell in of])[shown])
+        lines = joint_curves(frame, fit_pairs(frame))
+        curves.append(lines[lines["p"].isin([frame["p"].min(), 1.0])].assign(state=state))
+    names = ["state", "pair", "p", "n", "loss"]
+    return (
+        pd.concat(points, ignore_index=True)[[*names, "moved"]],
+        pd.concat(curves, ignore_index=True)[names],
+    )
+
+
+def curve_data(
+    corrected: pd.DataFrame,
+    curves: pd.DataFrame,
+    *,
+    multiple: float = PAPER_MULTIPLE,
+    skip: float = SKIP,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Learning curves of the declared runs, and the power laws that extend them.
+
+    Returns
+    -------
+    seen : ``pair, size, n, p, step, loss``
+    law : the same, from where the fit begins to where the law is read
+    """
+    seen, law = [], []
+    for row in corrected[corrected["declared"]].to_dict("records"):
+        mine = curves[(curves["run_id"] == row["run_id"]) & (curves["pair"] == row["pair"])]
+        about = {key: row[key] for key in ("pair", "size", "p")} | {"n": row["n_non_embedding"]}
+        own = pd.DataFrame({"step": mine["step"], "loss": mine["cross_entropy"]})
+        seen.append(own.assign(**about))
+        read = extrapolate_curve(own["step"], own["loss"], multiple=multiple, skip=skip)
+        if read.law.identified:
+            steps = np.geomspace(skip * read.last, read.target, 60)
+            line = pd.DataFrame({"step": steps, "loss": read.law.predict(steps)})
+            law.append(line.assign(**about))
+    names = ["pair", "size", "n", "p", "step", "loss"]
+    return (
+        pd.concat(seen, ignore_index=True)[names],
+        pd.concat(law, ignore_index=True)[names] if law else pd.DataFrame(columns=names),
+    )

@@ -1,0 +1,108 @@
+"""What doubling the size does to the loss: "reduces its loss by the same 1/2^α" (section 3.2).
+
+True of the reducible loss; the whole loss keeps its irreducible part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mnmt_repro.analysis.scaling import PairFits
+from mnmt_repro.cohorts.catalogue import get_cohort
+from mnmt_repro.corpora.conlang import irreducible_entropy
+
+COLUMNS = ["pair", "p", "n", "loss", "doubled", "whole", "reducible", "predicted", "l_inf"]
+
+
+def doubling(fits: PairFits, sizes: Sequence[float]) -> pd.DataFrame:
+    """What a fitted joint law says that doubling the size does to each loss.
+
+    Parameters
+    ----------
+    fits
+        From `scaling.fit_pairs`; pairs whose joint law is not identified are left out.
+    sizes
+        Sizes that are doubled.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, loss, doubled`` (loss at twice the size), ``whole`` (their ratio),
+        ``reducible`` (the ratio of the losses less L∞), ``predicted`` (``2**-alpha``), ``l_inf``.
+    """
+    n = np.asarray(sizes, dtype=float)
+    parts = []
+    for pair, (_, joint) in fits.items():
+        if not joint.identified:
+            continue
+        limit = joint.params["l_inf"]
+        for p in joint.p:
+            once, twice = np.asarray(joint.predict(p, n)), np.asarray(joint.predict(p, 2 * n))
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "pair": pair,
+                        "p": p,
+                        "n": n,
+                        "loss": once,
+                        "doubled": twice,
+                        "whole": twice / once,
+                        "reducible": (twice - limit) / (once - limit),
+                        "predicted": 2.0**-joint.alpha,
+                        "l_inf": limit,
+                    }
+                )
+            )
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+
+
+def known_limits(cohort: str, fits: PairFits) -> dict[str, float]:
+    """L∞ of each pair: the exact entropy for generated languages, else that of the joint law."""
+    config = get_cohort(cohort).corpus.conlang
+    return {
+        pair: irreducible_entropy(config, pair) if config is not None else joint.params["l_inf"]
+        for pair, (_, joint) in fits.items()
+    }
+
+
+def doubling_by_weight(
+    points: pd.DataFrame, limits: Mapping[str, float], *, level: float = 0.95
+) -> pd.DataFrame:
+    """What doubling the size did to the reducible loss, at each weight by itself and at all.
+
+    Least squares of log(loss - L∞) on log2 N give the factor of one doubling: with a slope a
+    weight, and with one slope for all of them, which is what the joint law says.
+
+    Parameters
+    ----------
+    points
+        From `scaling.observed`.
+    limits
+        L∞ of each pair, such as from `known_limits`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, factor, low, high, common``; the last is the pair's factor with one slope for all
+        weights. Weights with fewer than three sizes, or a loss at or below L∞, are left out.
+    """
+    rows = []
+    for (pair, p), group in points.groupby(["pair", "p"]):
+        above = group["loss"].to_numpy() - limits[str(pair)]
+        if len(group) < 3 or not (above > 0).all():
+            continue
+        x = np.log2(group["n"].to_numpy(dtype=float))
+        line = stats.linregress(x, np.log2(above))
+        half = stats.t.ppf((1 + level) / 2, len(group) - 2) * line.stderr
+        factor, low, high = 2.0 ** np.array([line.slope, line.slope - half, line.slope + half])
+        rows.append([pair, p, factor, low, high, line.slope, ((x - x.mean()) ** 2).sum()])
+    names = ["pair", "p", "factor", "low", "high", "slope", "spread"]
+    table = pd.DataFrame(rows, columns=names)
+    # The common slope is the mean of the weights' own, each counted by the spread of its sizes.
+    weighted = (table["slope"] * table["spread"]).groupby(table["pair"]).transform("sum")
+    common = weighted / table.groupby("pair")["spread"].transform("sum")
+    return table.assign(common=2.0**common).drop(columns=["slope", "spread"])

@@ -1,0 +1,136 @@
+"""Effective parameters and the trade-off frontier: Paper A's Figures 7 and 18."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.analysis.grids import Grid
+from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
+from mnmt_repro.analysis.names import cohort_name, pair_name
+from mnmt_repro.analysis.scaling import PairFits
+from mnmt_repro.laws import (
+    FractionFit,
+    effective_fraction,
+    effective_fraction_direct,
+    fraction_slope,
+)
+from mnmt_repro.laws.fraction import Form
+
+
+def fractions(fits: PairFits) -> pd.DataFrame:
+    """Effective fraction of each pair at each weight, by the joint law (Eq. 10).
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, f, f_low, f_high, relative, relative_low, relative_high``.
+    """
+    nothing = pd.DataFrame(columns=["pair", "p", "f", "f_low", "f_high"])
+    parts = [effective_fraction(joint).assign(pair=pair) for pair, (_, joint) in fits.items()]
+    return pd.concat(parts, ignore_index=True) if parts else nothing
+
+
+def direct_fractions(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+    """Effective fraction at every pair, weight and size, solved from Eq. 8 on the single-pair law.
+
+    Nothing is assumed about how f depends on size. Losses outside those that the single-pair law
+    was fitted to are left out, since the law would have to be extrapolated to them; so are pairs
+    whose single-pair law the rows do not identify.
+
+    Returns
+    -------
+    DataFrame
+        As `laws.effective_fraction_direct`, and ``pair``.
+    """
+    parts = []
+    for pair, (alone, _) in fits.items():
+        if not alone[1.0].identified:
+            continue
+        found = effective_fraction_direct(
+            alone[1.0], points[points["pair"] == pair], n="n", loss="loss"
+        )
+        parts.append(found[~found["extrapolated"]].assign(pair=pair))
+    nothing = pd.DataFrame(columns=["p", "n", "f", "f_low", "f_high", "pair"])
+    return pd.concat(parts, ignore_index=True) if parts else nothing
+
+
+SLOPE_DRAWS = 300
+
+
+def fraction_slopes(grids: Mapping[str, Grid], weights: Sequence[float]) -> pd.DataFrame:
+    """Slope of log f on log N of the direct estimator, at chosen weights.
+
+    Parameters
+    ----------
+    grids
+        From `grids.read_grids`. A pair whose single-pair law is not identified is left out.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, p, slope, low, high, rows, draws``: 95 % intervals, the sizes at which the
+        single-pair law need not be extrapolated, and the refits of `SLOPE_DRAWS` behind the
+        interval (in the others some fraction is infinite or zero).
+    """
+    wanted = {round(weight, 9) for weight in weights}
+    parts = []
+    for cohort, grid in grids.items():
+        for pair, (alone, _) in grid.fits.items():
+            if not alone[1.0].identified:
+                continue
+            mine = grid.points[grid.points["pair"] == pair]
+            mine = mine[[round(p, 9) in wanted for p in mine["p"]]]
+            found = fraction_slope(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
+            parts.append(found.assign(cohort=cohort_name(cohort), pair=pair_name(pair)))
+    columns = ["cohort", "pair", "p", "slope", "low", "high", "rows", "draws"]
+    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+
+
+def fraction_fits(
+    points: pd.DataFrame, form: Form = "eq12", *, column: str = "loss", metric: str = ""
+) -> dict[str, FractionFit]:
+    """Eq. 11 for each pair, from all points given; `column` and `metric` as of `fit_eq11`."""
+    return {
+        str(pair): fit_eq11(group, form, column=column, metric=metric)
+        for pair, group in points.groupby("pair")
+    }
+
+
+def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
+    """Observed trade-offs: ``n, p`` (of the first pair) and a column of losses a pair."""
+    first = sorted(points["pair"].unique())[0]
+    own = points.assign(share=np.where(points["pair"] == first, points["p"], 1 - points["p"]))
+    own["share"] = own["share"].round(9)
+    wide = own.pivot_table(index=["n", "share"], columns="pair", values="loss").dropna()
+    return wide.reset_index().rename(columns={"share": "p"})
+
+
+def held_out_errors(points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13")) -> pd.DataFrame:
+    """Error of Eq. 11 on the weights and sizes that claims A14 and A15 hold out.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, form, fitted, predicted, relative error`` (root mean square) and ``worst``.
+    """
+    unseen = held_out(points)
+    rows = []
+    for pair, group in points.groupby("pair"):
+        mine = unseen[group.index]
+        for form in forms:
+            law = fit_eq11(group[~mine], form)
+            error = predict_unseen(group, mine, law).relative
+            rows.append(
+                {
+                    "pair": pair_name(str(pair)),
+                    "form": {"eq12": "Eq. 12", "eq13": "Eq. 13"}[form],
+                    "fitted": int((~mine).sum()),
+                    "predicted": len(error),
+                    "relative error": float(np.sqrt(np.mean(error**2))),
+                    "worst": float(np.abs(error).max()),
+                }
+            )
+    return pd.DataFrame(rows)

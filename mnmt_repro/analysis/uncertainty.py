@@ -1,0 +1,311 @@
+"""How sure the laws are: noise, standard deviations of coefficients, and which law to prefer.
+
+Each table is of the grids of several cohorts (`grids.read_all`), and has a chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.analysis.grids import Grid
+from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.analysis.noise import pooled_sd
+from mnmt_repro.analysis.repeats import noise_of_repeats
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import (
+    AdditiveLawFit,
+    check_unchanged,
+    compare_per_weight_joint,
+    error_summary,
+    fit_additive_law,
+    fit_fraction,
+    fit_joint_law,
+    fit_per_weight_laws,
+    leave_one_size_out,
+    leave_one_weight_out,
+)
+from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.selection import pooled_aicc
+from mnmt_repro.laws.uncertainty import Method
+
+PERTURBATION = 0.01  # of each loss: the paper's footnote 5
+METHODS: dict[str, Method] = {
+    "1 % noise": "perturbation",
+    "residuals": "residual",
+    "standard error": "t",
+    "seeds": "seeds",
+}
+ADDITIVE = "size and text"
+COEFFICIENTS = {"alpha": "α", "l_inf": "L∞"}
+
+
+def noise_levels(
+    grids: Mapping[str, Grid], repeats: Sequence[Mapping[str, Any]] = ()
+) -> pd.DataFrame:
+    """Relative noise of the losses: what footnote 5 assumes, laws leave, seeds and repeats show.
+
+    Parameters
+    ----------
+    repeats
+        From `results.load_repeats`: stored runs that were trained again.
+
+    Returns
+    -------
+    DataFrame
+        ``label, cohort, pair, footnote 5, left by Eq. 6, left by Eq. 7, trained again, repeats,
+        between seeds, cells with seeds``; standard deviations as fractions of the mean loss, of the
+        laws corrected for their parameters, of the seeds pooled over cells, of the repeats by
+        `noise_of_repeats`. NaN where no run was trained again, or no cell has two seeds.
+    """
+    rows = []
+    for grid in grids.values():
+        for pair, (alone, joint) in grid.fits.items():
+            points = grid.points[grid.points["pair"] == pair]
+            mean = float(points["loss"].mean())
+            own = grid.rows[grid.rows["pair"] == pair]
+            spread, cells = _between_seeds(own, grid.n)
+            again, count = noise_of_repeats(own, repeats)
+            rows.append(
+                {
+                    "label": grid.row_label(pair),
+                    "cohort": grid.name,
+                    "pair": pair_name(pair),
+                    "footnote 5": PERTURBATION,
+                    "left by Eq. 6": pooled_sd(alone.values()) / mean,
+                    "left by Eq. 7": pooled_sd([joint]) / mean,
+                    "trained again": again,
+                    "repeats": count,
+                    "between seeds": spread,
+                    "cells with seeds": cells,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _between_seeds(rows: pd.DataFrame, n: str) -> tuple[float, int]:
+    """Pooled relative standard deviation between seeds, and how many cells have several."""
+    cells = rows.groupby(["p", n])["cross_entropy"].agg(["mean", "var", "size"])
+    cells = cells[cells["size"] > 1]
+    if cells.empty:
+        return float("nan"), 0
+    squared = (cells["size"] - 1) * cells["var"] / cells["mean"] ** 2
+    return float(np.sqrt(squared.sum() / (cells["size"] - 1).sum())), len(cells)
+
+
+def coefficient_errors(
+    grids: Mapping[str, Grid], *, draws: int = 2000, seed: int = 0
+) -> pd.DataFrame:
+    """Standard deviations of α and L∞ by the paper's method and by three others.
+
+    Parameters
+    ----------
+    draws, seed
+        Of the refits: to losses with 1 % noise (footnote 5), with resampled residuals, and with
+        resampled seeds.
+
+    Returns
+    -------
+    DataFrame
+        ``label, cohort, pair, law, coefficient, value``, then a column a method of `METHODS`. A law
+        is Eq. 6 at one weight, or the joint law. NaN where the rows give a method nothing to go by;
+        at a bound the value does not move and has no standard error.
+    """
+    rows = []
+    for grid in grids.values():
+        for pair, (alone, joint) in grid.fits.items():
+            own = grid.rows[grid.rows["pair"] == pair]
+            single, together = {}, None
+            if _between_seeds(own, grid.n)[1]:  # seeds are rows of their own to this bootstrap
+                single = fit_per_weight_laws(own, n=grid.n)
+                together = fit_joint_law(own, n=grid.n)
+            laws: list[tuple[str, LawFit, LawFit | None]] = [
+                (f"Eq. 6, p = {p:g}", law, single.get(p)) for p, law in alone.items()
+            ]
+            for name, law, with_seeds in [*laws, ("Eq. 7", joint, together)]:
+                errors = {
+                    title: _deviations(
+                        with_seeds if method == "seeds" else law, method, draws, seed
+                    )
+                    for title, method in METHODS.items()
+                }
+                for key, symbol in COEFFICIENTS.items():
+                    row: dict[str, Any] = {
+                        "label": f"{grid.row_label(pair).rpartition(': ')[2]}, {name}",
+                        "cohort": grid.name,
+                        "pair": pair_name(pair),
+                        "law": name,
+                        "coefficient": symbol,
+                        "value": law.params[key],
+                    }
+                    rows.append(row | {title: found[key] for title, found in errors.items()})
+    return pd.DataFrame(rows)
+
+
+def _deviations(law: LawFit | None, method: Method, draws: int, seed: int) -> dict[str, float]:
+    nothing = dict.fromkeys(COEFFICIENTS, float("nan"))
+    if law is None or not law.identified:
+        return nothing
+    if method == "t":
+        return law.stderr
+    try:
+        return law.draws(method, draws=draws, seed=seed).spread()
+    except InputError:  # no residuals, or no two seeds
+        return nothing
+
+
+def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
+    """Which law describes and predicts best: Paper A's, or one to which the weight adds a term.
+
+    Beside separate laws, the joint one and Eq. 11 in two forms stands the additive law
+    E + A N^-α + B D^-β, D being the target tokens of the pair that a run has seen (ours). At one
+    budget D is the weight by another name; what differs from Paper A is that it does not scale N.
+
+    Returns
+    -------
+    DataFrame
+        ``label, cohort, pair, law, parameters, R², ΔAICc, error on a size, error on a weight``.
+        AICc is pooled over all rows of a pair, without parameters that a bound holds, and given
+        less the least of these laws; errors are root
+        mean squares in nats per token over sizes, or weights, left out of the fit one at a time.
+        Eq. 6 and 7 cannot predict a weight that they were not fitted to.
+    """
+    parts = []
+    for grid in grids.values():
+        cell = ["pair", "p", grid.n]
+        seen = grid.rows.groupby(cell)["pair_target_tokens"].mean().rename_axis(["pair", "p", "n"])
+        for pair, rows in grid.points.join(seen, on=["pair", "p", "n"]).groupby("pair"):
+            table = compare_per_weight_joint(rows, n="n", loss="loss")
+            table = table.rename(index={"per_weight": "Eq. 6", "joint": "Eq. 7"})
+            table["rmse_weight_out"] = np.nan
+            for form, name in (("eq12", "Eq. 11 with Eq. 12"), ("eq13", "Eq. 11 with Eq. 13")):
+                table.loc[name] = _fraction_law(rows, form)
+            table.loc[ADDITIVE] = _law_of_text(rows)
+            table["ΔAICc"] = table["aicc"] - table["aicc"].min()
+            table = table.reset_index(names="law")
+            table.insert(0, "pair", pair_name(str(pair)))
+            table.insert(0, "cohort", grid.name)
+            table.insert(0, "label", grid.row_label(str(pair)))
+            parts.append(table)
+    names = {"r2": "R²", "rmse_size_out": "error on a size", "rmse_weight_out": "error on a weight"}
+    frame = pd.concat(parts, ignore_index=True).rename(columns=names)
+    frame["parameters"] = frame["parameters"].astype(int)
+    first = ["label", "cohort", "pair", "law", "parameters", "R²", "ΔAICc"]
+    return frame[[*first, *list(names.values())[1:]]]
+
+
+def best_laws(laws: pd.DataFrame, column: str) -> str:
+    """Which law is lowest in a column of `law_comparison`, and in how many cases."""
+    best = laws.loc[laws.groupby("label")[column].idxmin(), "law"].value_counts()
+    said = ", ".join(f"{law} in {count}" for law, count in best.items())
+    return f"{said} of {best.sum()} cases"
+
+
+def _fraction_law(rows: pd.DataFrame, form: Any) -> dict[str, float]:
+    fit = fit_fraction(rows, form=form, n="n", loss="loss")
+    sizes = leave_one_size_out(rows, form, n="n", loss="loss")
+    weights = leave_one_weight_out(rows, form, n="n", loss="loss")
+    return {
+        "parameters": len(fit.names),
+        "rss": fit.rss,
+        "r2": fit.r2,
+        "aicc": pooled_aicc([fit]),
+        "rmse_size_out": error_summary(sizes)["rmse"],
+        "rmse_weight_out": error_summary(weights)["rmse"],
+    }
+
+
+def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
+    def fit(some: pd.DataFrame) -> AdditiveLawFit:
+        return fit_additive_law(some["n"], some["pair_target_tokens"], some["loss"])
+
+    def rmse_without(column: str) -> float:
+        """Root mean square error over values of the column, each left out in turn."""
+        held_out = rows.assign(predicted=np.nan, extrapolated=False)
+        for _, out in rows.groupby(column):
+            law = fit(rows.drop(out.index))
+            held_out.loc[out.index, "predicted"] = law.predict(out["n"], out["pair_target_tokens"])
+        errors = held_out.assign(error=held_out["predicted"] - held_out["loss"])
+        return error_summary(errors)["rmse"]
+
+    law = fit(rows)
+    return {
+        "parameters": len(law.names),
+        "rss": law.rss,
+        "r2": law.r2,
+        "aicc": pooled_aicc([law]),
+        "rmse_size_out": rmse_without("n"),
+        "rmse_weight_out": rmse_without("p"),
+    }
+
+
+def unchanged(
+    grids: Mapping[str, Grid],
+    parameter: Literal["alpha", "l_inf"] = "alpha",
+    *,
+    simulations: int = 1000,
+) -> pd.DataFrame:
+    """Test that α is the same at every weight: do the dots of Figure 3 lie on parallels? Or L∞.
+
+    Two tests a pair (`laws.check_unchanged`): with the other coefficient one for all weights (as
+    in Figure 3, which subtracts one L∞), and with the other free to change with the weight too,
+    since a change of L∞ can pass for one of the slope.
+
+    Parameters
+    ----------
+    parameter
+        Which coefficient.
+    simulations
+        Of the power, against a change by a fifth of the joint law's coefficient.
+
+    Returns
+    -------
+    DataFrame
+        ``label, cohort, pair, the other, at p = 1, change, low, high, p-value, alternative, power,
+        false alarms, answer``. `change` is the coefficient at the least weight less that at the
+        greatest, with its 95 % interval; `power` the share of simulated grids with the alternative
+        in which the test notices it, `false alarms` the same share without. NaN where there is no
+        test, and no power where the joint law's L∞ is zero, of which a fifth is nothing.
+    """
+    other = {"alpha": "L∞", "l_inf": "α"}[parameter]
+    cases = [
+        (grid, str(pair), group, free)
+        for grid in grids.values()
+        for pair, group in grid.points.groupby("pair")
+        for free in (False, True)
+    ]
+    rows: list[dict[str, object]] = []
+    for grid, pair, group, free in cases:
+        row: dict[str, object] = {
+            "label": f"{grid.row_label(pair)}, {other} {'free' if free else 'one'}",
+            "cohort": grid.name,
+            "pair": pair_name(pair),
+            "the other": f"{other} {'free to change' if free else 'one for all weights'}",
+        }
+        try:
+            found = check_unchanged(
+                group, parameter, other_free=free, n="n", loss="loss", simulations=simulations
+            )
+        except InputError as error:
+            rows.append(row | {"answer": f"no test: {error}"})
+            continue
+        void = found.alternative == 0
+        rows.append(
+            row
+            | {
+                "at p = 1": found.at_one,
+                "change": found.change,
+                "low": found.low,
+                "high": found.high,
+                "p-value": found.p_value,
+                "alternative": found.alternative,
+                "power": np.nan if void else found.power,
+                "false alarms": found.false_alarms,
+                "answer": found.verdict,
+            }
+        )
+    names = ["label", "cohort", "pair", "the other", "at p = 1", "change", "low", "high", "p-value"]
+    return pd.DataFrame(rows, columns=[*names, "alternative", "power", "false alarms", "answer"])

@@ -1,0 +1,400 @@
+"""Upgraded models against those trained from scratch: Paper B's Tables 1 and 12, and Section 5.3.
+
+Each frame has the printed numbers beside ours. The paper prints points of spBLEU, and chrF++ of
+100. Ours are cross-entropies, and scores of translations where a run was decoded. A *lead* puts
+both on one axis: by how many per cent the upgraded model is better than the one from scratch, with
+a lower loss here and a higher spBLEU in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mnmt_repro.analysis import audit, bootstrap
+from mnmt_repro.analysis.audit.checks import rows_of
+from mnmt_repro.analysis.audit.tables import GROUPS, METRIC_NAMES, PARTS, UPGRADES
+from mnmt_repro.analysis.intervals import Measure, NoRowsYet
+from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.analysis.variants import NO_GAIN, TABLE3, Variant, Variants, gap_shares, lower_by
+from mnmt_repro.cohorts.languages25 import (
+    GROUPINGS,
+    INTO,
+    OUT,
+    directions_of,
+    foreign,
+    side_of,
+)
+from mnmt_repro.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
+from mnmt_repro.results.sentences import SentenceLosses
+
+BUDGETS = {"M20": 1.0} | {
+    model: share
+    for kind in KINDS
+    for model, share in ((f"M25{SUFFIX[kind]}", 1.0), (f"Mt25{SUFFIX[kind]}", SHARES[kind][-1]))
+}
+"""Models of Table 1, in its order, and the share of the baselines' updates that it has them at."""
+UNSCALED, UNSAMPLED = "Mt25, no learning-rate scaling", "Mt25, no up-sampling"
+HALVED = "M25, rate halved"
+SHAPES = {"Mt25": "same size", "Mt25-wide": "wider", "Mt25-deep": "deeper"}
+"""What each upgrade does to the model."""
+LEAD = ["upgraded", "group", "lead", "low", "high", "paper"]
+"""Columns of a frame of leads."""
+EARLY = 0.1
+STATED = {("M25-wide", EARLY): 78.0, ("Mt25-wide", EARLY): 97.0}
+"""Per cent of M25-wide's score after 10k updates (Section 5.3; the second is "over 97 %")."""
+
+
+def table1(variants: Variants) -> pd.DataFrame:
+    """Table 1: a row a model and group of languages.
+
+    M20 knows the original languages only, and counts tokens of its own vocabulary.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates, group``, printed scores and their difference from the baseline, our
+        ``loss, chrF++, spBLEU, piece BLEU`` (over the run's own pieces, so that only models of one
+        vocabulary compare), the gain over the baseline (`variants.GAIN`), that in points of
+        chrF++ (``chrF++ gain, chrF++ low, chrF++ high, chrF++ p``), ``seeds``.
+    """
+    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(audit.published(1))}
+    rows = []
+    for model, share in BUDGETS.items():
+        mine, old = variants.variant(model, share), UPGRADES.get(model)
+        baseline = variants.variant(old, 1.0) if old else mine
+        for group in GROUPS:
+            if (model, group, "spbleu") not in printed:
+                continue
+            pairs = directions_of("original" if model == "M20" else group)
+            theirs = printed[model, group, "spbleu"]
+            above = variants.points(mine, baseline, pairs, "chrfpp") if old else {}
+            rows.append(
+                {
+                    "model": model,
+                    "updates": share,
+                    "group": group,
+                    "spBLEU, paper": theirs,
+                    "chrF++, paper": printed[model, group, "chrfpp"],
+                    "difference, paper": theirs - printed.get((old, group, "spbleu"), math.nan),
+                    "loss": variants.mean(mine, pairs),
+                    "chrF++": variants.mean(mine, pairs, "chrfpp"),
+                    "spBLEU": variants.mean(mine, pairs, "spbleu"),
+                    "piece BLEU": variants.mean(mine, pairs, "piece_bleu"),
+                    **(variants.gain(mine, baseline, pairs) if old else NO_GAIN),
+                    **{f"chrF++ {name}": value for name, value in above.items()},
+                    "seeds": variants.seeds(pairs, mine, baseline),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def leads(table: pd.DataFrame) -> pd.DataFrame:
+    """Leads over the models from scratch, of `table1` or `old_training_counted`.
+
+    Returns
+    -------
+    DataFrame
+        The columns `LEAD`: ours in per cent of the loss from scratch, with its 95 % interval;
+        `paper` in per cent of the spBLEU from scratch, NaN where nothing is printed.
+    """
+    found = table.rename(columns={"model": "upgraded", "gain, %": "lead"})
+    found = found[found["upgraded"].isin(list(SHAPES)) | ("from scratch" in found)]
+    difference = found.get("difference, paper", pd.Series(math.nan, found.index))
+    scratch = found.get("spBLEU, paper", difference) - difference
+    return found.assign(paper=100 * difference / scratch)[LEAD].reset_index(drop=True)
+
+
+def score_leads(table: pd.DataFrame) -> pd.DataFrame:
+    """Leads of `table1` in points of chrF++, with the columns `LEAD`; nothing printed beside."""
+    found = table[table["model"].isin(list(SHAPES))]
+    about = {"upgraded": found["model"], "group": found["group"]}
+    values = {
+        end: found[f"chrF++ {name}"]
+        for end, name in zip(LEAD[2:5], ("gain", "low", "high"), strict=True)
+    }
+    return pd.DataFrame({**about, **values, "paper": math.nan}).reset_index(drop=True)
+
+
+def old_training_counted(variants: Variants) -> pd.DataFrame:
+    """Table 1's upgrades against baselines of as many updates as M20 and upgrade together (ours).
+
+    Parameters
+    ----------
+    variants
+        Of the cohort ``software25-total``. Of `TABLE3` the upgrade of the same size without
+        learning-rate scaling is a row, too. The last row is no upgrade: the baseline that goes on
+        at half the rate, against itself at the whole rate.
+
+    Returns
+    -------
+    DataFrame
+        ``upgraded, from scratch`` (names, with updates of their own), ``group`` (of
+        `audit.tables.PARTS`), the loss of each, the gain of the upgraded one (`variants.GAIN`), how
+        many target tokens of the group each was shown.
+    """
+    rows = []
+    share = BUDGETS["Mt25"]
+    compared = [
+        *((variants.variant(new, BUDGETS[new]), old) for new, old in UPGRADES.items()),
+        (variants.variant(UNSAMPLED, share), "M25"),
+        (Variant(TABLE3, UNSCALED, share), "M25"),
+        (variants.variant(HALVED, 1 + share), "M25"),
+    ]
+    for treated, old in compared:
+        control = variants.variant(old, 1 + BUDGETS.get(treated.name, share))
+        for group in PARTS:
+            pairs = directions_of(group)
+            rows.append(
+                {
+                    "upgraded": f"{treated.name}, {treated.share:.0%}",
+                    "from scratch": f"{control.name}, {control.share:.0%}",
+                    "group": group,
+                    "loss, upgraded": variants.mean(treated, pairs),
+                    "loss, from scratch": variants.mean(control, pairs),
+                    **variants.gain(treated, control, pairs),
+                    "tokens, upgraded": _shown(variants, treated, pairs),
+                    "tokens, from scratch": _shown(variants, control, pairs),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _shown(variants: Variants, variant: Variant, pairs: tuple[str, ...]) -> float:
+    """Target tokens of some directions that a run has been shown, the mean over seeds."""
+    rows = variants.of(variant.cohort)
+    mine = rows[
+        (rows["variant"] == variant.name)
+        & np.isclose(rows["updates_share"], variant.share)
+        & rows["pair"].isin(pairs)
+    ]
+    return float(mine.groupby("run_id")["pair_target_tokens"].sum().mean())
+
+
+def over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]) -> pd.DataFrame:
+    """Table 1's leads with other test sentences: paired bootstrap, a row a seed.
+
+    Parameters
+    ----------
+    losses
+        As of `bootstrap.over_sentences`.
+
+    Returns
+    -------
+    DataFrame
+        The columns `LEAD`, in nats per token, without printed numbers; `group` names the seed, too.
+    """
+    compared = [
+        (variants.variant(new, BUDGETS[new]), variants.variant(old, 1.0))
+        for new, old in UPGRADES.items()
+    ]
+    found = bootstrap.over_sentences(variants, compared, losses, GROUPS)
+    if found.empty:
+        return pd.DataFrame(columns=LEAD)
+    found = found.sort_values("group", key=lambda column: column.map(GROUPS.index), kind="stable")
+    return pd.DataFrame(
+        {
+            "upgraded": found["model"],
+            "group": found["group"] + ", seed " + found["seed"].astype(str),
+            "lead": -found["difference"],
+            "low": -found["high"],
+            "high": -found["low"],
+            "paper": math.nan,
+        }
+    ).reset_index(drop=True)
+
+
+def table12(variants: Variants) -> pd.DataFrame:
+    """Table 12: a row a direction and upgraded model, beside its baseline.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, group, level``; ``languages`` (added; related to them, and up-sampled too; other
+        original ones) and ``direction``; ``upgraded``; of each side_of (from scratch, upgraded) the
+        printed scores and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU
+        and ``gain, %``.
+    """
+    printed = audit.directions().set_index(["model", "pair"])
+    pairs = directions_of("all")
+    parts = []
+    for new, old in UPGRADES.items():
+        both = {
+            "from scratch": variants.variant(old, 1.0),
+            "upgraded": variants.variant(new, BUDGETS[new]),
+        }
+        part = printed.loc[new, ["group", "level"]].reindex(pairs).assign(upgraded=new)
+        for side, variant in both.items():
+            theirs = printed.loc[variant.name].reindex(pairs)
+            for metric, title in METRIC_NAMES.items():
+                part[f"{title}, {side}, paper"] = theirs[metric]
+            part[f"loss, {side}"] = variants.by_direction(variant, pairs)
+            for metric, title in METRIC_NAMES.items():
+                part[f"{title}, {side}"] = variants.by_direction(variant, pairs, metric)
+        part["difference, paper"] = (
+            part["spBLEU, upgraded, paper"] - part["spBLEU, from scratch, paper"]
+        )
+        try:
+            found = variants.samples(pairs, *both.values())
+        except NoRowsYet:
+            part["gain, %"] = math.nan
+        else:
+            part["gain, %"] = lower_by(*(sample.by_direction for sample in found))
+        parts.append(part.rename_axis("pair").reset_index())
+    table = pd.concat(parts, ignore_index=True)
+    grouping = GROUPINGS["Mt25"]
+    kinds = {code: "added" for code in grouping.added} | dict.fromkeys(
+        grouping.related, "related, up-sampled"
+    )
+    codes = table["pair"].map(foreign)
+    table.insert(3, "languages", codes.map(kinds).fillna("other original"))
+    table.insert(4, "direction", table["pair"].map(side_of))
+    return table
+
+
+def by_direction(table: pd.DataFrame) -> pd.DataFrame:
+    """Of `table12` a row a direction: each upgraded model's printed difference and our gain."""
+    about = ["pair", "group", "level", "languages", "direction"]
+    wide = table.pivot(index=about, columns="upgraded")
+    columns = {
+        f"{model}, {whose}": wide[column, model]
+        for model in UPGRADES
+        for whose, column in (("paper", "difference, paper"), ("ours, %", "gain, %"))
+    }
+    return pd.DataFrame(columns).reset_index().sort_values("pair", key=_by_name, ignore_index=True)
+
+
+def _by_name(pairs: pd.Series[str]) -> pd.Series[str]:
+    return pairs.map(pair_name)
+
+
+def by_kind(variants: Variants, table: pd.DataFrame) -> pd.DataFrame:
+    """Where the leads come from: leads over kinds of directions.
+
+    Parameters
+    ----------
+    table
+        From `table12`, of the same variants.
+
+    Returns
+    -------
+    DataFrame
+        The columns `LEAD`; `group` is the kind of language, then ``out`` of English or ``into`` it.
+    """
+    rows = []
+    kinds = {"added": "added", "related": "related, up-sampled", "other": "other original"}
+    for new, old in UPGRADES.items():
+        for name, languages in kinds.items():
+            for side in (OUT, INTO):
+                mine = table[
+                    (table["upgraded"] == new)
+                    & (table["languages"] == languages)
+                    & (table["direction"] == side)
+                ]
+                found = variants.gain(
+                    variants.variant(new, BUDGETS[new]),
+                    variants.variant(old, 1.0),
+                    tuple(mine["pair"]),
+                )
+                scratch = mine["spBLEU, from scratch, paper"].mean()
+                rows.append(
+                    {
+                        "upgraded": new,
+                        "group": f"{name}, {side.partition(' ')[0]}",
+                        "lead": found["gain, %"],
+                        "low": found["low"],
+                        "high": found["high"],
+                        "paper": 100 * mine["difference, paper"].mean() / scratch,
+                    }
+                )
+    return pd.DataFrame(rows, columns=LEAD)
+
+
+def agreement(table: pd.DataFrame) -> pd.DataFrame:
+    """Whether the directions that gained in the paper gain here, too.
+
+    Returns
+    -------
+    DataFrame
+        ``upgraded, directions, same sign, rank correlation, p``: of `table12`'s directions with
+        rows and a printed difference that is not zero, those that agree in sign; Spearman's
+        correlation is over all with rows.
+    """
+    rows = []
+    for model, group in table.groupby("upgraded", sort=False):
+        both = group.dropna(subset=["gain, %"])
+        theirs, ours = both["difference, paper"].round(6), both["gain, %"]
+        correlation = stats.spearmanr(theirs, ours) if len(both) > 2 else (math.nan, math.nan)
+        rows.append(
+            {
+                "upgraded": model,
+                "directions": int((theirs != 0).sum()),
+                "same sign": int(((theirs != 0) & (np.sign(theirs) == np.sign(ours))).sum()),
+                "rank correlation": float(correlation[0]),
+                "p": float(correlation[1]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def printed_recovery() -> dict[tuple[str, float], float]:
+    """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
+    one = {
+        cell.model: cell.value
+        for cell in rows_of(audit.published(1))
+        if (cell.metric, cell.group) == ("spbleu", "all")
+    }
+    at_30k = {
+        cell.model: cell.value
+        for cell in rows_of(audit.published(3))
+        if (cell.setting, cell.group) == ("full recipe", "all")
+    }
+    found = dict(STATED)
+    for new, old in UPGRADES.items():
+        found[old, 1.0] = 100.0
+        found[new, 0.3] = 100 * at_30k[new] / one[old]
+        found[new, BUDGETS[new]] = 100 * one[new] / one[old]
+    return found
+
+
+def recovery(variants: Variants) -> pd.DataFrame:
+    """How much of its baseline a model has after each share of the updates, over all directions.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates``; ``spBLEU, paper``, per cent of the baseline's; our ``loss``;
+        ``quality``, per cent of the baseline's exp(-loss); ``closed``, per cent of the gap between
+        the baseline after a tenth of its updates and after all, with its interval
+        (`variants.gap_shares`); ``seeds``.
+    """
+    printed, pairs, unknown = printed_recovery(), directions_of("all"), Measure(value=math.nan)
+    rows = []
+    for kind in KINDS:
+        old, new = f"M25{SUFFIX[kind]}", f"Mt25{SUFFIX[kind]}"
+        ends = variants.variant(old, 1.0), variants.variant(old, EARLY)
+        for model, share in [(old, s) for s in BASELINE_SHARES] + [(new, s) for s in SHARES[kind]]:
+            mine = variants.variant(model, share)
+            try:
+                measures = gap_shares(*variants.samples(pairs, mine, *ends))
+            except NoRowsYet:
+                measures = {}
+            quality, closed = (measures.get(n, unknown) for n in ("perplexity_ratio", "closed"))
+            rows.append(
+                {
+                    "model": model,
+                    "updates": share,
+                    "spBLEU, paper": printed.get((model, share), math.nan),
+                    "loss": variants.mean(mine, pairs),
+                    "quality": 100 * quality.value,
+                    "closed": 100 * closed.value,
+                    "low": 100 * closed.low,
+                    "high": 100 * closed.high,
+                    "seeds": variants.seeds(pairs, mine, *ends),
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,107 @@
+"""`attainability`: what each rule would say if the paper were right, and if it were not."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.cli.options import add_command
+from mnmt_repro.repository import ROOT
+
+if TYPE_CHECKING:
+    from mnmt_repro.claims.attainability import Attainability
+    from mnmt_repro.claims.ledger import Claim, Scope
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "attainability",
+        "simulate which verdicts each rule would give if the paper were right and if it were not, "
+        "and store the shares; simulations that are stored and current are kept",
+        examples=[
+            "mnmt-repro attainability --dry-run",
+            "mnmt-repro attainability --only B6",
+            "mnmt-repro attainability --only B6 --fresh",
+        ],
+        act=act,
+    )
+    parser.add_argument("--only", metavar="ID", help="simulate this claim alone, such as B6")
+    parser.add_argument("--draws", type=int, help="simulated data sets a world (default: 400)")
+    parser.add_argument("--workers", type=int, default=2, help="processes, one thread each")
+    parser.add_argument("--fresh", action="store_true", help="simulate again what is stored")
+    parser.add_argument("--dry-run", action="store_true", help="list what would be simulated")
+    parser.add_argument("--root", type=Path, default=ROOT, help="top folder of the checkout")
+
+
+def act(options: argparse.Namespace) -> int:
+    """Simulate what is missing, and store each result when it is there."""
+    from tqdm import tqdm
+
+    from mnmt_repro.analysis.intervals import NoRowsYet
+    from mnmt_repro.claims import load_claims
+    from mnmt_repro.claims.attainability import DRAWS
+    from mnmt_repro.claims.report import CLAIMS, stored_evidence
+    from mnmt_repro.claims.simulations import read_simulations, simulable, write_simulation
+    from mnmt_repro.errors import InputError
+
+    draws = DRAWS if options.draws is None else options.draws
+    if draws < 1:
+        raise InputError(f"--draws {draws}: give a number of data sets, 1 or more")
+    claims = load_claims(options.root / CLAIMS)
+    evidence = stored_evidence(options.root)
+    known = {} if options.fresh else read_simulations(options.root, claims, evidence)
+    every = simulable(claims)
+    if options.only is not None:
+        every = [(claim, scope) for claim, scope in every if claim.id == options.only]
+        if not every:
+            names = ", ".join(dict.fromkeys(claim.id for claim, _ in simulable(claims)))
+            raise InputError(f"--only {options.only}: no such claim to simulate; there are {names}")
+    missing = [(c, s) for c, s in every if (c.id, s.name) not in known]
+    if options.dry_run:
+        for claim, scope in missing:
+            print(f"{claim.id}, {scope.name}")
+        print(f"{len(missing)} of {len(every)} are missing")
+        return 0
+    with ProcessPoolExecutor(
+        options.workers, get_context("spawn"), initializer=_load, initargs=(options.root,)
+    ) as pool:
+        tasks = {
+            pool.submit(_simulate, claim, scope, draws): (claim, scope) for claim, scope in missing
+        }
+        for task in tqdm(as_completed(tasks), total=len(tasks), desc="simulations", disable=None):
+            claim, scope = tasks[task]
+            try:
+                found = task.result()
+            except NoRowsYet as reason:
+                print(f"{claim.id}, {scope.name}: not simulated: {reason}", file=sys.stderr)
+                continue
+            write_simulation(options.root, claim, scope, evidence, found)
+            print(
+                f"{claim.id}, {scope.name}: P(reproduced | right) {found.attainability:.2f}, "
+                f"P(not reproduced | right) {found.false_fail:.2f}, "
+                f"P(reproduced | wrong) {found.false_pass:.2f}",
+                flush=True,
+            )
+    return 0
+
+
+_evidence: Any = None  # of a worker
+
+
+def _load(root: Path) -> None:
+    global _evidence
+    from mnmt_repro.claims.report import stored_evidence
+
+    _evidence = stored_evidence(root)
+
+
+def _simulate(claim: Claim, scope: Scope, draws: int) -> Attainability:
+    from mnmt_repro.claims.attainability import attainability
+
+    return attainability(claim, scope, _evidence, draws=draws)

@@ -1,0 +1,237 @@
+"""`compare`: one trained model against another, and whether the difference is chance."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.cli.options import Noted, add_command, add_json, check_device, print_json
+from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
+from mnmt_repro.cli.translate import (
+    add_search,
+    check_decode,
+    search_config,
+    translations,
+)
+from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from mnmt_repro.runs.trained import Trained
+
+METRICS = ("chrfpp", "chrf", "bleu", "spbleu")
+READING = """\
+A difference is MODEL less BASELINE: below zero is better for losses, above it for metrics.
+Models with different pieces are compared per character of the reference, as a token of
+one is not a token of the other. No test here knows of the seed: where it matters, train
+both models with several."""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "compare",
+        "is a model better than another, or is it chance? Paired bootstrap over the sentences of "
+        "each test set, paired t-test over the directions",
+        examples=[
+            "mnmt-repro compare runs/m20 runs/upgraded --data eng-deu=test.tsv",
+            "mnmt-repro compare runs/dezh-p10 runs/dezh-p50 --test newstest21 --decode",
+        ],
+        act=act,
+    )
+    parser.epilog = f"{parser.epilog}\n\n{READING}"
+    parser.add_argument("baseline", type=Path, metavar="BASELINE", help="what `train` wrote")
+    parser.add_argument("folder", type=Path, metavar="MODEL", help="the one compared with it")
+    add_test_sets(parser)
+    parser.add_argument("--decode", action="store_true", help="compare translations, too")
+    parser.add_argument(
+        "--metric", choices=METRICS, default=METRICS[0], action=Noted, help="for --decode"
+    )
+    parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap")
+    add_search(parser)
+    add_json(parser)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """A line of the answer: one measure on one test set of one pair, or over all its pairs."""
+
+    pair: str
+    test_set: str
+    sentences: int
+    measure: str
+    baseline: float
+    model: float
+    difference: float
+    low: float | None = None  # of a 95 % interval, where the test gives one
+    high: float | None = None
+    p_value: float | None
+    test: str
+
+
+def act(options: argparse.Namespace) -> int:
+    """Print a row for each pair and measure, and where there are several pairs, over them."""
+    from mnmt_repro.runs.trained import load_trained
+
+    check_test_sets(options)
+    check_decode(options)
+    search_config(options)
+    if options.draws < 1:
+        raise InputError(f"--draws {options.draws}: give a number, 1 or more")
+    check_device(options.device)
+    baseline, model = (
+        load_trained(folder, device=options.device) for folder in (options.baseline, options.folder)
+    )
+    baseline, model = _of_both(baseline, model)
+    found = [
+        row
+        for name, text in read_test_sets(baseline, options)
+        for row in _compare(baseline, model, name, text, options)
+    ]
+    found += list(_over_directions(found, options.test or ["indomain"]))
+    if options.json:
+        print_json([row.__dict__ for row in found])
+        return 0
+    print(pd.DataFrame(found).to_string(index=False, na_rep="", float_format="{:.4f}".format))
+    return 0
+
+
+def _of_both(baseline: Trained, model: Trained) -> tuple[Trained, Trained]:
+    """The two models as if each knew just the pairs that both know.
+
+    Raises
+    ------
+    InputError
+        When there are none, or the models speak different generated languages.
+    """
+    both = tuple(pair for pair in baseline.pairs if pair in model.pairs)
+    if not both:
+        raise InputError(
+            f"{baseline.folder} and {model.folder} have no pair in common: "
+            f"{', '.join(baseline.pairs)}; {', '.join(model.pairs)}"
+        )
+    generated = baseline.conlang is not None or model.conlang is not None
+    if generated and baseline.vocabulary.hash != model.vocabulary.hash:
+        raise InputError(
+            f"{baseline.folder} and {model.folder}: not of the same generated languages"
+        )
+    old, new = (
+        replace(each, weights={pair: each.weights[pair] for pair in both})
+        for each in (baseline, model)
+    )
+    return old, new
+
+
+def _compare(
+    baseline: Trained, model: Trained, name: str, text: Bitext, options: argparse.Namespace
+) -> Iterator[Compared]:
+    yield _losses(baseline, model, name, text, options.draws)
+    if options.decode:
+        yield _metric(baseline, model, name, text, options)
+
+
+def _losses(baseline: Trained, model: Trained, name: str, text: Bitext, draws: int) -> Compared:
+    from mnmt_repro.corpora.encoding import encode
+    from mnmt_repro.corpora.vocabulary import UNK
+    from mnmt_repro.evaluation.significance import bootstrap_gaps
+    from mnmt_repro.scoring import sentence_losses
+
+    nats, tokens = [], np.zeros(0)
+    for each in (baseline, model):
+        encoded = encode(text, each.vocabulary, each.tags)
+        unknown = int((encoded.target.flat == UNK).sum())
+        if unknown:
+            print(
+                f"mnmt-repro: {each.folder}: cannot write {unknown} token(s) of {text.pair}, "
+                f"{name}; <unk> is cheap, so its loss looks too good",
+                file=sys.stderr,
+            )
+        found, tokens = sentence_losses(each.model, encoded)
+        nats.append(found)
+    same = baseline.vocabulary.hash == model.vocabulary.hash
+    ends = np.array([len(line) + 1 for line in text.target])  # the end of sentence is one, too
+    units = (tokens if same else ends).astype(np.float64)
+    result = bootstrap_gaps([nats[1] - nats[0]], [units], draws=draws)
+    return Compared(
+        pair=text.pair,
+        test_set=name,
+        sentences=len(text),
+        measure=f"nats per {'token' if same else 'character'}",
+        baseline=float(nats[0].sum() / units.sum()),
+        model=float(nats[1].sum() / units.sum()),
+        difference=result.difference,
+        low=result.low,
+        high=result.high,
+        p_value=result.p_value,
+        test="bootstrap",
+    )
+
+
+def _metric(
+    baseline: Trained, model: Trained, name: str, text: Bitext, options: argparse.Namespace
+) -> Compared:
+    from mnmt_repro.evaluation.significance import paired_bootstrap
+
+    before, after = (
+        translations(each, text.source, text.pair, options) for each in (baseline, model)
+    )
+    result = paired_bootstrap(
+        after,
+        before,
+        text.target,
+        target_language=text.pair.partition("-")[2],
+        metric=options.metric,
+        samples=options.draws,
+    )
+    return Compared(
+        pair=text.pair,
+        test_set=name,
+        sentences=len(text),
+        measure=options.metric,
+        baseline=result.baseline,
+        model=result.score,
+        difference=result.difference,
+        p_value=result.p_value,
+        test="bootstrap",
+    )
+
+
+def _over_directions(rows: list[Compared], registered: Collection[str]) -> Iterator[Compared]:
+    """Means over the directions, with the paired t-test of Paper B, where there are several.
+
+    Each registered test set by itself, all of `--data` together.
+    """
+    from mnmt_repro.evaluation.significance import paired_t_test
+
+    groups: dict[tuple[str, str], list[Compared]] = {}
+    for row in rows:
+        name = row.test_set if row.test_set in registered else "--data"
+        groups.setdefault((name, row.measure), []).append(row)
+    for (name, measure), mine in groups.items():
+        # By place: two files of a direction may have one name.
+        after = {str(place): row.model for place, row in enumerate(mine)}
+        before = {str(place): row.baseline for place, row in enumerate(mine)}
+        if len({after[key] - before[key] for key in after}) < 2:
+            continue  # nothing to test against
+        result = paired_t_test(after, before)
+        yield Compared(
+            pair=f"all {len(mine)}",
+            test_set=name,
+            sentences=sum(row.sentences for row in mine),
+            measure=measure,
+            baseline=float(np.mean(list(before.values()))),
+            model=float(np.mean(list(after.values()))),
+            difference=result.difference,
+            low=result.low,
+            high=result.high,
+            p_value=result.p_value,
+            test="t-test",
+        )

@@ -1,0 +1,240 @@
+"""What `train --continue-from` takes over from a model that `upgrade` wrote."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.cli.presets import fill_in
+from mnmt_repro.cli.scaling import steps_to_rise
+from mnmt_repro.corpora.encoding import SyllableVocabulary
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.runs.trained import (
+    START,
+    read_checkpoint,
+    read_run,
+    read_vocabulary,
+)
+from mnmt_repro.training.config import BUDGET, TrainingConfig
+
+if TYPE_CHECKING:
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.runs.own import TrainingText
+    from mnmt_repro.upgrading.start import Start
+
+MODEL = (
+    "arch", "d_model", "layers", "heads", "d_ff", "dropout", "attention_dropout", "pieces",
+    "vocabulary", "vocabulary_temperature",
+)  # fmt: skip
+"""Options of `train` that an upgraded model has settled."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upgraded:
+    """An upgraded model's folder, read."""
+
+    folder: Path
+    about: dict[str, Any]  # its `run.json`
+    vocabulary: Vocabulary
+
+    def start(self) -> Start:
+        """The model itself, built anew at each call, since training changes it.
+
+        Raises
+        ------
+        InputError
+            When its file is absent, damaged or of another upgrade.
+        """
+        from mnmt_repro.upgrading.start import load_upgraded
+
+        read_checkpoint(self.folder / START, self.about)
+        return load_upgraded(self.folder / START)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What the `run.json` of a run that goes on from here says about it."""
+        return {"identity": self.about["identity"], "upgrade": self.about["upgrade"]["config"]}
+
+
+def read_upgraded(folder: Path) -> Upgraded:
+    """Read the folder of an upgraded model.
+
+    Raises
+    ------
+    InputError
+        When it holds none, or a damaged one.
+    """
+    about = read_run(folder)
+    if "upgrade" not in about:
+        raise InputError(
+            f"--continue-from {folder}: is a trained model, not an upgraded one; "
+            f"`mnmt-repro upgrade --from {folder} --out NEW` makes one of it, the same if nothing "
+            "else is asked for"
+        )
+    return Upgraded(folder=folder, about=about, vocabulary=read_vocabulary(folder, about))
+
+
+def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespace:
+    """Options of `train` with those not given taken from the upgraded model and its old run.
+
+    Those are text and pairs (where there is no `--data`), tags, and all training settings but the
+    budget; the old learning rate only with the old optimiser. The seed is one more than the old
+    one, for other dropout and another order of data.
+
+    Raises
+    ------
+    InputError
+        When an option is given that the upgraded model has settled.
+    """
+    about = upgraded.about
+    for name in MODEL:
+        if name in options.given:
+            raise InputError(
+                f"--{name.replace('_', '-')}: the upgraded model's own stays; leave it out, or "
+                "make another upgrade"
+            )
+    constant = about["upgrade"]["config"]["schedule"] == "constant"
+    if constant and "learning_rate" not in options.given:
+        peak = about["training"]["learning_rate"]
+        raise InputError(
+            f"--continue-from {upgraded.folder}: its rate is constant; give --learning-rate (the "
+            f"old model's peak was {peak:g}; a tenth of it is small)"
+        )
+    found = {name: value for name, value in about["training"].items() if name not in BUDGET}
+    found["seed"] = about["seed"] + 1
+    if about["tags"] != "none":
+        found["tags"] = about["tags"]
+    if about["conlang"] is not None:
+        found |= {name: about["conlang"][name] for name in ("concepts", "similarity")}
+    if not options.data and options.corpus in (None, about["corpus"]):
+        if about["corpus"] == "own":
+            pairs = ", ".join(about["pairs"])
+            raise InputError(
+                f"--continue-from {upgraded.folder}: the model was trained on your own text "
+                f"({pairs}); give it again with --data, and that of new pairs"
+            )
+        found |= {"corpus": about["corpus"], "pairs": ",".join(about["pairs"])}
+    if options.tags == "auto":
+        options = argparse.Namespace(**{**vars(options), "given": options.given - {"tags"}})
+    return fill_in(options, found)
+
+
+def check_text(upgraded: Upgraded, text: TrainingText, mixture: Mixture, tags: Any) -> None:
+    """Refuse text that the upgraded model's vocabulary cannot write.
+
+    Raises
+    ------
+    InputError
+        When it lacks a language's tag, or either is a conlang's and the other is not.
+    """
+    from mnmt_repro.corpora.encoding import tag_ids
+
+    pieces = upgraded.vocabulary
+    known = pieces.conlang.config if isinstance(pieces, SyllableVocabulary) else None
+    if text.conlang != known:
+        if known is None:
+            wrong = "--corpus conlang: the upgraded model's vocabulary is one of real text"
+        elif text.conlang is None:
+            wrong = "the upgraded model knows the syllables of a conlang only; train it on that"
+        else:
+            wrong = "--concepts, --similarity: the model was trained on another conlang"
+        raise InputError(wrong)
+    for pair in mixture.pairs:
+        try:
+            tag_ids(pieces, pair, tags)
+        except InputError as error:
+            raise InputError(
+                f"{pair}: {error}; upgrade with a vocabulary of all languages (--vocab)"
+            ) from error
+
+
+def check_optimiser(upgraded: Upgraded, start: Start, config: TrainingConfig) -> None:
+    """Refuse to carry one optimiser's state over to another.
+
+    Raises
+    ------
+    InputError
+        When there is a state, and `config` has another optimiser than the old run.
+    """
+    old = upgraded.about["training"]["optimiser"]
+    if start.optimiser and config.optimiser != old:
+        raise InputError(
+            f"--optimiser {config.optimiser}: the old model's state is that of {old}; leave the "
+            "option out, or upgrade with --optimiser reset"
+        )
+
+
+def notes(
+    upgraded: Upgraded, text: TrainingText, mixture: Mixture, config: TrainingConfig, tags: str
+) -> list[str]:
+    """What of the training to come does not fit the old one, and should not pass unsaid."""
+    told = []
+    about = upgraded.about
+    if tags != about["tags"]:
+        told.append(f"language tags: {about['tags']} in the old model's text, {tags} from here on")
+    told += _other_shares(about.get("mixture", {}), mixture)
+    told += _other_validation(about, text)
+    steps = config.steps or (config.target_tokens or 0) // config.batch_tokens
+    constant = about["upgrade"]["config"]["schedule"] == "constant"
+    if constant and config.optimiser == "adafactor" and config.learning_rate**2 * steps > 1:
+        told.append(
+            f"Adafactor takes no relative step above 1 / sqrt(step): the rate is constant up to "
+            f"step {1 / config.learning_rate**2:,.0f}, and falls from there on; see "
+            "--learning-rate, or --optimiser adamw"
+        )
+    rising = steps_to_rise(upgraded.about["upgrade"])
+    if steps < rising:
+        told.append(
+            f"a learning-rate factor rises over {rising:,} steps, and this run takes about "
+            f"{steps:,}; see --steps"
+        )
+    return told
+
+
+SHIFT = 0.01
+"""Change of an old pair's share among the old pairs that is told."""
+
+
+def _other_shares(old: Mapping[str, float], mixture: Mixture) -> Iterator[str]:
+    """The old pair whose share among the old pairs changes most, where that is not a trifle."""
+    both = [pair for pair in mixture.pairs if pair in old]
+    before, after = (
+        {pair: weights[pair] / sum(weights[other] for other in both) for pair in both}
+        for weights in (old, mixture.weights)
+    )
+    pair = max(both, key=lambda each: abs(after[each] - before[each]), default=None)
+    if pair is not None and abs(after[pair] - before[pair]) > SHIFT:
+        yield (
+            f"mixture: of what is sampled from the old pairs, {pair} was {before[pair]:.1%} and is "
+            f"{after[pair]:.1%} from here on; see --weights, --temperature and --upsample"
+        )
+
+
+def _other_validation(about: Mapping[str, Any], text: TrainingText) -> Iterator[str]:
+    """Validation text of old pairs that the old model may have learnt from, and pairs without."""
+    from mnmt_repro.corpora.formats import content_hash
+
+    known = about.get("validation", {})
+    changed = [
+        pair
+        for pair, bitext in text.valid.items()
+        if pair in known and content_hash(bitext) != known[pair]
+    ]
+    if changed:
+        yield (
+            f"validation text of {', '.join(changed)} is not the old model's, which may have been "
+            "trained on it; give the same --data or --valid as then to compare losses, or to "
+            "--keep best"
+        )
+    without = [pair for pair in text.train if not len(text.valid.get(pair, ()))]
+    if without:
+        yield f"no validation text of {', '.join(without)}, and no loss of it will be shown"
+
+
+def left_out(upgraded: Upgraded, mixture: Mixture) -> list[str]:
+    """Pairs which the old model knows and the mixture does not have."""
+    return [pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs]

@@ -1,0 +1,231 @@
+"""`data`: list corpora, check a copy, fetch public losses, train or adopt a vocabulary."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from mnmt_repro.cli.options import (
+    HelpFormatter,
+    add_command,
+    add_json,
+    comma_list,
+    print_json,
+)
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from mnmt_repro.corpora.checking import CheckReport
+    from mnmt_repro.corpora.own_text import OwnReport
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its parts."""
+    purpose = "list corpora, check a copy, fetch public losses, train or adopt a vocabulary"
+    group = commands.add_parser(
+        "data",
+        help=purpose,
+        description=f"{purpose.capitalize()}.",
+        epilog="example:\n  mnmt-repro data list",
+        formatter_class=HelpFormatter,
+    )
+    parts = group.add_subparsers(dest="part", required=True, metavar="PART")
+
+    parser = add_command(
+        parts,
+        "list",
+        "list the corpora: languages, size, licence, whether they are on this machine",
+        examples=["mnmt-repro data list", "mnmt-repro data list --json"],
+        act=act_list,
+    )
+    add_json(parser)
+
+    parser = add_command(
+        parts,
+        "check",
+        "compare a copy of a corpus with its card, or look over bitexts of your own; exits with 1 "
+        "where a file is not intact or test sentences are in training",
+        examples=[
+            "mnmt-repro data check webtech",
+            "mnmt-repro data check --data eng-deu=talks.tsv --test eng-deu=news.en,news.de",
+        ],
+        act=act_check,
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a corpus of `data list`")
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="PAIR=FILE",
+        help="a bitext to train on (see train): sentences that are repeated or not translated",
+    )
+    parser.add_argument(
+        "--test",
+        action="append",
+        default=[],
+        metavar="PAIR=FILE",
+        help="a bitext to test on: besides, which of its sentences are in training text",
+    )
+    add_json(parser)
+
+    parser = add_command(
+        parts,
+        "originals",
+        "download the public losses that data/external was selected from, by commit and SHA-256",
+        examples=["mnmt-repro data originals --out originals"],
+        act=act_originals,
+    )
+    parser.add_argument("--out", type=Path, default=Path("originals"), metavar="FOLDER")
+
+    parser = add_command(
+        parts,
+        "vocabulary",
+        "train a SentencePiece vocabulary (unigram, byte fallback, a tag for each language)",
+        examples=[
+            "mnmt-repro data vocabulary --data eng-deu=talks.tsv --pieces 4000 --out talks.model",
+            "mnmt-repro data vocabulary --data eng-deu=a.en,a.de --data eng-xho=b.jsonl \\"
+            "\n      --temperature 2 --out both.model",
+        ],
+        act=act_vocabulary,
+    )
+    parser.add_argument(
+        "--data", action="append", required=True, metavar="PAIR=FILE", help="a bitext (see train)"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    parser.add_argument("--pieces", type=int, default=4000, help="size, everything included")
+    parser.add_argument(
+        "--temperature",
+        type=float,
+        default=1.0,
+        help="pairs are sampled by size ** (1 / temperature)",
+    )
+    parser.add_argument(
+        "--character-coverage", type=float, default=0.9995, help="rarer ones are spelled in bytes"
+    )
+    parser.add_argument(
+        "--sentences", type=int, default=1_000_000, help="most sentences to read, both sides"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    add_json(parser)
+
+    parser = add_command(
+        parts,
+        "adopt",
+        "take over a SentencePiece model of your own: the same pieces, with the special ones in "
+        "front that `train` and `upgrade` need, and a tag for each language",
+        examples=[
+            "mnmt-repro data adopt own.model --languages eng,deu,xho --out both.model",
+        ],
+        act=act_adopt,
+    )
+    parser.add_argument("model", type=Path, metavar="OWN.model", help="unigram or BPE")
+    parser.add_argument(
+        "--languages", required=True, metavar="CODE,...", help="as in the names of your pairs"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    add_json(parser)
+
+
+def act_originals(options: argparse.Namespace) -> int:
+    """Fetch each original and say where it lies."""
+    from mnmt_repro.claims.external import ORIGINALS, fetch_original
+
+    for original in ORIGINALS:
+        print(f"{fetch_original(original, options.out)}  from {original.repository}")
+    return 0
+
+
+def act_list(options: argparse.Namespace) -> int:
+    """Print all cards."""
+    from mnmt_repro.corpora.registry import list_cards, locate
+
+    cards = list_cards()
+    if options.json:
+        print_json([{**asdict(card), "pairs": list(card.pairs)} for card in cards])
+        return 0
+    rows = []
+    for card in cards:
+        found = sum(locate(file) is not None for file in card.files)
+        rows.append(
+            {
+                "name": card.name,
+                "languages": len(card.languages) or "any",
+                "training pairs": f"{card.sentences('train'):,}" if card.files else "-",
+                "here": f"{found} of {len(card.files)} files" if card.files else "always",
+                "holds": card.title,
+            }
+        )
+    left = {name: f"{{:<{max(len(str(row[name])) for row in rows)}}}".format for name in rows[0]}
+    print(pd.DataFrame(rows).to_string(index=False, justify="left", formatters=left))
+    print("\nlicences")
+    for card in cards:
+        print(f"  {card.name}: {card.licence}")
+    return 0
+
+
+def act_check(options: argparse.Namespace) -> int:
+    """Print the report of one corpus, or of one's own text; 1 where something is wrong."""
+    from mnmt_repro.cli.training_text import read_bitexts
+    from mnmt_repro.corpora.checking import check
+    from mnmt_repro.corpora.own_text import check_own
+
+    report: CheckReport | OwnReport
+    if options.name and not (options.data or options.test):
+        report = check(options.name)
+    elif options.data and not options.name:
+        train = read_bitexts(options.data)
+        report = check_own(train, read_bitexts(options.test, "--test"))
+    else:
+        raise InputError("data check: give the NAME of a corpus, or your own text with --data")
+    if options.json:
+        print_json({**asdict(report), "ok": report.ok})
+    else:
+        print("\n".join(report.lines()))
+    return 0 if report.ok else 1
+
+
+def act_vocabulary(options: argparse.Namespace) -> int:
+    """Train and write a vocabulary."""
+    from mnmt_repro.cli.training_text import read_bitexts
+    from mnmt_repro.corpora.registry import split_pair
+    from mnmt_repro.corpora.vocabulary import VocabularyConfig, train_vocabulary
+
+    texts = read_bitexts(options.data)
+    config = VocabularyConfig(
+        pieces=options.pieces,
+        languages=tuple(language for pair in texts for language in split_pair(pair)),
+        temperature=options.temperature,
+        character_coverage=options.character_coverage,
+        sentences=options.sentences,
+        seed=options.seed,
+    )
+    trained = train_vocabulary(config, {p: (t.source, t.target) for p, t in texts.items()})
+    return _write(trained, options)
+
+
+def act_adopt(options: argparse.Namespace) -> int:
+    """Read another program's vocabulary, and write it as one of ours."""
+    from mnmt_repro.corpora.adopting import adopt_vocabulary
+
+    return _write(adopt_vocabulary(options.model, comma_list(options.languages)), options)
+
+
+def _write(vocabulary: Vocabulary, options: argparse.Namespace) -> int:
+    vocabulary.save(options.out)
+    facts = {
+        "file": str(options.out),
+        "pieces": len(vocabulary),
+        "languages": list(vocabulary.languages),
+        "hash": vocabulary.hash,
+    }
+    if options.json:
+        print_json(facts)
+    else:
+        tags = ", ".join(vocabulary.languages)
+        print(f"{options.out}: {len(vocabulary)} pieces, tags for {tags}, hash {vocabulary.hash}")
+    return 0

@@ -1,0 +1,142 @@
+"""`evaluate`: cross-entropy, and with `--decode` BLEU and chrF, of a trained model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.cli import losses_table
+from mnmt_repro.cli.options import (
+    add_command,
+    add_json,
+    check_device,
+    print_json,
+)
+from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
+from mnmt_repro.cli.translate import (
+    add_search,
+    check_decode,
+    search_config,
+    translations,
+)
+from mnmt_repro.corpora.formats import Bitext
+
+if TYPE_CHECKING:
+    from mnmt_repro.runs.trained import Trained
+
+MEASURES = ("cross_entropy", "bleu", "chrf", "chrfpp", "spbleu", "piece_bleu")
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "evaluate",
+        "score a trained model: nats per target token, overall and per domain, and with --decode "
+        "BLEU, chrF, chrF++ and spBLEU",
+        examples=[
+            "mnmt-repro evaluate runs/dezh",
+            "mnmt-repro evaluate runs/dezh --test newstest21 --decode --json",
+            "mnmt-repro evaluate runs/talks --data eng-deu=test.tsv --decode",
+            "mnmt-repro evaluate runs/talks --data eng-deu=test.tsv --add-to losses.csv",
+        ],
+        act=act,
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="what `train` wrote")
+    add_test_sets(parser)
+    parser.add_argument("--decode", action="store_true", help="translate, and score translations")
+    add_search(parser)
+    parser.add_argument(
+        "--add-to",
+        type=Path,
+        metavar="LOSSES.csv",
+        help="also add the losses to this table, which `fit` and `recommend` read: a row for each "
+        "pair and test set, with size (embeddings left out) and weight; made where there is none",
+    )
+    add_json(parser)
+
+
+def act(options: argparse.Namespace) -> int:
+    """Print a row for each pair, test set and domain."""
+    from mnmt_repro.evaluation.metrics import flores_pieces
+    from mnmt_repro.runs.trained import load_trained
+
+    check_test_sets(options)
+    check_decode(options)
+    search_config(options)
+    check_device(options.device)
+    trained = load_trained(options.folder, device=options.device)
+    if options.decode and not flores_pieces().is_file():
+        print(
+            f"mnmt-repro: note: no spBLEU, whose pieces are not here: {flores_pieces()} (sacrebleu "
+            "fetches them when called with --tokenize flores200)",
+            file=sys.stderr,
+        )
+    sets = list(read_test_sets(trained, options))
+    if options.add_to:  # before what takes its time
+        losses_table.check(options.add_to, trained, [(text.pair, name) for name, text in sets])
+    rows = [row for name, text in sets for row in _scores(trained, name, text, options)]
+    if options.add_to:
+        losses_table.add(options.add_to, rows, trained)
+    if options.json:
+        print_json(rows)
+        return 0
+    frame = pd.DataFrame(rows)
+    signatures = [column for column in frame.columns if column.endswith("_signature")]
+    table = frame.drop(columns=signatures)
+    print(
+        table.to_string(
+            index=False,
+            na_rep="",
+            formatters={
+                name: (f"{{:.{4 if name == 'cross_entropy' else 2}f}}").format
+                for name in MEASURES
+                if name in table.columns
+            },
+        )
+    )
+    for column in signatures:
+        for signature in frame[column].dropna().unique():
+            print(f"{column.removesuffix('_signature')}: {signature}")
+    return 0
+
+
+def _scores(
+    trained: Trained, name: str, text: Bitext, options: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    from mnmt_repro.corpora.encoding import encode
+    from mnmt_repro.runs.data import SHARED_DOMAINS, TestSet
+    from mnmt_repro.runs.execute import score
+
+    shared = SHARED_DOMAINS.get(trained.corpus, ()) if name == "indomain" else ()
+    test = TestSet(
+        name=name,
+        text=encode(text, trained.vocabulary, trained.tags),
+        domains=None if text.domain is None else tuple(text.domain),
+        shared=tuple(domain for domain in shared if domain in (text.domain or ())),
+    )
+    outputs = translations(trained, text.source, text.pair, options) if options.decode else None
+    for row in score(trained.model, test):
+        if outputs is not None:
+            rows = np.flatnonzero(test.selections[row["test_set"], row["domain"]])
+            row |= _metrics(trained, text, outputs, rows.tolist())
+        yield {"pair": text.pair, **row}
+
+
+def _metrics(trained: Trained, text: Bitext, outputs: list[str], rows: list[int]) -> dict[str, Any]:
+    from mnmt_repro.evaluation.metrics import scores
+
+    return dict(
+        scores(
+            [outputs[row] for row in rows],
+            [text.target[row] for row in rows],
+            text.pair.partition("-")[2],
+            vocabulary=None if trained.conlang is not None else trained.vocabulary,
+        )
+    )

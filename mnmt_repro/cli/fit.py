@@ -1,0 +1,409 @@
+"""`fit`: fit a scaling law to a table of losses."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from mnmt_repro.cli.options import (
+    add_command,
+    add_json,
+    numbers_of,
+    print_json,
+    read_table,
+    refuse,
+)
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit
+
+    Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
+
+LABELS = ("tier", "cohort", "test_set", "domain", "metric")
+"""Columns of a table of which a law may read one value only, as `laws.checks.OF_ONE`."""
+
+NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
+"""Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
+
+FORMULA = {
+    "power": "loss = beta * n**-alpha + l_inf",
+    "joint": "loss = beta[p] * n**-alpha + l_inf",
+    "eq12": "loss = beta * (f(p) * n)**-alpha + l_inf, f(p) = p + c1 * p**c2 * (1 - p)**c3",
+    "eq13": "loss = beta * (f(p) * n)**-alpha + l_inf, f(p) = c1 * (p - 1) + 1",
+    "additive": "loss = E + A * n**-alpha + B * d**-beta",
+}
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "fit",
+        "fit the power law (Eq. 3), or where a column p has several weights the joint law "
+        "(Eq. 7), or one of size and data, to a table of losses, each pair apart",
+        examples=[
+            "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
+            "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
+            "mnmt-repro fit rows.csv --where test_set=indomain --where domain=all",
+            "mnmt-repro fit table.csv --pair-column language --p-column weight --law eq12",
+            "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
+            "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
+        ],
+        act=act,
+    )
+    add_table(parser)
+    parser.add_argument(
+        "--law",
+        choices=("auto", *FORMULA),
+        default="auto",
+        help="auto: joint where there are several weights p, else power; eq12, eq13: Eq. 11, the "
+        "law at any weight, with the effective fraction f(p) of that equation; additive: of size "
+        "and of the data of the pair, which is what tells runs apart that are far from done",
+    )
+    parser.add_argument(
+        "--data-column",
+        metavar="NAME",
+        help="with --law additive: column of the data seen, such as target tokens of the pair "
+        "(default: d)",
+    )
+    add_json(parser)
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Declare the table and its columns."""
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE.csv",
+        help="table with a header line, separated by comma, semicolon or tab: one row a model and "
+        "pair, with the columns pair, p (its weight in the mixture, 0 to 1), n (model size) and "
+        "loss, in any order; further seeds are further rows, weights of 0 (zero-shot) are left "
+        "out, and of other columns only those that name what was measured are looked at: "
+        f"{', '.join(LABELS)} must each have one value",
+    )
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="use only rows with this value; again for another column",
+    )
+    parser.add_argument("--n-column", default="n", metavar="NAME", help="column of model sizes")
+    parser.add_argument("--loss-column", default="loss", metavar="NAME", help="column of losses")
+    parser.add_argument("--p-column", default="p", metavar="NAME", help="column of weights")
+    parser.add_argument("--pair-column", default="pair", metavar="NAME", help="column of pairs")
+    parser.add_argument(
+        "--direction",
+        choices=("min", "max"),
+        default="min",
+        help="min: a loss, falling with size; max: a quality, rising",
+    )
+    parser.add_argument(
+        "--ceiling",
+        type=float,
+        metavar="SCORE",
+        help="with --direction max: highest score possible, such as 100 for chrF",
+    )
+
+
+def read_losses(
+    options: argparse.Namespace, needed: tuple[str, ...] = (), data: str | None = None
+) -> pd.DataFrame:
+    """Read the table of `add_table`: its columns of numbers checked, weights and pairs as p, pair.
+
+    Parameters
+    ----------
+    options : of `add_table`
+    needed : those of "p" and "pair" that the table must have
+    data : column of the data seen, for a law that knows sizes and data but no weights
+
+    Raises
+    ------
+    InputError
+        For a missing column, with file, line and column for a value that cannot be used, for a
+        column of `LABELS` with several values, or when no row is left.
+    """
+    path, n, loss = options.file, options.n_column, options.loss_column
+    if options.ceiling is not None and options.direction == "min":
+        raise InputError("--ceiling is the highest score of a quality: add --direction max")
+    named = {"pair": options.pair_column} | ({} if data else {"p": options.p_column})
+    wanted = [column for name, column in named.items() if name in needed or column != name]
+    numbers = [n, loss, *([data] if data else [])]
+    table = _chosen(read_table(path, [*numbers, *wanted]), options.where, path)
+    for label in LABELS:
+        values = sorted(set(table[label])) if label in table.columns else []
+        if label not in (*numbers, *named.values()) and len(values) > 1:
+            raise InputError(
+                f"{path}: column {label} has {', '.join(values)}, and a law is of one: add --where "
+                f"{label}={values[0]}"
+            )
+    frame = table.drop(columns=["p", "pair"], errors="ignore")
+    for column in numbers:
+        frame[column] = numbers_of(table, column, path)
+    refuse(frame[n] <= 0, table, n, path, "sizes must be above 0")
+    if options.direction == "min":
+        why = "losses must be above 0 (log-probabilities: change the sign; a quality: --direction "
+        refuse(frame[loss] <= 0, table, loss, path, why + "max)")
+    if data:
+        why = "must be above 0; leave out runs that saw nothing of the pair"
+        refuse(frame[data] <= 0, table, data, path, why)
+    if named.get("p") in table.columns:
+        frame["p"] = numbers_of(table, named["p"], path)
+        outside = (frame["p"] < 0) | (frame["p"] > 1)
+        refuse(outside, table, named["p"], path, "weights lie from 0 to 1")
+    if named["pair"] in table.columns:
+        frame["pair"] = table[named["pair"]]
+        refuse(frame["pair"] == "", table, named["pair"], path, "no pair is named")
+    return _trained(frame, path) if "p" in frame else frame
+
+
+def _chosen(table: pd.DataFrame, wishes: list[str], path: Path) -> pd.DataFrame:
+    """Rows of a table with the values of ``--where``."""
+    for wish in wishes:
+        column, equals, value = wish.partition("=")
+        if not equals or column not in table.columns:
+            there = ", ".join(table.columns)
+            raise InputError(f"--where {wish}: write COLUMN=VALUE; {path} has {there}")
+        values = sorted(set(table[column]))
+        table = table[table[column] == value]
+        if table.empty:
+            raise InputError(f"--where {wish}: no such row; {column} has {', '.join(values[:20])}")
+    return table
+
+
+def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Rows with a weight above 0: no law describes a pair that was not trained on."""
+    kept = frame[frame["p"] > 0]
+    if kept.empty:
+        raise InputError(f"{path}: all rows are zero-shot (p = 0), which no law describes")
+    if left := len(frame) - len(kept):
+        say([f"{left} zero-shot rows (p = 0) are left out"])
+    return kept
+
+
+def one_curve_note(frame: pd.DataFrame, n: str, loss: str, data: str | None = None) -> str:
+    """Warn that columns p or pair are lacking where rows share a size (and `data`)."""
+    names = ("pair",) if data else ("p", "pair")
+    lacking = [name for name in names if name not in frame.columns]
+    known = [name for name in names if name in frame.columns]
+    shared = int(frame.duplicated([n, *([data] if data else []), *known], keep=False).sum())
+    if not lacking or not shared:
+        return ""
+    each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
+    cell = [n, *([data] if data else []), *known]
+    others = [c for c in frame.columns if c not in (*cell, loss, *NAMES_OF_A_RUN)]
+    differing = [c for c in others if (frame.groupby(cell)[c].nunique() > 1).any()]
+    apart = f" and differ in {', '.join(differing)}" if differing else ""
+    return (
+        f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; {shared} rows "
+        f"share a size{apart}; name the columns with "
+        f"{', '.join(f'--{name}-column' for name in lacking)}"
+    )
+
+
+def notes_on_rows(
+    frame: pd.DataFrame, n: str, loss: str, direction: str, data: str | None = None
+) -> list[str]:
+    """What to say of rows that share a cell (pair, weight, size, data), and a weight that harms.
+
+    Parameters
+    ----------
+    frame, n, loss, data : a table of `read_losses`, and its columns of sizes, losses and data
+    direction : ``"min"`` or ``"max"``
+    """
+    notes = []
+    cell = [name for name in ("pair", "p", n, data) if name and name in frame.columns]
+    several = frame[frame.duplicated(cell, keep=False)]
+    if copies := int(frame.duplicated().sum()):
+        notes.append(f"{copies} rows are exact copies of others, and count as further runs")
+    others = [c for c in frame.columns if c not in (*cell, loss, *NAMES_OF_A_RUN)]
+    differing = [c for c in others if (several.groupby(cell)[c].nunique() > 1).any()]
+    if differing:
+        notes.append(
+            f"{len(several)} rows share {', '.join(cell)} with others and are taken as seeds of "
+            f"one cell, but differ in {', '.join(differing)}: keep one value with --where"
+        )
+    if "p" in frame.columns:
+        for pair, rows in by_pair(frame).items():
+            means = rows.groupby([n, "p"])[loss].mean().unstack()
+            gain = (means.iloc[:, 0] - means.iloc[:, -1]) * (1 if direction == "min" else -1)
+            if len(means.columns) > 1 and (gain.dropna() < 0).mean() > 0.5:
+                notes.append(
+                    f"{pair}: does worse at p = {means.columns[-1]:g} than at p = "
+                    f"{means.columns[0]:g} at most sizes; is p the weight of this pair?"
+                )
+    return notes
+
+
+def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Rows of each pair; all under one name where the table has no column `pair`."""
+    if "pair" not in frame.columns:
+        return {"all rows": frame}
+    return {str(pair): rows for pair, rows in frame.groupby("pair", sort=True)}
+
+
+def fit_table(
+    frame: pd.DataFrame,
+    *,
+    n: str,
+    loss: str,
+    law: str,
+    direction: str,
+    ceiling: float | None = None,
+    data: str | None = None,
+) -> dict[str, tuple[str, Fit]]:
+    """Fit each pair of a table: name of the law and its fit.
+
+    Raises
+    ------
+    InputError
+        When the law needs weights that the table lacks, several are given to the power law, or a
+        quality to the additive law.
+    """
+    if law == "additive" and direction == "max":
+        raise InputError("--law additive: fits losses, not a quality; leave out --direction max")
+    if law in ("joint", "eq12", "eq13") and "p" not in frame.columns:
+        there = ", ".join(map(str, frame.columns))
+        raise InputError(
+            f"--law {law}: the table has no column of weights; name it by --p-column; there are "
+            f"{there}"
+        )
+    fits: dict[str, tuple[str, Fit]] = {}
+    for pair, rows in by_pair(frame).items():
+        weights = rows["p"].nunique() if "p" in rows.columns else 1
+        if law == "power" and weights > 1:
+            raise InputError(
+                f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
+            )
+        several = "joint" if weights > 1 else "power"
+        options: Any = {"direction": direction, "ceiling": ceiling, "label": pair}
+        with of_pair(pair):
+            fits[pair] = _fit(rows, several if law == "auto" else law, n, loss, data, options)
+    return fits
+
+
+def _fit(
+    rows: pd.DataFrame, law: str, n: str, loss: str, data: str | None, options: dict[str, Any]
+) -> tuple[str, Fit]:
+    from mnmt_repro.laws import fit_additive_law, fit_fraction, fit_joint_law, fit_power_law
+
+    if law == "additive":
+        return law, fit_additive_law(rows[n], rows[data], rows[loss])
+    if law in ("eq12", "eq13"):
+        return law, fit_fraction(rows, n=n, loss=loss, **options | {"form": law})
+    if law == "joint":
+        return law, fit_joint_law(rows, n=n, loss=loss, **options)
+    return law, fit_power_law(rows[n], rows[loss], **options)
+
+
+def say(notes: list[str]) -> None:
+    """Print notes to standard error."""
+    for note in notes:
+        print(f"mnmt-repro: note: {note}", file=sys.stderr)
+
+
+def as_options(text: str) -> str:
+    """A message of the library, with its arguments as options of the command.
+
+    >>> as_options('the loss rises with size, against direction="min"')
+    'the loss rises with size, against --direction min'
+    """
+    return re.sub(r'(\w+)="(\w+)"', r"--\1 \2", text)
+
+
+@contextlib.contextmanager
+def of_pair(pair: str) -> Iterator[None]:
+    """Name the pair in an `InputError` about its rows."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{pair}: {as_options(str(error))}") from error
+
+
+def fractions(fit: Fit) -> pd.DataFrame:
+    """Effective fraction at each fitted weight with its 95 % interval: ``p, f, f_low, f_high``.
+
+    Of the joint law where it has the single pair (Eq. 10), and of Eqs. 12 and 13; else empty.
+    """
+    from mnmt_repro.laws import FractionFit, JointLawFit, effective_fraction
+
+    if isinstance(fit, JointLawFit) and fit.identified and 1.0 in fit.p:
+        return effective_fraction(fit)[["p", "f", "f_low", "f_high"]]
+    if isinstance(fit, FractionFit) and fit.identified and fit.degrees_of_freedom > 0:
+        return fit.fraction_band(sorted(set(fit.p)))
+    return pd.DataFrame(columns=["p", "f", "f_low", "f_high"])
+
+
+def act(options: argparse.Namespace) -> int:
+    """Print each pair's parameters; 1 where a law is not identified."""
+    additive = options.law == "additive"
+    if options.data_column and not additive:
+        raise InputError("--data-column belongs to --law additive; add it, or leave this out")
+    data = options.data_column or "d" if additive else None
+    frame = read_losses(options, data=data)
+    note = one_curve_note(frame, options.n_column, options.loss_column, data)
+    notes = (
+        [note]
+        if note
+        else notes_on_rows(frame, options.n_column, options.loss_column, options.direction, data)
+    )
+    say(notes)
+    fits = fit_table(
+        frame,
+        n=options.n_column,
+        loss=options.loss_column,
+        law=options.law,
+        direction=options.direction,
+        ceiling=options.ceiling,
+        data=data,
+    )
+    if options.json:
+        print_json(
+            [
+                {
+                    "pair": pair,
+                    "law": law,
+                    "params": fit.params,
+                    "stderr": fit.stderr,
+                    "interval": {name: list(ends) for name, ends in fit.interval().items()},
+                    "fraction": {
+                        f"{row.p:g}": {"f": row.f, "low": row.f_low, "high": row.f_high}
+                        for row in fractions(fit).itertuples()
+                    },
+                    "r2": fit.r2,
+                    "observations": fit.observations,
+                    "identified": fit.identified,
+                    "reason": fit.reason,
+                    "active_bounds": list(fit.active_bounds),
+                    "notes": notes,
+                }
+                for pair, (law, fit) in fits.items()
+            ]
+        )
+    else:
+        for pair, (law, fit) in fits.items():
+            formula = FORMULA[law]
+            if options.direction == "max":
+                formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
+            print(f"{pair}: {formula}   ({fit.observations} rows, R² {fit.r2:.5f})")
+            if fit.identified:
+                print(fit.summary().to_string(index=False, float_format=lambda x: f"{x:.5g}"))
+            else:
+                print(f"not identified: {as_options(fit.reason)}")
+            if len(found := fractions(fit)):
+                print("effective fraction f(p), with its 95 % interval:")
+                print(found.to_string(index=False, float_format=lambda x: f"{x:.4g}"))
+            if fit.active_bounds:
+                print(f"bounds active: {', '.join(fit.active_bounds)}")
+            if fit.identified and fit.degrees_of_freedom < 1:
+                print("as many parameters as rows: nothing is left to judge the law by")
+            print()
+    return 0 if all(fit.identified for _, fit in fits.values()) else 1

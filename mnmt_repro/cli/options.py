@@ -1,0 +1,297 @@
+"""What several commands share: how they are declared, and options of the form NAME=VALUE."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, NoneType
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+
+
+class Noted(argparse.Action):
+    """Stores a value, and that it was given: `namespace.given` holds the names of such options."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        namespace.given = namespace.given | {self.dest}
+
+
+class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Shows the default of every option that has one, and keeps the lines of the examples."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        if action.default in (None, False, []) or action.default is argparse.SUPPRESS:
+            return action.help
+        return super()._get_help_string(action)
+
+
+def add_command(
+    commands: Any,
+    name: str,
+    purpose: str,
+    *,
+    examples: Sequence[str],
+    act: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    """Declare a command; `purpose` is its one line in the list, `examples` end its `--help`."""
+    heading = "example" if len(examples) == 1 else "examples"
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=purpose,
+        description=f"{purpose[0].upper()}{purpose[1:]}.",
+        epilog="\n  ".join([f"{heading}:", *examples]),
+        formatter_class=HelpFormatter,
+    )
+    parser.set_defaults(act=act)
+    return parser
+
+
+def add_fields(
+    parser: argparse._ActionsContainer,
+    kind: type,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    notes: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Declare an option for each field of a dataclass that has a help; see `choices.option`.
+
+    The type of a field decides what its option takes: one of the values of a `Literal`, nothing
+    (`bool`), a value each time that it is given (`tuple`), else a value of that type. A field that
+    is a dataclass gives the options of its own fields.
+
+    Parameters
+    ----------
+    defaults
+        Defaults in place of the fields' own.
+    notes
+        What the help says of a default that is not a single value.
+    """
+    hints, group = get_type_hints(kind), parser
+    for each in dataclasses.fields(kind):
+        how, hint = dict(each.metadata), hints[each.name]
+        if "group" in how:
+            group = parser.add_argument_group(how.pop("group"))
+        if dataclasses.is_dataclass(hint):
+            add_fields(group, cast(type, hint), **how)
+        elif "help" in how:
+            if note := notes.get(each.name):
+                how["help"] += f" ({note})"
+            default = defaults.get(each.name, each.default)
+            how["default"] = None if default is dataclasses.MISSING else default
+            flags = how.pop("flags", (f"--{each.name.replace('_', '-')}",))
+            if flags[0].startswith("-"):
+                how["dest"] = each.name
+            group.add_argument(*flags, **_taken(hint), **how)
+
+
+def _taken(hint: Any) -> dict[str, Any]:
+    """What `argparse` is told of an option whose field has this type."""
+    if hint is bool:
+        return {"action": "store_true"}
+    if NoneType in (parts := get_args(hint)):  # where it is not given
+        (hint,) = (part for part in parts if part is not NoneType)
+    if get_origin(hint) is Literal:
+        return {"choices": get_args(hint)}
+    return {"action": "append"} if get_origin(hint) is tuple else {"type": hint}
+
+
+Options = TypeVar("Options")
+
+
+def read_fields(options: argparse.Namespace, kind: type[Options], **made: Any) -> Options:
+    """The dataclass that parsed options are fields of; `made` has those that are not options."""
+    names = {field.name for field in dataclasses.fields(cast(Any, kind))} - made.keys()
+    return kind(**{name: getattr(options, name) for name in names & vars(options).keys()}, **made)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Declare `--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
+
+
+def comma_list(text: str) -> list[str]:
+    """Split `a,b,c`.
+
+    >>> comma_list("eng-deu, eng-zho")
+    ['eng-deu', 'eng-zho']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def by_place(text: str, where: str) -> list[str]:
+    """Split `a,b`, whose parts mean something by where they stand; `where` names the option.
+
+    >>> by_place("0.5, 1", "--lr-scaling")
+    ['0.5', '1']
+
+    Raises
+    ------
+    InputError
+        When a part is empty: left out, it would shift the others.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if not all(parts):
+        raise InputError(f"{where} {text}: part {parts.index('') + 1} is empty; give it a value")
+    return parts
+
+
+def named_numbers(texts: Iterable[str], option: str) -> dict[str, float]:
+    """Read PAIR=NUMBER, once or more.
+
+    >>> named_numbers(["eng-deu=2", "eng-zho=0.5"], "--prefer")
+    {'eng-deu': 2.0, 'eng-zho': 0.5}
+    """
+    found: dict[str, float] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise InputError(f"{option} {text}: write PAIR=NUMBER, such as eng-deu=2")
+        if name in found:
+            raise InputError(f"{option} {text}: {name} is named twice")
+        found[name] = number(value, f"{option} {text}")
+    return found
+
+
+def number(text: str, where: str) -> float:
+    """Read a number; `where` names the option in the error."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{where}: {text!r} is not a number") from None
+
+
+def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
+    """Read a table with a header line that holds the `needed` columns; every value stays text.
+
+    The separator (comma, semicolon or tab) is told from the header, and blank lines are left out.
+    The index says where a row stands: it is on line index + 2 of the file.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, is no table, or lacks a column; those it has are named.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")  # once: a pipe cannot be read again
+        lines = io.StringIO(text)
+        first, header = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
+        cells = pd.read_csv(
+            io.StringIO(text),
+            sep=max(",;\t", key=header.count),
+            header=None,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+            skip_blank_lines=False,
+            skiprows=first,
+        )
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not in UTF-8; save it as CSV in UTF-8") from error
+    except pd.errors.ParserError as error:
+        raise InputError(
+            f"{path}: a row holds more values than its header names columns ({error}); is there a "
+            "separator at the end of each row, or a comment above the header?"
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{path}: is no table with a header line: {error}") from error
+    cells = cells.fillna("").apply(lambda column: column.str.strip())
+    names = cells.iloc[0].tolist()
+    if double := [name for name in names if name and names.count(name) > 1]:
+        raise InputError(f"{path} line {first + 1}: two columns are called {double[0]!r}")
+    frame = cells.iloc[1:].set_axis(names, axis=1).drop(columns="", errors="ignore")
+    frame.index = pd.RangeIndex(first, first + len(frame))
+    for column in needed:
+        if column not in frame.columns:
+            there = ", ".join(frame.columns)
+            known = "; columns are told apart by comma, semicolon or tab"
+            raise InputError(
+                f"{path}: no column {column!r}; there are {there}"
+                + known * (len(frame.columns) == 1)
+            )
+    frame = frame[(frame != "").any(axis=1)]
+    if frame.empty:
+        raise InputError(f"{path}: holds no rows")
+    return frame
+
+
+def numbers_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
+    """Numbers of a column of `read_table`; `InputError` with the line of one that is none."""
+    numbers = pd.to_numeric(frame[column], errors="coerce")
+    bad = ~np.isfinite(numbers)
+    comma = frame[column][bad].str.contains(",").any()
+    hint = " (write a decimal point, and nothing between thousands)" if comma else ""
+    refuse(bad, frame, column, path, f"not a number{hint}")
+    return numbers
+
+
+def refuse(bad: pd.Series, frame: pd.DataFrame, column: str, path: Path, why: str) -> None:
+    """Raise `InputError` with file, line and column of the first `bad` row of `read_table`."""
+    if bad.any():
+        row = int(bad.to_numpy().argmax())
+        line, value = frame.index[row] + 2, frame[column].iloc[row]
+        shown = repr(value) if value else "it is empty"
+        raise InputError(f"{path} line {line}, column {column}: {why}: {shown}")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; numbers that JSON cannot hold become null."""
+    print(json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not float("-inf") < value < float("inf"):
+        return None
+    return value
+
+
+SEEDS = 2**31  # what every generator takes
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed out of range."""
+    if seed not in range(SEEDS):
+        raise InputError(f"--seed {seed}: give 0 or more, below 2**31")
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that is not here.
+
+    Raises
+    ------
+    InputError
+        When torch knows no such device, or sees none of that number.
+    """
+    if name == "cpu":
+        return
+    import torch
+
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"--device {name}: no such device; give cpu, cuda, cuda:1, ...") from None
+    there = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= there:
+        raise InputError(
+            f"--device {name}: torch {torch.__version__} sees {there} CUDA device(s) here; "
+            "leave the option out to use the processor"
+        )

@@ -1,0 +1,172 @@
+"""`retrain`: train stored runs again, and hold what comes of it against what is stored."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Set
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.cli.options import add_command, check_device
+from mnmt_repro.errors import InputError
+from mnmt_repro.results.repeats import BEGINNING, END
+
+if TYPE_CHECKING:
+    from mnmt_repro.results.repeats import Comparison
+    from mnmt_repro.runs.spec import RunSpec
+
+QUICKEST = 10  # runs that are listed
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "retrain",
+        "train stored runs again on this machine and compare their test losses with the stored "
+        "ones; without a run, list the quickest",
+        examples=[
+            "mnmt-repro retrain",
+            "mnmt-repro retrain 1076f5ed6d0a 3149d387fba9",
+            "mnmt-repro retrain e385d87f89f9 --keep",
+        ],
+        act=act,
+    )
+    parser.description = (
+        f"{parser.description} The run that another upgrades is trained again with it, and so are "
+        "shorter ones that it went on from. Exit status "
+        "0: each is the same run (text, vocabulary, batches), begins as the stored one does "
+        f"(validation losses within {100 * BEGINNING:g} percent at the first point of the curve), "
+        f"and ends near it (mean test loss within {100 * END:g} percent). On the same kind of "
+        "processor it can be the same to the last bit; on another, rounding makes it another run, "
+        "and an upgrade so from its first step on, since its old model has become another."
+    )
+    parser.add_argument("runs_named", nargs="*", metavar="RUN", help="ids of stored runs")
+    parser.add_argument("--workers", type=int, default=2, help="processes, one thread each")
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=Path("runs/again"),
+        help="folder of checkpoints; a run that is finished there is scored, not trained a third "
+        "time",
+    )
+    parser.add_argument(
+        "--results", type=Path, help="folder of the results store (default: data/results)"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="store what was reached, beside the run, in CORPUS/repeats of the results store",
+    )
+
+
+def act(options: argparse.Namespace) -> int:
+    """List runs, or train them again; 1 where one is not what is stored."""
+    from mnmt_repro import results
+    from mnmt_repro.cohorts.catalogue import runs_of
+    from mnmt_repro.results.schema import TIERS
+    from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
+
+    if options.workers < 1:
+        raise InputError(f"--workers {options.workers}: give a number of processes, 1 or more")
+    contents = results.load_runs(options.results)
+    stored = {content["run"]["run_id"]: content["run"] for content in contents}
+    points = {
+        content["run"]["run_id"]: {point["step"] for point in content["curve"]}
+        for content in contents
+    }
+    known = {spec.run_id: spec for spec in runs_of(*TIERS) if spec.run_id in stored}
+    if not options.runs_named:
+        _list(known, stored)
+        return 0
+    if unknown := [name for name in options.runs_named if name not in stored]:
+        raise InputError(
+            f"no stored run is called {unknown[0]}; the line under a figure of the book names its "
+            "runs, and `mnmt-repro retrain` the quickest"
+        )
+    if gone := [name for name in options.runs_named if name not in known]:
+        raise InputError(
+            f"run {gone[0]} is stored, but this version declares no such run: it is of code "
+            f"version {stored[gone[0]]['code_version']}, commit {stored[gone[0]]['commit'][:10]}"
+        )
+    check_device(options.device)
+    specs = [spec for name in options.runs_named for spec in _whole(known[name], known, points)]
+    found: list[Comparison] = []
+    with process_pool(options.workers) as executor:
+        failures = sweep(
+            specs,
+            is_done=lambda spec: False,
+            store=lambda done: found.append(
+                keep_repeat(done, root=options.results, store=options.keep)
+            ),
+            among=list(known.values()),
+            runs_folder=options.runs,
+            executor=executor,
+            device=options.device,
+            at_once=options.workers,
+            estimate=Estimate.from_runs(
+                (spec, stored[spec.run_id]["wall_seconds"]) for spec in specs
+            ),
+        )
+    return 1 if failures or not all(comparison.reproduced for comparison in found) else 0
+
+
+def _whole(
+    spec: RunSpec, known: Mapping[str, RunSpec], points: Mapping[str, Set[int]]
+) -> Iterator[RunSpec]:
+    """A run after the stored shorter ones that it went on from, whose points its curve has."""
+    from mnmt_repro.runs.parents import shorter_runs
+
+    for shorter in reversed(shorter_runs(spec, known.values())):
+        if points[shorter.run_id] <= points[spec.run_id]:
+            yield shorter
+    yield spec
+
+
+def _list(known: Mapping[str, RunSpec], stored: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print the runs that are quickest to train again, with those they upgrade."""
+    from mnmt_repro.runs.parents import with_parents
+
+    seconds = {
+        run_id: sum(
+            stored[each.run_id]["wall_seconds"]
+            for each in with_parents([spec])
+            if each.run_id in stored
+        )
+        for run_id, spec in known.items()
+    }
+    for run_id in sorted(seconds, key=seconds.__getitem__)[:QUICKEST]:
+        print(f"{run_id}  {seconds[run_id] / 60:5.1f} min  {known[run_id].label}")
+    print(f"{len(seconds)} stored runs can be trained again, the quickest are above")
+
+
+def keep_repeat(
+    content: dict[str, Any],
+    *,
+    root: Path | None = None,
+    store: bool = True,
+    required: bool = False,
+) -> Comparison:
+    """Compare a run that was trained again with the stored one, tell it, and store the repeat.
+
+    Parameters
+    ----------
+    content
+        As `runs.execute.execute` returns it. What is another run is not stored.
+    required
+        Raise `InputError` where the stored run was not reproduced.
+    """
+    from mnmt_repro import results
+    from mnmt_repro.results.repeats import compare
+
+    run = content["run"]
+    path = results.results_root(root) / run["corpus"] / f"{run['run_id']}.json"
+    comparison = compare(results.read_run(path), content)
+    print(f"trained again: {comparison}", file=sys.stderr, flush=True)
+    if store and not comparison.other:
+        results.write_repeat(content, root=root)
+    if required and not comparison.reproduced:
+        raise InputError(f"trained again, it is not the run that is stored: {comparison}")
+    return comparison

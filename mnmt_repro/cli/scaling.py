@@ -1,0 +1,198 @@
+"""How `upgrade` reads learning-rate factors, and chooses old parameters by Fisher information."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.cli.options import comma_list, number
+from mnmt_repro.errors import InputError
+from mnmt_repro.upgrading.config import FISHER_SENTENCES, Factor, Ramp, UpgradeConfig, ramp_steps
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from mnmt_repro.corpora.formats import Bitext
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.upgrading.recipe import Upgraded
+
+
+def parse_factor(text: str, steps: int | None, where: str) -> Factor:
+    """Read a learning-rate factor; `where` names the option in an error.
+
+    >>> parse_factor("0.5", None, ""), parse_factor("0.05:0.5", 300, "")
+    (0.5, Ramp(start=0.05, end=0.5, steps=300))
+    """
+    start, *rest = text.split(":")
+    for part in (start, *rest):
+        if part.startswith("-"):
+            raise InputError(f"{where}: a learning-rate factor must be at least 0, got {part}")
+    if not rest:
+        return number(start, where)
+    if len(rest) > 2:
+        raise InputError(f"{where}: write a rising factor as START:END:STEPS")
+    if len(rest) == 2:
+        if not rest[1].isdecimal():
+            raise InputError(f"{where}: {rest[1]!r} is no number of steps")
+        steps = int(rest[1])
+    if steps is None:
+        raise InputError(f"{where}: say --steps, over which the factor rises, or START:END:STEPS")
+    if steps < 1:
+        raise InputError(f"{where}: a factor needs at least 1 step to rise, got {steps}")
+    return Ramp(start=number(start, where), end=number(rest[0], where), steps=steps)
+
+
+def steps_to_rise(told: Mapping[str, Any]) -> int:
+    """Steps after which no learning-rate factor rises any more.
+
+    Parameters
+    ----------
+    told
+        What `run.json` says of an upgrade.
+    """
+    factors = [factor for _, factor in told.get("fisher", {}).get("thresholds", ())]
+    ramps = [factor["steps"] for factor in factors if isinstance(factor, dict)]
+    return max(ramp_steps(UpgradeConfig.from_dict(told["config"])), *ramps, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FisherScaling:
+    """What ``--fisher-threshold`` asks for.
+
+    Attributes
+    ----------
+    thresholds
+        Fisher information, and the factor of the old parameters above it.
+    sentences
+        Of each old pair's validation text.
+    about
+        What `run.json` says about the old model.
+    text
+        Validation text of its pairs; none of a conlang's, which is generated.
+    """
+
+    thresholds: tuple[tuple[float, Factor], ...]
+    sentences: int
+    about: Mapping[str, Any]
+    text: Mapping[str, Bitext]
+
+    def slow(self, made: Upgraded, vocabulary: Vocabulary) -> Upgraded:
+        """Give the old parameters of an upgraded model the factors of their information."""
+        from mnmt_repro.upgrading.start import slow_by_fisher
+
+        return slow_by_fisher(made, self._encoded(vocabulary), self.thresholds)
+
+    def counts(self, made: Upgraded) -> dict[float, int]:
+        """Old parameters that have more information than each threshold."""
+        return {
+            threshold: sum(int((group > place).sum()) for group in made.groups.values())
+            for place, (threshold, _) in enumerate(self.thresholds, start=1)
+        }
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What `run.json` says of it, which is all that decides the groups."""
+        from mnmt_repro.corpora.formats import content_hash
+
+        return {
+            "thresholds": [
+                [threshold, asdict(factor) if isinstance(factor, Ramp) else factor]
+                for threshold, factor in self.thresholds
+            ],
+            "sentences": self.sentences,
+            "text": {pair: content_hash(bitext) for pair, bitext in self.text.items()},
+        }
+
+    def _encoded(self, vocabulary: Vocabulary) -> Iterator[tuple[Tensor, Tensor]]:
+        import numpy as np
+        import torch
+
+        from mnmt_repro.corpora.encoding import SyllableVocabulary, encode, encode_conlang
+
+        tags, longest = self.about["tags"], self.about["training"]["max_length"]
+        conlang = isinstance(vocabulary, SyllableVocabulary)
+        for pair in self.about["pairs"] if conlang else self.text:
+            if isinstance(vocabulary, SyllableVocabulary):
+                found = encode_conlang(vocabulary.conlang, pair, "valid", self.sentences, tags)
+            else:
+                found = encode(self.text[pair], vocabulary, tags)
+            found = found.shorter_than(longest)
+            for row in range(min(self.sentences, found.size)):
+                source, target = found.take(np.array([row]))
+                yield torch.from_numpy(source.flat).long(), torch.from_numpy(target.flat).long()
+
+
+def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> FisherScaling | None:
+    """Read ``--fisher-threshold`` and the text that it needs; None where it is not given.
+
+    Raises
+    ------
+    InputError
+        When the options cannot be read, or the text is not that of the old model's pairs.
+    """
+    if options.fisher_threshold is None:
+        for option, given in (("--data", options.data), ("--valid", options.valid)):
+            if given:
+                raise InputError(f"{option} goes with --fisher-threshold")
+        return None
+    sentences = FISHER_SENTENCES if options.fisher_sentences is None else options.fisher_sentences
+    where, thresholds = f"--fisher-threshold {options.fisher_threshold}", []
+    for part in comma_list(options.fisher_threshold):
+        threshold, equals, factor = part.partition("=")
+        if not equals:
+            raise InputError(f"{where}: write F=FACTOR, such as 1e-6=0.25")
+        thresholds.append((number(threshold, where), parse_factor(factor, options.steps, where)))
+    if not thresholds:
+        raise InputError("--fisher-threshold: write F=FACTOR, such as 1e-6=0.25")
+    bounds = [0.0, *(threshold for threshold, _ in thresholds)]
+    if not all(low < high for low, high in pairwise(bounds)):
+        raise InputError(f"{where}: thresholds must rise from above 0")
+    if sentences < 1:
+        raise InputError(f"--fisher-sentences {sentences}: give 1 or more")
+    return FisherScaling(
+        thresholds=tuple(thresholds),
+        sentences=sentences,
+        about=about,
+        text=_validation_text(options, about),
+    )
+
+
+def _validation_text(options: argparse.Namespace, about: Mapping[str, Any]) -> Mapping[str, Bitext]:
+    """Validation text of a corpus; of the user's own, `--valid` or what `train` holds out."""
+    from mnmt_repro.cli.training_text import read_bitexts
+    from mnmt_repro.corpora.bitext import load_split
+    from mnmt_repro.corpora.formats import content_hash
+    from mnmt_repro.runs.own import hold_out
+
+    corpus, pairs = about["corpus"], about["pairs"]
+    if corpus != "own":
+        for option, given in (("--data", options.data), ("--valid", options.valid)):
+            if given:
+                raise InputError(
+                    f"{option}: the model was trained on {corpus}, which has validation text"
+                )
+        real = pairs if about["conlang"] is None else ()
+        return {pair: load_split(corpus, pair, "valid") for pair in real}
+    validated = about.get("validation", dict.fromkeys(pairs))
+    known = ", ".join(validated)
+    if bool(options.data) == bool(options.valid):
+        raise InputError(
+            f"--fisher-threshold: the model was trained on your own text ({known}); give it again "
+            "with --data, or what was its --valid"
+        )
+    option = "--valid" if options.valid else "--data"
+    found = (
+        read_bitexts(options.valid) if options.valid else hold_out(read_bitexts(options.data))[1]
+    )
+    if found.keys() != validated.keys():
+        raise InputError(f"{option} {', '.join(found)}: the model was validated on {known}")
+    for pair, wanted in validated.items():
+        if wanted is not None and content_hash(found[pair]) != wanted:
+            raise InputError(
+                f"{option} {pair}: gives other validation text than the model had; give the same "
+                "--data, or the same --valid, as when it was trained"
+            )
+    return found

@@ -1,0 +1,175 @@
+"""`sweep`: run what is missing of a declared grid; decode or analyse what is finished of it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.cli.options import add_command, check_device
+from mnmt_repro.cli.retrain import keep_repeat
+from mnmt_repro.errors import InputError
+from mnmt_repro.results.schema import TIERS
+from mnmt_repro.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from mnmt_repro.cohorts.grids import Cohort
+    from mnmt_repro.cohorts.variants import VariantCohort
+
+NOT_RUN = {
+    "gpu": "for one large GPU, declared and not run",
+    "paper": "the published settings, declared and not run; the published text is not public, and "
+    "ours is less than a hundredth of it",
+}
+"""Tiers of which no rows are stored."""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "sweep",
+        "run what is missing of one or more cohorts, or decode or analyse their finished runs; "
+        "without a name, list them",
+        examples=[
+            "mnmt-repro sweep",
+            "mnmt-repro sweep webtech-en-dezh --dry-run",
+            "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
+            "mnmt-repro sweep webtech-en-defr --decode",
+            "mnmt-repro sweep software25-table3 --analyse",
+            "mnmt-repro sweep conlang-sim0 --tier gpu --workers 12 --device cuda",
+        ],
+        act=act,
+    )
+    parser.add_argument("names", nargs="*", metavar="COHORT", help="cohorts, in this order")
+    parser.add_argument(
+        "--tier",
+        choices=TIERS[2:],  # a user's own runs and smoke have no cohorts
+        default="mini",
+        help="sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()),
+    )
+    parser.add_argument("--workers", type=int, default=2, help="processes, one thread each")
+    parser.add_argument("--dry-run", action="store_true", help="list runs and estimated times")
+    parser.add_argument("--only-seed", type=int, help="only the runs with this seed")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of checkpoints")
+    parser.add_argument(
+        "--results", type=Path, help="folder of the results store (default: data/results)"
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
+    finished = parser.add_mutually_exclusive_group()
+    finished.add_argument(
+        "--decode",
+        action="store_true",
+        help="translate the test sets with the checkpoints of all finished runs, and store BLEU, "
+        "chrF, chrF++ and spBLEU",
+    )
+    finished.add_argument(
+        "--analyse",
+        action="store_true",
+        help="store what training on changed in the weights of all finished runs of Paper B, and "
+        "their losses on single sentences",
+    )
+    parser.add_argument(
+        "--sentences",
+        type=int,
+        help="with --decode: of each test set, at most (default: 100 of software25's, else 500)",
+    )
+    parser.add_argument(
+        "--bleurt",
+        type=Path,
+        metavar="FOLDER",
+        help="with --decode: score with BLEURT in place of the others, by the weights in FOLDER",
+    )
+
+
+def act(options: argparse.Namespace) -> int:
+    """List cohorts or missing runs, or execute them; 1 where a run failed."""
+    from mnmt_repro import results
+    from mnmt_repro.cohorts.catalogue import declared, find_cohort, runs_of
+    from mnmt_repro.runs.parents import plan
+    from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
+
+    if options.workers < 1:
+        raise InputError(f"--workers {options.workers}: give a number of processes, 1 or more")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
+    if not options.names:
+        for cohort in declared(options.tier):
+            count = len(list(cohort.runs()))
+            print(f"{cohort.tier:5}  {cohort.name:20} {count:4} runs  {cohort.about}")
+        if options.tier in NOT_RUN:
+            print(f"{options.tier}: {NOT_RUN[options.tier]}")
+        return 0
+    cohorts = [find_cohort(name, options.tier) for name in options.names]
+    specs = [spec for cohort in cohorts for spec in cohort.runs()]
+    specs = list({spec.run_id: spec for spec in specs}.values())  # cohorts share runs
+    if options.only_seed is not None:
+        seeds = sorted({spec.seed for spec in specs})
+        if options.only_seed not in seeds:
+            raise InputError(f"--only-seed {options.only_seed}: the seeds there are {seeds}")
+        specs = [spec for spec in specs if spec.seed == options.only_seed]
+    stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
+    if options.bleurt is not None and not options.decode:
+        raise InputError(f"--bleurt {options.bleurt}: only with --decode")
+    if not options.dry_run:
+        check_device(options.device)
+    if options.decode:
+        from mnmt_repro.cli.decoding import decode_runs
+
+        wanted = {spec.run_id for cohort in cohorts for spec in cohort.decoded()}
+        return decode_runs(options, [s for s in specs if s.run_id in wanted], stored)
+    if options.analyse:
+        from mnmt_repro.cli.analysing import analyse_runs
+
+        return analyse_runs(options, specs, stored)
+    # By the speed of the finished ones among these runs, else by that of all declared ones.
+    known = [spec for spec in specs if spec.run_id in stored]
+    known = known or [s for s in runs_of(options.tier) if s.run_id in stored]
+    estimate = Estimate.from_runs((spec, stored[spec.run_id]["wall_seconds"]) for spec in known)
+    missing = [spec for spec in specs if spec.run_id not in stored]
+    tasks = plan(missing, frozenset(stored), options.runs)
+    seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
+    if options.dry_run:
+        names = {spec.run_id: name for spec, name in _names(cohorts)}
+        for task in tasks:
+            name = names.get(task.spec.run_id, "")
+            why = "  (for its weights only)" if task.only_weights else ""
+            minutes = seconds[task.spec.run_id] / 60
+            print(f"{task.spec.run_id}  {minutes:5.1f} min  {name}{task.spec.label}{why}")
+    hours = sum(seconds.values()) / options.workers / 3600
+    added = len(tasks) - len(missing)
+    parents = f" and {added} that they begin with" if added else ""
+    print(
+        f"{len(missing)} of {len(specs)} runs are missing{parents}: "
+        f"about {hours:.1f} hours on {options.workers} worker(s)",
+        flush=True,
+    )
+    if options.tier in NOT_RUN and not known:
+        print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
+    if options.dry_run:
+        return 0
+    with process_pool(options.workers) as executor:
+        failures = sweep(
+            specs,
+            is_done=lambda spec: spec.run_id in stored,
+            store=lambda done: results.write_run(**done, root=options.results),
+            repeated=lambda done: keep_repeat(done, root=options.results, required=True),
+            among=runs_of("mini", "steady"),
+            runs_folder=options.runs,
+            executor=executor,
+            device=options.device,
+            at_once=options.workers,
+            estimate=estimate,
+        )
+    return 1 if failures else 0
+
+
+def _names(cohorts: Sequence[Cohort | VariantCohort]) -> Iterator[tuple[RunSpec, str]]:
+    """What the first of the cohorts that names a run calls it."""
+    from mnmt_repro.cohorts.variants import VariantCohort
+
+    for cohort in reversed(cohorts):
+        for variant in cohort.variants if isinstance(cohort, VariantCohort) else ():
+            yield variant.spec, f"{variant.name} at {variant.updates_share:.0%}: "

@@ -1,0 +1,100 @@
+"""Which test sets a command scores models on: `--data`, `--test`, `--pairs`, `--limit`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mnmt_repro.cli.options import comma_list
+from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from mnmt_repro.runs.trained import Trained
+
+CONLANG_SENTENCES = 1000
+
+
+def add_test_sets(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that name test sets."""
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="PAIR=FILE",
+        help="your own test set (see train), of a trained direction or a zero-shot one",
+    )
+    parser.add_argument(
+        "--test",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="indomain (default, unless --data), newstest21, newstest22-pivot, multi30k-2016, ...",
+    )
+    parser.add_argument("--pairs", metavar="PAIR,...", help="default: all that the model knows")
+    parser.add_argument("--limit", type=int, metavar="N", help="first N sentences of each set")
+
+
+def check_test_sets(options: argparse.Namespace) -> None:
+    """Refuse options that exclude one another, before a model is read."""
+    if options.limit is not None and options.limit < 1:
+        raise InputError(f"--limit {options.limit}: give a number of sentences, 1 or more")
+    if options.data and options.pairs and not options.test:
+        raise InputError("--pairs: is of --test; --data names its own pair")
+
+
+def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tuple[str, Bitext]]:
+    """Name and text of each test set, in the order of the options."""
+    from mnmt_repro.cli.training_text import read_bitexts
+
+    pairs = comma_list(options.pairs or "") or list(trained.pairs)
+    for pair in pairs:
+        if pair not in trained.pairs:
+            raise InputError(f"--pairs {pair}: the model knows {', '.join(trained.pairs)}")
+    for spec in options.data:
+        for pair, text in read_bitexts([spec]).items():
+            trained.check_direction(pair, f"--data {pair}")
+            yield Path(spec.partition("=")[2].partition("?")[0]).name, _first(text, options.limit)
+    for name in options.test or ([] if options.data else ["indomain"]):
+        for pair in _having(name, pairs, trained):
+            yield name, _first(_read(name, pair, trained), options.limit)
+
+
+def _first(text: Bitext, limit: int | None) -> Bitext:
+    return text if limit is None else text.select(range(min(limit, len(text))))
+
+
+def _having(name: str, pairs: list[str], trained: Trained) -> list[str]:
+    """The pairs for which there is such a test set.
+
+    Raises
+    ------
+    InputError
+        When it is there for none of them; those there are, are listed.
+    """
+    from mnmt_repro.corpora.registry import known_test_sets
+
+    if name == "indomain":
+        if trained.corpus == "own":
+            raise InputError("--test indomain: the model was trained on your own text; use --data")
+        return pairs
+    known = {pair: known_test_sets(pair) for pair in pairs}
+    found = [pair for pair in pairs if name in known[pair]]
+    if not found:
+        there = sorted({each for names in known.values() for each in names} | {"indomain"})
+        raise InputError(f"--test {name}: there are {', '.join(there)} for {', '.join(pairs)}")
+    return found
+
+
+def _read(name: str, pair: str, trained: Trained) -> Bitext:
+    from mnmt_repro.corpora.bitext import load_split, load_test_set
+
+    if name != "indomain":
+        return load_test_set(name, pair)
+    if trained.conlang is None:
+        return load_split(trained.corpus, pair, "test")
+    sentences = trained.conlang.text(pair, 0, CONLANG_SENTENCES, split="test")
+    source, target = zip(*sentences, strict=True)
+    return Bitext(pair=pair, source=list(source), target=list(target))

@@ -1,0 +1,281 @@
+"""`train`: train a model, or an upgraded one on, on your own bitext, a corpus or a conlang."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.cli.options import add_command, check_device, check_seed
+from mnmt_repro.cli.presets import with_preset
+from mnmt_repro.cli.stopping import asked_to_stop
+from mnmt_repro.cli.train_options import (
+    TrainOptions,
+    declare,
+    model_config,
+    read_options,
+    resolve_tags,
+)
+from mnmt_repro.cli.training_text import (
+    check_used,
+    read_mixture,
+    read_training_text,
+)
+from mnmt_repro.errors import InputError
+from mnmt_repro.runs.own import TrainingText
+from mnmt_repro.runs.spec import OWN, Own, RunSpec
+
+if TYPE_CHECKING:
+    from mnmt_repro.cli.continuing import Upgraded
+    from mnmt_repro.model import Transformer
+    from mnmt_repro.runs.data import RunData
+    from mnmt_repro.runs.execute import Began
+    from mnmt_repro.training.checkpoint import Progress
+    from mnmt_repro.upgrading.start import Start
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "train",
+        "train a translation model; the same command again goes on where it stopped",
+        examples=[
+            "mnmt-repro train",
+            "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",
+            "mnmt-repro train --corpus webtech --pairs eng-deu,eng-zho --weights 0.3,0.7 \\"
+            "\n      --d-model 32 --layers 2 --target-tokens 6000000 --out runs/dezh",
+            "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
+            "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+            "torchrun --nproc-per-node 8 --no-python \\"
+            "\n      mnmt-repro train --preset paper-b --data eng-deu=talks.tsv --device cuda",
+        ],
+        act=act,
+    )
+    declare(parser)
+
+
+def act(options: argparse.Namespace) -> int:
+    """Train, alone or as one of `torchrun`'s processes; 1 where the loss diverged."""
+    check_device(options.device)
+    with ExitStack() as held:
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            from mnmt_repro.training.distributed import process_group
+
+            device = held.enter_context(process_group(options.device))
+            options = argparse.Namespace(**{**vars(options), "device": device})
+        return _train(options, held)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What the options come to, before there is a vocabulary, and anything is written."""
+
+    options: TrainOptions
+    upgraded: Upgraded | None
+    text: TrainingText
+    spec: RunSpec  # of a model with a vocabulary yet to come, its `vocab_size` is 1
+    start: Start | None  # of an upgraded model
+
+
+def _plan(parsed: argparse.Namespace) -> _Plan:
+    """Read options and text, and refuse what cannot be trained; notes go to stderr."""
+    if parsed.threads < 1:
+        raise InputError(f"--threads {parsed.threads}: give a number of threads, 1 or more")
+    check_seed(parsed.seed)
+    parsed = with_preset(parsed)
+    if parsed.preset is not None and not (parsed.data or parsed.corpus):
+        raise InputError(f"--preset {parsed.preset}: name its text, with --data or --corpus")
+    upgraded = None
+    if parsed.continue_from is not None:
+        from mnmt_repro.cli.continuing import read_upgraded, settle
+
+        upgraded = read_upgraded(parsed.continue_from)
+        parsed = settle(parsed, upgraded)
+    options = read_options(parsed)
+    config = options.training
+    model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
+    check_used(options)
+    text = read_training_text(options)
+    mixture = read_mixture(options, text)
+    tags = resolve_tags(options.tags, mixture)
+    if config.keep == "best" and text.conlang is None and not set(text.valid) & set(mixture.pairs):
+        raise InputError("--keep best: no pair of the mixture has validation text; see --valid")
+    missing: list[str] = []
+    start, origin, pieces = None, None, _pieces(options) if upgraded is None else None
+    if upgraded is not None:
+        from mnmt_repro.cli.continuing import check_optimiser, check_text, left_out, notes
+
+        check_text(upgraded, text, mixture, tags)
+        missing = left_out(upgraded, mixture)
+        if missing:
+            forgotten = ", ".join(missing)
+            print(f"mnmt-repro: not in the text, and soon forgotten: {forgotten}", file=sys.stderr)
+        for note in notes(upgraded, text, mixture, config, tags):
+            print(f"mnmt-repro: note: {note}", file=sys.stderr)
+        start, origin = upgraded.start(), upgraded.origin
+        check_optimiser(upgraded, start, config)
+        model = start.model.config
+    assert model is not None
+    own = Own(text=text.hashes, pieces=pieces, continued_from=origin, left_out=tuple(missing))
+    spec = RunSpec(
+        tier=OWN,
+        corpus=text.corpus,
+        mixture=mixture,
+        model=model,
+        training=config,
+        tags=tags,
+        seed=options.seed,
+        conlang=text.conlang,
+        own=own,
+    )
+    return _Plan(options=options, upgraded=upgraded, text=text, spec=spec, start=start)
+
+
+def _pieces(options: TrainOptions) -> str | tuple[int, float]:
+    """The given vocabulary's hash, or what decides one that is trained."""
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+
+    if options.vocabulary is not None:
+        return Vocabulary.load(options.vocabulary).hash
+    return options.pieces, options.vocabulary_temperature
+
+
+def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
+    """Train, or go on; print where the model stands, and store its row."""
+    import torch
+
+    from mnmt_repro.corpora.formats import content_hash
+    from mnmt_repro.runs.data import load_own_data, make_vocabulary
+    from mnmt_repro.runs.execute import Began, train_run
+    from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
+    from mnmt_repro.runs.start import Beginning
+    from mnmt_repro.runs.trained import VOCABULARY, read_vocabulary
+    from mnmt_repro.training.distributed import processes
+    from mnmt_repro.training.loop import TrainingDiverged, finished, standing
+
+    began, plan = Began.now(), _plan(parsed)
+    options, spec, text = plan.options, plan.spec, plan.text
+    name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
+    folder = options.out or Path("runs") / name
+    group = processes()
+    with group.first_in_turn():
+        known = find_run(folder, spec)
+        if known is not None:
+            vocabulary = read_vocabulary(folder, known)
+        else:
+            vocabulary = (
+                plan.upgraded.vocabulary
+                if plan.upgraded is not None
+                else make_vocabulary(
+                    text,
+                    options.vocabulary,
+                    pieces=options.pieces,
+                    temperature=options.vocabulary_temperature,
+                )
+            )
+            vocabulary.check_free(folder / VOCABULARY)
+        if plan.start is None:
+            spec = replace(spec, model=model_config(options, len(vocabulary)))
+        data = load_own_data(spec, text, vocabulary)
+        if group.first:
+            for note in data.notes:
+                print(f"mnmt-repro: {note}", file=sys.stderr)
+            # Nothing is wrong with text and options: only now is anything written.
+            take_run(folder, spec, known, held)
+            if known is None or not same_budget(known, spec.training):
+                valid = {pair: content_hash(bitext) for pair, bitext in text.valid.items()}
+                more = {"validation": valid} if options.data else {}
+                describe(folder, spec, vocabulary, **more)
+    torch.set_num_threads(options.threads)
+    start = Beginning(model=spec.model) if plan.start is None else Beginning.of(plan.start)
+    try:
+        trained, progress = train_run(
+            spec,
+            data,
+            start,
+            folder,
+            device=options.device,
+            checkpoint_seconds=options.checkpoint_seconds,
+            label=folder.name,
+            stop=None if group.count > 1 else held.enter_context(asked_to_stop()),
+        )
+    except TrainingDiverged as error:
+        if group.first:
+            print(f"mnmt-repro: {error}", file=sys.stderr)
+        return 1
+    if not group.first:
+        return 0
+    if not finished(progress, spec.training):
+        print(
+            f"mnmt-repro: {folder}: stopped at {standing(progress, spec.training)}, and saved; the "
+            "same command goes on from there",
+            file=sys.stderr,
+        )
+        return 130
+    row = _store(options, spec, data, trained, progress, began, folder)
+    _report(plan, folder, trained, progress, row)
+    return 0
+
+
+def _store(
+    options: TrainOptions,
+    spec: RunSpec,
+    data: RunData,
+    trained: Transformer,
+    progress: Progress,
+    began: Began,
+    folder: Path,
+) -> Path | None:
+    """Score the model and store its row, once; None, and a note, where that cannot be."""
+    from mnmt_repro import results
+    from mnmt_repro.runs.execute import record
+
+    root = options.results or folder.parent / "results"
+    path = root / spec.corpus / f"{spec.run_id}.json"
+    if path.exists():
+        return path
+    content = record(spec, data, trained, progress, began=began, device=options.device)
+    try:
+        return results.write_run(**content, root=root)
+    except InputError as error:
+        print(f"mnmt-repro: note: no row is stored: {error}", file=sys.stderr)
+        return None
+
+
+def _report(
+    plan: _Plan, folder: Path, trained: Transformer, progress: Progress, row: Path | None
+) -> None:
+    """What was trained, how well, and what to do next."""
+    counts, pairs = parameter_counts(trained.config), plan.spec.mixture.pairs
+    print(
+        f"{folder}: {progress.step:,} steps, {progress.target_tokens:,} target tokens, "
+        f"{counts['total']:,} parameters ({counts['non_embedding']:,} without tables), "
+        f"{progress.seconds:.0f} s"
+    )
+    for pair in pairs:
+        losses = [p["cross_entropy"] for p in progress.curve if p["pair"] == pair]
+        if losses:
+            best = min(losses) if plan.spec.training.keep == "best" else losses[-1]
+            print(f"{pair}: validation {best:.4f} nats a token{_floor(plan.text, pair)}")
+    if row is not None:
+        print(f"row: {row}")
+    where = shlex.quote(str(folder))
+    own = "".join(f" --data {pair}=FILE" for pair in pairs) if plan.options.data else ""
+    to = pairs[0].partition("-")[2]
+    print(f"next: mnmt-repro evaluate {where}{own}\n      mnmt-repro translate {where} --to {to}")
+
+
+def _floor(text: TrainingText, pair: str) -> str:
+    """For a conlang, the least loss that any model can reach."""
+    if text.conlang is None:
+        return ""
+    from mnmt_repro.corpora.conlang import irreducible_entropy
+
+    return f" (no model can go below {irreducible_entropy(text.conlang, pair):.4f})"

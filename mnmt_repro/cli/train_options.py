@@ -1,0 +1,177 @@
+"""The options of `train`, and the training and the model that they ask for."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.choices import setting
+from mnmt_repro.cli.options import Noted, add_fields, read_fields
+from mnmt_repro.cli.presets import Preset
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.training.config import TrainingConfig
+
+FIRST_RUN: dict[str, Any] = {"concepts": 64, "syllables": 24, "min_concepts": 4}
+"""The conlang of a first run: small enough to be learned in a minute, fields of ConlangConfig."""
+PEAK = {"adafactor": 0.3, "adamw": 0.005}
+"""Learning rate where none is given: Adafactor's is relative to each parameter's size."""
+DEFAULTS = {"warmup_steps": 100, "batch_tokens": 512}
+FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """The options of `train`."""
+
+    given: frozenset[str] = frozenset()  # names of those that are on the command line
+
+    continue_from: Path | None = setting(
+        None,
+        "train on a model that `upgrade` wrote, with its learning-rate scaling, optimiser "
+        "state and schedule; model options are settled then, and training settings that are "
+        "not given, but for the budget, are the old run's",
+        metavar="FOLDER",
+    )
+    preset: Preset | None = setting(
+        None,
+        "published settings for text of your own: Paper A's with the first of its eight "
+        "sizes, or Paper B's baseline; options given beside it win. They are for many GPUs "
+        "(see the last example) and have not been run here",
+    )
+    data: tuple[str, ...] | None = setting(
+        None,
+        "your own bitext, once a pair: PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE,TARGET "
+        "(.gz and .xz too); name columns by FILE.tsv?source=english&target=german, and more "
+        "by &domain=COLUMN, &split_column=COLUMN&split=train, &format=tsv",
+        group="text",
+        metavar="PAIR=FILE",
+    )
+    valid: tuple[str, ...] | None = setting(
+        None,
+        "validation text for --data (default: a twentieth held out, at most 400 sentences)",
+        metavar="PAIR=FILE",
+    )
+    corpus: str | None = setting(None, "a corpus of `data list` (default: conlang)")
+    pairs: str | None = setting(None, "default: all out of English (or src)", metavar="PAIR,...")
+    concepts: int = setting(FIRST_RUN["concepts"], "conlang: words to learn")
+    similarity: float = setting(0.0, "conlang: share of words in common, 0 to 1")
+    tags: Literal["auto", "none", "source", "both"] = setting(
+        "auto", "where language tags go; auto: the target's before the source if targets differ"
+    )
+    weights: str | None = setting(
+        None,
+        "per sentence, in the order of pairs",
+        group="mixture (default: as many sentences as a pair has)",
+        metavar="P,...",
+    )
+    temperature: float | None = setting(None, "weights are size ** (1 / temperature)")
+    upsample: tuple[str, ...] | None = setting(
+        None, "count a pair's size so often", metavar="PAIR=FACTOR"
+    )
+    arch: Literal["t5", "fairseq"] = setting("t5", "Paper A's shape, or Paper B's", group="model")
+    d_model: int = setting(32, "width")
+    layers: int = setting(1, "layers of each stack")
+    heads: int = setting(4, "attention heads")
+    d_ff: int | None = setting(None, "feed-forward width (default: 4 times --d-model)")
+    dropout: float = setting(0.0, "between and inside blocks")
+    attention_dropout: float = setting(0.0, "of attention, fairseq only")
+    pieces: int = setting(4000, "vocabulary size, where one is trained")
+    vocabulary_temperature: float = setting(
+        1.0, "pairs are sampled by size ** (1 / T) to train it", metavar="T"
+    )
+    vocabulary: Path | None = setting(None, "use this vocabulary, train none", metavar="FILE.model")
+    training: TrainingConfig = field(
+        metadata={
+            "group": "training",
+            "defaults": DEFAULTS,
+            "notes": {
+                "learning_rate": "default: 0.3 for adafactor, 0.005 for adamw",
+                "target_tokens": f"default: {FIRST_BUDGET:,}",
+            },
+        }
+    )
+    out: Path | None = setting(
+        None,
+        "the run's; one that was stopped, or that is to have a larger budget, goes on in its "
+        "folder (default: one below runs/, named by its settings)",
+        group="run",
+        metavar="FOLDER",
+    )
+    results: Path | None = setting(
+        None,
+        "results store that the run's losses are added to, which `mnmt_repro.results` reads "
+        "(default: `results`, beside the run's folder)",
+        metavar="FOLDER",
+    )
+    seed: int = setting(1, "of weights, dropout and order of data")
+    device: str = setting(
+        "cpu", "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own"
+    )
+    threads: int = setting(1, "of the processor; one is best for small models")
+    checkpoint_seconds: float = setting(30.0, "time between checkpoints")
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add the options to the parser; `given` of what it returns holds those that were given."""
+    parser.register("action", None, Noted)  # of every option that says nothing else
+    parser.set_defaults(given=frozenset())
+    add_fields(parser, TrainOptions)
+
+
+def read_options(options: argparse.Namespace) -> TrainOptions:
+    """What the options come to when presets and old runs have filled in those not given."""
+    return read_fields(options, TrainOptions, training=training_config(options))
+
+
+def training_config(options: argparse.Namespace) -> TrainingConfig:
+    """The training that the options ask for."""
+    given = {
+        field.name: getattr(options, field.name) for field in dataclasses.fields(TrainingConfig)
+    }
+    if given["learning_rate"] is None:
+        given["learning_rate"] = PEAK[options.optimiser]
+    if given["target_tokens"] is None and given["steps"] is None:
+        given["target_tokens"] = FIRST_BUDGET
+    try:
+        return TrainingConfig(**given)
+    except InputError as error:  # which names its fields
+        names = "|".join(field.name for field in dataclasses.fields(TrainingConfig))
+        told = re.sub(rf"\b({names})\b", lambda at: f"--{at[1]}".replace("_", "-"), str(error))
+        raise InputError(told.removeprefix("training ")) from error
+
+
+def model_config(options: TrainOptions, vocab_size: int) -> ModelConfig:
+    """The model that the options ask for."""
+    if options.heads < 1 or options.d_model % options.heads:
+        raise InputError(f"--heads {options.heads}: must divide --d-model {options.d_model}")
+    shape: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "d_model": options.d_model,
+        "layers": options.layers,
+        "heads": options.heads,
+        "d_ff": options.d_ff,
+        "dropout": options.dropout,
+    }
+    if options.arch == "fairseq":
+        return ModelConfig.fairseq(**shape, attention_dropout=options.attention_dropout)
+    if options.attention_dropout:
+        raise InputError("--attention-dropout goes with --arch fairseq")
+    return ModelConfig.t5(**shape)
+
+
+def resolve_tags(choice: str, mixture: Mixture) -> Any:
+    """Where tags go; `auto` puts them before the source where there are several targets.
+
+    >>> resolve_tags("auto", Mixture.two("eng-deu", "eng-zho", 0.5))
+    'source'
+    """
+    if choice != "auto":
+        return choice
+    targets = {pair.partition("-")[2] for pair in mixture.pairs}
+    return "source" if len(targets) > 1 else "none"

@@ -1,0 +1,102 @@
+"""`translate`: translate lines from standard input to standard output."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro.cli.options import Noted, add_command, check_device
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from mnmt_repro.evaluation.search import SearchConfig
+    from mnmt_repro.runs.trained import Trained
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "translate",
+        "translate lines from standard input to standard output with a trained model",
+        examples=[
+            "echo 'Save the file' | mnmt-repro translate runs/talks --to deu",
+            "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
+        ],
+        act=act,
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="what `train` wrote")
+    parser.add_argument("--to", required=True, metavar="LANGUAGE", help="target, such as deu")
+    parser.add_argument(
+        "--from", dest="source", metavar="LANGUAGE", help="source, where the model knows several"
+    )
+    add_search(parser)
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """Declare how translations are searched for, and where."""
+    parser.set_defaults(given=frozenset())
+    for name, kind, default, told in (
+        ("--beam", int, 4, "prefixes kept; 1 is greedy"),
+        ("--length-penalty", float, 1.0, "0 ranks by probability alone"),
+        ("--batch", int, 64, "sentences translated together"),
+    ):
+        parser.add_argument(name, type=kind, default=default, action=Noted, help=told)
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
+
+
+def check_decode(options: argparse.Namespace) -> None:
+    """`InputError` where an option is given that only `--decode` would use."""
+    for name in ("metric", "beam", "length_penalty", "batch"):
+        if name in options.given and not options.decode:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option}: goes with --decode; add it, or leave this out")
+
+
+def search_config(options: argparse.Namespace) -> SearchConfig:
+    """How the options of `add_search` ask to search; `InputError` where one is out of range."""
+    from mnmt_repro.evaluation.search import SearchConfig
+
+    if options.batch < 1:
+        raise InputError(f"--batch {options.batch}: give a number of sentences, 1 or more")
+    return SearchConfig(beam=options.beam, length_penalty=options.length_penalty)
+
+
+def translations(
+    trained: Trained, lines: Sequence[str], pair: str, options: argparse.Namespace
+) -> list[str]:
+    """Translate lines as the options of `add_search` ask, with a progress bar."""
+    from tqdm import tqdm
+
+    from mnmt_repro.evaluation.search import translate
+
+    with tqdm(total=len(lines), unit="line", desc=pair, disable=None, leave=False) as bar:
+        return translate(
+            trained.model,
+            trained.vocabulary,
+            lines,
+            pair,
+            trained.tags,
+            config=search_config(options),
+            batch_sentences=options.batch,
+            progress=bar.update,
+        )
+
+
+def act(options: argparse.Namespace) -> int:
+    """Translate all lines; nothing is printed before all are read and found well."""
+    from mnmt_repro.corpora.textfile import decode_lines
+    from mnmt_repro.runs.trained import load_trained
+
+    search_config(options)
+    check_device(options.device)
+    trained = load_trained(options.folder, device=options.device)
+    pair = trained.direction(options.to, options.source)
+    lines = decode_lines(sys.stdin.buffer.read(), "standard input")
+    found = translations(trained, lines, pair, options)
+    sys.stdout.write("".join(f"{line}\n" for line in found))
+    sys.stdout.flush()
+    return 0

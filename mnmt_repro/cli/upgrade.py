@@ -1,0 +1,300 @@
+"""`upgrade`: give a trained model a new vocabulary, more width and depth, to be trained on."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import secrets
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from mnmt_repro.cli.options import add_command, print_json
+from mnmt_repro.cli.scaling import read_fisher, steps_to_rise
+from mnmt_repro.cli.upgrade_options import (
+    declare,
+    refuse_idle,
+    settle_seed,
+    upgrade_config,
+)
+from mnmt_repro.errors import InputError
+from mnmt_repro.runs.trained import check_free
+
+if TYPE_CHECKING:
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.training.checkpoint import Checkpoint
+    from mnmt_repro.upgrading.recipe import Upgraded
+    from mnmt_repro.upgrading.vocabulary import PieceMap
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "upgrade",
+        "upgrade a trained model: a vocabulary for more languages, more width and depth; `train "
+        "--continue-from` trains it on",
+        examples=[
+            "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
+            "\n      --out both.model",
+            "mnmt-repro upgrade --from runs/talks --vocab both.model --wider 2 --deeper 1 \\"
+            "\n      --lr-scaling 0.5 --out runs/talks-start",
+            "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
+            "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+            "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
+            "\n      -o runs/deep-start",
+            "mnmt-repro upgrade --from runs/talks --vocab both.model --data eng-deu=talks.tsv \\"
+            "\n      --fisher-threshold 1e-6=0.25 -o runs/fisher-start",
+        ],
+        act=act,
+    )
+    declare(parser)
+
+
+def act(options: argparse.Namespace) -> int:
+    """Upgrade, write a folder, print what has changed."""
+    config = upgrade_config(options)
+    check_free(options.out)
+
+    from tqdm import tqdm
+
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.upgrading.recipe import upgrade
+
+    about, checkpoint, old = _read_old(options)
+    config = settle_seed(options, config, about)
+    pieces = _unmet_pieces(about, checkpoint, old)
+    refuse_idle(options, config, more_pieces=pieces is not None)
+    new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
+    if new is not None:
+        _check_vocabulary(options, about, new)
+    fisher = read_fisher(options, about)
+    layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
+    total = layers + config.deeper.encoder + config.deeper.decoder
+    with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
+        made = upgrade(checkpoint, new and old, new, config, pieces=pieces, progress=bar.update)
+    if fisher is not None:
+        made = fisher.slow(made, new or old)
+    told = {
+        "from": about["identity"],
+        "checkpoint": options.checkpoint or "last",
+        "steps": made.steps,
+        "config": dataclasses.asdict(made.config),
+        **({} if fisher is None else {"fisher": fisher.told}),
+    }
+    _write(options, about, made, new or old, told)
+
+    for note in _notes(about, made):
+        print(f"mnmt-repro: note: {note}", file=sys.stderr)
+    above = {} if fisher is None else fisher.counts(made)
+    if options.json:
+        print_json(_machine_readable(options.out, made, above))
+        return 0
+    print(f"{options.out}: {options.source}, upgraded")
+    for name, value in _lines(made, above).items():
+        print(f"  {name + ':':<19}{value}")
+    if made.report.overlap is not None:
+        table = pd.DataFrame(made.report.overlap.rows())
+        shares = {"share": "{:.1%}".format}
+        print(table.to_string(index=False, na_rep="", formatters=shares))
+    print(_next(options.out, about, new or old, told))
+    return 0
+
+
+def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:
+    """What of the new embeddings would not be expected, and should not pass unsaid."""
+    overlap = made.report.overlap
+    if overlap is None or made.config.keep != "all":
+        return
+    bytewise = any(piece.kind == "byte" for piece in (*overlap.kept, *overlap.dropped))
+    untied = not made.report.old.tie_output
+    if overlap.added and made.config.embeddings == "unk" and bytewise and untied:
+        yield (
+            "the old vocabulary has byte fallback, so that <unk> never occurred in the old text: "
+            "new pieces are embedded as it was at the very start; see --init mean"
+        )
+    kept, added = (
+        any(piece.kind == "tag" for piece in pieces) for pieces in (overlap.kept, overlap.added)
+    )
+    if about["tags"] == "none" and kept and added:
+        yield (
+            "the old model was trained without language tags: those it has were never trained, "
+            "and learn as old parameters do; train it with --tags both to avoid that"
+        )
+
+
+def _machine_readable(out: Path, made: Upgraded, above: dict[float, int]) -> dict[str, Any]:
+    """What `--json` prints; `above` has the old parameters above each Fisher threshold."""
+    report = made.report
+    scaled_back = {"kind": made.config.width.normalisation, "why": report.normalisation}
+    return {
+        "folder": str(out),
+        **report.facts(),
+        "normalisation": scaled_back if report.normalisation else None,
+        "fisher": [{"threshold": at, "entries_above": count} for at, count in above.items()],
+        "overlap": [] if report.overlap is None else report.overlap.rows(),
+    }
+
+
+def _lines(made: Upgraded, above: dict[float, int]) -> dict[str, str]:
+    """The same for people."""
+    report = made.report
+    facts = report.facts()
+    old, new = facts["old"], facts["new"]
+    lines = {name.replace("_", " "): f"{old[name]:,} -> {new[name]:,}" for name in old}
+    lines |= {f"{name} parameters": f"{count:,}" for name, count in facts["entries"].items()}
+    for name, count in facts.get("pieces", {}).items():
+        if name != "share_kept":  # which is in the table below
+            lines[f"pieces {name}"] = f"{count:,}"
+    if report.normalisation:
+        lines["normalisation"] = f"{made.config.width.normalisation}: {report.normalisation}"
+    return lines | {f"above {at:g}": f"{count:,}" for at, count in above.items()}
+
+
+def _read_old(options: argparse.Namespace) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
+    """What `train` wrote: its description, its checkpoint and its pieces."""
+    from mnmt_repro.runs.trained import (
+        read_checkpoint,
+        read_run,
+        read_vocabulary,
+        tell_unfinished,
+    )
+    from mnmt_repro.training.config import BEST, LAST
+
+    about = read_run(options.source)
+    if "upgrade" in about:
+        raise InputError(
+            f"--from {options.source}: upgraded, and not trained on since; upgrade the model that "
+            "it came from, with all options at once"
+        )
+    path = options.source / (BEST if options.checkpoint == "best" else LAST)
+    if options.checkpoint == "best" and not path.exists():
+        raise InputError(f"--checkpoint best: {options.source} was not trained with --keep best")
+    checkpoint = read_checkpoint(path, about)
+    tell_unfinished(options.source, about)
+    return about, checkpoint, read_vocabulary(options.source, about)
+
+
+def _check_vocabulary(options: argparse.Namespace, about: dict[str, Any], new: Vocabulary) -> None:
+    """Refuse a vocabulary that cannot serve the pairs which the model knows."""
+    from mnmt_repro.corpora.encoding import tag_ids
+
+    if about["conlang"] is not None:
+        raise InputError(
+            f"--vocab {options.vocabulary}: the model's pieces are the syllables of a conlang, and "
+            "its tables have a row for those of each language of the family from the start, so "
+            "that no vocabulary could add any; leave it out, and train on with more --pairs: what "
+            "the model has not met begins as new pieces do"
+        )
+    for pair in about["pairs"]:
+        try:
+            tag_ids(new, pair, about["tags"])
+        except InputError as error:
+            raise InputError(
+                f"--vocab {options.vocabulary}: {error}, but the model knows {pair}; train one on "
+                "old and new languages with `mnmt-repro data vocabulary`, or give one of your own "
+                "their tags with `mnmt-repro data adopt`"
+            ) from error
+
+
+def _unmet_pieces(
+    about: dict[str, Any], checkpoint: Checkpoint, old: Vocabulary
+) -> PieceMap | None:
+    """Pieces of a conlang's languages that the old model has not met, as if they were new."""
+    from mnmt_repro.corpora.encoding import SyllableVocabulary
+    from mnmt_repro.runs.start import untrained_pieces
+
+    if not isinstance(old, SyllableVocabulary):
+        return None
+    return untrained_pieces(old.conlang.config, about["pairs"], checkpoint.config.vocab_size)
+
+
+def _write(
+    options: argparse.Namespace,
+    about: dict[str, Any],
+    made: Upgraded,
+    vocabulary: Vocabulary,
+    told: dict[str, Any],
+) -> None:
+    """Fill a folder beside the one wanted, then give it its name: whole or not at all."""
+    from mnmt_repro.corpora.encoding import SyllableVocabulary
+    from mnmt_repro.runs.spec import digest
+    from mnmt_repro.runs.trained import (
+        START,
+        VOCABULARY,
+        write_run,
+    )
+    from mnmt_repro.upgrading.start import save_upgraded
+
+    identity = digest([told, vocabulary.hash], 12)
+    new = {
+        **{k: v for k, v in about.items() if k not in ("format", "continued_from")},
+        "identity": identity,
+        "vocabulary": vocabulary.hash,
+        "model": dataclasses.asdict(made.model.config),
+        "upgrade": told,
+    }
+    out: Path = options.out
+    stage = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
+    try:
+        stage.mkdir(parents=True)
+        save_upgraded(stage / START, made, identity=identity)
+        if not isinstance(vocabulary, SyllableVocabulary):
+            vocabulary.save(stage / VOCABULARY)
+        write_run(stage, new)
+        if out.exists():
+            out.rmdir()
+        stage.rename(out)
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def added_pairs(pairs: Sequence[str], languages: Iterable[str]) -> list[str]:
+    """Pairs of new languages with the one that all old pairs share, on its side or sides.
+
+    Where they share none, or a single old pair leaves it open, a new language is beside `eng`, or
+    the pair is left to be named.
+
+    >>> added_pairs(["deu-eng", "fra-eng"], ["xho"]), added_pairs(["deu-fra"], ["xho"])
+    (['xho-eng'], ['PAIR-WITH-xho'])
+    """
+    split = [tuple(pair.split("-")) for pair in pairs]
+    shared = set.intersection(*map(set, split))
+    hub = "eng" if "eng" in shared else shared.pop() if len(shared) == 1 else ""
+    if not hub:
+        return [f"PAIR-WITH-{name}" for name in languages]
+    out, into = (any(pair[side] == hub for pair in split) for side in (0, 1))
+    return [
+        pair
+        for name in languages
+        for pair, wanted in ((f"{hub}-{name}", out), (f"{name}-{hub}", into))
+        if wanted
+    ]
+
+
+def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, told: dict[str, Any]) -> str:
+    """The command that trains on, as far as it can be foreseen."""
+    command = f"next: mnmt-repro train --continue-from {shlex.quote(str(out))}"
+    if about["corpus"] == "own":
+        command += "".join(f" --data {pair}=FILE" for pair in about["pairs"])
+    if about["conlang"] is None:
+        added = added_pairs(
+            about["pairs"], sorted(set(vocabulary.languages) - set(about["languages"]))
+        )
+        if added and about["corpus"] == "own":
+            command += "".join(f" --data {pair}=FILE" for pair in added)
+        elif added:
+            command += f" --pairs {','.join([*about['pairs'], *added])}"
+        command += "".join(f" --upsample {pair}=5" for pair in added)
+    if told["config"]["schedule"] == "constant":
+        command += " --learning-rate RATE"
+    if steps := steps_to_rise(told):
+        command += f" --steps {steps}"
+    return command

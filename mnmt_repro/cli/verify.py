@@ -1,0 +1,71 @@
+"""`verify`: evaluate the papers' claims from the stored rows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from mnmt_repro.cli.options import add_command, add_json
+from mnmt_repro.repository import ROOT
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "verify",
+        "evaluate every claim of data/claims from the stored rows, and compare with the stored "
+        "verdicts",
+        examples=["mnmt-repro verify", "mnmt-repro verify --only A3"],
+        act=act,
+    )
+    add_json(parser)
+    parser.add_argument(
+        "--only",
+        metavar="ID",
+        help="evaluate this claim alone, such as A3, and tell its rule and every measure",
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
+    )
+    parser.add_argument(
+        "--root", type=Path, default=ROOT, help="top folder of the checkout to verify"
+    )
+    parser.add_argument(
+        "--results",
+        metavar="DIR",
+        type=Path,
+        help="folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
+    )
+
+
+def act(options: argparse.Namespace) -> int:
+    """Print all verdicts; 1 where a stored verdict does not follow from the rows."""
+    from mnmt_repro import claims
+    from mnmt_repro.errors import InputError
+
+    if options.write and options.only:
+        raise InputError("--write stores all verdicts: leave out --only")
+    exhibits = claims.load_exhibits(
+        options.root, claims.load_claims(options.root / "data" / "claims")
+    )
+    verdicts = claims.verify(options.root, store=options.results, only=options.only)
+    if options.json:
+        print(claims.to_json(verdicts))
+    elif options.only:
+        print(claims.to_detail(verdicts[0]))
+    else:
+        print(claims.to_text(verdicts))
+        print(f"{len(exhibits)} figures and tables of the papers: each has a page or a reason")
+    if options.write:
+        print(f"written: {claims.write_stored(verdicts, options.root)}", file=sys.stderr)
+        return 0
+    stored = claims.read_stored(options.root)
+    if options.only:
+        stored = [verdict for verdict in stored if verdict["id"] == options.only]
+    found = claims.differences(verdicts, stored)
+    for claim, difference in found.items():
+        print(f"{claim}: {difference} (renew with: mnmt-repro verify --write)", file=sys.stderr)
+    return 1 if found else 0

@@ -1,0 +1,1 @@
+"""Which runs make which figure, declared as data. No torch is needed here."""

@@ -1,0 +1,349 @@
+"""Which runs make which figure, declared as data. No torch is needed here.
+
+A cohort is a grid of mixtures and sizes (and seeds) that one set of figures reads. Runs with all
+their weight on one pair are the same run in every cohort that holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.encoding import Tags, table_size
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.corpora.vocabulary import VocabularyConfig
+from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.training.config import TrainingConfig
+
+WEIGHTS = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
+"""Weight of a cohort's first pair: Paper A, Eq. 5."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """One model size of a tier; `layers` in the encoder and as many in the decoder."""
+
+    d_model: int
+    layers: int
+    heads: int
+    steps: int | None = None  # in place of the budget that the corpus' other sizes have
+    target_tokens: int | None = None  # likewise
+    learning_rate: float | None = None  # in place of the corpus' rate
+
+    def training(self, config: TrainingConfig) -> TrainingConfig:
+        """The corpus' training settings as this size has them."""
+        if self.steps is not None:
+            config = replace(config, steps=self.steps, target_tokens=None)
+        if self.target_tokens is not None:
+            config = replace(config, steps=None, target_tokens=self.target_tokens)
+        if self.learning_rate is not None:
+            config = replace(config, learning_rate=self.learning_rate)
+        return config
+
+
+MINI_SIZES = (
+    Size(d_model=8, layers=1, heads=2),  # N = 2.5k
+    Size(d_model=12, layers=1, heads=2),  # 5.4k
+    Size(d_model=16, layers=1, heads=2),  # 9.5k
+    Size(d_model=20, layers=1, heads=2),  # 15k
+    Size(d_model=24, layers=1, heads=4),  # 21k
+    Size(d_model=24, layers=2, heads=4),  # 42k
+    Size(d_model=32, layers=2, heads=4),  # 74k
+    Size(d_model=40, layers=2, heads=4),  # 116k
+)
+"""The mini tier's sizes: width and depth grow together, N spans a factor of 47."""
+
+WEBTECH_VOCABULARY = VocabularyConfig(
+    pieces=4000,
+    languages=("eng", "deu", "fra", "zho"),
+    character_coverage=0.999,
+    sentences=600_000,
+)
+"""One vocabulary for all of webtech's cohorts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """Text as the cohorts use it: its pieces, tags and tuned training settings."""
+
+    name: str
+    vocabulary: VocabularyConfig | None = None
+    conlang: ConlangConfig | None = None
+    training: TrainingConfig
+
+    @property
+    def pieces(self) -> int:
+        """Vocabulary size, specials and tags included."""
+        if self.vocabulary is not None:
+            return self.vocabulary.pieces
+        assert self.conlang is not None
+        return table_size(self.conlang)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cohort:
+    """A declared grid of runs.
+
+    `about` says in one line what the cohort is for; `repeats` names the cohort whose cells these
+    runs repeat with other seeds: their rows are read with its own.
+    """
+
+    name: str
+    about: str
+    corpus: Corpus
+    pairs: tuple[str, ...]
+    mixtures: tuple[Mixture, ...]
+    tags: Tags
+    sizes: tuple[Size, ...] = MINI_SIZES
+    seeds: tuple[int, ...] = (1,)
+    tier: str = "mini"
+    repeats: str = ""
+
+    def runs(self) -> Iterator[RunSpec]:
+        """All runs of the grid, small models first."""
+        for seed in self.seeds:
+            for size in self.sizes:
+                training = size.training(self.corpus.training)
+                for mixture in self.mixtures:
+                    yield RunSpec(
+                        tier=self.tier,
+                        corpus=self.corpus.name,
+                        mixture=mixture,
+                        model=ModelConfig.t5(
+                            vocab_size=self.corpus.pieces,
+                            d_model=size.d_model,
+                            layers=size.layers,
+                            heads=size.heads,
+                        ),
+                        training=training,
+                        tags=self.tags,
+                        seed=seed,
+                        vocabulary=self.corpus.vocabulary,
+                        conlang=self.corpus.conlang,
+                    )
+
+    def decoded(self) -> Iterator[RunSpec]:
+        """Runs whose translations are wanted: all."""
+        return self.runs()
+
+
+def two_pair_mixtures(
+    first: str, second: str, weights: Sequence[float] = WEIGHTS
+) -> tuple[Mixture, ...]:
+    """Mixtures of two pairs by the weight of the first: those of Eq. 5, unless told others."""
+    return tuple(Mixture.two(first, second, p) for p in weights)
+
+
+def even_mixture(pairs: Sequence[str]) -> Mixture:
+    """The same weight for every pair."""
+    return Mixture.of(dict.fromkeys(pairs, 1 / len(pairs)))
+
+
+def mixture_with_ahead(pairs: Sequence[str], ahead: str, p: float) -> Mixture:
+    """Weight p for one pair; the others share the rest evenly.
+
+    >>> mixture_with_ahead(["a-b", "a-c", "a-d"], "a-c", 0.8).weights
+    {'a-b': 0.1, 'a-c': 0.8, 'a-d': 0.1}
+    """
+    rest = round((1 - p) / (len(pairs) - 1), 12)
+    return Mixture.of({pair: p if pair == ahead else rest for pair in pairs})
+
+
+def _webtech(target_tokens: int) -> Corpus:
+    return Corpus(
+        name="webtech",
+        vocabulary=WEBTECH_VOCABULARY,
+        training=TrainingConfig(
+            learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=target_tokens
+        ),
+    )
+
+
+WEBTECH = _webtech(4_000_000)
+
+SHARED_ENGLISH = Corpus(
+    name="webtech-shared",
+    vocabulary=WEBTECH_VOCABULARY,
+    training=TrainingConfig(  # 4M tokens would pass over this text more than four times
+        learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=3_500_000
+    ),
+)
+
+FEW_WEIGHTS = (0.0, 0.1, 0.5, 0.9, 1.0)
+"""Where a whole grid is too much: four weights above zero for each pair."""
+FIVE_SIZES = tuple(MINI_SIZES[i] for i in (0, 1, 2, 4, 6))
+"""Five sizes of the mini tier over a factor of 30, four of them one layer deep."""
+FOUR_SIZES = tuple(MINI_SIZES[i] for i in (0, 2, 4, 6))
+SEED_WEIGHTS = (0.1, 0.5, 0.9)
+MORE_SEEDS = (2, 3)
+
+
+def _conlang(
+    name: str, similarity: float = 0.0, languages: tuple[str, ...] = ("src", "aaa", "bbb")
+) -> Corpus:
+    return Corpus(
+        name=name,
+        conlang=ConlangConfig(languages=languages, concepts=512, similarity=similarity),
+        training=TrainingConfig(
+            learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=6_000_000
+        ),
+    )
+
+
+CONLANG_UNRELATED, CONLANG_RELATED = _conlang("conlang-sim0", 0.0), _conlang("conlang-sim1", 1.0)
+CONLANG_THREE = _conlang("conlang-three", languages=("src", "aaa", "bbb", "ccc"))
+CONLANG_FIVE = _conlang("conlang-five", languages=("src", "aaa", "bbb", "ccc", "ddd", "eee"))
+WEBTECH_PAIRS = ("eng-deu", "eng-fra", "eng-zho")
+THREE_PAIRS = ("src-aaa", "src-bbb", "src-ccc")
+FIVE_PAIRS = (*THREE_PAIRS, "src-ddd", "src-eee")
+ALONE = Mixture.of({"src-aaa": 1.0})
+
+
+def _more_seeds(cohort: str, about: str, first: str, second: str, tags: Tags) -> Cohort:
+    return Cohort(
+        name=f"{cohort}-seeds",
+        about=f"{about} again with other seeds, at some weights and sizes",
+        corpus=WEBTECH,
+        pairs=(first, second),
+        mixtures=two_pair_mixtures(first, second, SEED_WEIGHTS),
+        tags=tags,
+        sizes=FOUR_SIZES,
+        seeds=MORE_SEEDS,
+        repeats=cohort,
+    )
+
+
+def _shared_english(name: str, about: str, first: str, second: str, tags: Tags) -> Cohort:
+    return Cohort(
+        name=name,
+        about=f"{about} with the same English sentences in all languages: the controlled contrast",
+        corpus=SHARED_ENGLISH,
+        pairs=(first, second),
+        mixtures=two_pair_mixtures(first, second, FEW_WEIGHTS),
+        tags=tags,
+        sizes=FOUR_SIZES,
+    )
+
+
+GRIDS: tuple[Cohort, ...] = (
+    Cohort(
+        name="webtech-en-dezh",
+        about="En→{De, Zh} on real text: Figures 2 to 7 and 15",
+        corpus=WEBTECH,
+        pairs=("eng-deu", "eng-zho"),
+        mixtures=two_pair_mixtures("eng-deu", "eng-zho"),
+        tags="source",
+    ),
+    Cohort(
+        name="webtech-en-defr",
+        about="En→{De, Fr} on real text: Figures 6, 8, 9, 11, 12 and 16",
+        corpus=WEBTECH,
+        pairs=("eng-deu", "eng-fra"),
+        mixtures=two_pair_mixtures("eng-deu", "eng-fra"),
+        tags="source",
+    ),
+    Cohort(
+        name="webtech-dezh-en",
+        about="{De, Zh}→En on real text: Figures 6, 13, 14 and 17",
+        corpus=WEBTECH,
+        pairs=("deu-eng", "zho-eng"),
+        mixtures=two_pair_mixtures("deu-eng", "zho-eng"),
+        tags="none",
+    ),
+    *(
+        Cohort(
+            name=f"webtech-en-dezh-{millions}m",
+            about=f"En→{{De, Zh}} on {millions}M target tokens: what is due to under-training?",
+            corpus=_webtech(millions * 1_000_000),
+            pairs=("eng-deu", "eng-zho"),
+            mixtures=two_pair_mixtures("eng-deu", "eng-zho", FEW_WEIGHTS),
+            tags="source",
+            sizes=FIVE_SIZES,
+        )
+        for millions in (8, 16)
+    ),
+    Cohort(
+        name="conlang-sim0",
+        about="one language to two unrelated ones, where the irreducible loss is known",
+        corpus=CONLANG_UNRELATED,
+        pairs=("src-aaa", "src-bbb"),
+        mixtures=two_pair_mixtures("src-aaa", "src-bbb"),
+        tags="source",
+    ),
+    Cohort(
+        name="conlang-sim1",
+        about="one language to two of the same lexicon: Figure 6 centre, with the truth known",
+        corpus=CONLANG_RELATED,
+        pairs=("src-aaa", "src-bbb"),
+        mixtures=two_pair_mixtures("src-aaa", "src-bbb"),
+        tags="source",
+    ),
+    Cohort(
+        name="conlang-many2one",
+        about="two unrelated languages to one: Figure 6 right, with the truth known",
+        corpus=CONLANG_UNRELATED,
+        pairs=("aaa-src", "bbb-src"),
+        mixtures=two_pair_mixtures("aaa-src", "bbb-src"),
+        tags="none",
+    ),
+    Cohort(
+        name="webtech-en-defrzh",
+        about="En→{De, Fr, Zh} on real text: Figure 20",
+        corpus=WEBTECH,
+        pairs=WEBTECH_PAIRS,
+        mixtures=(
+            even_mixture(WEBTECH_PAIRS),
+            *(mixture_with_ahead(WEBTECH_PAIRS, pair, 0.5) for pair in WEBTECH_PAIRS),
+            *(mixture_with_ahead(WEBTECH_PAIRS, pair, 0.8) for pair in WEBTECH_PAIRS),
+        ),
+        tags="source",
+        sizes=FIVE_SIZES,
+    ),
+    Cohort(
+        name="conlang-three",
+        about="one language to three unrelated ones, and to the first of them alone",
+        corpus=CONLANG_THREE,
+        pairs=THREE_PAIRS,
+        mixtures=(
+            ALONE,
+            even_mixture(THREE_PAIRS),
+            *(mixture_with_ahead(THREE_PAIRS, "src-aaa", p) for p in (0.5, 0.8, 0.9)),
+        ),
+        tags="source",
+        sizes=FIVE_SIZES,
+    ),
+    _more_seeds("webtech-en-dezh", "En→{De, Zh}", "eng-deu", "eng-zho", "source"),
+    _more_seeds("webtech-en-defr", "En→{De, Fr}", "eng-deu", "eng-fra", "source"),
+    _more_seeds("webtech-dezh-en", "{De, Zh}→En", "deu-eng", "zho-eng", "none"),
+    _shared_english("shared-en-dezh", "En→{De, Zh}", "eng-deu", "eng-zho", "source"),
+    _shared_english("shared-en-defr", "En→{De, Fr}", "eng-deu", "eng-fra", "source"),
+    _shared_english("shared-dezh-en", "{De, Zh}→En", "deu-eng", "zho-eng", "none"),
+    *(
+        Cohort(
+            name=f"conlang-sim{similarity:g}".replace(".", ""),
+            about=f"one language to two that share {similarity:.0%} of their lexicon",
+            corpus=_conlang(f"conlang-sim{similarity:g}".replace(".", ""), similarity),
+            pairs=("src-aaa", "src-bbb"),
+            mixtures=two_pair_mixtures("src-aaa", "src-bbb", FEW_WEIGHTS),
+            tags="source",
+            sizes=FIVE_SIZES,
+        )
+        for similarity in (0.25, 0.5, 0.75)
+    ),
+    Cohort(
+        name="conlang-five",
+        about="one language to five unrelated ones, and to the first of them alone",
+        corpus=CONLANG_FIVE,
+        pairs=FIVE_PAIRS,
+        mixtures=(
+            ALONE,
+            even_mixture(FIVE_PAIRS),
+            *(mixture_with_ahead(FIVE_PAIRS, "src-aaa", p) for p in (0.6, 0.8)),
+        ),
+        tags="source",
+        sizes=FOUR_SIZES,
+    ),
+)
+"""Paper A's cohorts, those that matter most first."""

@@ -1,0 +1,305 @@
+"""Runs of Paper B on the corpus software25: settings of a tier, baselines, upgrades.
+
+English beside Paper B's own 25 languages, both directions of each, one model for all. How much of
+the text is used is a `Condition`; tests are the same in all.
+
+Every share of updates is one of the baselines' updates, as the paper gives its own (30k of 100k).
+The learning rate of a step does not depend on the budget, nor does the deep model's ramp, so that a
+run of 30 % is the beginning of the same run of 50 %, and is trained once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Literal
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.cohorts.languages25 import (
+    CHANGING,
+    GROUPINGS,
+    LANGUAGES,
+    Grouping,
+    cut_to_table9,
+    directions,
+)
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.corpora.registry import get_card
+from mnmt_repro.corpora.vocabulary import VocabularyConfig
+from mnmt_repro.runs.spec import RunSpec, Upgrade
+from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.upgrading.config import DepthConfig, Kind, UpgradeConfig, WidthConfig, published
+
+CORPUS = "software25"
+ALL = tuple(LANGUAGES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tier:
+    """Sizes and settings that all of Paper B's runs share."""
+
+    name: str
+    d_model: int
+    layers: int  # of each stack
+    heads: int
+    d_ff: int
+    wider: float  # factor of d_ff in the wide models
+    deeper: int  # layers added to each stack in the deep ones
+    attention_dropout: float
+    pieces: int
+    vocabulary_sentences: int
+    training: TrainingConfig  # of the baselines; its steps are the whole of which shares are taken
+
+    def model(self, kind: Kind) -> ModelConfig:
+        """The shape of a model; dropout other than in attention is not printed, and zero here."""
+        return ModelConfig.fairseq(
+            vocab_size=self.pieces,
+            d_model=self.d_model,
+            layers=self.layers + (self.deeper if kind == "deep" else 0),
+            heads=self.heads,
+            d_ff=round(self.d_ff * (self.wider if kind == "wide" else 1)),
+            attention_dropout=self.attention_dropout,
+        )
+
+    def vocabulary(self, languages: tuple[str, ...]) -> VocabularyConfig:
+        """Of one setup: of the languages that its model is trained on, and of no other."""
+        return VocabularyConfig(
+            pieces=self.pieces,
+            languages=("eng", *languages),
+            temperature=2.0,
+            sentences=self.vocabulary_sentences,
+        )
+
+    def steps(self, share: float) -> int:
+        """Updates of a share of the baselines'."""
+        assert self.training.steps is not None
+        return round(share * self.training.steps)
+
+
+PAPER = Tier(
+    name="paper",
+    d_model=1024,
+    layers=12,
+    heads=16,
+    d_ff=4096,
+    wider=2.0,
+    deeper=6,
+    attention_dropout=0.1,
+    pieces=64_000,
+    vocabulary_sentences=10_000_000,  # not said
+    training=TrainingConfig(
+        learning_rate=0.003,
+        warmup_steps=8_000,
+        batch_tokens=444_000,
+        steps=100_000,
+        optimiser="adamw",  # not said; fairseq's Adam
+        label_smoothing=0.1,
+        keep="best",
+        precision="bfloat16",
+    ),
+)
+"""The published settings, on our text, which is less than a hundredth of theirs: declared, not run;
+`mnmt-repro train --preset paper-b` puts them to text of one's own."""
+
+GPU = Tier(
+    name="gpu",
+    # A quarter of the width and half of the layers: 11M parameters beside 4M of embeddings.
+    d_model=256,
+    layers=6,
+    heads=4,
+    d_ff=1024,
+    wider=2.0,
+    deeper=3,
+    attention_dropout=0.1,
+    pieces=16_000,
+    vocabulary_sentences=1_000_000,
+    training=TrainingConfig(
+        learning_rate=0.006,  # the published peak times sqrt(1024 / 256); not tuned
+        warmup_steps=800,  # 8 % of the updates, as published
+        batch_tokens=16_384,
+        steps=10_000,  # 164M target tokens: some ten passes, so that the best weights are kept
+        optimiser="adamw",
+        label_smoothing=0.1,
+        keep="best",
+        precision="bfloat16",
+    ),
+)
+"""For one large GPU: declared, not run."""
+
+MINI = Tier(
+    name="mini",
+    # A sixteenth of the width and a sixth of the layers: 0.6M parameters, of which 0.4M embeddings.
+    d_model=64,
+    layers=2,
+    heads=4,
+    d_ff=256,
+    wider=2.0,
+    deeper=1,  # half as many again, as published
+    attention_dropout=0.1,
+    pieces=6_000,  # two thirds of the work is done at the output already
+    vocabulary_sentences=300_000,
+    training=TrainingConfig(
+        # The published peak times sqrt(1024 / 64). After 0.4M tokens of M20's text, warm-up in
+        # proportion, the validation loss was 5.63 and 5.57 at peaks of 0.006 and 0.012 (0.024 was
+        # behind after 0.2M), and 5.90 at 0.012 with 2,048 tokens a step.
+        learning_rate=0.012,
+        warmup_steps=1_120,  # 8 % of the updates, as published
+        batch_tokens=1_024,
+        steps=14_000,  # 14M target tokens, about one pass over the text; half an hour
+        optimiser="adamw",
+        label_smoothing=0.1,
+        curve_points=3,  # of each share, whose runs continue one another
+    ),
+)
+"""Our default: the whole list in some ten hours on two threads."""
+
+
+@cache
+def available() -> dict[str, int]:
+    """Training pairs of each language in our corpus."""
+    return {
+        language: file.sentences["train"]
+        for file in get_card(CORPUS).files
+        for language in file.languages
+        if language in LANGUAGES
+    }
+
+
+Condition = Literal["main", "full", "groupings"]
+"""Which languages keep but the share of the text that they have in the paper's Table 9: in the main
+condition the five added ones (12k sentences in all); in the full one none; where groupings are
+compared, all that some grouping adds or up-samples, so that none adds more than in the paper."""
+
+
+@cache
+def kept_pairs(condition: Condition) -> dict[str, int]:
+    """Training pairs of each language that a condition cuts."""
+    chosen = {"main": GROUPINGS["Mt25"].added, "full": (), "groupings": CHANGING}
+    return cut_to_table9(available(), chosen[condition])
+
+
+def mixture(
+    languages: tuple[str, ...], kept: dict[str, int], upsampling: dict[str, float]
+) -> Mixture:
+    """Both directions of each language at training temperature 1.
+
+    Parameters
+    ----------
+    kept
+        Training pairs of the languages of which not all are used.
+    upsampling
+        Factor (alpha) of each up-sampled language's size, applied before ratios are taken.
+    """
+    here = {code: kept.get(code, available()[code]) for code in languages}
+    return Mixture.from_sizes(
+        {pair: here[code] for code in languages for pair in directions((code,))},
+        upsampling={
+            pair: factor for code, factor in upsampling.items() for pair in directions((code,))
+        },
+    )
+
+
+def from_scratch(
+    tier: Tier,
+    kind: Kind,
+    *,
+    languages: tuple[str, ...] = ALL,
+    share: float = 1.0,
+    seed: int = 1,
+    condition: Condition = "main",
+) -> RunSpec:
+    """M20, M25, M25-wide, M25-deep and the other old models: no language is up-sampled."""
+    kept = {code: count for code, count in kept_pairs(condition).items() if code in languages}
+    return RunSpec(
+        tier=tier.name,
+        corpus=CORPUS,
+        mixture=mixture(languages, kept, {}),
+        model=tier.model(kind),
+        training=replace(tier.training, steps=tier.steps(share)),
+        tags="both",
+        seed=seed,
+        vocabulary=tier.vocabulary(languages),
+        kept=tuple(kept.items()),
+    )
+
+
+DRAWN_APART = 1_000
+"""Added to the seed of an upgrade that draws weights beside old ones. With the old model's own, a
+drawn row of the embeddings is what the old model's row of that number began as, and a layer drawn
+for the bottom of the encoder what its first layer did: in M20 of the mini tier, after training,
+these two layers still have a cosine of 0.21."""
+
+
+PUBLISHED_WIDTH = WidthConfig(normalisation="frobenius")
+
+
+def recipe(tier: Tier, kind: Kind, seed: int = 1, **changes: Any) -> UpgradeConfig:
+    """Paper B's whole recipe (`published`) at a tier's sizes, but for the `changes`.
+
+    The deep model's factor rises over the half of the baselines' updates that the paper trains it.
+    """
+    sizes: dict[Kind, dict[str, Any]] = {
+        "same": {},
+        "wide": {"wider": tier.wider},
+        "deep": {"deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper)},
+    }
+    config = replace(published(kind, tier.steps(0.5)), **({"seed": seed} | sizes[kind] | changes))
+    if config.width.normalisation == "auto":
+        config = replace(config, width=replace(config.width, normalisation="frobenius"))
+    drawn = (config.embeddings, config.width.init, config.deeper.init)
+    if "random" in drawn or config.keep == "body":
+        config = replace(config, seed=config.seed + DRAWN_APART)
+    return config
+
+
+def upgraded(
+    tier: Tier,
+    kind: Kind,
+    *,
+    grouping: Grouping = GROUPINGS["Mt25"],
+    share: float = 0.3,
+    seed: int = 1,
+    condition: Condition = "main",
+    alpha: float = 5.0,
+    related: bool = True,
+    fisher_share: float | None = None,
+    learning_rate: float | None = None,
+    **changes: Any,
+) -> RunSpec:
+    """Mt25, Mt25-wide, Mt25-deep and their like: the old model, upgraded and trained on.
+
+    Parameters
+    ----------
+    alpha
+        Up-sampling factor of the added languages and, where `related`, of those related to them.
+    fisher_share
+        See `spec.Upgrade`.
+    learning_rate
+        In place of the tier's.
+    **changes
+        Of `recipe`.
+    """
+    old = grouping.original
+    parent = from_scratch(tier, "same", languages=old, seed=seed, condition=condition)
+    run = from_scratch(tier, kind, share=share, seed=seed, condition=condition)
+    chosen = (*grouping.added, *(grouping.related if related else ()))
+    upsampling = dict.fromkeys(chosen, alpha) if alpha != 1 else {}
+    rate = run.training.learning_rate if learning_rate is None else learning_rate
+    return replace(
+        run,
+        mixture=mixture(ALL, dict(run.kept), upsampling),
+        training=replace(run.training, learning_rate=rate),
+        upgrade=Upgrade(
+            parent=parent, config=recipe(tier, kind, seed, **changes), fisher_share=fisher_share
+        ),
+    )
+
+
+def slower(tier: Tier, *, share: float, factor: float, seed: int = 1) -> RunSpec:
+    """M25 trained on after all its updates, its schedule's rate multiplied by a factor."""
+    whole = from_scratch(tier, "same", seed=seed)
+    config = UpgradeConfig(gamma_old=factor, width=PUBLISHED_WIDTH, seed=seed)
+    return replace(
+        from_scratch(tier, "same", share=share, seed=seed),
+        upgrade=Upgrade(parent=whole, config=config),
+    )

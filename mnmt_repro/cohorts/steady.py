@@ -1,0 +1,277 @@
+"""The *steady* tier: Paper A's grids on generated languages, trained until their losses settle.
+
+It differs from *mini* in three things. The learning rate falls to zero over the last 30 % of the
+budget, and each size has its own. All sizes have one layer. The task is another: three concepts in
+a sentence and 8,192 in all, so that what a model lacks is capacity, not luck at learning to attend.
+
+The pilot's cohorts chose rates and setting; they have another conlang seed, and no claim reads
+them.
+No torch is needed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mnmt_repro.cohorts.grids import (
+    FEW_WEIGHTS,
+    WEIGHTS,
+    Cohort,
+    Corpus,
+    Size,
+    even_mixture,
+    mixture_with_ahead,
+    two_pair_mixtures,
+)
+from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.training.config import TrainingConfig
+
+TIER = "steady"
+TRAINING = TrainingConfig(
+    learning_rate=0.2,
+    warmup_steps=100,
+    batch_tokens=1024,
+    target_tokens=6_000_000,
+    decay_share=0.3,
+)
+BUDGETS = {
+    **dict.fromkeys((4, 6, 8, 10, 12), 6_000_000),
+    16: 7_600_000,
+    20: 9_500_000,
+    26: 12_300_000,
+    32: 15_100_000,
+}
+"""Target tokens by width. From width 12 they grow with the square root of N, because large models
+need more before their losses settle. Below it they are constant. Two other plans bent the curves:
+12M beyond width 16 (a step of 3 to 5 %), and the square root of N down to width 6
+(`conlang-pilot-earlier`), where models of width 10 had not learnt to attend yet."""
+_EARLIER = (
+    (6, 3_000_000, 0.8),
+    (8, 1_950_000, 0.4),
+    (8, 3_900_000, 0.4),
+    (10, 4_800_000, 0.4),
+    (10, 6_000_000, 0.4),
+    (12, 5_800_000, 0.1),
+    (12, 6_000_000, 0.2),
+)
+"""Width, target tokens and learning rate of models of the pilot that are not in the plan."""
+TRIALS = {
+    6: (0.2, 0.4, 0.8, 1.6),
+    8: (0.2, 0.4, 0.8),
+    10: (0.1, 0.2, 0.4, 0.8),
+    12: (0.05, 0.1, 0.2, 0.4),
+    16: (0.1, 0.2, 0.4, 0.8),
+    20: (0.05, 0.1, 0.2, 0.4),
+    26: (0.05, 0.1, 0.2, 0.4),
+    32: (0.05, 0.1, 0.2, 0.4),
+}
+"""Learning rates tried, by width, at p = 0.5 and the whole budget. From 0.1 on the rate before the
+decay is Adafactor's own cap, so that a larger one only holds the cap for longer."""
+RATES = {4: 0.8, 6: 0.8, 8: 0.4, 10: 0.2, 12: 0.1, 16: 0.2, 20: 0.1, 26: 0.1, 32: 0.1}
+"""Learning rate by width: the best of the trials at these budgets, or an inner rate whose loss is
+within the spread of seeds (width 6), or whose seeds spread less (width 10). The rows of these
+trials were lost; `conlang-pilot-rates` repeats them. Width 4 takes the rate of width 6."""
+
+
+def languages(seed: int, names: tuple[str, ...] = ("src", "aaa", "bbb")) -> ConlangConfig:
+    """The task of this tier."""
+    return ConlangConfig(
+        languages=names,
+        concepts=8192,
+        syllables=160,
+        min_concepts=3,
+        max_concepts=3,
+        seed=seed,
+    )
+
+
+def size(width: int, rate: float, share: float = 1.0, tokens: int = 0) -> Size:
+    """One layer of that width, trained at `rate` for a share of its budget, or for `tokens`."""
+    tokens = tokens or int(BUDGETS[width] * share)
+    return Size(d_model=width, layers=1, heads=2, target_tokens=tokens, learning_rate=rate)
+
+
+def mixtures(weights: Sequence[float]) -> tuple[Mixture, ...]:
+    """Mixtures of the two pairs out of `src`."""
+    return two_pair_mixtures("src-aaa", "src-bbb", weights)
+
+
+def sizes(widths: Sequence[int], share: float = 1.0) -> tuple[Size, ...]:
+    """Sizes at their tuned rates."""
+    return tuple(size(width, RATES[width], share) for width in widths)
+
+
+def with_half(cohort: Cohort, widths: Sequence[int]) -> tuple[Cohort, Cohort]:
+    """A cohort of these widths, and its first seed at half the budget.
+
+    The half comes first, because the whole budget goes on from where the half begins to decay.
+    """
+    half = replace(
+        cohort,
+        name=f"{cohort.name}-half",
+        about=f"{cohort.about}; at half the budget",
+        sizes=sizes(widths, 0.5),
+        seeds=cohort.seeds[:1],
+        repeats=f"{cohort.repeats}-half" if cohort.repeats else "",
+    )
+    return half, replace(cohort, sizes=sizes(widths))
+
+
+PILOT = Corpus(name="conlang-pilot", conlang=languages(seed=0), training=TRAINING)
+STEADY = replace(PILOT, name="conlang-steady", conlang=languages(seed=1))
+_PAIRS = ("src-aaa", "src-bbb")
+WIDTHS = (6, 8, 10, 12, 16, 20, 26, 32)
+"""Eight sizes at about equal steps of log N, over a factor of 25."""
+SMALL_WIDTHS = (6, 8, 10)
+"""Sizes that scatter most between seeds. They train in a minute, so they get more seeds."""
+FOUR_WIDTHS = (6, 10, 16, 32)
+
+
+def similar(similarity: float) -> tuple[Cohort, Cohort]:
+    """One language to two that share so much of their lexicon."""
+    name = f"conlang-steady-sim{similarity:g}".replace(".", "")
+    config = replace(languages(seed=1), similarity=similarity)
+    return with_half(
+        Cohort(
+            name=name,
+            about=f"one language to two that share {similarity:.0%} of their lexicon",
+            tier=TIER,
+            corpus=replace(STEADY, name=name, conlang=config),
+            pairs=_PAIRS,
+            mixtures=mixtures(FEW_WEIGHTS),
+            tags="source",
+            seeds=(1, 2),
+        ),
+        FOUR_WIDTHS,
+    )
+
+
+def many(name: str, targets: tuple[str, ...], ahead: tuple[float, ...]) -> tuple[Cohort, Cohort]:
+    """One language to several unrelated ones, and to the first of them alone."""
+    pairs = tuple(f"src-{target}" for target in targets)
+    return with_half(
+        Cohort(
+            name=name,
+            about=f"one language to {len(targets)} unrelated ones, and to the first of them alone",
+            tier=TIER,
+            corpus=replace(STEADY, name=name, conlang=languages(1, ("src", *targets))),
+            pairs=pairs,
+            mixtures=(
+                Mixture.of({pairs[0]: 1.0}),
+                even_mixture(pairs),
+                *(mixture_with_ahead(pairs, pairs[0], p) for p in ahead),
+            ),
+            tags="source",
+        ),
+        FOUR_WIDTHS,
+    )
+
+
+_RATES = Cohort(
+    name="conlang-pilot-rates",
+    about="learning rates of the steady tier, tried at each size; enters no verdict",
+    tier=TIER,
+    corpus=PILOT,
+    pairs=_PAIRS,
+    mixtures=mixtures((0.5,)),
+    tags="source",
+    sizes=tuple(size(width, rate) for width, rates in TRIALS.items() for rate in rates),
+)
+_PILOT = Cohort(
+    name="conlang-pilot",
+    about="the setting of the steady tier, tried at two weights; enters no verdict",
+    tier=TIER,
+    corpus=PILOT,
+    pairs=_PAIRS,
+    mixtures=mixtures((0.5, 1.0)),
+    tags="source",
+)
+_ONE_TO_MANY = Cohort(
+    name="conlang-steady",
+    about="one language to two unrelated ones: Figures 2 to 7, with the truth known",
+    tier=TIER,
+    corpus=STEADY,
+    pairs=_PAIRS,
+    mixtures=mixtures(WEIGHTS),
+    tags="source",
+    seeds=(1, 2, 3),
+)
+_MANY_TO_ONE = Cohort(
+    name="conlang-steady-many2one",
+    about="two unrelated languages to one: Figure 6 right, with the truth known",
+    tier=TIER,
+    corpus=STEADY,
+    pairs=("aaa-src", "bbb-src"),
+    mixtures=two_pair_mixtures("aaa-src", "bbb-src"),
+    tags="none",
+)
+
+
+def _alone(cohort: Cohort) -> tuple[Cohort, Cohort]:
+    """Smaller models of each pair alone, so that small fractions are not extrapolated."""
+    return with_half(
+        replace(
+            cohort,
+            name=f"{cohort.name}-alone",
+            about="each pair alone in a smaller model, to which small fractions are compared",
+            mixtures=two_pair_mixtures(cohort.pairs[0], cohort.pairs[1], (0.0, 1.0)),
+            seeds=(1, 2, 3, 4, 5, 6),
+            repeats=cohort.name,
+        ),
+        (4,),
+    )
+
+
+GRIDS: tuple[Cohort, ...] = (
+    _RATES,
+    replace(_PILOT, sizes=sizes(WIDTHS)),
+    replace(
+        _PILOT,
+        name="conlang-pilot-seeds",
+        about="the single pair of the pilot with another seed",
+        mixtures=mixtures((1.0,)),
+        sizes=sizes(WIDTHS),
+        seeds=(2,),
+        repeats="conlang-pilot",
+    ),
+    replace(
+        _PILOT,
+        name="conlang-pilot-earlier",
+        about="small widths of the pilot as earlier plans had them",
+        sizes=tuple(size(width, rate, tokens=tokens) for width, tokens, rate in _EARLIER),
+        seeds=(1, 2),
+    ),
+    replace(
+        _PILOT,
+        name="conlang-pilot-half",
+        about="the setting of the steady tier at half the budget",
+        sizes=sizes((8, 16, 32), 0.5),
+    ),
+    *with_half(_ONE_TO_MANY, WIDTHS),
+    *_alone(_ONE_TO_MANY),
+    replace(
+        _ONE_TO_MANY,
+        name="conlang-steady-small",
+        about="the small widths of conlang-steady with further seeds",
+        sizes=sizes(SMALL_WIDTHS),
+        seeds=(4, 5, 6),
+        repeats=_ONE_TO_MANY.name,
+    ),
+    *with_half(_MANY_TO_ONE, WIDTHS),
+    *_alone(_MANY_TO_ONE),
+    replace(
+        _MANY_TO_ONE,
+        name="conlang-steady-many2one-seeds",
+        about="two unrelated languages to one, with other seeds at three weights",
+        mixtures=two_pair_mixtures("aaa-src", "bbb-src", (0.05, 0.5, 1.0)),
+        sizes=sizes(WIDTHS),
+        seeds=(2, 3),
+        repeats=_MANY_TO_ONE.name,
+    ),
+    *(cohort for similarity in (0.25, 0.5, 0.75, 1.0) for cohort in similar(similarity)),
+    *many("conlang-steady-three", ("aaa", "bbb", "ccc"), (0.5, 0.8, 0.9)),
+    *many("conlang-steady-five", ("aaa", "bbb", "ccc", "ddd", "eee"), (0.6, 0.8)),
+)
+"""Cohorts of this tier, in the order in which they are worth running."""

@@ -1,0 +1,238 @@
+"""Analyse a finished run from its checkpoint: what training on did to old weights.
+
+`results.analyses` says what each analysis is, `cohorts.analysed` of which runs it is made. Losses of single
+sentences (`results.sentences`) are made here, too. Both are stored beside the run's own file, for
+the runs of which somebody still has the checkpoint.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+
+from mnmt_repro.corpora.batches import EncodedPair
+from mnmt_repro.runs.data import load_run_data, load_test_sets, spread
+from mnmt_repro.runs.execute import current_commit
+from mnmt_repro.runs.finished import load_finished
+from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.runs.start import fisher_threshold, old_fisher, piece_map, upgrade_of
+from mnmt_repro.scoring import sentence_losses
+from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
+from mnmt_repro.training.config import LAST
+from mnmt_repro.upgrading.analyses import (
+    fisher_histogram,
+    half_distances,
+    loss_rise,
+    substitute_embeddings,
+)
+from mnmt_repro.upgrading.config import Normalisation, UpgradeConfig, WidthConfig
+from mnmt_repro.upgrading.recipe import upgrade
+
+SENTENCES = 500  # of a test set, of which single losses are stored
+WIDENED_PAIRS = 8
+NOISES = (0.0, 0.01)  # none, and the published one
+FISHER_EDGES = tuple(10 ** (k / 2) for k in range(-24, 1))  # 1e-12 to 1, two bins a decade
+
+Row = dict[str, Any]
+
+
+def analyse(
+    spec: RunSpec,
+    folder: Path,
+    run: Mapping[str, Any],
+    names: Iterable[str],
+    *,
+    device: str = "cpu",
+) -> dict[str, Any]:
+    """Make analyses of a finished run.
+
+    Parameters
+    ----------
+    folder
+        The run's own, with its checkpoint; that of the run it upgrades lies beside it.
+    run
+        What the store says of the run: its `steps` and `vocabulary_hash`.
+    names
+        Of `ANALYSES`.
+    device
+        For losses; all else is done on the CPU.
+
+    Returns
+    -------
+    dict
+        As `results.write_analyses` takes it.
+
+    Raises
+    ------
+    InputError
+        When a checkpoint is missing, another run's or unfinished, or the text is not on this
+        machine.
+    """
+    commit = current_commit()
+    checkpoint = load_finished(spec, folder, run)
+    rows = [
+        row for name in names for row in ANALYSES[name](spec, folder.parent, checkpoint, device)
+    ]
+    return {"run_id": spec.run_id, "commit": commit, "rows": rows}
+
+
+def score_by_sentence(
+    spec: RunSpec,
+    folder: Path,
+    run: Mapping[str, Any],
+    *,
+    device: str = "cpu",
+    most: int = SENTENCES,
+) -> dict[str, Any]:
+    """Losses of single sentences of the in-domain test sets; parameters as of `analyse`.
+
+    Parameters
+    ----------
+    most
+        Sentences of a test set, spread evenly over it.
+
+    Returns
+    -------
+    dict
+        The fields of `results.SentenceLosses`.
+
+    Raises
+    ------
+    InputError
+        As `analyse`.
+    """
+    commit = current_commit()
+    model = load_finished(spec, folder, run).model().to(device)
+    nats, tokens = {}, {}
+    for pair, text in _in_domain(spec, spec.mixture.pairs).items():
+        chosen = EncodedPair(*text.take(spread(text.size, most)))
+        summed, counts = sentence_losses(model, chosen)
+        nats[pair], tokens[pair] = summed.astype(np.float32), counts.astype(np.int16)
+    return {
+        "run_id": spec.run_id,
+        "commit": commit,
+        "test_set": "indomain",
+        "most": most,
+        "nats": nats,
+        "tokens": tokens,
+    }
+
+
+def analyse_in_worker(
+    spec: RunSpec,
+    folder: Path,
+    device: str,
+    *,
+    runs: Mapping[str, Mapping[str, Any]],
+    analysed: Mapping[str, Sequence[str]],
+    scored: frozenset[str],
+) -> dict[str, Any]:
+    """What is missing of a run, as the work of `sweep.sweep`, on one thread.
+
+    Parameters
+    ----------
+    runs
+        What the store says, by run id.
+    analysed
+        Names of the analyses that are wanted, by run id.
+    scored
+        Ids of the runs whose losses of single sentences are wanted.
+
+    Returns
+    -------
+    dict
+        `corpus`, and of `analyses` and `sentences` those that were made.
+    """
+    torch.set_num_threads(1)
+    done: dict[str, Any] = {"corpus": spec.corpus}
+    run = runs[spec.run_id]
+    if names := analysed.get(spec.run_id):
+        done["analyses"] = analyse(spec, folder, run, names, device=device)
+    if spec.run_id in scored:
+        done["sentences"] = score_by_sentence(spec, folder, run, device=device)
+    return done
+
+
+def _overlap(
+    spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str
+) -> Iterator[Row]:
+    pieces = piece_map(spec)
+    for found in [] if pieces is None else pieces.overlap.rows():
+        for part in ("kept", "added", "dropped"):
+            yield _row("overlap", found[part], block=f"{found['kind']}, {part}")
+
+
+def _substituted(
+    spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str
+) -> Iterator[Row]:
+    assert spec.upgrade is not None
+    parent = spec.upgrade.parent
+    old = load_checkpoint(runs_folder / parent.run_id / LAST).model().to(device)
+    probe = substitute_embeddings(old, checkpoint.model(), piece_map(spec))
+    text = _in_domain(parent, parent.mixture.pairs)
+    for pair, rise in loss_rise(old, probe, text).items():
+        yield _row("substituted", rise, pair=pair)
+
+
+def _moved(spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str) -> Iterator[Row]:
+    placed = upgrade_of(spec, runs_folder).model.state_dict()
+    squares: dict[tuple[str, str], float] = {}
+    for found in half_distances(placed, checkpoint.weights):
+        layer = f"{found['stack']}.{found['layer']}"
+        for block, name in (("old", "old_half"), ("new", "new_half"), ("between", "between")):
+            value = found[name]
+            assert isinstance(value, float)
+            squares[layer, block] = squares.get((layer, block), 0.0) + value**2
+    for (layer, block), total in squares.items():
+        yield _row("moved", math.sqrt(total), layer=layer, block=block)
+
+
+def _fisher(spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str) -> Iterator[Row]:
+    assert spec.upgrade is not None and spec.upgrade.fisher_share is not None
+    upgraded, share = upgrade_of(spec, runs_folder), spec.upgrade.fisher_share
+    fisher = old_fisher(spec, upgraded, load_run_data(spec))
+    for found in fisher_histogram(fisher, FISHER_EDGES, upgraded.groups):
+        if found["part"] == "old":
+            yield _row("fisher", found["share"], block=f"{found['low']:.3g}")
+    threshold = fisher_threshold(fisher, upgraded.groups, share)
+    yield _row("threshold", threshold, block=f"{share:g}")
+
+
+def _widened(
+    spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str
+) -> Iterator[Row]:
+    """Widened by two, the vocabulary kept, on the test sets of the pairs of largest weight."""
+    largest = sorted(spec.mixture.items, key=lambda item: (-item[1], item[0]))[:WIDENED_PAIRS]
+    text = _in_domain(spec, [pair for pair, _ in largest])
+    old = checkpoint.model().to(device)
+    for normalisation in get_args(Normalisation):
+        if normalisation == "function-shared" and spec.model.feed_forward == "gated-gelu":
+            continue  # which it cannot be used with
+        for noise in NOISES:
+            width = WidthConfig(normalisation=normalisation, noise=noise)
+            config = UpgradeConfig(wider=2.0, width=width, optimiser="reset", seed=spec.seed)
+            wide = upgrade(checkpoint, None, None, config).model.to(device)
+            for pair, rise in loss_rise(old, wide, text).items():
+                yield _row("widened", rise, block=f"{normalisation}, noise {noise:g}", pair=pair)
+
+
+ANALYSES: dict[str, Callable[[RunSpec, Path, Checkpoint, str], Iterator[Row]]] = {
+    "overlap": _overlap,
+    "substituted": _substituted,
+    "moved": _moved,
+    "fisher": _fisher,
+    "widened": _widened,
+}
+
+
+def _in_domain(spec: RunSpec, pairs: list[str] | tuple[str, ...]) -> dict[str, EncodedPair]:
+    return {pair: load_test_sets(spec, pair)[0].text for pair in pairs}
+
+
+def _row(analysis: str, value: Any, *, layer: str = "", block: str = "", pair: str = "") -> Row:
+    return {"analysis": analysis, "layer": layer, "block": block, "pair": pair, "value": value}

@@ -1,0 +1,346 @@
+"""The text of a declared run: training, validation and test, encoded."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from mnmt_repro.corpora.batches import EncodedPair
+from mnmt_repro.corpora.bitext import load_split, load_test_set
+from mnmt_repro.corpora.conlang import Conlang
+from mnmt_repro.corpora.encoding import (
+    ConlangSentences,
+    SyllableVocabulary,
+    Tags,
+    encode,
+    encode_cached,
+    encode_conlang,
+)
+from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.corpora.registry import cache_root, data_hash, get_card, known_test_sets
+from mnmt_repro.corpora.version import CORPORA_VERSION
+from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, VocabularyConfig, train_vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.runs.own import VALIDATION_SENTENCES, TrainingText
+from mnmt_repro.runs.spec import OWN, RunSpec, digest
+from mnmt_repro.training.loop import TrainingData
+
+TOLERATED = 1e-4
+"""Share of `<unk>` among a pair's pieces that is not worth a word."""
+MOST_VALIDATION_SENTENCES = 4000  # of all pairs together, for the learning curve
+CONLANG_TEST_SENTENCES = 4000
+OUT_OF_DOMAIN = ("newstest21", "newstest22-pivot", "multi30k-2016")
+SHARED_DOMAINS = {"webtech": ("tatoeba", "phpdoc", "odoo", "aosp", "scratch", "gnome")}
+"""Domains that all languages of a corpus have: contrasts between languages are read on these."""
+SHORT_SEGMENTS = ("software25",)
+"""Corpora of interface strings: scored whole and without the shortest, not by domain, nor on other
+kinds of text, which they teach next to nothing about."""
+LONG_ENOUGH = 3  # English words
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestSet:
+    """An encoded test set, with the domain of each sentence where the corpus marks it."""
+
+    __test__ = False  # not a pytest class
+
+    name: str
+    text: EncodedPair
+    domains: tuple[str, ...] | None = None
+    shared: tuple[str, ...] = ()  # domains that make up the test set "shared"
+    parts: Mapping[str, np.ndarray] = field(default_factory=dict)  # test set -> its rows, boolean
+    references: tuple[str, ...] = ()  # the target side as text; see `load_test_sets`
+
+    @property
+    def selections(self) -> dict[tuple[str, str], np.ndarray]:
+        """Rows of each score, boolean, by test set and domain: whole, domains, shared, parts."""
+        found = {(self.name, "all"): np.ones(self.text.size, dtype=bool)}
+        if self.domains is not None:
+            domains = np.array(self.domains)
+            found |= {(self.name, name): domains == name for name in sorted(set(self.domains))}
+            if self.shared:
+                found["shared", "all"] = np.isin(domains, self.shared)
+        return found | {(name, "all"): rows for name, rows in self.parts.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunData:
+    """All that a run reads."""
+
+    training: TrainingData
+    tests: Mapping[str, tuple[TestSet, ...]]  # of each pair of the mixture
+    vocabulary: Vocabulary
+    mean_lengths: Mapping[str, tuple[float, float]]  # source and target tokens a training sentence
+    notes: tuple[str, ...] = ()  # what of the text should not pass unsaid
+
+
+def run_vocabulary(spec: RunSpec) -> Vocabulary:
+    """The pieces of a run: its vocabulary's, or its generated languages' syllables."""
+    if spec.conlang is not None:
+        return SyllableVocabulary(spec.conlang)
+    assert spec.vocabulary is not None
+    return corpus_vocabulary(spec.corpus, spec.vocabulary, dict(spec.kept))
+
+
+def corpus_vocabulary(
+    corpus: str, config: VocabularyConfig, kept: Mapping[str, int] | None = None
+) -> Vocabulary:
+    """The vocabulary of a registered corpus, trained once and kept under the hash of its inputs.
+
+    They include our code's version. A selection has that of the corpus that it is selected from.
+
+    Parameters
+    ----------
+    kept
+        Languages of which it sees only so many training pairs; see `keep`.
+    """
+    corpus = get_card(corpus).base or corpus
+    languages = set(config.languages)
+    pairs = [p for p in get_card(corpus).pairs if set(p.split("-")) <= languages]
+    pairs = [p for p in pairs if p.startswith("eng-")] or pairs
+    fewer = {code: count for code, count in (kept or {}).items() if code in languages}
+    name = digest([CORPORA_VERSION, asdict(config), data_hash(corpus, pairs), fewer])
+    path = cache_root() / "vocabularies" / f"{corpus}-{name}.model"
+    if not path.exists():
+        text = {}
+        for pair in pairs:
+            bitext = keep(load_split(corpus, pair, "train"), fewer)
+            text[pair] = (bitext.source, bitext.target)
+        train_vocabulary(config, text).save(path)
+    return Vocabulary.load(path)
+
+
+def make_vocabulary(
+    text: TrainingText, file: Path | None, *, pieces: int, temperature: float
+) -> Vocabulary:
+    """The vocabulary in `file`, else one of `pieces` trained on the text; a conlang's own.
+
+    Raises
+    ------
+    InputError
+        When a conlang is to have a vocabulary, or the text gives no such one.
+    """
+    if text.conlang is not None:
+        if file is not None:
+            raise InputError("--vocabulary: a conlang's pieces are its syllables; leave it out")
+        return SyllableVocabulary(text.conlang)
+    if file is not None:
+        return Vocabulary.load(file)
+    config = VocabularyConfig(
+        pieces=pieces,
+        temperature=temperature,
+        languages=tuple(name for pair in text.pairs for name in pair.split("-")),
+    )
+    if text.corpus != OWN:
+        return corpus_vocabulary(text.corpus, config)
+    return train_vocabulary(
+        config, {pair: (each.source, each.target) for pair, each in text.train.items()}
+    )
+
+
+def spread(size: int, most: int) -> np.ndarray:
+    """Which sentences stand for a test set of that size: `most` of them, spread evenly over it.
+
+    >>> spread(10, 4).tolist(), spread(3, 4).tolist()
+    ([0, 3, 6, 9], [0, 1, 2])
+    """
+    return np.linspace(0, size - 1, min(most, size)).round().astype(int)
+
+
+def keep(bitext: Bitext, kept: Mapping[str, int]) -> Bitext:
+    """Of a language named in `kept`, that many pairs of `bitext`, else all.
+
+    They are those whose two sentences hash lowest, in the order they had. So neither the order of
+    the lines nor the direction of the pair matters, and a smaller selection is part of a larger
+    one.
+    """
+    source, target = bitext.pair.split("-")
+    count = min(kept.get(source, len(bitext)), kept.get(target, len(bitext)))
+    if count >= len(bitext):
+        return bitext
+    sides = (bitext.source, bitext.target) if source < target else (bitext.target, bitext.source)
+    hashes = [hashlib.sha256("\t".join(row).encode()).digest() for row in zip(*sides, strict=True)]
+    lowest = sorted(range(len(hashes)), key=hashes.__getitem__)[:count]
+    return bitext.select(sorted(lowest))
+
+
+def load_run_data(spec: RunSpec) -> RunData:
+    """Read, encode and cut the text that `spec` names.
+
+    Raises
+    ------
+    InputError
+        When the corpus is not on this machine, or lacks a pair of the mixture.
+    """
+    return generated(spec) if spec.conlang is not None else _registered(spec)
+
+
+def load_own_data(spec: RunSpec, text: TrainingText, vocabulary: Vocabulary) -> RunData:
+    """Encode the text of a user's run.
+
+    It is scored on the in-domain test set of its corpus. Text of her own has none: what was held
+    out of it, or given to validate on, takes its place.
+
+    Raises
+    ------
+    InputError
+        When a pair has no sentence short enough.
+    """
+    if spec.conlang is not None:
+        return generated(spec)
+    tests = {}
+    for pair in spec.mixture.pairs:
+        if text.corpus != OWN:
+            tests[pair] = corpus_test_sets(text.corpus, pair, vocabulary, spec.tags, outside=())
+        elif len(text.valid.get(pair, ())):
+            held = text.valid[pair]
+            domains = None if held.domain is None else tuple(held.domain)
+            found = encode(held, vocabulary, spec.tags)
+            tests[pair] = (TestSet(name="indomain", text=found, domains=domains),)
+    return encoded(spec, vocabulary, train=text.train, valid=text.valid, tests=tests)
+
+
+def load_test_sets(spec: RunSpec, pair: str) -> tuple[TestSet, ...]:
+    """Test sets of one pair, as a run on `spec` has them, with references and no training text.
+
+    Raises
+    ------
+    InputError
+        As `load_run_data`.
+    """
+    if spec.conlang is not None:
+        conlang = Conlang(spec.conlang)
+        test = _conlang_test(conlang, pair, spec.tags)
+        lines = conlang.text(pair, 0, CONLANG_TEST_SENTENCES, split="test")
+        return (dataclasses.replace(test, references=tuple(target for _, target in lines)),)
+    return corpus_test_sets(spec.corpus, pair, run_vocabulary(spec), spec.tags)
+
+
+def _registered(spec: RunSpec) -> RunData:
+    vocabulary, kept, pairs = run_vocabulary(spec), dict(spec.kept), spec.mixture.pairs
+    return encoded(
+        spec,
+        vocabulary,
+        train={pair: keep(load_split(spec.corpus, pair, "train"), kept) for pair in pairs},
+        valid={pair: load_split(spec.corpus, pair, "valid") for pair in pairs},
+        tests={pair: corpus_test_sets(spec.corpus, pair, vocabulary, spec.tags) for pair in pairs},
+    )
+
+
+def encoded(
+    spec: RunSpec,
+    vocabulary: Vocabulary,
+    *,
+    train: Mapping[str, Bitext],
+    valid: Mapping[str, Bitext],
+    tests: Mapping[str, tuple[TestSet, ...]],
+) -> RunData:
+    """The real text of a run in its pieces; of the validation text no more than is used.
+
+    Raises
+    ------
+    InputError
+        When a pair has no sentence short enough.
+    """
+    most = min(VALIDATION_SENTENCES, MOST_VALIDATION_SENTENCES // len(spec.mixture.pairs))
+    longest = spec.training.max_length
+    sentences, validation, notes = {}, {}, []
+    for pair in spec.mixture.pairs:
+        whole = encode_cached(train[pair], vocabulary, spec.tags)
+        sentences[pair] = whole.shorter_than(longest)
+        if not sentences[pair].size:
+            raise InputError(
+                f"{pair}: all {whole.size} sentences are longer than --max-length {longest} "
+                "tokens; raise it"
+            )
+        if out := whole.size - sentences[pair].size:
+            notes.append(
+                f"{pair}: {out:,} of {whole.size:,} sentences left out, longer than --max-length "
+                f"{longest}"
+            )
+        unknown = float(np.mean(np.append(whole.source.flat, whole.target.flat) == UNK))
+        if unknown > TOLERATED:
+            notes.append(
+                f"note: {pair}: {unknown:.2%} of its pieces are <unk>: the vocabulary has no piece "
+                "for some characters, which no translation can give back"
+            )
+        if pair in valid:
+            validation[pair] = _first(encode(valid[pair], vocabulary, spec.tags), most)
+    return RunData(
+        training=TrainingData(sentences=sentences, validation=validation),
+        tests=tests,
+        vocabulary=vocabulary,
+        mean_lengths={pair: _mean_lengths(text) for pair, text in sentences.items()},
+        notes=tuple(notes),
+    )
+
+
+def corpus_test_sets(
+    corpus: str,
+    pair: str,
+    vocabulary: Vocabulary,
+    tags: Tags,
+    outside: Sequence[str] = OUT_OF_DOMAIN,
+) -> tuple[TestSet, ...]:
+    """Test sets of a registered corpus: its own, and of those named in `outside` what there is."""
+    inside = load_split(corpus, pair, "test")
+    if corpus in SHORT_SEGMENTS:
+        english = inside.source if pair.startswith("eng-") else inside.target
+        long = np.array([len(sentence.split()) >= LONG_ENOUGH for sentence in english])
+        text = encode(inside, vocabulary, tags)
+        parts = {f"indomain-{LONG_ENOUGH}words": long} if long.any() else {}
+        references = tuple(inside.target)
+        return (TestSet(name="indomain", text=text, parts=parts, references=references),)
+    found = [
+        TestSet(
+            name="indomain",
+            text=encode(inside, vocabulary, tags),
+            domains=None if inside.domain is None else tuple(inside.domain),
+            shared=SHARED_DOMAINS.get(get_card(corpus).base or corpus, ()),
+            references=tuple(inside.target),
+        )
+    ]
+    for name in outside:
+        if name in known_test_sets(pair):
+            other = load_test_set(name, pair)
+            text = encode(other, vocabulary, tags)
+            found.append(TestSet(name=name, text=text, references=tuple(other.target)))
+    return tuple(found)
+
+
+def generated(spec: RunSpec) -> RunData:
+    """The text of a run on generated languages, which needs no file."""
+    assert spec.conlang is not None
+    vocabulary = SyllableVocabulary(spec.conlang)
+    conlang = vocabulary.conlang
+    sentences, validation, tests, lengths = {}, {}, {}, {}
+    for pair in spec.mixture.pairs:
+        sentences[pair] = ConlangSentences(conlang, pair, spec.tags, start=spec.first_sentence)
+        validation[pair] = encode_conlang(conlang, pair, "valid", VALIDATION_SENTENCES, spec.tags)
+        test = _conlang_test(conlang, pair, spec.tags)
+        tests[pair] = (test,)
+        lengths[pair] = _mean_lengths(test.text)
+    return RunData(
+        training=TrainingData(sentences=sentences, validation=validation),
+        tests=tests,
+        vocabulary=vocabulary,
+        mean_lengths=lengths,
+    )
+
+
+def _conlang_test(conlang: Conlang, pair: str, tags: Tags) -> TestSet:
+    text = encode_conlang(conlang, pair, "test", CONLANG_TEST_SENTENCES, tags)
+    return TestSet(name="indomain", text=text)
+
+
+def _first(text: EncodedPair, count: int) -> EncodedPair:
+    return EncodedPair(*text.take(np.arange(min(count, text.size))))
+
+
+def _mean_lengths(text: EncodedPair) -> tuple[float, float]:
+    return float(text.source.lengths.mean()), float((text.target.lengths - 1).mean())

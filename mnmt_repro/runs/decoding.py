@@ -1,0 +1,251 @@
+"""Translate the test sets with the checkpoint of a finished run, and score the translations.
+
+Training stores losses only. Scores of translations are made later, for the runs of which somebody
+still has the checkpoint, and stored beside the run's own file (`results.decodings`).
+
+The translations themselves stay in the run's folder, so that another scorer can read them; they are
+third-party test sets in other words, and no part of the results.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mnmt_repro.atomic import write_bytes
+from mnmt_repro.corpora.vocabulary import Vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation.metrics import scores
+from mnmt_repro.evaluation.search import SearchConfig, search_all
+from mnmt_repro.runs.code_version import ROOMS
+from mnmt_repro.runs.data import TestSet, load_test_sets, run_vocabulary, spread
+from mnmt_repro.runs.execute import current_commit, hardware
+from mnmt_repro.runs.finished import checkpoint_path, load_finished
+from mnmt_repro.runs.spec import RunSpec, digest
+from mnmt_repro.runs.sweep import run_lock
+from mnmt_repro.training.checkpoint import Checkpoint
+
+Texts = dict[str, dict[str, list[str]]]
+"""Pair to test set to translations, one a decoded sentence."""
+
+
+SENTENCES = {"software25": 100}
+"""Sentences of a test set of a corpus that are decoded, where not 500."""
+
+
+def usual(corpora: Collection[str]) -> DecodingConfig:
+    """How runs on some corpora are decoded, unless one says otherwise.
+
+    Raises
+    ------
+    InputError
+        When they are decoded in different ways.
+    """
+    found = {SENTENCES.get(corpus, DecodingConfig.sentences) for corpus in corpora}
+    if len(found) > 1:
+        raise InputError("--sentences: say how many; these corpora are decoded in different ways")
+    return DecodingConfig(sentences=found.pop()) if found else DecodingConfig()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingConfig:
+    """How the runs of a cohort are decoded; one choice for all of them.
+
+    500 sentences of each test set take a run of the mini tier 5 to 25 seconds on one thread, from
+    its smallest size to its largest.
+
+    Raises
+    ------
+    InputError
+        When a field is out of its range.
+    """
+
+    sentences: int = 500  # of each test set, spread evenly over it
+    search: SearchConfig = SearchConfig()
+
+    def __post_init__(self) -> None:
+        if self.sentences < 1:
+            raise InputError(f"decoding sentences must be at least 1, got {self.sentences}")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As stored with the scores."""
+        return {"sentences": self.sentences, **asdict(self.search)}
+
+    def rows(self, size: int) -> np.ndarray:
+        """Which sentences of a test set of that size are decoded."""
+        return spread(size, self.sentences)
+
+
+def decode(
+    spec: RunSpec,
+    folder: Path,
+    run: Mapping[str, Any],
+    config: DecodingConfig = DecodingConfig(),  # noqa: B008
+    *,
+    bleurt: Path | None = None,
+    device: str = "cpu",
+) -> dict[str, Any]:
+    """Decode a finished run and score it.
+
+    Parameters
+    ----------
+    folder
+        The run's own, with its checkpoint. Gains `translations-HASH.json`; where that is there
+        already, from these weights and settings, nothing is translated again.
+    run
+        What the store says of the run: its `steps` and `vocabulary_hash`.
+    bleurt
+        Folder of BLEURT's weights: score with it in place of sacrebleu's metrics.
+
+    Returns
+    -------
+    dict
+        ``schema``, ``decoding`` and ``rows``, as `results.write_decoding` takes them. A row for
+        each pair and test set, and for parts of one over which the run's loss is stored as a test
+        set of its own; none by domain.
+
+    Raises
+    ------
+    InputError
+        When there is no checkpoint, it is another run's or not the finished one, or the text is
+        not on this machine.
+    """
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    began, commit = time.monotonic(), current_commit()
+    checkpoint = load_finished(spec, folder, run)
+    vocabulary = run_vocabulary(spec)
+    tests = {pair: load_test_sets(spec, pair) for pair in spec.mixture.pairs}
+    weights = hashlib.sha256(checkpoint_path(spec, folder).read_bytes()).hexdigest()[:16]
+    kept = folder / f"translations-{digest([weights, config.settings, ROOMS['evaluation']])}.json"
+    texts: Texts
+    if kept.exists():
+        texts = json.loads(kept.read_text(encoding="utf-8"))
+    else:
+        texts = translate_tests(checkpoint, tests, vocabulary, config, device)
+        write_bytes(kept, json.dumps(texts, ensure_ascii=False, indent=1).encode())
+    score = (
+        _sacrebleu(None if spec.conlang else vocabulary)
+        if bleurt is None
+        else _bleurt(bleurt, device)
+    )
+    rows, signatures = score_tests(tests, texts, config, score)
+    decoding = {
+        "run_id": spec.run_id,
+        "corpus": spec.corpus,
+        "scorer": "sacrebleu" if bleurt is None else "bleurt",
+        "settings": config.settings,
+        "signatures": signatures,
+        "checkpoint": weights,
+        "steps": checkpoint.progress.step,
+        "commit": commit,
+        "evaluation_version": ROOMS["evaluation"],
+        "torch": torch.__version__,
+        "hardware": hardware(device),
+        "seconds": round(time.monotonic() - began, 1),
+        "started": started,
+    }
+    return {"decoding": decoding, "rows": rows}
+
+
+def decode_in_worker(
+    spec: RunSpec,
+    folder: Path,
+    device: str,
+    *,
+    runs: Mapping[str, Mapping[str, Any]],
+    config: DecodingConfig,
+    bleurt: Path | None = None,
+) -> dict[str, Any]:
+    """`decode` as the work of `sweep.sweep`, on one thread; `runs` has the store's by run id."""
+    torch.set_num_threads(1)
+    with run_lock(folder):
+        return decode(spec, folder, runs[spec.run_id], config, bleurt=bleurt, device=device)
+
+
+def translate_tests(
+    checkpoint: Checkpoint,
+    tests: Mapping[str, Sequence[TestSet]],
+    vocabulary: Vocabulary,
+    config: DecodingConfig,
+    device: str = "cpu",
+) -> Texts:
+    """Translate the chosen sentences of every test set."""
+    model = checkpoint.model().to(device)
+    texts: Texts = {}
+    for pair, sets in tests.items():
+        for test in sets:
+            best = search_all(
+                model,
+                test.text.source.take(config.rows(test.text.size)),
+                int(test.text.target.flat[0]),  # the start token, or the target language's tag
+                config.search,
+                forbidden=vocabulary.never,
+            )
+            found = vocabulary.decode([hypothesis.tokens for hypothesis in best])
+            texts.setdefault(pair, {})[test.name] = found
+    return texts
+
+
+def score_tests(
+    tests: Mapping[str, Sequence[TestSet]],
+    texts: Texts,
+    config: DecodingConfig,
+    score: Callable[[Sequence[str], Sequence[str], str], Mapping[str, float | str]],
+) -> tuple[list[dict[str, Any]], dict[str, dict[str, str]]]:
+    """Score every test set, whole and in its named parts.
+
+    Parameters
+    ----------
+    score
+        From hypotheses, references and the target language to metrics and signatures.
+
+    Returns
+    -------
+    rows
+        ``pair, test_set, domain, sentences`` and the metrics; a part of which no sentence was
+        decoded has none.
+    signatures
+        Target language to metric to signature.
+    """
+    rows: list[dict[str, Any]] = []
+    signatures: dict[str, dict[str, str]] = {}
+    for pair, sets in tests.items():
+        language = pair.partition("-")[2]
+        for test in sets:
+            chosen, found = config.rows(test.text.size), texts[pair][test.name]
+            for (name, domain), part in test.selections.items():
+                inside = np.flatnonzero(part[chosen])
+                if domain != "all" or not inside.size:
+                    continue
+                scored = score(
+                    [found[i] for i in inside],
+                    [test.references[chosen[i]] for i in inside],
+                    language,
+                )
+                values = {k: v for k, v in scored.items() if not k.endswith("_signature")}
+                about = {"pair": pair, "test_set": name, "domain": "all", "sentences": inside.size}
+                rows.append({**about, **values})
+                signatures.setdefault(language, {}).update(
+                    {metric: str(scored[f"{metric}_signature"]) for metric in values}
+                )
+    return rows, signatures
+
+
+def _sacrebleu(vocabulary: Vocabulary | None) -> Callable[..., dict[str, float | str]]:
+    return lambda found, wanted, language: scores(found, wanted, language, vocabulary=vocabulary)
+
+
+def _bleurt(checkpoint: Path, device: str) -> Callable[..., dict[str, float | str]]:
+    from mnmt_repro.evaluation.learned_metrics import bleurt
+
+    return lambda found, wanted, language: bleurt(found, wanted, checkpoint, device=device)

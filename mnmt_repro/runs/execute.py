@@ -1,0 +1,230 @@
+"""One run from beginning to end: text, start, training, evaluation, and the row to store."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mnmt_repro.architecture import flops_per_target_token, parameter_counts
+from mnmt_repro.runs.continuation import begin_from_shorter
+from mnmt_repro.runs.data import RunData, TestSet, load_run_data
+from mnmt_repro.runs.folder import describe
+from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.runs.start import Beginning, beginning
+from mnmt_repro.model import Transformer
+from mnmt_repro.repository import ROOT
+from mnmt_repro.scoring import sentence_losses
+from mnmt_repro.training.checkpoint import Progress
+from mnmt_repro.training.loop import train
+
+
+def execute(
+    spec: RunSpec,
+    folder: Path,
+    *,
+    among: Iterable[RunSpec] = (),
+    device: str = "cpu",
+    progress_bar: bool | None = None,
+) -> dict[str, Any]:
+    """Train and evaluate `spec`; go on where an earlier call in `folder` stopped.
+
+    Parameters
+    ----------
+    among
+        Runs of which it may go on from a shorter one, where that lies beside `folder`.
+
+    Returns
+    -------
+    dict
+        `run`, `rows` and `curve`, as `results.write_run` takes them.
+
+    Raises
+    ------
+    InputError, TrainingDiverged
+        See `training.loop.train` and `runs.data.load_run_data`.
+    """
+    began = Began.now()
+    data = load_run_data(spec)
+    begin_from_shorter(spec, folder, among)
+    start = beginning(spec, folder, data)
+    folder.mkdir(parents=True, exist_ok=True)
+    describe(folder, spec, data.vocabulary)
+    model, progress = train_run(
+        spec, data, start, folder, device=device, progress_bar=progress_bar
+    )
+    return record(spec, data, model, progress, began=began, device=device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Began:
+    """When a run was called, and the commit of the code that it was called from."""
+
+    started: str  # ISO 8601, UTC
+    commit: str
+
+    @classmethod
+    def now(cls) -> Began:
+        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        return cls(started=started, commit=current_commit())
+
+
+def train_run(
+    spec: RunSpec, data: RunData, start: Beginning, folder: Path, **how: Any
+) -> tuple[Transformer, Progress]:
+    """Train a run whose text is read and whose start is made.
+
+    Parameters
+    ----------
+    **how
+        What decides no weight: `device`, `progress_bar`, `checkpoint_seconds`, `label` and `stop`
+        of `training.loop.train`, which also says what is returned and raised.
+    """
+    return train(
+        start.model,
+        spec.training,
+        data.training,
+        spec.mixture,
+        folder,
+        seed=spec.seed,
+        identity=spec.identity,
+        prepare=start.prepare,
+        schedule_start=start.schedule_start,
+        **{"label": spec.label, **how},
+    )
+
+
+def record(
+    spec: RunSpec,
+    data: RunData,
+    model: Transformer,
+    progress: Progress,
+    *,
+    began: Began,
+    device: str,
+) -> dict[str, Any]:
+    """Score a trained run: its `run`, `rows` and `curve`, as `results.write_run` takes them."""
+    counts = parameter_counts(spec.model)
+    run = {
+        "run_id": spec.run_id,
+        "config_hash": spec.config_hash,
+        "data_hash": spec.data_hash,
+        "commit": began.commit,
+        "code_version": spec.code_version,
+        "tier": spec.tier,
+        "corpus": spec.corpus,
+        "mixture": spec.mixture.weights,
+        "size": spec.size,
+        "n_non_embedding": counts["non_embedding"],
+        "n_total": counts["total"],
+        "steps": progress.step,
+        "target_tokens": progress.target_tokens,
+        "batch_tokens": spec.training.batch_tokens,
+        "seed": spec.seed,
+        "learning_rate": spec.training.learning_rate,
+        "wall_seconds": round(progress.seconds, 1),
+        "hardware": hardware(device),
+        "flops": _flops(spec, data, progress),
+        "torch": torch.__version__,
+        "vocabulary_hash": data.vocabulary.hash,
+        "started": began.started,
+        "config": spec.config,
+    }
+    return {"run": run, "rows": list(_rows(spec, data, progress, model)), "curve": progress.curve}
+
+
+def _flops(spec: RunSpec, data: RunData, progress: Progress) -> float:
+    total = 0.0
+    for pair, tokens in zip(spec.mixture.pairs, progress.pair_tokens, strict=True):
+        source, target = data.mean_lengths[pair]
+        total += tokens * flops_per_target_token(
+            spec.model, source_length=source, target_length=target
+        )
+    return total
+
+
+def _rows(
+    spec: RunSpec, data: RunData, progress: Progress, model: Transformer
+) -> Iterator[dict[str, Any]]:
+    for k, (pair, p) in enumerate(spec.mixture.items):
+        size = data.training.sentences[pair].size
+        about = {
+            "pair": pair,
+            "p": p,
+            "token_share": progress.pair_tokens[k] / progress.target_tokens,
+            "pair_target_tokens": progress.pair_tokens[k],
+            "passes": 0.0 if size is None else progress.pair_sentences[k] / size,
+        }
+        for test in data.tests.get(pair, ()):
+            for scores in score(model, test):
+                yield {**about, **scores}
+
+
+def score(model: Transformer, test: TestSet) -> Iterator[dict[str, Any]]:
+    """Cross-entropy of a test set: whole, by domain, over shared domains, and of named parts."""
+    nats, tokens = sentence_losses(model, test.text)
+    for (name, domain), rows in test.selections.items():
+        yield {
+            "test_set": name,
+            "domain": domain,
+            "cross_entropy": float(nats[rows].sum() / tokens[rows].sum()),
+            "test_tokens": int(tokens[rows].sum()),
+            "sentences": int(rows.sum()),
+        }
+
+
+def current_commit() -> str:
+    """Commit that the code runs from, with `+changes` where the package differs from it."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--", "mnmt_repro")
+        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def hardware(device: str) -> str:
+    """Name and generation of the processor that trained, and how many threads it used.
+
+    Two of one name may round differently, so that a run repeated on the other is not the same to
+    the last bit; its generation (family, model) and the vector instructions in use tell them apart.
+    """
+    if device != "cpu":
+        return torch.cuda.get_device_name(device)
+    try:
+        name = processor(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        name = platform.processor() or platform.machine()
+    vectors = torch.backends.cpu.get_cpu_capability()
+    return f"{name}, {vectors}, {torch.get_num_threads()} thread(s)"
+
+
+def processor(cpuinfo: str) -> str:
+    r"""Name, family and model of the first processor of Linux's ``/proc/cpuinfo``.
+
+    >>> processor("vendor_id: X\ncpu family: 6\nmodel: 143\nmodel name: Xeon\n")
+    'Xeon (family 6, model 143)'
+    """
+    found: dict[str, str] = {}
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        found.setdefault(name.strip(), value.strip())
+    name = found.get("model name", platform.processor() or platform.machine())
+    told = [
+        f"{what.removeprefix('cpu ')} {found[what]}"
+        for what in ("cpu family", "model")
+        if what in found
+    ]
+    return f"{name} ({', '.join(told)})" if told else name

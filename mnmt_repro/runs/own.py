@@ -1,0 +1,74 @@
+"""A user's own text, and what is held out of it. No torch is needed here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.formats import Bitext, content_hash
+from mnmt_repro.corpora.own_text import folded_sides
+from mnmt_repro.corpora.registry import split_pair
+from mnmt_repro.errors import InputError
+
+ENGLISH = ("eng", "en")
+VALIDATION_SENTENCES = 400  # of each pair
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingText:
+    """Sentences to train and to validate on, by pair; a conlang's come from its declaration."""
+
+    corpus: str
+    pairs: tuple[str, ...]  # as the user listed them, which is the order of `--weights`
+    train: Mapping[str, Bitext]
+    valid: Mapping[str, Bitext]
+    conlang: ConlangConfig | None = None
+
+    @property
+    def hashes(self) -> tuple[tuple[str, str], ...]:
+        """Pair and content hash: of all training text, then of all validation text."""
+        return tuple(
+            (pair, content_hash(bitext))
+            for texts in (self.train, self.valid)
+            for pair, bitext in sorted(texts.items())
+        )
+
+
+def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, Bitext]]:
+    """Split off a twentieth of each pair for validation, at most 400 sentences.
+
+    Which sentences is decided by a hash of the English side (of the source, where none is English)
+    with case, digits and punctuation folded. Neither side of one held out for any pair is in any
+    pair's training text, so what is validated was not seen in another direction either.
+
+    Raises
+    ------
+    InputError
+        When a pair is left without training text.
+    """
+    sides = {pair: folded_sides(text) for pair, text in texts.items()}
+    held: dict[str, list[int]] = {}
+    seen: dict[str, set[str]] = {}
+    for pair, both in sides.items():
+        keys = both[next((code for code in ENGLISH if code in both), split_pair(pair)[0])]
+        distinct = sorted(set(keys), key=lambda key: hashlib.sha256(key.encode()).digest())
+        chosen = set(distinct[: min(VALIDATION_SENTENCES, max(1, len(distinct) // 20))])
+        held[pair] = [row for row, key in enumerate(keys) if key in chosen]
+        for language, sentences in both.items():
+            seen.setdefault(language, set()).update(sentences[row] for row in held[pair])
+    train, valid = {}, {}
+    for pair, text in texts.items():
+        unseen = [
+            row
+            for row in range(len(text))
+            if not any(keys[row] in seen[language] for language, keys in sides[pair].items())
+        ]
+        train[pair], valid[pair] = text.select(unseen), text.select(held[pair][:VALIDATION_SENTENCES])
+        if not unseen:
+            raise InputError(
+                f"--data {pair}: too few different sentences to hold some out for validation; "
+                "give more, or name others with --valid"
+            )
+    return train, valid

@@ -1,0 +1,238 @@
+"""What a run is: everything that decides its result, as data. No torch is needed here."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from mnmt_repro.architecture import ModelConfig, parameter_counts
+from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.encoding import Tags
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.corpora.registry import data_hash
+from mnmt_repro.corpora.vocabulary import VocabularyConfig
+from mnmt_repro.errors import InputError
+from mnmt_repro.runs.code_version import code_version
+from mnmt_repro.training.config import BUDGET, TrainingConfig
+from mnmt_repro.upgrading.config import UpgradeConfig
+
+
+OWN = "own"
+"""Tier of a user's runs, and the corpus of her own text."""
+
+
+def digest(value: Any, length: int = 16) -> str:
+    """Hexadecimal hash of anything JSON can hold, whatever the order of its keys."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upgrade:
+    """What a run begins with in place of random weights: an upgrade of another run's last ones.
+
+    The old vocabulary is the parent's, the new one the run's own; where they are the same, it
+    stays.
+
+    Raises
+    ------
+    InputError
+        When a field is out of its range.
+    """
+
+    parent: RunSpec
+    config: UpgradeConfig
+    fisher_share: float | None = None  # Appendix D: gamma_old slows down only this share of the old
+    # entries, those with the most Fisher information; None: all of them
+
+    def __post_init__(self) -> None:
+        if self.fisher_share is not None and not 0 < self.fisher_share < 1:
+            raise InputError(
+                f"upgrade fisher_share must lie between 0 and 1, got {self.fisher_share}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own:
+    """What a user's own run has beside its settings: files of hers, which only hashes can name."""
+
+    text: tuple[tuple[str, str], ...] = ()  # pair and content hash: of the training text of every
+    # pair, then of the validation text; none of generated text
+    pieces: str | tuple[int, float] | None = None  # hash of the vocabulary that she gave, or size
+    # and temperature of one to train; None: that of the upgraded model
+    continued_from: dict[str, Any] | None = None  # the upgraded model that it begins with, as
+    # `run.json` describes it
+    left_out: tuple[str, ...] = ()  # pairs of that model that the mixture lacks
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """One training run: of a declared cohort, or of a user's own.
+
+    Two runs with the same `config_hash` and `data_hash` under the same code version are the same
+    run: `run_id` names it. Tier and corpus are labels; what they stand for is in the other fields.
+    """
+
+    tier: str
+    corpus: str  # name of a registered corpus, or of a declared conlang; `own`: a user's files
+    mixture: Mixture
+    model: ModelConfig
+    training: TrainingConfig
+    tags: Tags
+    seed: int
+    vocabulary: VocabularyConfig | None = None  # real text
+    conlang: ConlangConfig | None = None  # generated text, whose syllables are its pieces
+    kept: tuple[tuple[str, int], ...] = ()  # languages of whose training pairs only so many, chosen
+    # by their hash, are used, by model and vocabulary
+    upgrade: Upgrade | None = None  # what the run begins with, if not random weights
+    own: Own | None = None  # of a run that no cohort declares
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kept", tuple(sorted(self.kept)))
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """All that decides the result, as nested dictionaries.
+
+        Fields that came later than the first stored runs are left out where they say nothing, so
+        that those runs keep their hash.
+        """
+        fields: dict[str, Any] = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("tier", "corpus", "kept", "upgrade", "own")
+        }
+        for name in ("model", "vocabulary", "conlang"):
+            fields[name] = None if fields[name] is None else asdict(fields[name])
+        fields["training"] = self.training.settings()
+        fields["mixture"] = self.mixture.weights
+        if self.conlang is None:
+            fields["corpus"] = self.corpus
+        if self.own is not None:
+            fields["own"] = asdict(self.own)
+        if self.kept:
+            fields["kept"] = dict(self.kept)
+        if self.upgrade is not None:
+            fields["upgrade"] = {
+                "parent": self.upgrade.parent.config,
+                "config": asdict(self.upgrade.config),
+                "fisher_share": self.upgrade.fisher_share,
+            }
+            if self.conlang is not None:
+                fields["upgrade"]["first_sentence"] = self.first_sentence
+        return json.loads(json.dumps(fields))
+
+    @property
+    def generation(self) -> int:
+        """How many upgrades lie behind the run."""
+        return 0 if self.upgrade is None else self.upgrade.parent.generation + 1
+
+    @property
+    def first_sentence(self) -> int:
+        """Of generated text, the number of the first sentence that is trained on.
+
+        Another seed reads other text. An upgraded run does not read again what those behind it
+        have read: each has room for 268 million sentences.
+        """
+        return (self.seed << 32) + (self.generation << 28)
+
+    @cached_property
+    def config_hash(self) -> str:
+        return digest(self.config)
+
+    @cached_property
+    def data_hash(self) -> str:
+        """Of the text that vocabulary and model are trained on; known without reading it."""
+        if self.conlang is not None:
+            return digest(asdict(self.conlang), 12)
+        if self.own is not None and self.corpus == OWN:
+            return digest(self.own.text, 12)
+        return data_hash(self.corpus)
+
+    @property
+    def code_version(self) -> str:
+        continued = self.own is not None and self.own.continued_from is not None
+        return code_version(upgraded=self.upgrade is not None or continued)
+
+    @cached_property
+    def run_id(self) -> str:
+        return digest([self.config_hash, self.data_hash, self.code_version], 12)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What `run.json` says of the run, apart from its model and pieces."""
+        pairs = [*self.mixture.pairs, *(self.own.left_out if self.own else ())]
+        generated = self.conlang is not None and self.own is None
+        about = {
+            "corpus": "conlang" if generated else self.corpus,
+            "pairs": pairs,
+            "mixture": self.mixture.weights,
+            "tags": self.tags,
+            "languages": sorted({name for pair in pairs for name in pair.split("-")}),
+            "conlang": None if self.conlang is None else asdict(self.conlang),
+            "training": self.training.settings(),
+            "seed": self.seed,
+        }
+        if self.upgrade is not None:
+            about["continued_from"] = {
+                "identity": self.upgrade.parent.run_id,
+                "upgrade": asdict(self.upgrade.config),
+            }
+        elif self.own is not None and self.own.continued_from is not None:
+            about["continued_from"] = self.own.continued_from
+        return about
+
+    @cached_property
+    def identity(self) -> str:
+        """What the run's folder and its checkpoints are marked with.
+
+        A declared run's is its `run_id`. A user's own run goes on in its folder with a larger
+        budget, so its identity is a hash of all else, known before there is a vocabulary.
+        """
+        if self.own is None:
+            return self.run_id
+        about = self.about
+        about["training"] = {k: v for k, v in about["training"].items() if k not in BUDGET}
+        model: list[Any] = []  # an upgraded model's is in `about`
+        if self.own.continued_from is None:
+            model = [asdict(dataclasses.replace(self.model, vocab_size=1)), self.own.pieces]
+        return digest([about, [self.code_version, self.own.text], model], 12)
+
+    @cached_property
+    def trajectory(self) -> str:
+        """Hash of all that decides the weights after a given step before the decay."""
+        budget = (*BUDGET, "decay_share")
+        training = {k: v for k, v in self.config["training"].items() if k not in budget}
+        return digest([self.config | {"training": training}, self.data_hash, self.code_version])
+
+    @property
+    def size(self) -> str:
+        """Width and layers of each stack, such as `d16x1`; feed-forward width if not four times."""
+        d, ff = self.model.d_model, self.model.d_ff
+        wide = "" if ff == 4 * d else f"ff{ff}"
+        return f"d{d}x{self.model.encoder_layers}{wide}"
+
+    @property
+    def label(self) -> str:
+        """For people: size, mixture and seed."""
+        weights = " ".join(f"{pair} {p:g}" for pair, p in self.mixture.items[:6])
+        if len(self.mixture.items) > 6:
+            weights = f"{len(self.mixture.items)} pairs"
+        budget = "" if self.training.steps is None else f" {self.training.steps} steps"
+        begun = f" from {self.upgrade.parent.run_id}" if self.upgrade else ""
+        return f"{self.corpus} {self.size} [{weights}]{budget} seed {self.seed}{begun}"
+
+    @property
+    def cost(self) -> float:
+        """Relative work of the run, for ordering and for estimates of time left.
+
+        Every token meets every weight and a score for every piece; the constant stands for what is
+        done a token whatever the size.
+        """
+        counts = parameter_counts(self.model)
+        weights = counts["non_embedding"] + self.model.vocab_size * self.model.d_model
+        return self.training.planned_tokens * (weights + 150_000.0)

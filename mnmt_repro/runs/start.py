@@ -1,0 +1,188 @@
+"""What a run begins with: random weights, or an upgrade of its parent's last ones.
+
+Also where the parent keeps its best ones, beside which there is no optimiser's state to carry on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
+from mnmt_repro.corpora.encoding import first_syllable
+from mnmt_repro.corpora.vocabulary import SPECIAL, tag
+from mnmt_repro.errors import InputError
+from mnmt_repro.runs.data import RunData, run_vocabulary
+from mnmt_repro.runs.parents import is_trained
+from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.model import Transformer
+from mnmt_repro.training.checkpoint import load_checkpoint
+from mnmt_repro.training.config import LAST
+from mnmt_repro.upgrading.config import FISHER_SENTENCES
+from mnmt_repro.upgrading.learning_rate import OLD, Groups, diagonal_fisher, fisher_groups
+from mnmt_repro.upgrading.recipe import Upgraded, upgrade
+from mnmt_repro.upgrading.start import Start
+from mnmt_repro.upgrading.vocabulary import (
+    ROLES,
+    Piece,
+    PieceMap,
+    match_meanings,
+    match_pieces,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """What `training.loop.train` takes as `model`, `prepare` and `schedule_start`."""
+
+    model: ModelConfig | Transformer
+    prepare: Callable[[Transformer, torch.optim.Optimizer], None] | None = None
+    schedule_start: int | None = 0
+
+    @classmethod
+    def of(cls, start: Start) -> Beginning:
+        """Where an upgraded model goes on from."""
+        return cls(model=start.model, prepare=start.prepare, schedule_start=start.schedule_start)
+
+
+def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
+    """Where the training of `spec` begins; the same at every call.
+
+    Parameters
+    ----------
+    folder
+        The run's own; its parent's lies beside it.
+
+    Raises
+    ------
+    InputError
+        When the parent is not trained, or the upgrade does not give the declared model.
+    """
+    if spec.upgrade is None:
+        return Beginning(model=spec.model)
+    upgraded = upgrade_of(spec, folder.parent)
+    share = spec.upgrade.fisher_share
+    if share is not None:
+        fisher = old_fisher(spec, upgraded, data)
+        groups = most_informative(fisher, upgraded.groups, share)
+        config = spec.upgrade.config
+        factors = (config.gamma_new, 1.0, config.gamma_old)
+        upgraded = replace(upgraded, groups=groups, factors=factors)
+    return Beginning.of(upgraded)
+
+
+def upgrade_of(spec: RunSpec, runs_folder: Path) -> Upgraded:
+    """The upgraded model that `spec` begins with.
+
+    Raises
+    ------
+    InputError
+        As `beginning`.
+    """
+    assert spec.upgrade is not None
+    parent = spec.upgrade.parent
+    if not is_trained(parent, runs_folder):
+        raise InputError(
+            f"{runs_folder / parent.run_id}: the run to upgrade ({parent.label}) is not trained "
+            "to its end there; `mnmt-repro sweep` trains it first"
+        )
+    if spec.conlang != parent.conlang:
+        raise InputError(f"{spec.label}: a run on generated text keeps its parent's languages")
+    checkpoint = load_checkpoint(runs_folder / parent.run_id / LAST)
+    upgraded = upgrade(checkpoint, None, None, spec.upgrade.config, pieces=piece_map(spec))
+    if upgraded.model.config != spec.model:
+        raise InputError(
+            f"{spec.label}: the upgrade makes a model of {upgraded.model.config}, "
+            f"declared is {spec.model}"
+        )
+    return upgraded
+
+
+def piece_map(spec: RunSpec) -> PieceMap | None:
+    """Which of an upgraded run's pieces is which of its parent's; None where they stay."""
+    assert spec.upgrade is not None
+    parent = spec.upgrade.parent
+    if spec.conlang is not None:
+        return untrained_pieces(spec.conlang, parent.mixture.pairs, parent.model.vocab_size)
+    old, new = run_vocabulary(parent), run_vocabulary(spec)
+    return None if old.hash == new.hash else match_pieces(old, new)
+
+
+def untrained_pieces(config: ConlangConfig, pairs: Sequence[str], size: int) -> PieceMap | None:
+    """Pieces of generated languages that a model of `pairs` has never met, as if they were new.
+
+    A conlang's table has a row for each piece of all its languages from the start. Those of the
+    languages that `pairs` leave out, the syllables that no other one writes, count as added, so
+    that they begin and learn as the new pieces of a new vocabulary do.
+
+    Parameters
+    ----------
+    size
+        Rows of the table; those beyond the pieces are never used.
+
+    Returns
+    -------
+    None where there are no such pieces.
+    """
+    conlang, first = Conlang(config), first_syllable(config)
+    met = {language for pair in pairs for language in config.split_pair(pair)}
+    unmet = [name for name in config.languages if name not in met]
+    old = {int(i) for name in met for i in np.unique(conlang.spellings[name])}
+    new = {int(i) for name in unmet for i in np.unique(conlang.spellings[name])} - old
+    added = {first + i for i in new}
+    added |= {len(SPECIAL) + config.languages.index(name) for name in unmet}
+    if not added:
+        return None
+    special = [Piece(kind="special", text=role) for role in ROLES]
+    tags = [Piece(kind="tag", text=tag(name)) for name in config.languages]
+    text = [Piece(kind="text", text=piece) for piece in conlang.pieces]
+    pieces = [*special, *tags, *text]
+    pieces += [Piece(kind="text", text=f"unused {i}") for i in range(len(pieces), size)]
+    before = [
+        Piece(kind="text", text=f"unmet {i}") if i in added else piece
+        for i, piece in enumerate(pieces)
+    ]
+    return match_meanings(before, pieces)
+
+
+def old_fisher(spec: RunSpec, upgraded: Upgraded, data: RunData) -> dict[str, Tensor]:
+    """Fisher information of an upgraded model, before training, on the parent's pairs."""
+    return diagonal_fisher(upgraded.model, _old_sentences(spec, data))
+
+
+def _old_sentences(spec: RunSpec, data: RunData) -> Iterator[tuple[Tensor, Tensor]]:
+    assert spec.upgrade is not None
+    for pair in spec.upgrade.parent.mixture.pairs:
+        text = data.training.validation[pair]
+        for row in range(min(FISHER_SENTENCES, text.size)):
+            source, target = text.take(np.array([row]))
+            yield torch.from_numpy(source.flat).long(), torch.from_numpy(target.flat).long()
+
+
+def most_informative(fisher: dict[str, Tensor], groups: Groups, share: float) -> dict[str, Tensor]:
+    """`fisher_groups` at the threshold that this share of all old entries exceeds.
+
+    Examples
+    --------
+    >>> fisher = {"w": torch.tensor([1.0, 4.0, 2.0, 3.0])}
+    >>> groups = {"w": torch.tensor([OLD, OLD, OLD, 0], dtype=torch.uint8)}
+    >>> most_informative(fisher, groups, 1 / 3)["w"]
+    tensor([1, 2, 1, 0], dtype=torch.uint8)
+    """
+    return fisher_groups(fisher, groups, (fisher_threshold(fisher, groups, share),))
+
+
+def fisher_threshold(fisher: dict[str, Tensor], groups: Groups, share: float) -> float:
+    """The information that this share of all old entries exceeds."""
+    old = torch.cat(
+        [fisher[name][(group == OLD).expand(fisher[name].shape)] for name, group in groups.items()]
+    )
+    above = max(1, round(share * old.numel()))
+    rank = max(old.numel() - above, 1)
+    return max(float(old.kthvalue(rank).values), torch.finfo(old.dtype).tiny)

@@ -1,0 +1,240 @@
+"""Run what is missing of a grid: many runs at once, resumable, each stored when it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.runs.parents import Task, plan, shorter_runs, with_parents
+from mnmt_repro.runs.spec import RunSpec
+
+Work = Callable[[RunSpec, Path, str], dict[str, Any]]
+
+DEFAULT_SECONDS_PER_COST = 6.5e-11
+"""Seconds a unit of `RunSpec.cost` takes on one thread of a 2023 server, where nothing is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Seconds a run should take on one worker, by the speed of those finished, if any."""
+
+    seconds_per_cost: float = DEFAULT_SECONDS_PER_COST
+
+    @classmethod
+    def from_runs(cls, finished: Iterable[tuple[RunSpec, float]]) -> Estimate:
+        """From pairs of a run and the seconds it took."""
+        pairs = list(finished)
+        cost = sum(spec.cost for spec, _ in pairs)
+        if not cost:
+            return cls()
+        return cls(seconds_per_cost=sum(seconds for _, seconds in pairs) / cost)
+
+    def seconds(self, spec: RunSpec) -> float:
+        return spec.cost * self.seconds_per_cost
+
+    def seconds_left(self, task: Task, others: Sequence[Task]) -> float:
+        """Less what the longest of the shorter runs that it goes on from did before its decay."""
+        shorter = [
+            self.seconds(o.spec) * (1 - o.spec.training.decay_share)
+            for o in others
+            if o.spec.run_id in task.after
+        ]
+        return self.seconds(task.spec) - max(shorter, default=0.0)
+
+
+@contextlib.contextmanager
+def run_lock(folder: Path) -> Iterator[None]:
+    """Hold a run's folder for this process; released when the process ends, however it ends.
+
+    Raises
+    ------
+    InputError
+        When another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise InputError(f"{folder}: another process is at work on this run") from error
+        yield
+
+
+def _work(
+    spec: RunSpec, folder: Path, device: str, among: tuple[RunSpec, ...] = ()
+) -> dict[str, Any]:
+    """One run, in a worker; `among` are shorter ones that it may go on from."""
+    import torch
+
+    from mnmt_repro.runs.execute import execute
+
+    torch.set_num_threads(1)
+    with run_lock(folder):
+        return execute(spec, folder, among=among, device=device, progress_bar=False)
+
+
+class OwnProcesses(ThreadPoolExecutor):
+    """An executor that gives every task a fresh process of its own.
+
+    A process that is killed takes its own task with it and no other.
+    """
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Schedule ``fn(*args, **kwargs)``; all must be picklable."""
+        return super().submit(_in_own_process, fn, args, kwargs)
+
+
+def _in_own_process(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(fn, *args, **kwargs).result()
+
+
+def process_pool(workers: int) -> Executor:
+    """So many single-thread processes at a time on this machine."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+    return OwnProcesses(workers)
+
+
+def sweep(
+    specs: Sequence[RunSpec],
+    *,
+    is_done: Callable[[RunSpec], bool],
+    store: Callable[[dict[str, Any]], object],
+    repeated: Callable[[dict[str, Any]], object] = lambda content: None,
+    among: Sequence[RunSpec] | None = None,
+    runs_folder: Path,
+    executor: Executor,
+    device: str = "cpu",
+    at_once: int | None = None,
+    estimate: Estimate | None = None,
+    progress_bar: bool | None = None,
+    work: Work = _work,
+) -> list[str]:
+    """Execute every run that is not done, in order; call `store` with each as it ends.
+
+    A sweep that was killed goes on where it was: finished runs are skipped, and a run that was
+    under way resumes from its checkpoint below `runs_folder`. A run waits for the one whose model
+    it upgrades, which is added where its weights are not there, and for shorter ones of the same
+    trajectory.
+
+    Parameters
+    ----------
+    is_done, store
+        The store of results, which this room does not know.
+    repeated
+        Called with a run that is done and was trained again because another needs its weights;
+        where it raises, the run has failed.
+    among
+        Runs of which one may go on from a shorter one that lies below `runs_folder`; None: `specs`.
+    executor
+        Anything with the interface of `concurrent.futures.Executor`: `process_pool`, or one of
+        Dask's or submitit's on a cluster.
+    at_once
+        Runs that are given to the executor at one time, the first of those that wait for nothing;
+        None: all of them. As many as there are workers keeps the declared order best.
+    estimate
+        Weighs the progress bar and its time left.
+    progress_bar
+        None: on a terminal; elsewhere a line a run in its place, for a log.
+    work
+        What is done for each run, from its declaration, its folder and the device; picklable. Where
+        it is not training, no run waits for another.
+
+    Returns
+    -------
+    list of str
+        One line for each run that failed, or whose parent did; the others are not held up by it.
+    """
+    estimate = estimate or Estimate()
+    missing = list({spec.run_id: spec for spec in specs if not is_done(spec)}.values())
+    if work is _work:
+        known = specs if among is None else among
+
+        def job(spec: RunSpec) -> Work:
+            return partial(_work, among=shorter_runs(spec, known))
+
+        stored = frozenset(spec.run_id for spec in with_parents(missing) if is_done(spec))
+        tasks = plan(missing, stored, runs_folder)
+    else:
+        tasks = [Task(spec=spec) for spec in missing]
+
+        def job(spec: RunSpec) -> Work:
+            return work
+
+    seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
+    waiting = {task.spec.run_id: task for task in tasks}
+    running: dict[Future[dict[str, Any]], Task] = {}
+    failures: dict[str, str] = {}
+    begun = time.monotonic()
+    bar = tqdm(
+        total=round(sum(seconds.values())),
+        unit="s",
+        desc=f"0/{len(tasks)} runs",
+        bar_format="{desc} |{bar}| {percentage:3.0f}% [{elapsed}<{remaining}]{postfix}",
+        disable=None if progress_bar is None else not progress_bar,
+    )
+
+    def ended(task: Task, failure: str | None = None) -> None:
+        spec = task.spec
+        if failure is not None:
+            failures[spec.run_id] = f"{spec.label} ({spec.run_id}): {failure}"
+            print(failures[spec.run_id], file=sys.stderr)
+        left = [*waiting, *(task.spec.run_id for task in running.values())]
+        count = f"{len(tasks) - len(left)}/{len(tasks)} runs"
+        bar.set_description(count)
+        bar.set_postfix_str(spec.label)
+        bar.update(round(seconds[spec.run_id]))
+        if bar.disable and progress_bar is None and failure is None:
+            # No terminal: a line a run, so that a log tells how far the sweep is.
+            ahead = sum(seconds[run_id] for run_id in left)
+            pace = (time.monotonic() - begun) / max(sum(seconds.values()) - ahead, 1.0)
+            rest = tqdm.format_interval(pace * ahead)
+            print(f"{count}, about {rest} left; done: {spec.label}", file=sys.stderr, flush=True)
+
+    with bar:
+        while waiting or running:
+            under_way = waiting.keys() | {task.spec.run_id for task in running.values()}
+            for run_id, task in list(waiting.items()):
+                if at_once is not None and len(running) >= at_once:
+                    break
+                if lost := next(iter(task.needs & failures.keys()), None):
+                    del waiting[run_id]
+                    under_way.discard(run_id)
+                    ended(task, f"the run to upgrade ({lost}) failed")
+                elif not (task.needs | task.after) & under_way:
+                    del waiting[run_id]
+                    future = executor.submit(
+                        job(task.spec), task.spec, runs_folder / run_id, device
+                    )
+                    running[future] = task
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                task = running.pop(future)
+                try:
+                    content = future.result()
+                    (repeated if task.only_weights else store)(content)
+                except Exception as error:  # noqa: BLE001 - one bad run must not lose the others
+                    ended(task, str(error))
+                else:
+                    ended(task)
+    return list(failures.values())
