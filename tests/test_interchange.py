@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,13 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from command_line import fails
 from hf_models import FAMILIES, LANGUAGES, sentences, write_model
 from safetensors.torch import load_file, save_file
 from small_text import small_bitext
 
 from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.cli import main
 from mnmt_repro.corpora.encoding import Tags, encode, frame, tag_ids
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.ragged import Ragged
@@ -24,6 +28,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, beam_search, translate
 from mnmt_repro.interchange import Ct2, Imported, read_folder, write_ct2, write_hf
 from mnmt_repro.model import Transformer
+from mnmt_repro.runs.trained import load_trained
 from mnmt_repro.scoring import sentence_losses
 
 EXACT = dict(rtol=0, atol=1e-5)
@@ -364,3 +369,111 @@ def test_an_export_is_whole_or_not_there(models, tmp_path: Path, monkeypatch) ->
     save_file({"a": torch.zeros(1)}, tmp_path / "full" / "a.safetensors")
     with pytest.raises(InputError, match="is there already"):
         write_hf(tmp_path / "full", imported.model(), imported.pieces.vocabulary, "none")
+
+
+# --- the commands ---------------------------------------------------------------------------------
+
+CYRILLIC = str.maketrans("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопярстувшжыз")
+
+
+def write_tsv(path: Path, pair: str, source: list[str], target: list[str]) -> None:
+    rows = ["\t".join(pair.split("-")), *map("\t".join, zip(source, target, strict=True))]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("family", ["nllb", "madlad", "t5"])
+def test_a_language_is_added_and_the_model_goes_out_again(
+    models, tmp_path: Path, family: str, monkeypatch, capsys
+) -> None:
+    """Import, upgrade (a language, twice the width, a layer more), export, load, generate."""
+    folder, _, imported = models[family]
+    monkeypatch.chdir(tmp_path)
+    source, target = list(sentences()[:200:2]), list(sentences()[1:200:2])
+    new = [line.translate(CYRILLIC) for line in target]
+    old_pair, first = pair_of(family), pair_of(family).partition("-")[0]
+    write_tsv(Path("old.tsv"), old_pair, source, target)
+    write_tsv(Path("new.tsv"), f"{first}-xho", source, new)
+    if family == "t5":  # without tags, the pieces of both languages count as new
+        write_tsv(Path("new.tsv"), "aaa-xho", new, new)
+    known = "aaa" if family == "t5" else first
+    assert main([
+        "data", "extend", str(folder), "--data", f"{known}-xho=new.tsv",
+        "--pieces", "60", "--out", "both.model",
+    ]) == 0  # fmt: skip
+    both = Vocabulary.load("both.model")
+    old = imported.pieces.vocabulary
+    assert [both.processor.id_to_piece(i) for i in range(len(old))] == [
+        old.processor.id_to_piece(i) for i in range(len(old))
+    ]
+    assert "xho" in both.languages and len(both) > len(old) + 5
+    assert main([
+        "upgrade", "--from", str(folder), "--vocab", "both.model", "--wider", "2", "--deeper", "0",
+        "--noise", "0", "-o", "wide",
+    ]) == 0  # fmt: skip
+    wide = load_trained(Path("wide"))
+    assert wide.model.config.d_ff == 2 * imported.shape.d_ff
+    text = Bitext(pair=old_pair, source=source[:9], target=target[:9])
+    encoded = encode(text, old, imported.pieces.tags)
+    again = encode(text, both, imported.pieces.tags)
+    assert again.target.flat.tolist() == encoded.target.flat.tolist()  # old text is cut as before
+    sides = [torch.from_numpy(side.pad(int(side.lengths.max())))
+             for side in (encoded.source, encoded.target)]  # fmt: skip
+    with torch.no_grad():
+        before = imported.model().eval()(*sides)
+        torch.testing.assert_close(wide.model(*sides)[..., : len(old)], before, **EXACT)
+
+    assert main([
+        "upgrade", "--from", str(folder), "--vocab", "both.model", "--wider", "2", "--deeper", "1",
+        "-o", "start",
+    ]) == 0  # fmt: skip
+    assert main(["export", "start", "--to", "hf", "-o", "out"]) == 0
+    start = load_trained(Path("start"))
+    assert start.model.config.encoder_layers == imported.shape.encoder_layers + 1
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained("out").eval()
+    read = read_folder(Path("out"))
+    state = start.model.state_dict()
+    assert all(
+        torch.equal(tensor, state[name]) for name, tensor in read.model().state_dict().items()
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained("out")
+    for line in (*source[:5], *new[:5]):
+        ids = [read.pieces.order[i] for i in both.encode([line]).flat]
+        assert tokenizer(line)["input_ids"][:-1] == ids
+    found = theirs.generate(**tokenizer(new[:2], return_tensors="pt", padding=True,
+                                        return_token_type_ids=False), max_new_tokens=5)  # fmt: skip
+    assert found.shape[0] == 2
+    if family != "t5":
+        assert main(["evaluate", "start", "--data", f"{first}-xho=new.tsv", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out[-1000:].split("]")[-2].split("[")[-1])
+
+
+def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch, capsys) -> None:
+    folder = models["nllb"][0]
+    monkeypatch.chdir(tmp_path)
+    source, target = list(sentences()[:40:2]), list(sentences()[1:40:2])
+    write_tsv(Path("test.tsv"), "src-aaa", source, target)  # the script may be left out
+    assert main(["export", str(folder), "--to", "hf", "-o", "out"]) == 0
+    capsys.readouterr()
+    command = ["compare", str(folder), "out", "--data", "src-aaa=test.tsv", "--json"]
+    assert main(command) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["difference"] == pytest.approx(0, abs=1e-6)
+    assert main(["evaluate", "out", "--data", "src-aaa=test.tsv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["sentences"] == row["sentences"] == len(source)
+    outputs = []
+    for given, engine in ((folder, "torch"), ("out", "torch"), (folder, "ct2")):
+        if engine == "ct2":
+            pytest.importorskip("ctranslate2")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(source).encode())))
+        assert main(["translate", str(given), "--from", "src", "--to", "aaa", "--beam", "1",
+                     "--engine", engine]) == 0  # fmt: skip
+        outputs.append(capsys.readouterr().out.splitlines())
+    assert outputs[0] == outputs[1] and len(outputs[0]) == len(source)
+    assert sum(a == b for a, b in zip(outputs[0], outputs[2], strict=True)) > len(source) / 2
+    fails(["translate", "out", "--to", "aaa"], capsys, "say --from which language")
+    write_tsv(Path("other.tsv"), "src-zzz", source, target)
+    fails(["evaluate", "out", "--data", "src-zzz=other.tsv"], capsys, "no tag <2zzz>")
+    fails(["export", str(folder), "--to", "hf", "-o", "out"], capsys, "is not empty")
+    fails(
+        ["upgrade", "--from", "out", "--optimiser", "carried", "-o", "new"], capsys, "no optimiser"
+    )

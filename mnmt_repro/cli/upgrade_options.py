@@ -36,9 +36,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="RUN",
-        help="folder of the old model, as `train` wrote it (models of other programs are not read; "
-        "`mnmt_repro.interchange` has weights of T5 v1.1 and M2M-100 for the library); it is only "
-        "read",
+        help="folder of the old model, as `train` wrote it, or a Hugging Face model (M2M-100, "
+        "NLLB-200, T5 v1.1, mT5, MADLAD-400); it is only read",
     )
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="FOLDER", help="new folder for the start"

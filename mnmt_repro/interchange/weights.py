@@ -246,7 +246,7 @@ def _m2m100_names(shape: ModelConfig) -> dict[str, str]:
 class Renamed(Mapping[str, Tensor]):
     """Tensors of a Hugging Face model under our names, each read when it is asked for.
 
-    Rows of the tables stay in their order.
+    Rows of the tables stay in their order. What is stored at half precision is read as float32.
 
     Raises
     ------
@@ -271,7 +271,7 @@ class Renamed(Mapping[str, Tensor]):
             )
 
     def __getitem__(self, name: str) -> Tensor:
-        return self._weights[self._names[name]]
+        return self._weights[self._names[name]].float()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
