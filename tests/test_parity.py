@@ -171,14 +171,14 @@ def test_beam_search_finds_what_generate_finds(beam: int) -> None:
 def test_what_cannot_be_loaded_is_refused() -> None:
     t5, m2m = make_t5("narrow"), make_m2m100("narrow")
     config, weights = t5.config.to_dict(), t5.state_dict()
-    with pytest.raises(InputError, match="feed_forward_proj is relu"):
+    with pytest.raises(InputError, match="feed_forward_proj.* is .relu"):
         from_t5({**config, "feed_forward_proj": "relu"}, weights)
-    with pytest.raises(InputError, match=r"only v1\.1"):
+    with pytest.raises(InputError, match=r"only version 1\.1"):
         from_t5({**config, "scale_decoder_outputs": True}, weights)
     with pytest.raises(InputError, match=r"encoder\.final_layer_norm\.weight is missing"):
         kept = {k: v for k, v in weights.items() if k != "encoder.final_layer_norm.weight"}
         from_t5(config, kept)
     with pytest.raises(InputError, match="do not fit"):
         from_t5({**config, "d_ff": 25}, weights)
-    with pytest.raises(InputError, match="activation_function is gelu"):
+    with pytest.raises(InputError, match="activation_function.* is .gelu"):
         from_m2m100({**m2m.config.to_dict(), "activation_function": "gelu"}, m2m.state_dict())

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.cli.options import Noted, add_command, add_json, check_device, print_json
+from mnmt_repro.cli.options import (
+    Noted,
+    add_command,
+    add_json,
+    check_device,
+    comma_list,
+    print_json,
+)
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
 from mnmt_repro.cli.translate import (
     add_search,
@@ -33,6 +40,8 @@ Models with different pieces are compared per character of the reference, as a t
 one is not a token of the other. No test here knows of the seed: where it matters, train
 both models with several."""
 
+WHAT = "what `train` wrote, or a Hugging Face model"
+
 
 def add(commands: Any) -> None:
     """Declare the command."""
@@ -48,7 +57,7 @@ def add(commands: Any) -> None:
         act=act,
     )
     parser.epilog = f"{parser.epilog}\n\n{READING}"
-    parser.add_argument("baseline", type=Path, metavar="BASELINE", help="what `train` wrote")
+    parser.add_argument("baseline", type=Path, metavar="BASELINE", help=WHAT)
     parser.add_argument("folder", type=Path, metavar="MODEL", help="the one compared with it")
     add_test_sets(parser)
     parser.add_argument("--decode", action="store_true", help="compare translations, too")
@@ -90,7 +99,7 @@ def act(options: argparse.Namespace) -> int:
     baseline, model = (
         load_trained(folder, device=options.device) for folder in (options.baseline, options.folder)
     )
-    baseline, model = _of_both(baseline, model)
+    baseline, model = _of_both(baseline, model, options)
     found = [
         row
         for name, text in read_test_sets(baseline, options)
@@ -104,8 +113,12 @@ def act(options: argparse.Namespace) -> int:
     return 0
 
 
-def _of_both(baseline: Trained, model: Trained) -> tuple[Trained, Trained]:
+def _of_both(
+    baseline: Trained, model: Trained, options: argparse.Namespace
+) -> tuple[Trained, Trained]:
     """The two models as if each knew just the pairs that both know.
+
+    Models of other programs do not say which those are: then the options do, or the other model.
 
     Raises
     ------
@@ -113,6 +126,13 @@ def _of_both(baseline: Trained, model: Trained) -> tuple[Trained, Trained]:
         When there are none, or the models speak different generated languages.
     """
     both = tuple(pair for pair in baseline.pairs if pair in model.pairs)
+    if baseline.any_pair or model.any_pair:
+        asked = [spec.partition("=")[0] for spec in options.data]
+        asked += comma_list(options.pairs or "")
+        both = tuple(dict.fromkeys(asked or (*baseline.pairs, *model.pairs)))
+        for each in (baseline, model):
+            for pair in both:
+                each.check_direction(pair, f"{each.folder}")
     if not both:
         raise InputError(
             f"{baseline.folder} and {model.folder} have no pair in common: "
@@ -124,7 +144,7 @@ def _of_both(baseline: Trained, model: Trained) -> tuple[Trained, Trained]:
             f"{baseline.folder} and {model.folder}: not of the same generated languages"
         )
     old, new = (
-        replace(each, weights={pair: each.weights[pair] for pair in both})
+        replace(each, weights={pair: each.weights.get(pair, 0.0) for pair in both})
         for each in (baseline, model)
     )
     return old, new

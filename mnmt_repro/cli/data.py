@@ -115,6 +115,27 @@ def add(commands: Any) -> None:
 
     parser = add_command(
         parts,
+        "extend",
+        "add pieces and languages to the vocabulary of a trained model or of a Hugging Face model; "
+        "the old pieces keep their ids",
+        examples=[
+            "mnmt-repro data extend nllb-200 --data eng_Latn-xho_Latn=new.tsv --pieces 2000 \\"
+            "\n      --out both.model",
+        ],
+        act=act_extend,
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the model's folder")
+    parser.add_argument(
+        "--data", action="append", required=True, metavar="PAIR=FILE", help="new text (see train)"
+    )
+    parser.add_argument(
+        "--pieces", type=int, default=1000, help="learnt from the languages that have no tag yet"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    add_json(parser)
+
+    parser = add_command(
+        parts,
         "adopt",
         "take over a SentencePiece model of your own: the same pieces, with the special ones in "
         "front that `train` and `upgrade` need, and a tag for each language",
@@ -206,6 +227,25 @@ def act_vocabulary(options: argparse.Namespace) -> int:
     )
     trained = train_vocabulary(config, {p: (t.source, t.target) for p, t in texts.items()})
     return _write(trained, options)
+
+
+def act_extend(options: argparse.Namespace) -> int:
+    """Extend a model's vocabulary, and write it."""
+    from mnmt_repro.cli.training_text import read_bitexts
+    from mnmt_repro.corpora.extending import extend_vocabulary
+    from mnmt_repro.corpora.registry import split_pair
+    from mnmt_repro.runs.trained import load_trained
+
+    old = load_trained(options.model).vocabulary
+    new: dict[str, list[str]] = {}
+    for pair, text in read_bitexts(options.data).items():
+        for language, lines in zip(split_pair(pair), (text.source, text.target), strict=True):
+            if not any(language in (name, name.partition("_")[0]) for name in old.languages):
+                new.setdefault(language, []).extend(lines)
+    if not new:
+        raise InputError("--data: the vocabulary has a tag for every language there already")
+    lines = [line for texts in new.values() for line in texts]
+    return _write(extend_vocabulary(old, new, lines, options.pieces), options)
 
 
 def act_adopt(options: argparse.Namespace) -> int:

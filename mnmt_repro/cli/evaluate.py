@@ -48,7 +48,9 @@ def add(commands: Any) -> None:
         ],
         act=act,
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="what `train` wrote")
+    parser.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="what `train` wrote, or a Hugging Face model"
+    )
     add_test_sets(parser)
     parser.add_argument("--decode", action="store_true", help="translate, and score translations")
     add_search(parser)

@@ -51,12 +51,16 @@ def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tu
 
     pairs = comma_list(options.pairs or "") or list(trained.pairs)
     for pair in pairs:
-        if pair not in trained.pairs:
+        if trained.any_pair:
+            trained.check_direction(pair, f"--pairs {pair}")
+        elif pair not in trained.pairs:
             raise InputError(f"--pairs {pair}: the model knows {', '.join(trained.pairs)}")
     for spec in options.data:
         for pair, text in read_bitexts([spec]).items():
             trained.check_direction(pair, f"--data {pair}")
             yield Path(spec.partition("=")[2].partition("?")[0]).name, _first(text, options.limit)
+    if trained.any_pair and options.test and not pairs:
+        raise InputError("--test: the model may translate any pair, so name some with --pairs")
     for name in options.test or ([] if options.data else ["indomain"]):
         for pair in _having(name, pairs, trained):
             yield name, _first(_read(name, pair, trained), options.limit)

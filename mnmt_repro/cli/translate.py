@@ -28,10 +28,18 @@ def add(commands: Any) -> None:
         ],
         act=act,
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="what `train` wrote")
+    parser.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="what `train` wrote, or a Hugging Face model"
+    )
     parser.add_argument("--to", required=True, metavar="LANGUAGE", help="target, such as deu")
     parser.add_argument(
         "--from", dest="source", metavar="LANGUAGE", help="source, where the model knows several"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("torch", "ct2"),
+        default="torch",
+        help="ct2: CTranslate2, which is faster; FOLDER may be one of `export --to ct2`",
     )
     add_search(parser)
 
@@ -93,10 +101,51 @@ def act(options: argparse.Namespace) -> int:
 
     search_config(options)
     check_device(options.device)
+    if options.engine == "ct2":
+        return _act_ct2(options)
     trained = load_trained(options.folder, device=options.device)
     pair = trained.direction(options.to, options.source)
     lines = decode_lines(sys.stdin.buffer.read(), "standard input")
-    found = translations(trained, lines, pair, options)
-    sys.stdout.write("".join(f"{line}\n" for line in found))
+    return _print(translations(trained, lines, pair, options))
+
+
+def _act_ct2(options: argparse.Namespace) -> int:
+    """Translate with CTranslate2; a model of another form is written as its own first."""
+    import tempfile
+
+    from tqdm import tqdm
+
+    from mnmt_repro.corpora.textfile import decode_lines
+    from mnmt_repro.interchange.ctranslate import Ct2, is_ct2, need_ctranslate2, write_ct2
+    from mnmt_repro.runs.trained import load_trained
+
+    need_ctranslate2()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder
+        if not is_ct2(folder):
+            trained = load_trained(folder)
+            folder = Path(temporary) / "ct2"
+            write_ct2(folder, trained.model, trained.vocabulary, trained.tags)
+            pair = trained.direction(options.to, options.source)
+            fast = Ct2.open(folder, device=options.device)
+        else:
+            fast = Ct2.open(folder, device=options.device)
+            if options.source is None and fast.tags not in ("none", "source"):
+                raise InputError(f"--to {options.to}: say --from which language")
+            pair = f"{options.source or 'source'}-{options.to}"
+        lines = decode_lines(sys.stdin.buffer.read(), "standard input")
+        with tqdm(total=len(lines), unit="line", desc=pair, disable=None, leave=False) as bar:
+            found = fast.translate(
+                lines,
+                pair,
+                config=search_config(options),
+                batch_sentences=options.batch,
+                progress=bar.update,
+            )
+    return _print(found)
+
+
+def _print(lines: Sequence[str]) -> int:
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
     sys.stdout.flush()
     return 0

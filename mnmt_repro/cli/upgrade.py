@@ -22,6 +22,7 @@ from mnmt_repro.runs.trained import check_free
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.interchange import Imported
     from mnmt_repro.training.checkpoint import Checkpoint
     from mnmt_repro.upgrading.recipe import Upgraded
     from mnmt_repro.upgrading.vocabulary import PieceMap
@@ -60,8 +61,16 @@ def act(options: UpgradeOptions) -> int:
 
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import upgrade
+    from mnmt_repro.upgrading.vocabulary import PieceMap, match_pieces
 
-    about, checkpoint, old = _read_old(options)
+    imported = _import(options)
+    about, checkpoint, old = _read_old(options) if imported is None else _as_old(options, imported)
+    if imported is not None:
+        config = dataclasses.replace(
+            config,
+            optimiser=options.optimiser or "reset",
+            schedule=options.schedule or "reset",
+        )
     config = settle_seed(options, config, about)
     pieces = _unmet_pieces(about, checkpoint, old)
     refuse(of_upgrade(options, config, pieces is not None), chosen(options))
@@ -71,8 +80,12 @@ def act(options: UpgradeOptions) -> int:
     fisher = read_fisher(options, about)
     layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
     total = layers + config.deeper.encoder + config.deeper.decoder
+    both = (new and old, new)
+    if imported is not None:
+        same = PieceMap.same(old) if new is None else match_pieces(old, new)
+        both, pieces = (None, None), same.at_rows(imported.pieces.order)
     with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
-        made = upgrade(checkpoint, new and old, new, config, pieces=pieces, progress=bar.update)
+        made = upgrade(checkpoint, *both, config, pieces=pieces, progress=bar.update)
     if fisher is not None:
         made = fisher.slow(made, new or old)
     told = {
@@ -173,6 +186,64 @@ def _read_old(options: UpgradeOptions) -> tuple[dict[str, Any], Checkpoint, Voca
     checkpoint = read_checkpoint(path, about)
     tell_unfinished(options.source, about)
     return about, checkpoint, read_vocabulary(options.source, about)
+
+
+def _import(options: UpgradeOptions) -> Imported | None:
+    """A Hugging Face model, where the old model is one."""
+    from mnmt_repro.interchange import is_hf, read_folder
+    from mnmt_repro.runs.trained import RUN
+
+    if (options.source / RUN).is_file() or not is_hf(options.source):
+        return None
+    for option, given in (
+        ("--checkpoint", options.checkpoint),
+        ("--fisher-threshold", options.fisher_threshold),
+    ):
+        if given is not None:
+            raise InputError(f"{option}: {options.source} is a Hugging Face model; leave this out")
+    return read_folder(options.source)
+
+
+def _as_old(
+    options: UpgradeOptions, imported: Imported
+) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
+    """The same of a Hugging Face model, which does not say what it was trained on, or how."""
+    from mnmt_repro.training.checkpoint import Checkpoint, Progress
+    from mnmt_repro.training.config import TrainingConfig
+
+    training = TrainingConfig(
+        learning_rate=1e-4,
+        warmup_steps=400,
+        batch_tokens=4096,
+        steps=10_000,
+        max_length=128,
+        optimiser="adamw",
+        clip_norm=1.0,
+        label_smoothing=0.1,
+    )
+    vocabulary = imported.pieces.vocabulary
+    about = {
+        "identity": imported.identity,
+        "imported": str(options.source.resolve().name),
+        "corpus": "own",
+        "pairs": [],
+        "mixture": {},
+        "tags": imported.pieces.tags,
+        "languages": list(vocabulary.languages),
+        "conlang": None,
+        "vocabulary": vocabulary.hash,
+        "training": training.settings(),
+        "seed": 0,
+    }
+    checkpoint = Checkpoint(
+        config=imported.shape,
+        weights=imported.weights,
+        optimiser={},
+        random_state=None,
+        progress=Progress(),
+        identity=imported.identity,
+    )
+    return about, checkpoint, vocabulary
 
 
 def _check_vocabulary(options: UpgradeOptions, about: dict[str, Any], new: Vocabulary) -> None:
@@ -277,6 +348,8 @@ def added_pairs(pairs: Sequence[str], languages: Iterable[str]) -> list[str]:
 def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, told: dict[str, Any]) -> str:
     """The command that trains on, as far as it can be foreseen."""
     command = f"next: mnmt-repro train --continue-from {shlex.quote(str(out))}"
+    if about.get("imported"):
+        return f"{command} --data PAIR=FILE"
     if about["corpus"] == "own":
         command += "".join(f" --data {pair}=FILE" for pair in about["pairs"])
     if about["conlang"] is None:

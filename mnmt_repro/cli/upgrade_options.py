@@ -49,9 +49,8 @@ class UpgradeOptions:
 
     source: Path = field(
         metadata=option(
-            "folder of the old model, as `train` wrote it (models of other programs are not read; "
-            "`mnmt_repro.interchange` has weights of T5 v1.1 and M2M-100 for the library); it is "
-            "only read",
+            "folder of the old model, as `train` wrote it, or a Hugging Face model (M2M-100, "
+            "NLLB-200, T5 v1.1, mT5, MADLAD-400); it is only read",
             flags=("--from",),
             required=True,
             metavar="RUN",

@@ -27,18 +27,30 @@ from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
 
-Tags = Literal["none", "source", "both"]
-"""Where language tags go. `source`: the target's tag begins the source (Paper A, out of English);
-`both`: the source's tag begins the source and the target's tag starts the decoder (Paper B)."""
+Tags = Literal["none", "source", "both", "both-after-end"]
+"""Where language tags go. `source`: the target's tag begins the source (Paper A, out of English;
+MADLAD-400); `both`: the source's tag begins the source and the target's tag starts the decoder
+(Paper B); `both-after-end`: as `both`, but the decoder starts with the end of sentence, and the
+target's tag follows (M2M-100, NLLB-200, whose own losses count that tag, as ours do here)."""
 
 
 def frame(
-    source: Ragged, target: Ragged, *, tags: Tags, source_tag: int, target_tag: int
+    source: Ragged,
+    target: Ragged,
+    *,
+    tags: Tags,
+    source_tag: int,
+    target_tag: int,
+    start: int = BOS,
 ) -> EncodedPair:
-    """Put start, end and tags around bare sentences."""
-    first = {"none": None, "source": target_tag, "both": source_tag}[tags]
-    start = target_tag if tags == "both" else BOS
-    return EncodedPair(source.affix(first=first, last=EOS), target.affix(first=start, last=EOS))
+    """Put start, end and tags around bare sentences; `start` is for where no tag starts."""
+    first = {"none": None, "source": target_tag}.get(tags, source_tag)
+    ended = target.affix(last=EOS)
+    if tags in ("both", "both-after-end"):
+        ended = ended.affix(first=target_tag)
+    if tags != "both":
+        ended = ended.affix(first=EOS if tags == "both-after-end" else start)
+    return EncodedPair(source.affix(first=first, last=EOS), ended)
 
 
 def encode(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
@@ -56,6 +68,7 @@ def encode(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
         tags=tags,
         source_tag=source_tag,
         target_tag=target_tag,
+        start=vocabulary.start,
     )
 
 
@@ -63,7 +76,7 @@ def tag_ids(vocabulary: Vocabulary, pair: str, tags: Tags) -> tuple[int, int]:
     """Ids of the tags that `tags` needs for `pair`; 0 where one is not needed."""
     source, target = split_pair(pair)
     return (
-        vocabulary.tag(source) if tags == "both" else 0,
+        vocabulary.tag(source) if tags in ("both", "both-after-end") else 0,
         vocabulary.tag(target) if tags != "none" else 0,
     )
 
@@ -124,6 +137,11 @@ class SyllableVocabulary(Vocabulary):
 
     def __len__(self) -> int:
         return table_size(self.conlang.config)
+
+    @property
+    def start(self) -> int:
+        """Id of the start of sentence."""
+        return BOS
 
     @cached_property
     def never(self) -> tuple[int, ...]:

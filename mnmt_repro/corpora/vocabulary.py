@@ -73,7 +73,11 @@ class VocabularyConfig:
 
 
 class Vocabulary:
-    """A trained SentencePiece model with fixed special ids: pad 0, end 1, unknown 2, start 3."""
+    """A trained SentencePiece model with fixed special ids: pad 0, end 1, unknown 2, start 3.
+
+    Models of other programs need not have a start of their own (see `interchange.pieces`). Their
+    file then says in `bos_piece` which of the other three special pieces the decoder starts with.
+    """
 
     def __init__(self, model: bytes) -> None:
         self.model = model
@@ -90,11 +94,12 @@ class Vocabulary:
         try:
             vocabulary = cls(Path(path).read_bytes())
             special = tuple(vocabulary.processor.id_to_piece(i) for i in range(len(SPECIAL)))
+            borrowed = special[:BOS] == SPECIAL[:BOS] and vocabulary.start < BOS
         except OSError as error:
             raise InputError(f"cannot read the vocabulary {path}: {error.strerror}") from error
         except (RuntimeError, IndexError) as error:
             raise InputError(f"{path} is not a SentencePiece model") from error
-        if special != SPECIAL:
+        if special != SPECIAL and not borrowed:
             raise InputError(
                 f"{path}: its first pieces are {', '.join(special)}, not {', '.join(SPECIAL)}; "
                 "take it over with `mnmt-repro data adopt`, or train one with `data vocabulary`"
@@ -116,31 +121,56 @@ class Vocabulary:
     def __len__(self) -> int:
         return self.processor.vocab_size()
 
+    @cached_property
+    def start(self) -> int:
+        """Id that the decoder starts with, where no language tag takes its place."""
+        if self.processor.id_to_piece(BOS) == SPECIAL[BOS]:
+            return BOS
+        from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+        named = ModelProto.FromString(self.model).trainer_spec.bos_piece
+        return SPECIAL.index(named) if named in SPECIAL else BOS
+
     def tag(self, language: str) -> int:
         """Id of the tag that asks for `language`.
+
+        A language without its script serves where only one script is there: "deu" for "deu_Latn".
 
         Raises
         ------
         InputError
-            When the vocabulary has no such tag.
+            When the vocabulary has no such tag, or several.
         """
         index = self.processor.piece_to_id(tag(language))
-        if index == UNK:
-            raise InputError(
-                f"the vocabulary has no tag {tag(language)}; it knows {', '.join(self.languages)}"
-            )
-        return index
+        if index != UNK:
+            return index
+        scripts = [name for name in self.languages if name.startswith(f"{language}_")]
+        if len(scripts) == 1:
+            return self.processor.piece_to_id(tag(scripts[0]))
+        known = ", ".join(scripts or self.languages)
+        raise InputError(f"the vocabulary has no tag {tag(language)}; it knows {known}")
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """Languages that have a tag."""
-        pieces = (self.processor.id_to_piece(i) for i in range(len(SPECIAL), len(self)))
+        pieces = (self.processor.id_to_piece(i) for i in range(BOS, len(self)))
         return tuple(p[2:-1] for p in pieces if p.startswith("<2") and p.endswith(">"))
 
     @cached_property
     def never(self) -> tuple[int, ...]:
-        """Ids that no translation may hold: special ones but the end, and tags."""
-        return (PAD, UNK, BOS, *(self.tag(language) for language in self.languages))
+        """Ids that no translation may hold: special and unused ones but the end, and tags."""
+        found, tags = self.processor, {tag(language) for language in self.languages}
+        return tuple(
+            i
+            for i in range(len(self))
+            if i != EOS
+            and (
+                found.is_control(i)
+                or found.is_unknown(i)
+                or found.is_unused(i)
+                or found.id_to_piece(i) in tags
+            )
+        )
 
     def encode(self, sentences: Sequence[str]) -> Ragged:
         """Ids of each sentence, without start, end or tag."""

@@ -76,7 +76,7 @@ class Hypothesis:
 def beam_search(
     model: Transformer,
     source: Tensor,
-    start: int,
+    start: int | Sequence[int],
     config: SearchConfig = SearchConfig(),  # noqa: B008
     *,
     forbidden: Sequence[int] = (PAD, BOS),
@@ -88,7 +88,8 @@ def beam_search(
     source : (B, S)
         Ids as `EncodedPair.source` holds them, filled up with 0.
     start
-        The id that the decoder begins with: the start token, or the tag of the target language.
+        What the decoder begins with: the start token, the tag of the target language, or several
+        ids, such as the end of sentence and a tag.
     forbidden
         Ids that no translation may hold; probabilities are not renormalised over the others.
 
@@ -105,13 +106,18 @@ def beam_search(
     was_training = model.training
     model.eval()
     try:
-        return _search(model, source, start, config, list(forbidden))
+        given = [start] if isinstance(start, int) else list(start)
+        return _search(model, source, given, config, list(forbidden))
     finally:
         model.train(was_training)
 
 
 def _search(
-    model: Transformer, source: Tensor, start: int, config: SearchConfig, forbidden: list[int]
+    model: Transformer,
+    source: Tensor,
+    start: list[int],
+    config: SearchConfig,
+    forbidden: list[int],
 ) -> list[list[Hypothesis]]:
     # B sentences are not yet done; each has k prefixes (1 at first, then `beam`) of t pieces.
     device, beam = source.device, config.beam
@@ -119,7 +125,9 @@ def _search(
     limits = [config.longest(n) for n in (source != PAD).sum(1).tolist()]
     cache = model.start(*model.encode(source))
     active = list(range(len(source)))  # (B,) rows of `source`
-    prefixes = torch.full((len(source), 1, 1), start, device=device)  # (B, k, 1 + t)
+    if len(start) > 1:
+        model.decode(torch.tensor(start[:-1], device=device).expand(len(source), -1), cache)
+    prefixes = torch.full((len(source), 1, 1), start[-1], device=device)  # (B, k, 1 + t)
     totals: Tensor | None = None  # (B, k) log-probabilities of the prefixes
     length = 0
     while active:
@@ -195,7 +203,7 @@ def _keep_rows(cache: DecoderCache, rows: Tensor, *, moved: bool) -> None:
 def search_all(
     model: Transformer,
     source: Ragged,
-    start: int,
+    start: int | Sequence[int],
     config: SearchConfig = SearchConfig(),  # noqa: B008
     *,
     forbidden: Sequence[int] = (PAD, BOS),
@@ -275,6 +283,7 @@ def translate(
         tags=tags,
         source_tag=source_tag,
         target_tag=target_tag,
+        start=vocabulary.start,
     )
     for i, tokens in zip(full, framed.source.lengths.tolist(), strict=True):
         if tokens > longest_source:
@@ -284,7 +293,7 @@ def translate(
     best = search_all(
         model,
         framed.source,
-        int(framed.target.flat[0]),
+        framed.target.flat[: framed.target.offsets[1] - 1].tolist(),
         config,
         forbidden=vocabulary.never,
         batch_sentences=batch_sentences,

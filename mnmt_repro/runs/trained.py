@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
-from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
+from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags, tag_ids
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
@@ -40,6 +40,7 @@ class Trained:
     corpus: str
     weights: Mapping[str, float]  # of the mixture, by pair
     tags: Tags
+    any_pair: bool = False  # a model of another program, which does not say what it was trained on
 
     @property
     def pairs(self) -> tuple[str, ...]:
@@ -65,6 +66,12 @@ class Trained:
         """
         if pair in self.pairs:
             return
+        if self.any_pair:
+            try:
+                tag_ids(self.vocabulary, pair, self.tags)
+            except InputError as error:
+                raise InputError(f"{option}: {error}") from error
+            return
         ends = split_pair(pair)
         known = [{split_pair(each)[side] for each in self.pairs} for side in (0, 1)]
         if self.tags == "none" or any(
@@ -81,6 +88,12 @@ class Trained:
         InputError
             When there is none, or several; the message lists them.
         """
+        if self.any_pair:
+            if source is None and self.tags not in ("none", "source"):
+                raise InputError(f"--to {target}: say --from which language")
+            pair = f"{source or 'source'}-{target}"
+            self.check_direction(pair, f"--to {target}")
+            return pair
         known = ", ".join(self.pairs)
         found = [pair for pair in self.pairs if pair.partition("-")[2] == target]
         if not found:
@@ -217,15 +230,28 @@ def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
 def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
     """Read a trained model: its best weights where it kept them, else its last.
 
-    Of an upgraded model that was not trained on yet, its start.
+    Of an upgraded model that was not trained on yet, its start. A folder of a Hugging Face model
+    is read, too (see `interchange`).
 
     Raises
     ------
     InputError
         When the folder holds no model, or a damaged one.
     """
+    from mnmt_repro.interchange import is_hf, read_folder
     from mnmt_repro.training.config import BEST, LAST
 
+    if not (folder / RUN).is_file() and is_hf(folder):
+        imported = read_folder(folder)
+        return Trained(
+            folder=folder,
+            model=imported.model().to(device).eval(),
+            vocabulary=imported.pieces.vocabulary,
+            corpus="own",
+            weights={},
+            tags=imported.pieces.tags,
+            any_pair=True,
+        )
     about = read_run(folder)
     best = about["training"]["keep"] == "best" and (folder / BEST).exists()
     name = START if "upgrade" in about else BEST if best else LAST
@@ -239,4 +265,5 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
         corpus=about["corpus"],
         weights={pair: about["mixture"].get(pair, 0.0) for pair in about["pairs"]},
         tags=about["tags"],
+        any_pair=bool(about.get("imported")),
     )

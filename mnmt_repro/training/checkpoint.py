@@ -85,7 +85,7 @@ class Checkpoint:
     """A checkpoint as read: tensors on the CPU, and where the run stood."""
 
     config: ModelConfig
-    weights: dict[str, Tensor]
+    weights: Mapping[str, Tensor]
     optimiser: dict[int, dict[str, Tensor]]
     random_state: Tensor | None
     progress: Progress

@@ -225,7 +225,8 @@ def _check(
                 f"{old.vocab_size} rows; give the vocabulary that the checkpoint was trained with"
             )
         first = tuple(Piece(kind="special", text=role) for role in ROLES)
-        if pieces.new[: len(first)] != first:
+        count = len(first) if first[-1] in pieces.new else len(first) - 1
+        if pieces.new[:count] != first[:count]:
             raise InputError(
                 f"the new vocabulary must begin with {', '.join(SPECIAL)}, in this order; "
                 "train one with `mnmt-repro data vocabulary`, or put one of your own in that order "

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import BOS, SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import NewRows
 
@@ -89,6 +89,19 @@ class PieceMap:
     source: np.ndarray
     splits: dict[int, tuple[int, ...]]
 
+    @classmethod
+    def same(cls, vocabulary: Vocabulary) -> PieceMap:
+        """A vocabulary that stays as it is."""
+        pieces = meanings(vocabulary)
+        return cls(old=pieces, new=pieces, source=np.arange(len(pieces)), splits={})
+
+    def at_rows(self, rows: np.ndarray) -> PieceMap:
+        """The same map for old tables whose row for the old id i is `rows[i]`."""
+        old = [self.old[i] for i in np.argsort(rows)]
+        splits = {new: tuple(int(rows[i]) for i in ids) for new, ids in self.splits.items()}
+        source = np.where(self.source < 0, -1, rows[self.source])
+        return PieceMap(old=tuple(old), new=self.new, source=source, splits=splits)
+
     @property
     def unknown(self) -> int:
         """Old id of `<unk>`."""
@@ -123,7 +136,9 @@ def meanings(
     except RuntimeError as error:
         raise InputError(f"{name} is not a SentencePiece model") from error
     ids = {role: getattr(processor, f"{role}_id")() for role in ROLES}
-    lacking = [SPECIAL[i] for i, role in enumerate(ROLES) if ids[role] < 0]
+    if vocabulary.start < BOS:  # another special piece starts the decoder
+        del ids["bos"]
+    lacking = [SPECIAL[i] for i, role in enumerate(ROLES) if ids.get(role, 0) < 0]
     if lacking:
         raise InputError(f"{name} has no {', '.join(lacking)}; {remedy}")
     roles = {index: role for role, index in ids.items()}
@@ -217,10 +232,10 @@ def match_meanings(
     Raises
     ------
     InputError
-        When either lacks one of the special pieces; the old one need not have `bos`.
+        When either lacks one of the special pieces; none need have `bos`.
     """
-    for name, pieces, wanted in (("old", old, ROLES[:-1]), ("new", new, ROLES)):
-        for i, role in enumerate(wanted):
+    for name, pieces in (("old", old), ("new", new)):
+        for i, role in enumerate(ROLES[:-1]):
             if Piece(kind="special", text=role) not in pieces:
                 raise InputError(f"the {name} vocabulary has no {SPECIAL[i]}")
     index = {piece: i for i, piece in enumerate(old)}
@@ -246,6 +261,9 @@ def match_pieces(old: Vocabulary, new: Vocabulary) -> PieceMap:
     )
     after = meanings(new, "the new vocabulary")
     matched = match_meanings(before, after)
+    start = Piece(kind="special", text=ROLES[BOS])
+    if start in after and old.start < BOS:  # what started the decoder before does so again
+        matched.source[after.index(start)] = old.start
     added = np.flatnonzero(matched.source < 0)
     tags = tuple(i for i, piece in enumerate(before) if piece.kind == "tag")
     splits: dict[int, tuple[int, ...]] = {int(i): tags for i in added if after[i].kind == "tag"}

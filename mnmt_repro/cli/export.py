@@ -1,0 +1,52 @@
+"""`export`: write a model as a folder that `transformers` or CTranslate2 loads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from mnmt_repro.cli.options import add_command
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "export",
+        "write a trained or upgraded model, with its tokenizer, as a folder that transformers "
+        "loads (hf) or that CTranslate2 runs (ct2)",
+        examples=[
+            "mnmt-repro export runs/talks --to hf --out talks-hf",
+            "mnmt-repro export runs/talks --to ct2 --out talks-ct2",
+        ],
+        act=act,
+    )
+    parser.add_argument(
+        "folder", type=Path, metavar="MODEL", help="what `train` wrote, or a Hugging Face model"
+    )
+    parser.add_argument("--to", required=True, choices=("hf", "ct2"), help="which program")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="new folder")
+
+
+def act(options: argparse.Namespace) -> int:
+    """Write the folder, whole or not at all."""
+    from mnmt_repro.interchange import write_ct2, write_hf
+    from mnmt_repro.runs.trained import check_free, load_trained
+
+    check_free(options.out)
+    trained = load_trained(options.folder)
+    languages = tuple(dict.fromkeys(pair.partition("-")[2] for pair in trained.pairs))
+    write = write_hf if options.to == "hf" else write_ct2
+    write(options.out, trained.model, trained.vocabulary, trained.tags, languages)
+    shape = trained.model.config
+    if options.to == "hf" and shape.decoder_layers > shape.encoder_layers:
+        print(
+            "mnmt-repro: note: the decoder is deeper than the encoder, and `generate` of "
+            "transformers 5.24 fails for such a T5",
+            file=sys.stderr,
+        )
+    how = "README.md there says how to call it" if options.to == "hf" else "for --engine ct2, too"
+    print(f"{options.out}: {options.folder}, for {options.to}; {how}")
+    return 0

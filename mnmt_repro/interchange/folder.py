@@ -1,0 +1,139 @@
+"""Read a folder of a Hugging Face model: configuration, weights, tokenizer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.errors import InputError
+from mnmt_repro.interchange.pieces import Pieces, read_json, read_pieces
+from mnmt_repro.interchange.weights import (
+    Fields,
+    Renamed,
+    check_shapes,
+    family_of,
+    fill,
+    shape_of,
+)
+from mnmt_repro.model import Transformer
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """A Hugging Face model, its weights not read yet.
+
+    Attributes
+    ----------
+    shape
+        Of our model that computes the same.
+    weights
+        Under our names, in the tables' own order of rows. A tensor is mapped from its file when it
+        is asked for, and takes no memory of its own.
+    """
+
+    folder: Path
+    shape: ModelConfig
+    weights: Mapping[str, Tensor]
+    pieces: Pieces
+
+    def model(self) -> Transformer:
+        """Build our model."""
+        return fill(self.shape, self.weights, self.pieces.order)
+
+    @cached_property
+    def identity(self) -> str:
+        """Twelve digits of a hash over all of its files that decide what it computes."""
+        digest = hashlib.sha256(self.pieces.vocabulary.model)
+        for path in sorted(self.folder.glob("*.safetensors")):
+            digest.update(path.name.encode())
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        digest.update((self.folder / CONFIG).read_bytes())
+        return digest.hexdigest()[:12]
+
+
+def is_hf(folder: Path) -> bool:
+    """Whether a folder looks like a Hugging Face model."""
+    return (folder / CONFIG).is_file()
+
+
+def read_folder(folder: Path) -> Imported:
+    """Read the folder of an M2M-100, NLLB-200 (dense), T5 v1.1, mT5 or MADLAD-400 model.
+
+    `transformers` is not needed.
+
+    Raises
+    ------
+    InputError
+        When a file or a field is missing or another model's; the message names both, and what
+        helps.
+    """
+    config = Fields(read_json(folder / CONFIG), str(folder / CONFIG))
+    family = family_of(config)
+    shape = shape_of(config, family)
+    where = str(folder)
+    weights = Renamed(shape, Mapped(folder), where)
+    check_shapes(shape, weights, where)
+    return Imported(
+        folder=folder,
+        shape=shape,
+        weights=weights,
+        pieces=read_pieces(folder, config, family),
+    )
+
+
+class Mapped(Mapping[str, Tensor]):
+    """Tensors of a folder's safetensors files, in one file or sharded, mapped when asked for.
+
+    Raises
+    ------
+    InputError
+        When there are none, or a shard is missing or damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._files: dict[str, Any] = {}
+        if (folder / INDEX).is_file():
+            listed = Fields(read_json(folder / INDEX), str(folder / INDEX)).get("weight_map")
+            names = sorted(set(listed.values()))
+        elif (folder / WEIGHTS).is_file():
+            names = [WEIGHTS]
+        else:
+            other = " (its weights are of another format: save_pretrained writes them again)"
+            raise InputError(
+                f"{folder}: has neither {WEIGHTS} nor {INDEX}; put the weights there"
+                + other * any(folder.glob("*.bin"))
+            )
+        for name in names:
+            file = _opened(folder / name)
+            self._files |= dict.fromkeys(file.keys(), file)
+
+    def __getitem__(self, name: str) -> Tensor:
+        tensor: Tensor = self._files[name].get_tensor(name)
+        return tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+def _opened(path: Path) -> Any:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        return safe_open(str(path), framework="pt").__enter__()
+    except (OSError, SafetensorError) as error:
+        raise InputError(
+            f"{path}: cannot be read ({error}); put a whole copy in its place"
+        ) from error

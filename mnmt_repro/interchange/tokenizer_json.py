@@ -1,0 +1,135 @@
+"""A vocabulary of ours as the `tokenizer.json` of Hugging Face's tokenizers.
+
+SentencePiece and that library cut text by the same rules, so this file only says them again:
+normalise, put a space in front, cut into words, then the pieces. The library itself is not needed.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, UNK, Vocabulary
+
+SPACE = "\u2581"  # SentencePiece's mark for a space
+
+
+def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any]:
+    """What the file holds.
+
+    Parameters
+    ----------
+    rows : (pieces,)
+        Id there of each of our ids.
+    """
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+    model = ModelProto.FromString(vocabulary.model)
+    kind: Any = ModelProto.SentencePiece
+    by_row = sorted(zip(rows, model.pieces, strict=True), key=lambda pair: pair[0])
+    least = min((p.score for _, p in by_row if p.type == kind.NORMAL), default=0.0)
+    scores = {p.piece: least if p.type in (kind.UNUSED, kind.BYTE) else p.score for _, p in by_row}
+    ids = {p.piece: row for row, p in by_row}
+    spec = model.trainer_spec
+    bytewise = bool(spec.byte_fallback)
+    pieces: dict[str, Any]
+    if spec.model_type == spec.BPE:
+        pieces = {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": SPECIAL[UNK],
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": True,
+            "byte_fallback": bytewise,
+            "ignore_merges": False,
+            "vocab": ids,
+            "merges": merges({p.piece: p.score for _, p in by_row if p.type == kind.NORMAL}),
+        }
+    else:
+        pieces = {
+            "type": "Unigram",
+            "unk_id": int(rows[UNK]),
+            "vocab": [[text, scores[text]] for text in ids],
+            "byte_fallback": bytewise,
+        }
+    end = {"SpecialToken": {"id": SPECIAL[EOS], "type_id": 0}}
+    added = (kind.CONTROL, kind.UNKNOWN, kind.USER_DEFINED)
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [
+            {
+                "id": row,
+                "content": p.piece,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": p.type != kind.USER_DEFINED or p.piece.startswith("<2"),
+            }
+            for row, p in by_row
+            if p.type in added
+        ],
+        "normalizer": _normalizer(model.normalizer_spec),
+        "pre_tokenizer": {
+            "type": "Metaspace",
+            "replacement": SPACE,
+            "prepend_scheme": "always" if model.normalizer_spec.add_dummy_prefix else "never",
+            "split": True,
+        },
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{"Sequence": {"id": "A", "type_id": 0}}, end],
+            "pair": [
+                {"Sequence": {"id": "A", "type_id": 0}},
+                {"Sequence": {"id": "B", "type_id": 0}},
+                end,
+            ],
+            "special_tokens": {
+                SPECIAL[EOS]: {
+                    "id": SPECIAL[EOS],
+                    "ids": [int(rows[EOS])],
+                    "tokens": [SPECIAL[EOS]],
+                }
+            },
+        },
+        "decoder": {
+            "type": "Sequence",
+            "decoders": [
+                {"type": "Replace", "pattern": {"String": SPACE}, "content": " "},
+                *([{"type": "ByteFallback"}] if bytewise else []),
+                {"type": "Fuse"},
+                {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+            ],
+        },
+        "model": pieces,
+    }
+
+
+def _normalizer(spec: Any) -> dict[str, Any]:
+    steps: list[dict[str, Any]] = []
+    if spec.precompiled_charsmap:
+        charsmap = base64.b64encode(spec.precompiled_charsmap).decode()
+        steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
+    if spec.remove_extra_whitespaces:
+        steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    return {"type": "Sequence", "normalizers": steps}
+
+
+def merges(scores: Mapping[str, float]) -> list[list[str]]:
+    """The merges of a BPE model of SentencePiece, which scores the pieces that they make.
+
+    >>> merges({"a": -3.0, "b": -4.0, "c": -5.0, "ab": 0.0, "abc": -1.0, "bc": -2.0})
+    [['a', 'b'], ['a', 'bc'], ['ab', 'c'], ['b', 'c']]
+    """
+    made = sorted(scores, key=lambda piece: -scores[piece])
+    return [
+        [piece[:at], piece[at:]]
+        for piece in made
+        for at in range(1, len(piece))
+        if piece[:at] in scores and piece[at:] in scores
+    ]

@@ -1,0 +1,476 @@
+"""Weights of Hugging Face models and of ours: the same tensors under other names.
+
+Two shapes of ours are two of theirs. T5 v1.1 is Paper A's (mT5 and MADLAD-400 are of this shape,
+too), M2M-100 is Paper B's (NLLB-200 without experts is of this shape, too). Only names differ, and
+the order of the first rows of the tables. `transformers` is not needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD
+from mnmt_repro.errors import InputError
+from mnmt_repro.model import Transformer
+
+Family = Literal["t5", "mt5", "m2m_100"]
+"""`model_type` of a configuration that can be read. MADLAD-400 is t5, NLLB-200 is m2m_100."""
+
+TABLES = ("embedding.weight", "output.weight")
+"""Our tensors that have a row for each piece."""
+
+M2M100_SPECIAL = (1, 2, 3, 0)
+"""M2M-100's ids of padding, end, unknown and start, which are our ids 0, 1, 2 and 3."""
+
+_EMBEDDING = {  # the table under all its names; a file that ties them holds any one of them
+    "t5": ("shared", "encoder.embed_tokens", "decoder.embed_tokens"),
+    "m2m_100": (
+        "model.shared",
+        "model.encoder.embed_tokens",
+        "model.decoder.embed_tokens",
+        "lm_head",
+    ),
+}
+_T5_BLOCKS = {  # in the order of a decoder layer: our name, then theirs with the names of its maps
+    "attention": ("SelfAttention", {"q": "q", "k": "k", "v": "v", "o": "o"}),
+    "cross": ("EncDecAttention", {"q": "q", "k": "k", "v": "v", "o": "o"}),
+    "feed_forward": ("DenseReluDense", {"gate": "wi_0", "up": "wi_1", "out": "wo"}),
+}
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Fields of a configuration file, with errors that name the file and the field."""
+
+    values: Mapping[str, Any]
+    file: str = "the configuration"
+
+    def get(self, field: str, default: Any = None) -> Any:
+        """The field, or `default`, or an error where there is neither."""
+        found = self.values.get(field)
+        if found is None and default is None:
+            raise InputError(
+                f"{self.file}: the field {field!r} is missing; add it, with the value that the "
+                "model was trained with"
+            )
+        return default if found is None else found
+
+    def count(self, field: str, default: int | None = None) -> int:
+        """The field as a whole number above 0."""
+        found = self.get(field, default)
+        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+            raise InputError(f"{self.file}: the field {field!r} is {found!r}; give a whole number")
+        return found
+
+    def share(self, field: str, default: float | None = None) -> float:
+        """The field as a number from 0 to 1."""
+        found = self.get(field, default)
+        if not isinstance(found, int | float) or not 0 <= found < 1:
+            raise InputError(f"{self.file}: the field {field!r} is {found!r}; give 0 to 1")
+        return float(found)
+
+    def require(self, field: str, value: object, default: object = None) -> None:
+        """Refuse another value than the one that our model computes."""
+        found = self.get(field, default)
+        if found != value:
+            raise InputError(
+                f"{self.file}: the field {field!r} is {found!r}, and only {value!r} can be read; "
+                "take a model that has it"
+            )
+
+
+def family_of(config: Fields) -> Family:
+    """Which family a configuration declares.
+
+    Raises
+    ------
+    InputError
+        When it is none that can be read.
+    """
+    found = config.get("model_type")
+    for family in ("t5", "mt5", "m2m_100"):
+        if found == family:
+            return family
+    raise InputError(
+        f"{config.file}: the field 'model_type' is {found!r}; models of t5 (version 1.1 and "
+        "MADLAD-400), mt5 and m2m_100 (M2M-100 and NLLB-200 without experts) can be read"
+    )
+
+
+def shape_of(config: Fields, family: Family) -> ModelConfig:
+    """Our shape of the model that a configuration declares.
+
+    Raises
+    ------
+    InputError
+        When a field is missing, or the model computes something else than ours.
+    """
+    return _m2m100_shape(config) if family == "m2m_100" else _t5_shape(config, family)
+
+
+def _t5_shape(config: Fields, family: Family) -> ModelConfig:
+    config.require("feed_forward_proj", "gated-gelu", "gated-gelu" if family == "mt5" else "relu")
+    config.require("layer_norm_epsilon", 1e-6, 1e-6)
+    # transformers >= 5 says that every T5 is tied, and keeps what v1.1 differs in under this name.
+    # An mT5 never scales its outputs, whatever its configuration says about ties.
+    tied = config.get("tie_word_embeddings", True)
+    if family == "t5" and config.get("scale_decoder_outputs", tied):
+        raise InputError(
+            f"{config.file}: this is the first T5, which scales its outputs; only version 1.1 can "
+            "be read, whose field 'tie_word_embeddings' is false"
+        )
+    layers = config.count("num_layers")
+    dropout = config.share("dropout_rate", 0.1)
+    return ModelConfig(
+        vocab_size=config.count("vocab_size"),
+        d_model=config.count("d_model"),
+        d_ff=config.count("d_ff"),
+        heads=config.count("num_heads"),
+        head_dim=config.count("d_kv"),
+        encoder_layers=layers,
+        decoder_layers=config.count("num_decoder_layers", layers),
+        relative_buckets=config.count("relative_attention_num_buckets", 32),
+        relative_max_distance=config.count("relative_attention_max_distance", 128),
+        dropout=dropout,
+        attention_dropout=dropout,
+    )
+
+
+def _m2m100_shape(config: Fields) -> ModelConfig:
+    config.require("activation_function", "relu", "relu")
+    config.require("tie_word_embeddings", True, True)
+    for field, row in zip(("pad", "eos", "bos"), (1, 2, 0), strict=True):
+        config.require(f"{field}_token_id", row, row)
+    for same in ("ffn_dim", "attention_heads"):
+        config.require(f"decoder_{same}", config.count(f"encoder_{same}"))
+    width, heads = config.count("d_model"), config.count("encoder_attention_heads")
+    if width % heads:
+        raise InputError(
+            f"{config.file}: the field 'd_model' is {width}, no multiple of {heads} heads"
+        )
+    return ModelConfig(
+        vocab_size=config.count("vocab_size"),
+        d_model=width,
+        d_ff=config.count("encoder_ffn_dim"),
+        heads=heads,
+        head_dim=width // heads,
+        encoder_layers=config.count("encoder_layers"),
+        decoder_layers=config.count("decoder_layers"),
+        feed_forward="relu",
+        norm="layer",
+        positions="sinusoidal",
+        bias=True,
+        scale_attention=True,
+        scale_embedding=bool(config.get("scale_embedding", True)),
+        tie_output=True,
+        dropout=config.share("dropout", 0.1),
+        attention_dropout=config.share("attention_dropout", 0.1),
+    )
+
+
+def names_of(shape: ModelConfig) -> dict[str, str]:
+    """Our name of each tensor, and the name that a Hugging Face model of that shape gives it.
+
+    Raises
+    ------
+    InputError
+        When the shape is neither T5's nor M2M-100's.
+    """
+    return _m2m100_names(shape) if _is_m2m100(shape) else _t5_names(shape)
+
+
+def _is_m2m100(shape: ModelConfig) -> bool:
+    """Whether the shape is M2M-100's, or T5's."""
+    m2m100 = ("relu", "layer", "sinusoidal", True, True, True)
+    t5 = ("gated-gelu", "rms", "relative", False, False, False)
+    found = (
+        shape.feed_forward, shape.norm, shape.positions, shape.bias, shape.scale_attention,
+        shape.tie_output,
+    )  # fmt: skip
+    if found == t5 and not shape.scale_embedding:
+        return False
+    if found == m2m100 and shape.attention_width == shape.d_model:
+        return True
+    raise InputError(
+        "the model is neither of T5's shape nor of M2M-100's; those of `train --arch t5` and "
+        "`--arch fairseq` are"
+    )
+
+
+def _t5_names(shape: ModelConfig) -> dict[str, str]:
+    names = {"embedding": "shared", "output": "lm_head"}
+    for stack, layers in (("encoder", shape.encoder_layers), ("decoder", shape.decoder_layers)):
+        names[f"{stack}_norm"] = f"{stack}.final_layer_norm"
+        names[f"{stack}_positions.table"] = (
+            f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias"
+        )
+        blocks = [block for block in _T5_BLOCKS if (stack, block) != ("encoder", "cross")]
+        for i in range(layers):
+            for j, block in enumerate(blocks):
+                ours, theirs = f"{stack}.{i}.{block}", f"{stack}.block.{i}.layer.{j}"
+                names[f"{ours}_norm"] = f"{theirs}.layer_norm"
+                called, maps = _T5_BLOCKS[block]
+                names |= {f"{ours}.{a}": f"{theirs}.{called}.{b}" for a, b in maps.items()}
+    return {f"{a}.weight": f"{b}.weight" for a, b in names.items()}
+
+
+def _m2m100_names(shape: ModelConfig) -> dict[str, str]:
+    names = {"embedding.weight": "model.shared.weight"}
+    maps = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
+    for stack, layers in (("encoder", shape.encoder_layers), ("decoder", shape.decoder_layers)):
+        pairs = {f"{stack}_norm": "layer_norm"}
+        blocks = {"attention": "self_attn"}
+        if stack == "decoder":
+            blocks["cross"] = "encoder_attn"
+        for i in range(layers):
+            ours, theirs = f"{stack}.{i}", f"layers.{i}"
+            for a, b in blocks.items():
+                pairs[f"{ours}.{a}_norm"] = f"{theirs}.{b}_layer_norm"
+                pairs |= {f"{ours}.{a}.{m}": f"{theirs}.{b}.{n}" for m, n in maps.items()}
+            pairs[f"{ours}.feed_forward_norm"] = f"{theirs}.final_layer_norm"
+            pairs[f"{ours}.feed_forward.up"] = f"{theirs}.fc1"
+            pairs[f"{ours}.feed_forward.out"] = f"{theirs}.fc2"
+        for ours, theirs in pairs.items():
+            for kind in ("weight", "bias"):
+                names[f"{ours}.{kind}"] = f"model.{stack}.{theirs}.{kind}"
+    return names
+
+
+class Renamed(Mapping[str, Tensor]):
+    """Tensors of a Hugging Face model under our names, each read when it is asked for.
+
+    Rows of the tables stay in their order. What is stored at half precision is read as float32.
+
+    Raises
+    ------
+    InputError
+        When one is missing.
+    """
+
+    def __init__(
+        self, shape: ModelConfig, weights: Mapping[str, Tensor], where: str = "the weights"
+    ) -> None:
+        self._weights = weights
+        self._names = names_of(shape)
+        tables = _EMBEDDING["m2m_100" if shape.tie_output else "t5"]
+        there = [f"{name}.weight" for name in tables if f"{name}.weight" in weights]
+        self._names["embedding.weight"] = (there or [f"{tables[0]}.weight"])[0]
+        if "output.weight" in self._names and "lm_head.weight" not in weights:
+            # Saved without, as equal to the input embedding.
+            self._names["output.weight"] = self._names["embedding.weight"]
+        if missing := [name for name in self._names.values() if name not in weights]:
+            raise InputError(
+                f"{where}: the weight {missing[0]} is missing; put a whole copy in its place"
+            )
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._weights[self._names[name]].float()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def check_shapes(shape: ModelConfig, weights: Mapping[str, Tensor], where: str) -> None:
+    """Refuse weights that do not fit their configuration.
+
+    Raises
+    ------
+    InputError
+        Naming the first tensor that does not.
+    """
+    with torch.device("meta"):
+        expected = Transformer(shape).state_dict()
+    for name, tensor in expected.items():
+        if tensor.shape != weights[name].shape:
+            raise InputError(
+                f"{where}: the weights do not fit their configuration: {name} is "
+                f"{tuple(weights[name].shape)}, and should be {tuple(tensor.shape)}"
+            )
+
+
+def front_rows(special: Sequence[int], rows: int) -> np.ndarray:
+    """Row of a table for each of our ids: special pieces come first, and others keep their ids.
+
+    Parameters
+    ----------
+    special
+        Rows of padding, end, unknown and, where there is one, start.
+    rows
+        Of the table.
+
+    Returns
+    -------
+    (rows,) int64
+
+    Examples
+    --------
+    >>> front_rows((1, 2, 3, 0), 6).tolist(), front_rows((5, 1, 2), 6).tolist()
+    ([1, 2, 3, 0, 4, 5], [5, 1, 2, 3, 4, 0])
+    """
+    order = np.arange(rows)
+    for place, row in enumerate(special):
+        other = int(np.flatnonzero(order == row)[0])
+        order[[place, other]] = order[[other, place]]
+    return order
+
+
+def fill(
+    shape: ModelConfig, weights: Mapping[str, Tensor], order: np.ndarray | None = None
+) -> Transformer:
+    """Build our model with these weights; `order` has the row of each of our ids."""
+    model = Transformer(shape)
+    with torch.no_grad():
+        for name, tensor in model.state_dict().items():
+            tensor.copy_(weights[name])
+            if name in TABLES and order is not None:
+                moved = np.flatnonzero(order != np.arange(len(order)))
+                tensor[torch.from_numpy(moved)] = weights[name][torch.from_numpy(order[moved])].to(
+                    tensor.dtype
+                )
+    return model
+
+
+def from_t5(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
+    """Our model with the weights of a `T5ForConditionalGeneration` of version 1.1, or of an mT5.
+
+    It takes what a model of `transformers` gives, `config.to_dict()` and `state_dict()`. Ids are
+    the same in both (padding 0, end 1). T5 starts its decoder with padding, id 0.
+
+    Raises
+    ------
+    InputError
+        When the model is not T5 v1.1, or a weight is missing or of another shape.
+    """
+    family: Family = "mt5" if config.get("model_type") == "mt5" else "t5"
+    shape = shape_of(Fields(config), family)
+    return _fill_checked(shape, weights, None)
+
+
+def from_m2m100(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
+    """Our model with the weights of an `M2M100ForConditionalGeneration`.
+
+    The two number their special pieces differently; the embedding's first four rows are put in our
+    order, and `m2m100_ids` turns our ids into theirs. M2M-100 starts its decoder with the end of
+    sentence; the target's language tag follows.
+
+    Raises
+    ------
+    InputError
+        When the model computes something else, or a weight is missing or of another shape.
+    """
+    shape = shape_of(Fields(config), "m2m_100")
+    return _fill_checked(shape, weights, front_rows(M2M100_SPECIAL, shape.vocab_size))
+
+
+def _fill_checked(
+    shape: ModelConfig, weights: Mapping[str, Tensor], order: np.ndarray | None
+) -> Transformer:
+    renamed = Renamed(shape, weights)
+    check_shapes(shape, renamed, "the weights")
+    return fill(shape, renamed, order)
+
+
+def m2m100_ids(ids: Tensor) -> Tensor:
+    """M2M-100's ids of pieces that have the ids `ids` in our model.
+
+    >>> m2m100_ids(torch.tensor([0, 1, 2, 3, 4])).tolist()
+    [1, 2, 3, 0, 4]
+    """
+    special = torch.tensor(M2M100_SPECIAL, device=ids.device)
+    return torch.where(ids < len(special), special[ids.clamp_max(len(special) - 1)], ids)
+
+
+def to_hf(
+    shape: ModelConfig, start: int, pieces: int
+) -> tuple[dict[str, Any], dict[str, str], np.ndarray]:
+    """Configuration, names and rows of a model of ours as one of `transformers`.
+
+    Parameters
+    ----------
+    start
+        Our id that the decoder starts with.
+    pieces
+        Of the vocabulary.
+
+    Returns
+    -------
+    config : dict
+        Fields of `config.json`.
+    names : dict
+        Our name of each tensor, and theirs.
+    order : (pieces,) int64
+        Our id of each of their rows.
+
+    Raises
+    ------
+    InputError
+        When the model is neither of T5's shape nor of M2M-100's, or the pieces are not the model's.
+    """
+    if pieces != shape.vocab_size:
+        raise InputError(
+            f"the vocabulary has {pieces} pieces, the model {shape.vocab_size}: give the "
+            "vocabulary that the model was trained with"
+        )
+    names = names_of(shape)
+    m2m100 = shape.tie_output
+    rows = front_rows(M2M100_SPECIAL if m2m100 else (), pieces)
+    special = {
+        "pad_token_id": int(rows[PAD]),
+        "eos_token_id": int(rows[EOS]),
+        "decoder_start_token_id": int(rows[start]),
+    }
+    common = {"is_encoder_decoder": True, "use_cache": True, "torch_dtype": "float32", **special}
+    if m2m100:
+        config = {
+            "architectures": ["M2M100ForConditionalGeneration"],
+            "model_type": "m2m_100",
+            **common,
+            "bos_token_id": int(rows[BOS]),
+            "vocab_size": shape.vocab_size,
+            "d_model": shape.d_model,
+            "encoder_layers": shape.encoder_layers,
+            "decoder_layers": shape.decoder_layers,
+            "encoder_attention_heads": shape.heads,
+            "decoder_attention_heads": shape.heads,
+            "encoder_ffn_dim": shape.d_ff,
+            "decoder_ffn_dim": shape.d_ff,
+            "activation_function": "relu",
+            "scale_embedding": shape.scale_embedding,
+            "dropout": shape.dropout,
+            "attention_dropout": shape.attention_dropout,
+            "activation_dropout": 0.0,
+            "encoder_layerdrop": 0.0,
+            "decoder_layerdrop": 0.0,
+            "max_position_embeddings": 1024,
+            "tie_word_embeddings": True,
+        }
+    else:
+        config = {
+            "architectures": ["T5ForConditionalGeneration"],
+            "model_type": "t5",
+            **common,
+            "vocab_size": shape.vocab_size,
+            "d_model": shape.d_model,
+            "d_ff": shape.d_ff,
+            "d_kv": shape.head_dim,
+            "num_heads": shape.heads,
+            "num_layers": shape.encoder_layers,
+            "num_decoder_layers": shape.decoder_layers,
+            "relative_attention_num_buckets": shape.relative_buckets,
+            "relative_attention_max_distance": shape.relative_max_distance,
+            "feed_forward_proj": "gated-gelu",
+            "layer_norm_epsilon": 1e-6,
+            "dropout_rate": shape.dropout,
+            "tie_word_embeddings": False,
+        }
+    return config, names, np.argsort(rows)

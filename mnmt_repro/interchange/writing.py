@@ -1,0 +1,176 @@
+"""Write a model of ours as a folder of `transformers`; whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
+from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary, tag
+from mnmt_repro.errors import InputError
+from mnmt_repro.interchange.folder import CONFIG, WEIGHTS
+from mnmt_repro.interchange.pieces import TOKENIZER, TOKENIZER_CONFIG
+from mnmt_repro.interchange.tokenizer_json import tokenizer_json
+from mnmt_repro.interchange.weights import TABLES, to_hf
+from mnmt_repro.model import Transformer
+
+GENERATION, README = "generation_config.json", "README.md"
+BEAM, LONGEST = 4, 256
+"""What `generate` does unless it is told otherwise: beams, and most new pieces."""
+
+
+def write_hf(
+    out: Path,
+    model: Transformer,
+    vocabulary: Vocabulary,
+    tags: Tags,
+    languages: Sequence[str] = (),
+) -> None:
+    """Write a folder that `transformers` loads: weights, configuration and tokenizer.
+
+    The T5 shape becomes T5, the fairseq shape becomes M2M-100. All pieces but the four special
+    ones of M2M-100 keep their ids.
+
+    Parameters
+    ----------
+    out
+        A new folder.
+    tags
+        Where the model finds language tags.
+    languages
+        Targets that the model was trained on, the most common first.
+
+    Raises
+    ------
+    InputError
+        When the model is of another shape or of a generated language, or the folder is there or
+        cannot be written.
+    """
+    check_pieces(vocabulary)
+    config, names, order = to_hf(model.config, vocabulary.start, len(vocabulary))
+    rows = [int(row) for row in order.argsort()]
+    if tags == "both-after-end":
+        config["decoder_start_token_id"] = rows[EOS]
+    elif tags == "both" and languages:
+        config["decoder_start_token_id"] = rows[vocabulary.tag(languages[0])]
+    special = {key: value for key, value in config.items() if key.endswith("token_id")}
+    silent = set(vocabulary.never)
+    if tags == "both-after-end":  # `forced_bos_token_id` asks for a tag, as in M2M-100
+        silent -= {vocabulary.tag(language) for language in vocabulary.languages}
+    generation = {
+        **special,
+        "num_beams": BEAM,
+        "early_stopping": True,
+        "length_penalty": 1.0,
+        "max_new_tokens": LONGEST,
+        "suppress_tokens": sorted(rows[i] for i in silent),
+    }
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "pad_token": SPECIAL[PAD],
+        "eos_token": SPECIAL[EOS],
+        "unk_token": SPECIAL[UNK],
+        **({"bos_token": SPECIAL[BOS]} if vocabulary.start == BOS else {}),
+        "model_max_length": 1024,
+        "clean_up_tokenization_spaces": False,
+    }
+    with new_folder(out) as folder:
+        from safetensors.torch import save_file
+
+        where = torch.from_numpy(order)
+        tensors = {
+            names[name]: (tensor[where] if name in TABLES else tensor.detach()).contiguous()
+            for name, tensor in model.state_dict().items()
+        }
+        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
+        write_json(folder / CONFIG, config)
+        write_json(folder / GENERATION, generation)
+        write_json(folder / TOKENIZER, tokenizer_json(vocabulary, rows))
+        write_json(folder / TOKENIZER_CONFIG, settings)
+        (folder / README).write_text(_readme(vocabulary, tags, languages), encoding="utf-8")
+
+
+def check_pieces(vocabulary: Vocabulary) -> None:
+    """Refuse the syllables of a generated language, which no other program can join to words."""
+    if isinstance(vocabulary, SyllableVocabulary):
+        raise InputError(
+            "the model's pieces are the syllables of a conlang, and no tokenizer of another "
+            "program joins them to words; export a model that was trained on text (--data, "
+            "--corpus)"
+        )
+
+
+@contextlib.contextmanager
+def new_folder(out: Path) -> Iterator[Path]:
+    """A folder beside `out` to fill, which then takes its name; removed where anything fails.
+
+    Raises
+    ------
+    InputError
+        When `out` is there already and holds something, or cannot be written.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"--out {out}: is there already; choose another folder, or remove it")
+    stage = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
+    try:
+        stage.mkdir(parents=True)
+        yield stage
+        for path in stage.iterdir():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        if out.exists():
+            out.rmdir()
+        stage.rename(out)
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write JSON in UTF-8."""
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _readme(vocabulary: Vocabulary, tags: Tags, languages: Sequence[str]) -> str:
+    """How the model is called, which no file of its own says."""
+    known = list(languages) or list(vocabulary.languages) or ["xxx"]
+    target = known[0]
+    source = next((name for name in vocabulary.languages if name != target), target)
+    first = {"none": "", "source": f"{tag(target)} "}.get(tags, f"{tag(source)} ")
+    more = {
+        "both": f', decoder_start_token_id=tokenizer.convert_tokens_to_ids("{tag(target)}")',
+        "both-after-end": f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{tag(target)}")',
+    }.get(tags, "")
+    rule = {
+        "none": "The model has no language tags.",
+        "source": "The tag of the target language begins the source.",
+        "both": "The tag of the source language begins the source, and the tag of the target "
+        "language starts the decoder.",
+        "both-after-end": "The tag of the source language begins the source. The decoder starts "
+        "with the end of sentence, and the tag of the target language follows.",
+    }[tags]
+    tagged = " ".join(tag(language) for language in vocabulary.languages)
+    return f"""\
+# A translation model of mnmt-repro
+
+{rule}{f" Tags: {tagged}" if tagged and tags != "none" else ""}
+
+```python
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+model = AutoModelForSeq2SeqLM.from_pretrained("FOLDER")
+batch = tokenizer(["{first}SENTENCE"], return_tensors="pt", padding=True)
+found = model.generate(input_ids=batch.input_ids, attention_mask=batch.attention_mask{more})
+print(tokenizer.batch_decode(found, skip_special_tokens=True))
+```
+"""

@@ -1,0 +1,479 @@
+"""Models of five families in and out: the same weights, logits, pieces and translations."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from command_line import fails
+from hf_models import FAMILIES, LANGUAGES, sentences, write_model
+from safetensors.torch import load_file, save_file
+from small_text import small_bitext
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.cli import main
+from mnmt_repro.corpora.encoding import Tags, encode, frame, tag_ids
+from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
+from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation.search import SearchConfig, beam_search, translate
+from mnmt_repro.interchange import Ct2, Imported, read_folder, write_ct2, write_hf
+from mnmt_repro.model import Transformer
+from mnmt_repro.runs.trained import load_trained
+from mnmt_repro.scoring import sentence_losses
+
+EXACT = dict(rtol=0, atol=1e-5)
+LIMIT = 30
+ODD = ("Hello  WÖRLD ﬁ x", "  se\tza", "1+1=2, ☃!", "")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quiet() -> Iterator[None]:
+    transformers.utils.logging.disable_progress_bar()
+    yield
+    transformers.utils.logging.enable_progress_bar()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Any, Imported]]:
+    """Folder, model of `transformers` and what we read, by family; in several files."""
+    found = {}
+    for family in FAMILIES:
+        folder = tmp_path_factory.mktemp("hf") / family
+        theirs = write_model(folder, family, shards="20KB")
+        assert len(list(folder.glob("*.safetensors"))) > 2
+        found[family] = (folder, theirs, read_folder(folder))
+    return found
+
+
+def pair_of(family: str) -> str:
+    known = LANGUAGES.get(family, ("src", "aaa"))
+    return f"{known[0]}-{known[1]}"
+
+
+def framed(imported: Imported, family: str, lines: list[str]) -> tuple[torch.Tensor, list[int]]:
+    """Source ids, padded with 0, and what the decoder starts with."""
+    vocabulary, tags = imported.pieces.vocabulary, imported.pieces.tags
+    source_tag, target_tag = tag_ids(vocabulary, pair_of(family), tags)
+    pair = frame(
+        vocabulary.encode(lines), Ragged.of([()] * len(lines)), tags=tags, source_tag=source_tag,
+        target_tag=target_tag, start=vocabulary.start,
+    )  # fmt: skip
+    source = torch.from_numpy(pair.source.pad(int(pair.source.lengths.max())))
+    return source, pair.target.flat[: pair.target.offsets[1] - 1].tolist()
+
+
+def generated(
+    theirs: Any, source: torch.Tensor, start: list[int], order: np.ndarray, never: Any, beam: int
+) -> list[list[int]]:
+    """What `generate` finds, in our ids, without start; ids after the end are left out."""
+    rows, ours = torch.from_numpy(order), np.argsort(order)
+    found = theirs.generate(
+        input_ids=rows[source], attention_mask=(source != 0).long(),
+        decoder_input_ids=rows[torch.tensor([start] * len(source))], num_beams=beam,
+        early_stopping=beam > 1, length_penalty=1.0, max_new_tokens=LIMIT, do_sample=False,
+        suppress_tokens=[int(order[i]) for i in never], pad_token_id=int(order[0]),
+        eos_token_id=int(order[1]), forced_bos_token_id=None,
+    )  # fmt: skip
+    return [ours[row[len(start) :].numpy()].tolist() for row in found]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_pieces_and_translations_of_a_model_that_was_read(models, family: str) -> None:
+    folder, theirs, imported = models[family]
+    vocabulary, order = imported.pieces.vocabulary, imported.pieces.order
+    ours = imported.model().eval()
+    # Text is cut into the same pieces, and all but the special ones keep their ids.
+    assert (order[4:] == np.arange(4, len(order))).all()
+    if family != "madlad":  # T5Tokenizer of transformers 5 takes the id 2 for <unk> in any model
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        for line in (*sentences()[:50], *ODD[:1]):
+            expected = tokenizer(line, add_special_tokens=False)["input_ids"]
+            assert order[vocabulary.encode([line]).flat].tolist() == expected, line
+    generator = torch.Generator().manual_seed(1)
+    source, target = (torch.randint(4, 90, (3, n), generator=generator) for n in (11, 9))
+    rows = torch.from_numpy(order)
+    with torch.no_grad():
+        expected = theirs(input_ids=rows[source], decoder_input_ids=rows[target]).logits
+        torch.testing.assert_close(ours(source, target), expected[..., rows], **EXACT)
+    source, start = framed(imported, family, list(sentences()[:12]))
+    for beam in (1, 4):
+        expected = generated(theirs, source, start, order, vocabulary.never, beam)
+        config = SearchConfig(beam=beam, max_ratio=0, max_extra=LIMIT)
+        found = beam_search(ours, source, start, config, forbidden=vocabulary.never)
+        # At the longest length the two differ: ours makes a sentence end, theirs leaves it open.
+        ended = [row for row in range(len(source)) if 1 in expected[row]]
+        assert len(ended) >= 3
+        for row in ended:
+            assert [*found[row][0].tokens, 1] == expected[row][: expected[row].index(1) + 1]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_that_transformers_saved_again_is_read_alike(
+    models, tmp_path: Path, family: str
+) -> None:
+    write_model(tmp_path / "again", family, again=True)
+    again, first = read_folder(tmp_path / "again"), models[family][2]
+    assert (again.pieces.order == first.pieces.order).all()
+    assert again.pieces.tags == first.pieces.tags
+    old, new = first.pieces.vocabulary, again.pieces.vocabulary
+    assert (new.start, new.never, new.languages) == (old.start, old.never, old.languages)
+    for line in sentences()[:50]:
+        assert new.encode([line]).flat.tolist() == old.encode([line]).flat.tolist()
+
+
+def test_losses_are_those_of_transformers(models) -> None:
+    """Its labels of an NLLB begin with the target's tag, which counts; ours do the same."""
+    folder, theirs, imported = models["nllb"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(
+        folder, src_lang="src_Latn", tgt_lang="aaa_Latn"
+    )
+    source, target = list(sentences()[0:8:2]), list(sentences()[1:8:2])
+    batch = tokenizer(source, text_target=target, return_tensors="pt", padding=True)
+    labels = batch.pop("labels")
+    labels[labels == tokenizer.pad_token_id] = -100
+    with torch.no_grad():
+        expected = theirs(**batch, labels=labels).loss
+    text = Bitext(pair="src_Latn-aaa_Latn", source=source, target=target)
+    pair = encode(text, imported.pieces.vocabulary, imported.pieces.tags)
+    nats, tokens = sentence_losses(imported.model(), pair)
+    assert nats.sum() / tokens.sum() == pytest.approx(float(expected), abs=1e-5)
+
+
+# --- out again ------------------------------------------------------------------------------------
+
+
+def check_export(
+    folder: Path, ours: Transformer, vocabulary: Vocabulary, tags: Tags, text: Bitext
+) -> None:
+    """`transformers` loads the folder, and cuts text, scores and translates as we do."""
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    names = [tokenizer.convert_tokens_to_ids(vocabulary.processor.id_to_piece(i))
+             for i in range(len(vocabulary))]  # fmt: skip
+    rows = torch.tensor(names)
+    for line in (*text.source, *ODD):
+        encoded = vocabulary.encode([line]).flat
+        assert tokenizer(line)["input_ids"] == [*rows[encoded].tolist(), names[1]], line
+        decoded = tokenizer.decode([*rows[encoded].tolist(), names[1]], skip_special_tokens=True)
+        assert decoded.strip() == vocabulary.decode([encoded.tolist()])[0].strip(), line
+    encoded = encode(text, vocabulary, tags)
+    source = torch.from_numpy(encoded.source.pad(int(encoded.source.lengths.max())))
+    target = torch.from_numpy(encoded.target.pad(int(encoded.target.lengths.max())))
+    with torch.no_grad():
+        expected = theirs(
+            input_ids=rows[source], attention_mask=(source != 0).long(),
+            decoder_input_ids=rows[target],
+        ).logits  # fmt: skip
+        real = target != 0
+        found = ours.eval()(source, target)
+        torch.testing.assert_close(found[real], expected[..., rows][real], **EXACT)
+    # As README.md says to call it.
+    language, target_language = text.pair.split("-")
+    first = {"none": "", "source": f"<2{target_language}>"}.get(tags, f"<2{language}>")
+    more: dict[str, Any] = {}
+    if tags == "both":
+        more["decoder_start_token_id"] = tokenizer.convert_tokens_to_ids(f"<2{target_language}>")
+    if tags == "both-after-end":
+        more["forced_bos_token_id"] = tokenizer.convert_tokens_to_ids(f"<2{target_language}>")
+    batch = tokenizer([f"{first} {line}" for line in text.source], return_tensors="pt",
+                      padding=True)  # fmt: skip
+    for row, ids in enumerate(batch.input_ids):  # tags and text become the same ids
+        kept = ids[batch.attention_mask[row].bool()].tolist()
+        assert kept == rows[encoded.source.take(np.array([row])).flat].tolist()
+    output = theirs.generate(input_ids=batch.input_ids, attention_mask=batch.attention_mask,
+                             num_beams=1, max_new_tokens=LIMIT, **more)  # fmt: skip
+    start = encoded.target.take(np.array([0])).flat[: 2 if tags == "both-after-end" else 1].tolist()
+    found = beam_search(
+        ours, source, start, SearchConfig(beam=1, max_ratio=0, max_extra=LIMIT),
+        forbidden=vocabulary.never,
+    )  # fmt: skip
+    ended = [row for row, ids in enumerate(output.tolist()) if names[1] in ids[len(start) :]]
+    if tags == "both-after-end":  # a tag can be forced, so that none is suppressed after it
+        tagged = {names[vocabulary.tag(language)] for language in vocabulary.languages}
+        ended = [row for row in ended if not tagged & set(output[row, len(start) :].tolist())]
+    assert len(ended) >= 3
+    for row in ended:
+        ids = output[row, len(start) :].tolist()
+        assert ids[: ids.index(names[1])] == rows[list(found[row][0].tokens)].tolist()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_goes_out_and_in_again_unchanged(models, tmp_path: Path, family: str) -> None:
+    folder, _, imported = models[family]
+    vocabulary, tags = imported.pieces.vocabulary, imported.pieces.tags
+    ours = imported.model()
+    write_hf(tmp_path / "out", ours, vocabulary, tags)
+    again = read_folder(tmp_path / "out")
+    assert again.pieces.tags == tags
+    assert again.pieces.vocabulary.start == vocabulary.start
+    assert again.pieces.vocabulary.languages == vocabulary.languages
+    state = again.model().state_dict()
+    assert all(torch.equal(state[name], tensor) for name, tensor in ours.state_dict().items())
+    # On disk, too, each weight is the one that was read, but for MADLAD-400's first three rows.
+    written = load_file(tmp_path / "out" / "model.safetensors")
+    shards = [load_file(path) for path in sorted(folder.glob("*.safetensors"))]
+    read = {name: tensor for shard in shards for name, tensor in shard.items()}
+    for name, tensor in written.items():
+        skipped = 3 if family == "madlad" and tensor.shape[0] == len(vocabulary) else 0
+        assert torch.equal(tensor[skipped:], read[name][skipped:]), name
+    pair = pair_of(family)
+    text = Bitext(pair=pair, source=list(sentences()[:40:2]), target=list(sentences()[1:40:2]))
+    check_export(tmp_path / "out", ours, vocabulary, tags, text)
+
+
+@pytest.fixture(scope="module")
+def pieces() -> Vocabulary:
+    """A vocabulary of ours, with byte fallback and tags."""
+    text = small_bitext(count=200)
+    config = VocabularyConfig(pieces=330, languages=("eng", "deu"))
+    return train_vocabulary(config, {"eng-deu": (text.source, text.target)})
+
+
+def own_model(arch: str, pieces: Vocabulary) -> Transformer:
+    make = ModelConfig.t5 if arch == "t5" else ModelConfig.fairseq
+    model = Transformer(make(vocab_size=len(pieces), d_model=16, layers=1, heads=2), seed=1)
+    generator = torch.Generator().manual_seed(2)
+    for parameter in model.parameters():
+        if parameter.ndim == 2:
+            parameter.data.normal_(0, parameter.shape[1] ** -0.5, generator=generator)
+    with torch.no_grad():
+        model.output_weight[1] *= 3  # so that many sentences end
+    return model.eval()
+
+
+@pytest.mark.parametrize("arch", ["t5", "fairseq"])
+@pytest.mark.parametrize("tags", ["none", "source", "both"])
+def test_a_model_of_ours_goes_out(tmp_path: Path, pieces, arch: str, tags: Tags) -> None:
+    model, text = own_model(arch, pieces), small_bitext(count=40, seed=3)
+    write_hf(tmp_path / "out", model, pieces, tags, languages=("deu",))
+    kind = "t5" if arch == "t5" else "m2m_100"
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == kind
+    check_export(tmp_path / "out", model, pieces, tags, text)
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "ours-t5-source", "ours-fairseq-both"])
+def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: str) -> None:
+    pytest.importorskip("ctranslate2")
+    if family.startswith("ours"):
+        _, arch, tags = family.split("-")
+        model, vocabulary = own_model(arch, pieces), pieces
+        lines, pair = small_bitext(count=12, seed=3).source, "eng-deu"
+    else:
+        imported = models[family][2]
+        model, vocabulary = imported.model(), imported.pieces.vocabulary
+        tags, lines, pair = imported.pieces.tags, list(sentences()[:12]), pair_of(family)
+    write_ct2(tmp_path / "out", model, vocabulary, tags)
+    fast = Ct2.open(tmp_path / "out")
+    # CTranslate2 counts a forced tag as a part of the length, so that its beams rank otherwise.
+    beams = (1,) if tags in ("both", "both-after-end") else (1, 4)
+    for beam in beams:
+        config = SearchConfig(beam=beam, max_ratio=0, max_extra=LIMIT)
+        expected = translate(model, vocabulary, lines, pair, tags, config=config)
+        found = fast.translate(lines, pair, config=config)
+        # Sentences that reach the longest length end in ours, and not in CTranslate2.
+        short = [row for row, text in enumerate(expected)
+                 if len(vocabulary.encode([text]).flat) < LIMIT // 2]  # fmt: skip
+        assert len(short) >= 3
+        same = [found[row] == expected[row] for row in short]
+        assert all(same) if beam == 1 else sum(same) > len(same) / 2
+
+
+# --- what cannot be read --------------------------------------------------------------------------
+
+
+def changed(folder: Path, tmp_path: Path, file: str, **fields: Any) -> Path:
+    """A copy of a model's folder with other fields in a file; None removes one."""
+    copy = tmp_path / "changed"
+    copy.mkdir()
+    for path in folder.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    about = {**json.loads((copy / file).read_text()), **fields}
+    kept = {name: value for name, value in about.items() if value is not None}
+    (copy / file).write_text(json.dumps(kept))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("family", "fields", "parts"),
+    [
+        ("t5", {"d_kv": None}, ("config.json", "'d_kv'", "is missing; add it")),
+        ("t5", {"model_type": "umt5"}, ("'model_type' is 'umt5'", "can be read")),
+        ("t5", {"feed_forward_proj": "relu"}, ("'feed_forward_proj' is 'relu'",)),
+        ("t5", {"scale_decoder_outputs": True}, ("the first T5", "version 1.1")),
+        ("t5", {"vocab_size": 60}, ("do not fit", "embedding.weight is (95, 16)")),
+        ("t5", {"num_layers": 3}, ("the weight encoder.block.2", "is missing; put a whole copy")),
+        ("m2m100", {"activation_function": "gelu"}, ("'activation_function' is 'gelu'",)),
+        ("m2m100", {"d_model": "wide"}, ("'d_model' is 'wide'", "a whole number")),
+        ("nllb", {"decoder_start_token_id": 0}, ("'decoder_start_token_id'", "end of sentence")),
+    ],
+)
+def test_one_error_names_file_field_and_remedy(
+    models, tmp_path: Path, family: str, fields: dict[str, Any], parts: tuple[str, ...]
+) -> None:
+    folder = changed(models[family][0], tmp_path, "config.json", **fields)
+    with pytest.raises(InputError) as error:
+        read_folder(folder)
+    for part in parts:
+        assert part in str(error.value)
+    assert str(folder) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("family", "removed", "part"),
+    [
+        ("t5", ["spiece.model"], "no tokenizer here; put spiece.model"),
+        ("nllb", ["tokenizer_config.json"], "'additional_special_tokens'"),
+        ("nllb", ["model.safetensors.index.json"], "has neither model.safetensors nor"),
+        ("mt5", ["config.json"], "config.json: cannot be read"),
+    ],
+)
+def test_a_missing_file_is_named(
+    models, tmp_path: Path, family: str, removed: list[str], part: str
+) -> None:
+    folder = changed(models[family][0], tmp_path, "config.json")
+    for name in removed:
+        (folder / name).unlink()
+    with pytest.raises(InputError, match=part):
+        read_folder(folder)
+
+
+def test_a_torn_shard_is_named(models, tmp_path: Path) -> None:
+    folder = changed(models["t5"][0], tmp_path, "config.json")
+    shard = sorted(folder.glob("*.safetensors"))[1]
+    shard.write_bytes(shard.read_bytes()[:-50])
+    with pytest.raises(InputError, match=rf"{shard.name}: cannot be read .*whole copy"):
+        read_folder(folder)
+
+
+def test_an_export_is_whole_or_not_there(models, tmp_path: Path, monkeypatch) -> None:
+    imported = models["t5"][2]
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", fail)
+    with pytest.raises(InputError, match="cannot be written: No space left"):
+        write_hf(tmp_path / "out", imported.model(), imported.pieces.vocabulary, "none")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "full").mkdir()
+    save_file({"a": torch.zeros(1)}, tmp_path / "full" / "a.safetensors")
+    with pytest.raises(InputError, match="is there already"):
+        write_hf(tmp_path / "full", imported.model(), imported.pieces.vocabulary, "none")
+
+
+# --- the commands ---------------------------------------------------------------------------------
+
+CYRILLIC = str.maketrans("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопярстувшжыз")
+
+
+def write_tsv(path: Path, pair: str, source: list[str], target: list[str]) -> None:
+    rows = ["\t".join(pair.split("-")), *map("\t".join, zip(source, target, strict=True))]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("family", ["nllb", "madlad", "t5"])
+def test_a_language_is_added_and_the_model_goes_out_again(
+    models, tmp_path: Path, family: str, monkeypatch, capsys
+) -> None:
+    """Import, upgrade (a language, twice the width, a layer more), export, load, generate."""
+    folder, _, imported = models[family]
+    monkeypatch.chdir(tmp_path)
+    source, target = list(sentences()[:200:2]), list(sentences()[1:200:2])
+    new = [line.translate(CYRILLIC) for line in target]
+    old_pair, first = pair_of(family), pair_of(family).partition("-")[0]
+    write_tsv(Path("old.tsv"), old_pair, source, target)
+    write_tsv(Path("new.tsv"), f"{first}-xho", source, new)
+    if family == "t5":  # without tags, the pieces of both languages count as new
+        write_tsv(Path("new.tsv"), "aaa-xho", new, new)
+    known = "aaa" if family == "t5" else first
+    assert main([
+        "data", "extend", str(folder), "--data", f"{known}-xho=new.tsv",
+        "--pieces", "60", "--out", "both.model",
+    ]) == 0  # fmt: skip
+    both = Vocabulary.load("both.model")
+    old = imported.pieces.vocabulary
+    assert [both.processor.id_to_piece(i) for i in range(len(old))] == [
+        old.processor.id_to_piece(i) for i in range(len(old))
+    ]
+    assert "xho" in both.languages and len(both) > len(old) + 5
+    assert main([
+        "upgrade", "--from", str(folder), "--vocab", "both.model", "--wider", "2", "--deeper", "0",
+        "--noise", "0", "-o", "wide",
+    ]) == 0  # fmt: skip
+    wide = load_trained(Path("wide"))
+    assert wide.model.config.d_ff == 2 * imported.shape.d_ff
+    text = Bitext(pair=old_pair, source=source[:9], target=target[:9])
+    encoded = encode(text, old, imported.pieces.tags)
+    again = encode(text, both, imported.pieces.tags)
+    assert again.target.flat.tolist() == encoded.target.flat.tolist()  # old text is cut as before
+    sides = [torch.from_numpy(side.pad(int(side.lengths.max())))
+             for side in (encoded.source, encoded.target)]  # fmt: skip
+    with torch.no_grad():
+        before = imported.model().eval()(*sides)
+        torch.testing.assert_close(wide.model(*sides)[..., : len(old)], before, **EXACT)
+
+    assert main([
+        "upgrade", "--from", str(folder), "--vocab", "both.model", "--wider", "2", "--deeper", "1",
+        "-o", "start",
+    ]) == 0  # fmt: skip
+    assert main(["export", "start", "--to", "hf", "-o", "out"]) == 0
+    start = load_trained(Path("start"))
+    assert start.model.config.encoder_layers == imported.shape.encoder_layers + 1
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained("out").eval()
+    read = read_folder(Path("out"))
+    state = start.model.state_dict()
+    assert all(
+        torch.equal(tensor, state[name]) for name, tensor in read.model().state_dict().items()
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained("out")
+    for line in (*source[:5], *new[:5]):
+        ids = [read.pieces.order[i] for i in both.encode([line]).flat]
+        assert tokenizer(line)["input_ids"][:-1] == ids
+    found = theirs.generate(**tokenizer(new[:2], return_tensors="pt", padding=True,
+                                        return_token_type_ids=False), max_new_tokens=5)  # fmt: skip
+    assert found.shape[0] == 2
+    if family != "t5":
+        assert main(["evaluate", "start", "--data", f"{first}-xho=new.tsv", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out[-1000:].split("]")[-2].split("[")[-1])
+
+
+def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch, capsys) -> None:
+    folder = models["nllb"][0]
+    monkeypatch.chdir(tmp_path)
+    source, target = list(sentences()[:40:2]), list(sentences()[1:40:2])
+    write_tsv(Path("test.tsv"), "src-aaa", source, target)  # the script may be left out
+    assert main(["export", str(folder), "--to", "hf", "-o", "out"]) == 0
+    capsys.readouterr()
+    command = ["compare", str(folder), "out", "--data", "src-aaa=test.tsv", "--json"]
+    assert main(command) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["difference"] == pytest.approx(0, abs=1e-6)
+    assert main(["evaluate", "out", "--data", "src-aaa=test.tsv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["sentences"] == row["sentences"] == len(source)
+    outputs = []
+    for given, engine in ((folder, "torch"), ("out", "torch"), (folder, "ct2")):
+        if engine == "ct2":
+            pytest.importorskip("ctranslate2")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(source).encode())))
+        assert main(["translate", str(given), "--from", "src", "--to", "aaa", "--beam", "1",
+                     "--engine", engine]) == 0  # fmt: skip
+        outputs.append(capsys.readouterr().out.splitlines())
+    assert outputs[0] == outputs[1] and len(outputs[0]) == len(source)
+    assert sum(a == b for a, b in zip(outputs[0], outputs[2], strict=True)) > len(source) / 2
+    fails(["translate", "out", "--to", "aaa"], capsys, "say --from which language")
+    write_tsv(Path("other.tsv"), "src-zzz", source, target)
+    fails(["evaluate", "out", "--data", "src-zzz=other.tsv"], capsys, "no tag <2zzz>")
+    fails(["export", str(folder), "--to", "hf", "-o", "out"], capsys, "is not empty")
+    fails(
+        ["upgrade", "--from", "out", "--optimiser", "carried", "-o", "new"], capsys, "no optimiser"
+    )
