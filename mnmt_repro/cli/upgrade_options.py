@@ -174,6 +174,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="the old model's weights; its best ones have no optimiser state to carry (default: "
         "last)",
     )
+    parser.add_argument(
+        "--loss-on",
+        action="append",
+        default=[],
+        metavar="PAIR=FILE",
+        help="print the loss on this text before and after, once for each direction",
+    )
     add_json(parser)
 
 
