@@ -21,7 +21,7 @@ def option(help: str, **how: Any) -> dict[str, Any]:
     return {"help": help, **how}
 
 
-def setting(default: Any, help: str, **how: Any) -> Any:
+def setting(help: str, default: Any = None, **how: Any) -> Any:
     """A field with a default and the metadata of `option`."""
     return field(default=default, metadata=option(help, **how))
 

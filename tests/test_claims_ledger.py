@@ -322,6 +322,21 @@ def test_verify_reads_the_store_of_the_checkout(checkout: Path) -> None:
     assert {verdict.verdict for verdict in verify(checkout)} == {"no rows yet"}
 
 
+def test_verify_reads_the_store_that_is_named(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A torn run shows which store was read: the argument's, else that of the environment."""
+    named, other = tmp_path / "named" / "corpus", tmp_path / "other" / "corpus"
+    for folder in (named, other):
+        folder.mkdir(parents=True)
+        (folder / "torn.json").write_text("{")
+    monkeypatch.setenv("MNMT_REPRO_RESULTS", str(named.parent))
+    with pytest.raises(InputError, match="named/corpus/torn.json"):
+        verify(checkout)
+    with pytest.raises(InputError, match="other/corpus/torn.json"):
+        verify(checkout, store=other.parent)
+
+
 # ------------------------------------------------------------------ rules before rows
 
 

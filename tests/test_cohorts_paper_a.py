@@ -9,10 +9,10 @@ from collections import Counter
 import pytest
 
 from mnmt_repro import results
-from mnmt_repro.analysis.names import cohort_name, pair_name
 from mnmt_repro.claims import load_claims
 from mnmt_repro.cohorts.catalogue import COHORTS, get_cohort, membership
 from mnmt_repro.cohorts.grids import GRIDS, Cohort
+from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.encoding import first_syllable
 from mnmt_repro.repository import ROOT

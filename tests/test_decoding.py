@@ -452,7 +452,7 @@ def test_the_command_tells_which_checkpoints_are_missing(
 ) -> None:
     assert command(runs=tmp_path / "none") == 2
     captured = capsys.readouterr()
-    assert "none of the runs to decode has a checkpoint" in captured.err.splitlines()[-1]
+    assert "no run to decode has its checkpoints here" in captured.err.splitlines()[-1]
     trained.copy_to(tmp_path / "some")
     assert command(runs=tmp_path / "some") == 1
     captured = capsys.readouterr()

@@ -15,12 +15,12 @@ from stored_claims import first_round
 from mnmt_repro import results
 from mnmt_repro.analysis import ablations, audit, groupings, languages25
 from mnmt_repro.analysis.ablations import ABLATIONS
-from mnmt_repro.analysis.names import LANGUAGES as NAMES
 from mnmt_repro.analysis.published import comparisons
 from mnmt_repro.analysis.variants import Variants, variants_of
 from mnmt_repro.claims import load_claims
 from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.cohorts.languages25 import GROUPINGS, directions_of
+from mnmt_repro.cohorts.names import LANGUAGES as NAMES
 from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import paper_forest

@@ -103,7 +103,6 @@ def test_without_a_single_pair_there_is_no_slope() -> None:
 
 
 def test_doubling_takes_a_share_of_the_reducible_loss_only() -> None:
-    assert all(step.follows for step in derivations.doubling_steps())
     whole = derivations.doubling_of_the_whole()
     assert not whole.follows
     assert sp.simplify(whole.expression.subs(L_INF, 0) - 2**-ALPHA) == 0

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.analysis import fractions, regime, scaling
+from mnmt_repro.analysis import fractions, held_out, quality, regime, scaling
 from mnmt_repro.analysis.exact_loss import against_truth, compared
+from mnmt_repro.claims import load_claims
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.fractions import frontier_chart
 from mnmt_repro.figures.scaling import (
@@ -18,6 +19,7 @@ from mnmt_repro.figures.scaling import (
     reducible_against_size,
 )
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
+from mnmt_repro.repository import ROOT
 
 ALPHA, BETA, LIMIT = 0.3, 20.0, 1.5
 
@@ -183,6 +185,18 @@ def test_held_out_errors_vanish_on_an_exact_law():
     assert list(errors["fitted"]) == [5 * 6] * 2
     assert list(errors["predicted"]) == [64 - 30] * 2
     assert (errors["relative error"] < 1e-4).all()
+
+
+def test_pages_hold_out_what_the_claims_hold_out():
+    options = {claim.id: claim.options for claim in load_claims(ROOT / "data" / "claims")}
+    pages = {
+        "A14": (held_out.WEIGHTS, held_out.LARGEST_SIZES),
+        "A15": (held_out.WEIGHTS, held_out.LARGEST_SIZES),
+        "A17": ((quality.HELD_OUT_WEIGHT,), 1),
+    }
+    for claim, (weights, sizes) in pages.items():
+        assert tuple(options[claim]["held_out_weights"]) == weights
+        assert options[claim]["held_out_largest_sizes"] == sizes
 
 
 @pytest.mark.parametrize("draw", ["losses", "reducible", "coefficients", "frontier"])

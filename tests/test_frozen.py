@@ -3,7 +3,7 @@
 `frozen.json` holds hashes only: of every declared run identity, of every rule's fingerprint, of the
 output of ``verify --json`` and of every CSV file that a page publishes. All are computed from the
 claims and the results of one commit (`COMMIT`), so that rows that arrive later change nothing.
-Numbers of tables are compared to ten digits, because another order of sums moves the last one.
+Numbers of tables are compared to eight digits, because another order of sums moves the last one.
 
 The identities and fingerprints are checked by default. The rest takes minutes::
 
@@ -122,8 +122,8 @@ def hashes(files: dict[str, bytes]) -> dict[str, str]:
 
 
 def rounded(content: bytes) -> str:
-    """A table with its decimal fractions at ten significant digits."""
-    return _FRACTION.sub(lambda found: f"{float(found[0]):.10g}", content.decode())
+    """A table with its decimal fractions at eight significant digits."""
+    return _FRACTION.sub(lambda found: f"{float(found[0]):.8g}", content.decode())
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_line import fails
 from small_text import small_bitext
 from test_registered_run import spec  # noqa: F401
 
@@ -119,3 +120,27 @@ def test_runs_on_generated_text_are_scored_where_declared_ones_are() -> None:
     declared = ConlangConfig(concepts=64, syllables=24, min_concepts=4, similarity=0.5)
     assert content["run"]["config"]["conlang"] == json.loads(json.dumps(vars(declared)))
     assert {row["sentences"] for row in content["rows"]} == {4000}
+
+
+@pytest.mark.parametrize("text", [["--similarity", "0.5", "--weights", "0.3,0.7"], TALKS])
+def test_the_settings_of_a_run_are_read_from_its_file(text: list[str], capsys) -> None:
+    settings = ["--dropout", "0.1", "--optimiser", "adamw", "--tags", "both", "--seed", "3"]
+    pieces = ["--pieces", "330"] if "--data" in text else []
+    assert main([*SMALL, *text, *pieces, *settings, "--keep", "best", "--out", "first"]) == 0
+    again = text if "--data" in text else []
+    command = ["train", "--config", "first/run.json", *again]
+    assert main([*command, "--out", "second"]) == 0
+    assert identity("second") == identity("first")
+    assert Path("second/run.json").read_bytes() == Path("first/run.json").read_bytes()
+    assert main([*command, "--steps", "2", "--d-model", "16", "--out", "third"]) == 0
+    about = json.loads(Path("third/run.json").read_text(encoding="utf-8"))
+    assert about["model"]["d_model"] == 16 and about["training"]["steps"] == 2
+    assert about["training"]["optimiser"] == "adamw" and about["seed"] == 3
+    assert main(["upgrade", "--from", "first", "--out", "start"]) == 0
+    capsys.readouterr()
+    fails(["train", "--config", "start/run.json"], capsys, "--config start/run.json: its model was")
+    fails(["train", "--config", "absent.json"], capsys, "absent.json")
+    both = ["train", "--config", "first/run.json", "--continue-from", "start"]
+    fails(both, capsys, "--config: the upgraded model has its settings; leave one of the two out")
+    if again:
+        fails(command[:3], capsys, "give the text of its pairs (eng-deu) with --data")

@@ -11,9 +11,9 @@ import mnmt_repro
 
 PACKAGE = Path(mnmt_repro.__file__).parent
 FORBIDDEN = {
-    "analysis": {"claims", "figures", "publishing", "commands"},
-    "claims": {"figures", "publishing", "commands"},
-    "figures": {"publishing", "commands"},
+    "analysis": {"claims", "figures", "publishing", "cli"},
+    "claims": {"figures", "publishing", "cli"},
+    "figures": {"publishing", "cli"},
 }
 
 

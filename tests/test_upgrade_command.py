@@ -18,8 +18,9 @@ from safetensors.torch import load_file, save_file
 from small_text import small_bitext
 
 from mnmt_repro.cli import build_parser, main
+from mnmt_repro.cli.options import read_fields
 from mnmt_repro.cli.training_text import read_bitexts
-from mnmt_repro.cli.upgrade_options import upgrade_config
+from mnmt_repro.cli.upgrade_options import UpgradeOptions, upgrade_config
 from mnmt_repro.corpora.encoding import encode
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
@@ -317,7 +318,7 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
     ]  # fmt: skip
     assert main([*command, "--fisher-threshold", thresholds]) == 0
     start = load_upgraded("start/start.safetensors")
-    assert start.factors == (2.0, 0.5, 0.25, Ramp(start=0.0, end=0.1, steps=6))
+    assert start.gammas == (2.0, 0.5, 0.25, Ramp(start=0.0, end=0.1, steps=6))
     counted = [0, 0]
     for name, group in start.groups.items():
         old = plain[name].expand(fisher[name].shape) == OLD
@@ -386,7 +387,7 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
     assert main(["train", *short, "--out", "conlang"]) == 0
     command = ["upgrade", "--from", "conlang", "--fisher-threshold", "1e-5=0.5"]
     assert main([*command, "--out", "no-text-needed"]) == 0
-    assert load_upgraded("no-text-needed/start.safetensors").factors == (1.0, 1.0, 0.5)
+    assert load_upgraded("no-text-needed/start.safetensors").gammas == (1.0, 1.0, 0.5)
     assert "above 1e-05" in capsys.readouterr().out
     data = ["--data", "eng-deu=talks.tsv"]
     fails([*command, *data, "-o", "no"], capsys, "trained on conlang, which has validation text")
@@ -510,7 +511,7 @@ def test_options_that_an_upgraded_model_has_settled_are_refused(here: Path, caps
 
 def config_of(*options: str) -> UpgradeConfig:
     command = ["upgrade", "--from", "a", "--out", "b", *options]
-    return upgrade_config(build_parser().parse_args(command))
+    return upgrade_config(read_fields(build_parser().parse_args(command), UpgradeOptions))
 
 
 def test_presets_are_the_published_settings_and_options_win() -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.upgrading.config import Factor, Ramp
+from mnmt_repro.upgrading.config import Gamma, Ramp
 from mnmt_repro.upgrading.learning_rate import (
     NEW,
     OLD,
@@ -64,7 +64,7 @@ def step(values: dict[str, nn.Parameter], optimiser: torch.optim.Optimizer, numb
 
 
 def run(
-    kind: str, factors: tuple[Factor, Factor], steps: int
+    kind: str, factors: tuple[Gamma, Gamma], steps: int
 ) -> tuple[dict[str, nn.Parameter], torch.optim.Optimizer]:
     values = parameters()
     optimiser = optimiser_of(kind, values)

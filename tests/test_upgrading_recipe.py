@@ -349,7 +349,7 @@ def test_factors_by_fisher_information_are_kept_in_the_file(tmp_path: Path) -> N
     start = slow_by_fisher(made, [(SOURCE[0], TARGET[0])], [(1e-8, 0.25), (1e-4, ramp)])
     save_upgraded(tmp_path / "start.safetensors", start)
     found = load_upgraded(tmp_path / "start.safetensors")
-    assert found.factors == (2.0, 0.5, 0.25, ramp)
+    assert found.gammas == (2.0, 0.5, 0.25, ramp)
     assert {int(group.max()) for group in found.groups.values()} <= {0, 1, 2, 3}
     assert all(torch.equal(found.groups[name], group) for name, group in start.groups.items())
     for thresholds, message in (

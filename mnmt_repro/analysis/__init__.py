@@ -17,6 +17,5 @@ public losses of larger runs                    `public_losses`
 variants of Paper B compared                    `variants`, `ablations`, `upgrades`, `groupings`
 what the old model forgets (B12, B14, B21)      `forgetting`
 printed tables, and their audit                 `published`, `audit`
-names of languages, pairs and cohorts           `names`
 ==============================================  ==============================================
 """

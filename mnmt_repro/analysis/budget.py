@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.cells import mean_losses
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.cohorts.catalogue import get_cohort
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import effective_fraction_direct, fit_per_weight_laws, fraction_slope
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.analysis.names import language
 from mnmt_repro.analysis.variants import variants_of
 from mnmt_repro.cohorts.conlang_upgrade import (
     BASELINE_SHARES,
@@ -20,6 +19,7 @@ from mnmt_repro.cohorts.conlang_upgrade import (
     UNRELATED,
     UPGRADE_SHARES,
 )
+from mnmt_repro.cohorts.names import language
 
 NAMES = tuple(cohort.name for cohort in COHORTS)
 LIKE, UNLIKE = "added, like an old one", "added, like none"

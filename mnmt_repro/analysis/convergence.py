@@ -16,10 +16,10 @@ import pandas as pd
 
 from mnmt_repro.analysis.cells import Cells
 from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, NotIdentified, measure
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.noise import curve, noisy, refits
 from mnmt_repro.analysis.scaling import fit_pairs, joint_curves, observed
 from mnmt_repro.architecture import PAPER_A, parameter_counts
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     JointLawFit,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.names import cohort_name
+from mnmt_repro.cohorts.names import cohort_name
 from mnmt_repro.laws import extrapolate_curve
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 

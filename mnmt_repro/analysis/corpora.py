@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.analysis.names import language, pair_name
+from mnmt_repro.cohorts.names import language, pair_name
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.registry import Card
 

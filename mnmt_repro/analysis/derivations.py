@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pandas as pd
 import sympy as sp
 
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.scaling import PairFits
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.laws import fraction_slope
 
 BETA_1, BETA_P, ALPHA, N, N_EFF, F = sp.symbols("beta_1 beta_p alpha N N_eff f", positive=True)
@@ -260,22 +260,8 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*names, "low", "high", "sizes", "same L∞"])
 
 
-def doubling_steps() -> list[Step]:
-    """The reducible loss at twice the size over that at the size, line by line."""
-    once, twice = (BETA_P * size**-ALPHA for size in (N, 2 * N))
-    return chain(
-        [
-            (
-                "reducible loss at 2N over that at N",
-                (twice + L_INF - L_INF) / (once + L_INF - L_INF),
-            ),
-            ("the factor and the size cancel", sp.Pow(2, -ALPHA)),
-        ]
-    )
-
-
 def doubling_of_the_whole() -> Step:
-    """The same for the whole loss: equal to ``2**-alpha`` only where L∞ is zero."""
+    """The whole loss at 2N over that at N: equal to ``2**-alpha`` only where L∞ is zero."""
     once, twice = (BETA_P * size**-ALPHA + L_INF for size in (N, 2 * N))
     return Step(
         reason="the whole loss at 2N over that at N",

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import pandas as pd
 
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
-from mnmt_repro.analysis.names import cohort_name, pair_name
 from mnmt_repro.analysis.scaling import fit_pairs
 from mnmt_repro.cohorts.catalogue import get_cohort
+from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.laws import JointLawFit, PowerLawFit
 from mnmt_repro.laws.checks import Errors

@@ -53,15 +53,19 @@ def joint_against_separate(
     ratios = np.log(joint[2:] / single[2:])
     low, high = quantiles(ratios - ratios.mean())
     ratio = joint[0] / single[0]
-    laws = fit_per_weight_laws(cells, n=n, by=by, errors=errors)
     return {
         "error_ratio": Measure(
             value=float(ratio), low=float(ratio * np.exp(low)), high=float(ratio * np.exp(high))
         ),
         "joint_error": Measure(value=float(joint[0])),
         "r2_joint": Measure(value=fit.r2),
-        "delta_aicc": Measure(value=pooled_aicc([fit]) - pooled_aicc(list(laws.values()))),
     }
+
+
+def aicc_difference(fit: JointLawFit, cells: Cells, n: str, by: str, errors: Errors) -> Measure:
+    """AICc of the joint law less that of a law for each weight."""
+    laws = fit_per_weight_laws(cells, n=n, by=by, errors=errors)
+    return Measure(value=pooled_aicc([fit]) - pooled_aicc(list(laws.values())))
 
 
 def size_left_out(

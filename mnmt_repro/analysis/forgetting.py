@@ -15,10 +15,10 @@ from scipy import stats
 
 from mnmt_repro.analysis import languages25
 from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, measure, resampled
-from mnmt_repro.analysis.names import language
 from mnmt_repro.analysis.variants import MAIN, TABLE3, Variant
 from mnmt_repro.cohorts.analysed import GATED
 from mnmt_repro.cohorts.languages25 import GROUPINGS, foreign, side_of
+from mnmt_repro.cohorts.names import language
 from mnmt_repro.cohorts.software25 import FISHER_SHARES
 from mnmt_repro.laws.checks import Array
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.fractions import fraction_fits, held_out_errors
-from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
 from mnmt_repro.laws.fraction import Form

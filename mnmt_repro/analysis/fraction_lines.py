@@ -15,9 +15,9 @@ import pandas as pd
 from mnmt_repro.analysis.cells import common_cells
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
 from mnmt_repro.analysis.grids import Grid, read_grid, read_grids
-from mnmt_repro.analysis.names import beside_hub, language
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.cohorts.grids import GRIDS
+from mnmt_repro.cohorts.names import beside_hub, language
 
 ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
 _RUN = ("panel", "line", "test_set", "language")

@@ -9,8 +9,8 @@ import pandas as pd
 
 from mnmt_repro.analysis.grids import Grid
 from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
-from mnmt_repro.analysis.names import cohort_name, pair_name
 from mnmt_repro.analysis.scaling import PairFits
+from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.laws import (
     FractionFit,
     effective_fraction,

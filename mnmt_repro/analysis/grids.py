@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro import results
-from mnmt_repro.analysis.names import cohort_name, setting_label
 from mnmt_repro.analysis.scaling import PairFits, check_size, fit_pairs, observed
 from mnmt_repro.cohorts.catalogue import get_cohort
+from mnmt_repro.cohorts.names import cohort_name, setting_label
 from mnmt_repro.errors import InputError
 
 MIN_SIZES = 4  # of a weight: one more than the parameters of its law

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from mnmt_repro.analysis.budget import laws_by_budget
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.scaling import observed
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.laws import fit_joint_law
 
 AS_IT_IS = "as above"

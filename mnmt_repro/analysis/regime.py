@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.convergence import PAPER_BATCH, PAPER_STEPS
-from mnmt_repro.analysis.names import cohort_name
 from mnmt_repro.architecture import PAPER_A, parameter_counts
+from mnmt_repro.cohorts.names import cohort_name
 
 LAST_POINTS = 4  # of a learning curve, from which its end slope is read
 

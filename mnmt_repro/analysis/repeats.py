@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.names import cohort_name
+from mnmt_repro.cohorts.names import cohort_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.repeats import compare
 

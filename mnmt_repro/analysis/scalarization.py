@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.corpora.mixture import explicit_weights
 from mnmt_repro.errors import InputError
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.cells import mean_losses
 from mnmt_repro.analysis.fit_quality import size_left_out
-from mnmt_repro.analysis.names import cohort_name, pair_name
+from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     JointLawFit,

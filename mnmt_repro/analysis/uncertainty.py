@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.grids import Grid
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.noise import pooled_sd
 from mnmt_repro.analysis.repeats import noise_of_repeats
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     AdditiveLawFit,

@@ -19,7 +19,6 @@ from mnmt_repro.analysis import audit, bootstrap
 from mnmt_repro.analysis.audit.checks import rows_of
 from mnmt_repro.analysis.audit.tables import GROUPS, METRIC_NAMES, PARTS, UPGRADES
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.variants import NO_GAIN, TABLE3, Variant, Variants, gap_shares, lower_by
 from mnmt_repro.cohorts.languages25 import (
     GROUPINGS,
@@ -29,6 +28,7 @@ from mnmt_repro.cohorts.languages25 import (
     foreign,
     side_of,
 )
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
 from mnmt_repro.results.sentences import SentenceLosses
 

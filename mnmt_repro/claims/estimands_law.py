@@ -12,7 +12,12 @@ from scipy import stats
 from mnmt_repro.analysis.audit.parameters import parameters_paper_a
 from mnmt_repro.analysis.cells import Cells
 from mnmt_repro.analysis.drift import drift_measures, spread_in_sd
-from mnmt_repro.analysis.fit_quality import joint_against_separate, lowest_r2, size_left_out
+from mnmt_repro.analysis.fit_quality import (
+    aicc_difference,
+    joint_against_separate,
+    lowest_r2,
+    size_left_out,
+)
 from mnmt_repro.analysis.fraction_draws import cells_within, slope_of_fraction
 from mnmt_repro.analysis.intervals import (
     DRAWS,
@@ -117,12 +122,13 @@ def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     by, errors = claim.options.get("by", "p"), errors_of(claim)
     draws = draws_of(claim, _HELD_OUT_DRAWS)
     grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], by=by)
-    return {
-        pair: joint_against_separate(
-            joint_law(cells, scope.n, pair, by, errors), cells, scope.n, by, errors, draws
-        )
-        for pair, cells in grid.items()
-    }
+    units: Units = {}
+    for pair, cells in grid.items():
+        fit = joint_law(cells, scope.n, pair, by, errors)
+        units[pair] = joint_against_separate(fit, cells, scope.n, by, errors, draws)
+        if claim.options.get("unjudged", True):
+            units[pair]["delta_aicc"] = aicc_difference(fit, cells, scope.n, by, errors)
+    return units
 
 
 def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

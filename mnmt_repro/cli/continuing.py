@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mnmt_repro.cli.gamma import steps_to_rise
 from mnmt_repro.cli.presets import fill_in
-from mnmt_repro.cli.scaling import steps_to_rise
 from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.runs.own import TrainingText
     from mnmt_repro.upgrading.start import Start
-
-MODEL = (
-    "arch", "d_model", "layers", "heads", "d_ff", "dropout", "attention_dropout", "pieces",
-    "vocabulary", "vocabulary_temperature",
-)  # fmt: skip
-"""Options of `train` that an upgraded model has settled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,15 +82,9 @@ def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespac
     Raises
     ------
     InputError
-        When an option is given that the upgraded model has settled.
+        When its rate or its text has to be given.
     """
     about = upgraded.about
-    for name in MODEL:
-        if name in options.given:
-            raise InputError(
-                f"--{name.replace('_', '-')}: the upgraded model's own stays; leave it out, or "
-                "make another upgrade"
-            )
     constant = about["upgrade"]["config"]["schedule"] == "constant"
     if constant and "learning_rate" not in options.given:
         peak = about["training"]["learning_rate"]

@@ -112,17 +112,12 @@ def act(options: argparse.Namespace) -> int:
 def _scores(
     trained: Trained, name: str, text: Bitext, options: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
-    from mnmt_repro.corpora.encoding import encode
     from mnmt_repro.runs.data import SHARED_DOMAINS, TestSet
     from mnmt_repro.runs.execute import score
 
-    shared = SHARED_DOMAINS.get(trained.corpus, ()) if name == "indomain" else ()
-    test = TestSet(
-        name=name,
-        text=encode(text, trained.vocabulary, trained.tags),
-        domains=None if text.domain is None else tuple(text.domain),
-        shared=tuple(domain for domain in shared if domain in (text.domain or ())),
-    )
+    common = SHARED_DOMAINS.get(trained.corpus, ()) if name == "indomain" else ()
+    shared = tuple(domain for domain in common if domain in (text.domain or ()))
+    test = TestSet.of(name, text, trained.vocabulary, trained.tags, shared)
     outputs = translations(trained, text.source, text.pair, options) if options.decode else None
     for row in score(trained.model, test):
         if outputs is not None:

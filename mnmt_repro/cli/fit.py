@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
+from mnmt_repro.choices import option, setting
+from mnmt_repro.cli.exclusions import of_fit
+from mnmt_repro.cli.exclusions import refuse as refuse_excluded
 from mnmt_repro.cli.options import (
     add_command,
-    add_json,
+    chosen,
     numbers_of,
     print_json,
     read_table,
@@ -42,9 +45,59 @@ FORMULA = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """The table that `fit` and `recommend` read, and its columns."""
+
+    file: Path = field(
+        metadata=option(
+            "table with a header line, separated by comma, semicolon or tab: one row a model and "
+            "pair, with the columns pair, p (its weight in the mixture, 0 to 1), n (model size) "
+            "and loss, in any order; further seeds are further rows, weights of 0 (zero-shot) are "
+            "left out, and of other columns only those that name what was measured are looked at: "
+            f"{', '.join(LABELS)} must each have one value",
+            flags=("file",),
+            metavar="FILE.csv",
+        )
+    )
+    where: tuple[str, ...] | None = setting(
+        "use only rows with this value; again for another column",
+        metavar="COLUMN=VALUE",
+    )
+    n_column: str = setting("column of model sizes", "n", metavar="NAME")
+    loss_column: str = setting("column of losses", "loss", metavar="NAME")
+    p_column: str = setting("column of weights", "p", metavar="NAME")
+    pair_column: str = setting("column of pairs", "pair", metavar="NAME")
+    direction: Literal["min", "max"] = setting(
+        "min: a loss, falling with size; max: a quality, rising", "min"
+    )
+    ceiling: float | None = setting(
+        "with --direction max: highest score possible, such as 100 for chrF",
+        metavar="SCORE",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(TableOptions):
+    """The options of `fit`."""
+
+    law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
+        "auto: joint where there are several weights p, else power; eq12, eq13: Eq. 11, the law at "
+        "any weight, with the effective fraction f(p) of that equation; additive: of size and of "
+        "the data of the pair, which is what tells runs apart that are far from done",
+        "auto",
+    )
+    data_column: str | None = setting(
+        "with --law additive: column of the data seen, such as target tokens of the pair "
+        "(default: d)",
+        metavar="NAME",
+    )
+    json: bool = setting("print JSON in place of a table", False)
+
+
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "fit",
         "fit the power law (Eq. 3), or where a column p has several weights the joint law "
@@ -58,70 +111,18 @@ def add(commands: Any) -> None:
             "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
         ],
         act=act,
-    )
-    add_table(parser)
-    parser.add_argument(
-        "--law",
-        choices=("auto", *FORMULA),
-        default="auto",
-        help="auto: joint where there are several weights p, else power; eq12, eq13: Eq. 11, the "
-        "law at any weight, with the effective fraction f(p) of that equation; additive: of size "
-        "and of the data of the pair, which is what tells runs apart that are far from done",
-    )
-    parser.add_argument(
-        "--data-column",
-        metavar="NAME",
-        help="with --law additive: column of the data seen, such as target tokens of the pair "
-        "(default: d)",
-    )
-    add_json(parser)
-
-
-def add_table(parser: argparse.ArgumentParser) -> None:
-    """Declare the table and its columns."""
-    parser.add_argument(
-        "file",
-        type=Path,
-        metavar="FILE.csv",
-        help="table with a header line, separated by comma, semicolon or tab: one row a model and "
-        "pair, with the columns pair, p (its weight in the mixture, 0 to 1), n (model size) and "
-        "loss, in any order; further seeds are further rows, weights of 0 (zero-shot) are left "
-        "out, and of other columns only those that name what was measured are looked at: "
-        f"{', '.join(LABELS)} must each have one value",
-    )
-    parser.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="COLUMN=VALUE",
-        help="use only rows with this value; again for another column",
-    )
-    parser.add_argument("--n-column", default="n", metavar="NAME", help="column of model sizes")
-    parser.add_argument("--loss-column", default="loss", metavar="NAME", help="column of losses")
-    parser.add_argument("--p-column", default="p", metavar="NAME", help="column of weights")
-    parser.add_argument("--pair-column", default="pair", metavar="NAME", help="column of pairs")
-    parser.add_argument(
-        "--direction",
-        choices=("min", "max"),
-        default="min",
-        help="min: a loss, falling with size; max: a quality, rising",
-    )
-    parser.add_argument(
-        "--ceiling",
-        type=float,
-        metavar="SCORE",
-        help="with --direction max: highest score possible, such as 100 for chrF",
+        options=FitOptions,
     )
 
 
 def read_losses(
-    options: argparse.Namespace, needed: tuple[str, ...] = (), data: str | None = None
+    options: TableOptions, needed: tuple[str, ...] = (), data: str | None = None
 ) -> pd.DataFrame:
-    """Read the table of `add_table`: its columns of numbers checked, weights and pairs as p, pair.
+    """Read a table: its columns of numbers checked, weights and pairs as p, pair.
 
     Parameters
     ----------
-    options : of `add_table`
+    options : those of the table
     needed : those of "p" and "pair" that the table must have
     data : column of the data seen, for a law that knows sizes and data but no weights
 
@@ -137,7 +138,7 @@ def read_losses(
     named = {"pair": options.pair_column} | ({} if data else {"p": options.p_column})
     wanted = [column for name, column in named.items() if name in needed or column != name]
     numbers = [n, loss, *([data] if data else [])]
-    table = _chosen(read_table(path, [*numbers, *wanted]), options.where, path)
+    table = _chosen(read_table(path, [*numbers, *wanted]), options.where or (), path)
     for label in LABELS:
         values = sorted(set(table[label])) if label in table.columns else []
         if label not in (*numbers, *named.values()) and len(values) > 1:
@@ -165,7 +166,7 @@ def read_losses(
     return _trained(frame, path) if "p" in frame else frame
 
 
-def _chosen(table: pd.DataFrame, wishes: list[str], path: Path) -> pd.DataFrame:
+def _chosen(table: pd.DataFrame, wishes: Iterable[str], path: Path) -> pd.DataFrame:
     """Rows of a table with the values of ``--where``."""
     for wish in wishes:
         column, equals, value = wish.partition("=")
@@ -342,11 +343,10 @@ def fractions(fit: Fit) -> pd.DataFrame:
     return pd.DataFrame(columns=["p", "f", "f_low", "f_high"])
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
     additive = options.law == "additive"
-    if options.data_column and not additive:
-        raise InputError("--data-column belongs to --law additive; add it, or leave this out")
+    refuse_excluded(of_fit(options), chosen(options))
     data = options.data_column or "d" if additive else None
     frame = read_losses(options, data=data)
     note = one_curve_note(frame, options.n_column, options.loss_column, data)

@@ -17,9 +17,7 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 
 
-class Noted(argparse.Action):
-    """Stores a value, and that it was given: `namespace.given` holds the names of such options."""
-
+class _Noting(argparse.Action):
     def __call__(
         self,
         parser: argparse.ArgumentParser,
@@ -27,8 +25,16 @@ class Noted(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        setattr(namespace, self.dest, values)
+        super().__call__(parser, namespace, values, option_string)
         namespace.given = namespace.given | {self.dest}
+
+
+class Noted(_Noting, argparse._StoreAction):
+    """Stores a value, and that it was given: `namespace.given` holds the names of such options."""
+
+
+class NotedAppend(_Noting, argparse._AppendAction):
+    """The same of an option that may be given several times."""
 
 
 class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -46,9 +52,22 @@ def add_command(
     purpose: str,
     *,
     examples: Sequence[str],
-    act: Callable[[argparse.Namespace], int],
+    act: Callable[[Any], int],
+    options: type | None = None,
 ) -> argparse.ArgumentParser:
-    """Declare a command; `purpose` is its one line in the list, `examples` end its `--help`."""
+    """Declare a command.
+
+    Parameters
+    ----------
+    purpose
+        Its one line in the list of commands.
+    examples
+        End its `--help`.
+    act
+        Is called with what was parsed, or with the dataclass `options`.
+    options
+        Dataclass whose fields are the command's options; see `add_fields`.
+    """
     heading = "example" if len(examples) == 1 else "examples"
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -57,7 +76,9 @@ def add_command(
         epilog="\n  ".join([f"{heading}:", *examples]),
         formatter_class=HelpFormatter,
     )
-    parser.set_defaults(act=act)
+    if options is not None:
+        add_fields(parser, options)
+    parser.set_defaults(act=act if options is None else lambda o: act(read_fields(o, options)))
     return parser
 
 
@@ -87,7 +108,7 @@ def add_fields(
             group = parser.add_argument_group(how.pop("group"))
         if dataclasses.is_dataclass(hint):
             add_fields(group, cast(type, hint), **how)
-        elif "help" in how:
+        elif how.pop("sets", True) and "help" in how:
             if note := notes.get(each.name):
                 how["help"] += f" ({note})"
             default = defaults.get(each.name, each.default)
@@ -95,7 +116,7 @@ def add_fields(
             flags = how.pop("flags", (f"--{each.name.replace('_', '-')}",))
             if flags[0].startswith("-"):
                 how["dest"] = each.name
-            group.add_argument(*flags, **_taken(hint), **how)
+            group.add_argument(*flags, **({} if "nargs" in how else _taken(hint)), **how)
 
 
 def _taken(hint: Any) -> dict[str, Any]:
@@ -116,6 +137,12 @@ def read_fields(options: argparse.Namespace, kind: type[Options], **made: Any) -
     """The dataclass that parsed options are fields of; `made` has those that are not options."""
     names = {field.name for field in dataclasses.fields(cast(Any, kind))} - made.keys()
     return kind(**{name: getattr(options, name) for name in names & vars(options).keys()}, **made)
+
+
+def chosen(options: Any) -> set[str]:
+    """Names of a dataclass's options that are not at their defaults."""
+    fields = dataclasses.fields(options)
+    return {each.name for each in fields if getattr(options, each.name) != each.default}
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,9 @@ import argparse
 from dataclasses import asdict
 from typing import Any, Literal
 
+from mnmt_repro.cli.exclusions import of_sources, refuse
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.trained import read_run
 
 Preset = Literal["paper-a", "paper-b"]
 
@@ -41,23 +43,54 @@ def preset(name: str) -> dict[str, Any]:
 
 
 def with_preset(options: argparse.Namespace) -> argparse.Namespace:
-    """Options of `train` with those not given taken from `--preset`, if there is one.
+    """Options of `train` with those not given taken from `--preset` or `--config`, if there is one.
 
     A budget that is given, in steps or in tokens, stands alone.
 
     Raises
     ------
     InputError
-        When the model is an upgraded one, which has its settings.
+        When an upgraded model has these settings, or `--config` names no run that has them.
     """
-    if options.preset is None:
+    refuse(of_sources(options.continue_from is not None), options.given)
+    if options.preset is None and options.config is None:
         return options
-    if options.continue_from is not None:
-        raise InputError("--preset: the upgraded model has its settings; leave one of the two out")
-    found = preset(options.preset)
+    found = {} if options.config is None else _of_run(options)
+    if options.preset is not None:
+        found |= preset(options.preset)
     if options.given & {"steps", "target_tokens"}:
-        del found["steps"], found["target_tokens"]
+        found |= {"steps": None, "target_tokens": None}
     return fill_in(options, found)
+
+
+def _of_run(options: argparse.Namespace) -> dict[str, Any]:
+    """Options by the `run.json` of a run that began with random weights."""
+    about, where = read_run(options.config), f"--config {options.config}"
+    if "upgrade" in about or "continued_from" in about:
+        raise InputError(f"{where}: its model was upgraded; see --continue-from")
+    model, own = about["model"], about["corpus"] == "own"
+    found = {
+        **about["training"],
+        **{name: model[name] for name in ("d_model", "d_ff", "heads", "dropout")},
+        "attention_dropout": model["attention_dropout"],
+        "arch": "t5" if model["feed_forward"] == "gated-gelu" else "fairseq",
+        "layers": model["encoder_layers"],
+        "tags": about["tags"],
+        "seed": about["seed"],
+    }
+    if about["conlang"] is None:
+        found["pieces"] = model["vocab_size"]
+    else:
+        found |= {name: about["conlang"][name] for name in ("concepts", "similarity")}
+    pairs = [spec.partition("=")[0] for spec in options.data or ()] if own else about["pairs"]
+    if not own and not options.data:
+        found |= {"corpus": about["corpus"], "pairs": ",".join(pairs)}
+    if not options.given & {"pairs", "weights", "temperature", "upsample"}:
+        if set(pairs) != set(about["mixture"]):
+            known = ", ".join(about["mixture"])
+            raise InputError(f"{where}: give the text of its pairs ({known}) with --data")
+        found["weights"] = ",".join(repr(about["mixture"][pair]) for pair in pairs)
+    return found
 
 
 def fill_in(options: argparse.Namespace, found: dict[str, Any]) -> argparse.Namespace:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.cli.fit import (
-    add_table,
+    TableOptions,
     by_pair,
     notes_on_rows,
     of_pair,
@@ -19,10 +19,12 @@ from mnmt_repro.cli.fit import (
 )
 from mnmt_repro.cli.options import (
     add_command,
+    add_fields,
     add_json,
     comma_list,
     named_numbers,
     print_json,
+    read_fields,
 )
 from mnmt_repro.errors import InputError
 
@@ -45,7 +47,7 @@ def add(commands: Any) -> None:
         ],
         act=act,
     )
-    add_table(parser)
+    add_fields(parser, TableOptions)
     parser.add_argument(
         "--n", type=float, required=True, metavar="N", help="model size, in the unit of the column"
     )
@@ -117,7 +119,7 @@ def act(options: argparse.Namespace) -> int:
         raise InputError("--relative goes with --equal-regret")
     if options.frontier and options.frontier.exists():
         raise InputError(f"--frontier {options.frontier}: is there already; name another file")
-    frame = read_losses(options, needed=("p", "pair"))
+    frame = read_losses(read_fields(options, TableOptions), needed=("p", "pair"))
     say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction))
     pairs = by_pair(frame)
     if len(pairs) < 2:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mnmt_repro.choices import option, setting
 from mnmt_repro.cli.options import add_command, check_device
+from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.repeats import BEGINNING, END
 
@@ -17,6 +19,23 @@ if TYPE_CHECKING:
     from mnmt_repro.runs.spec import RunSpec
 
 QUICKEST = 10  # runs that are listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrainOptions(PoolOptions):
+    """The options of `retrain`."""
+
+    runs_named: tuple[str, ...] = field(
+        metadata=option("ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN")
+    )
+    runs: Path = setting(
+        "folder of checkpoints; a run that is finished there is scored, not trained a third time",
+        Path("runs/again"),
+    )
+    keep: bool = setting(
+        "store what was reached, beside the run, in CORPUS/repeats of the results store",
+        False,
+    )
 
 
 def add(commands: Any) -> None:
@@ -32,6 +51,7 @@ def add(commands: Any) -> None:
             "mnmt-repro retrain e385d87f89f9 --keep",
         ],
         act=act,
+        options=RetrainOptions,
     )
     parser.description = (
         f"{parser.description} The run that another upgrades is trained again with it, and so are "
@@ -42,35 +62,16 @@ def add(commands: Any) -> None:
         "processor it can be the same to the last bit; on another, rounding makes it another run, "
         "and an upgrade so from its first step on, since its old model has become another."
     )
-    parser.add_argument("runs_named", nargs="*", metavar="RUN", help="ids of stored runs")
-    parser.add_argument("--workers", type=int, default=2, help="processes, one thread each")
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        default=Path("runs/again"),
-        help="folder of checkpoints; a run that is finished there is scored, not trained a third "
-        "time",
-    )
-    parser.add_argument(
-        "--results", type=Path, help="folder of the results store (default: data/results)"
-    )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
-    parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="store what was reached, beside the run, in CORPUS/repeats of the results store",
-    )
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: RetrainOptions) -> int:
     """List runs, or train them again; 1 where one is not what is stored."""
     from mnmt_repro import results
     from mnmt_repro.cohorts.catalogue import runs_of
     from mnmt_repro.results.schema import TIERS
     from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
 
-    if options.workers < 1:
-        raise InputError(f"--workers {options.workers}: give a number of processes, 1 or more")
+    options.check()
     contents = results.load_runs(options.results)
     stored = {content["run"]["run_id"]: content["run"] for content in contents}
     points = {

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from mnmt_repro.cli.options import add_command, check_device
-from mnmt_repro.cli.retrain import keep_repeat
+from mnmt_repro.choices import option, setting
+from mnmt_repro.cli.exclusions import of_sweep, refuse
+from mnmt_repro.cli.options import add_command, check_device, chosen
 from mnmt_repro.errors import InputError
-from mnmt_repro.results.schema import TIERS
 from mnmt_repro.runs.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -26,9 +26,55 @@ NOT_RUN = {
 """Tiers of which no rows are stored."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions:
+    """What `sweep` and `retrain` share: where runs are trained, and what with."""
+
+    workers: int = setting("processes, one thread each", 2)
+    runs: Path = setting("folder of checkpoints", Path("runs"))
+    results: Path | None = setting("folder of the results store (default: data/results)")
+    device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
+
+    def check(self) -> None:
+        """Refuse a number of processes below 1."""
+        if self.workers < 1:
+            raise InputError(f"--workers {self.workers}: give a number of processes, 1 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(PoolOptions):
+    """The options of `sweep`."""
+
+    names: tuple[str, ...] = field(
+        metadata=option("cohorts, in this order", flags=("names",), nargs="*", metavar="COHORT")
+    )
+    tier: Literal["mini", "steady", "gpu", "paper"] = setting(
+        "sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()), "mini"
+    )
+    dry_run: bool = setting("list runs and estimated times", False)
+    only_seed: int | None = setting("only the runs with this seed")
+    decode: bool = setting(
+        "translate the test sets with the checkpoints of all finished runs, and store BLEU, chrF, "
+        "chrF++ and spBLEU",
+        False,
+    )
+    analyse: bool = setting(
+        "store what training on changed in the weights of all finished runs of Paper B, and their "
+        "losses on single sentences",
+        False,
+    )
+    sentences: int | None = setting(
+        "with --decode: of each test set, at most (default: 100 of software25's, else 500)",
+    )
+    bleurt: Path | None = setting(
+        "with --decode: score with BLEURT in place of the others, by the weights in FOLDER",
+        metavar="FOLDER",
+    )
+
+
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "sweep",
         "run what is missing of one or more cohorts, or decode or analyse their finished runs; "
@@ -42,57 +88,20 @@ def add(commands: Any) -> None:
             "mnmt-repro sweep conlang-sim0 --tier gpu --workers 12 --device cuda",
         ],
         act=act,
-    )
-    parser.add_argument("names", nargs="*", metavar="COHORT", help="cohorts, in this order")
-    parser.add_argument(
-        "--tier",
-        choices=TIERS[2:],  # a user's own runs and smoke have no cohorts
-        default="mini",
-        help="sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()),
-    )
-    parser.add_argument("--workers", type=int, default=2, help="processes, one thread each")
-    parser.add_argument("--dry-run", action="store_true", help="list runs and estimated times")
-    parser.add_argument("--only-seed", type=int, help="only the runs with this seed")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of checkpoints")
-    parser.add_argument(
-        "--results", type=Path, help="folder of the results store (default: data/results)"
-    )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
-    finished = parser.add_mutually_exclusive_group()
-    finished.add_argument(
-        "--decode",
-        action="store_true",
-        help="translate the test sets with the checkpoints of all finished runs, and store BLEU, "
-        "chrF, chrF++ and spBLEU",
-    )
-    finished.add_argument(
-        "--analyse",
-        action="store_true",
-        help="store what training on changed in the weights of all finished runs of Paper B, and "
-        "their losses on single sentences",
-    )
-    parser.add_argument(
-        "--sentences",
-        type=int,
-        help="with --decode: of each test set, at most (default: 100 of software25's, else 500)",
-    )
-    parser.add_argument(
-        "--bleurt",
-        type=Path,
-        metavar="FOLDER",
-        help="with --decode: score with BLEURT in place of the others, by the weights in FOLDER",
+        options=SweepOptions,
     )
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
+    from mnmt_repro.cli.retrain import keep_repeat
     from mnmt_repro.cohorts.catalogue import declared, find_cohort, runs_of
     from mnmt_repro.runs.parents import plan
     from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
 
-    if options.workers < 1:
-        raise InputError(f"--workers {options.workers}: give a number of processes, 1 or more")
+    options.check()
+    refuse(of_sweep(options), chosen(options))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
     if not options.names:
@@ -111,8 +120,6 @@ def act(options: argparse.Namespace) -> int:
             raise InputError(f"--only-seed {options.only_seed}: the seeds there are {seeds}")
         specs = [spec for spec in specs if spec.seed == options.only_seed]
     stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
-    if options.bleurt is not None and not options.decode:
-        raise InputError(f"--bleurt {options.bleurt}: only with --decode")
     if not options.dry_run:
         check_device(options.device)
     if options.decode:

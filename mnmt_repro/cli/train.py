@@ -6,12 +6,15 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.cli.exclusions import of_train, refuse
 from mnmt_repro.cli.options import add_command, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.stopping import asked_to_stop
@@ -23,7 +26,6 @@ from mnmt_repro.cli.train_options import (
     resolve_tags,
 )
 from mnmt_repro.cli.training_text import (
-    check_used,
     read_mixture,
     read_training_text,
 )
@@ -34,8 +36,6 @@ from mnmt_repro.runs.spec import OWN, Own, RunSpec
 if TYPE_CHECKING:
     from mnmt_repro.cli.continuing import Upgraded
     from mnmt_repro.model import Transformer
-    from mnmt_repro.runs.data import RunData
-    from mnmt_repro.runs.execute import Began
     from mnmt_repro.training.checkpoint import Progress
     from mnmt_repro.upgrading.start import Start
 
@@ -101,7 +101,7 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     options = read_options(parsed)
     config = options.training
     model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
-    check_used(options)
+    refuse(of_train(options), options.given)
     text = read_training_text(options)
     mixture = read_mixture(options, text)
     tags = resolve_tags(options.tags, mixture)
@@ -153,7 +153,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
 
     from mnmt_repro.corpora.formats import content_hash
     from mnmt_repro.runs.data import load_own_data, make_vocabulary
-    from mnmt_repro.runs.execute import Began, train_run
+    from mnmt_repro.runs.execute import Began, record, train_run
     from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
     from mnmt_repro.runs.start import Beginning
     from mnmt_repro.runs.trained import VOCABULARY, read_vocabulary
@@ -219,31 +219,19 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             file=sys.stderr,
         )
         return 130
-    row = _store(options, spec, data, trained, progress, began, folder)
+    score = partial(record, spec, data, trained, progress, began=began, device=options.device)
+    row = _store(options.results or folder.parent / "results", spec, score)
     _report(plan, folder, trained, progress, row)
     return 0
 
 
-def _store(
-    options: TrainOptions,
-    spec: RunSpec,
-    data: RunData,
-    trained: Transformer,
-    progress: Progress,
-    began: Began,
-    folder: Path,
-) -> Path | None:
+def _store(root: Path, spec: RunSpec, score: Callable[[], dict[str, Any]]) -> Path | None:
     """Score the model and store its row, once; None, and a note, where that cannot be."""
     from mnmt_repro import results
-    from mnmt_repro.runs.execute import record
 
-    root = options.results or folder.parent / "results"
     path = root / spec.corpus / f"{spec.run_id}.json"
-    if path.exists():
-        return path
-    content = record(spec, data, trained, progress, began=began, device=options.device)
     try:
-        return results.write_run(**content, root=root)
+        return path if path.exists() else results.write_run(**score(), root=root)
     except InputError as error:
         print(f"mnmt-repro: note: no row is stored: {error}", file=sys.stderr)
         return None

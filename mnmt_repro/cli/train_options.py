@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.choices import setting
-from mnmt_repro.cli.options import Noted, add_fields, read_fields
+from mnmt_repro.cli.options import Noted, NotedAppend, add_fields, read_fields
 from mnmt_repro.cli.presets import Preset
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
@@ -32,20 +32,22 @@ class TrainOptions:
     given: frozenset[str] = frozenset()  # names of those that are on the command line
 
     continue_from: Path | None = setting(
-        None,
         "train on a model that `upgrade` wrote, with its learning-rate scaling, optimiser "
         "state and schedule; model options are settled then, and training settings that are "
         "not given, but for the budget, are the old run's",
         metavar="FOLDER",
     )
     preset: Preset | None = setting(
-        None,
         "published settings for text of your own: Paper A's with the first of its eight "
         "sizes, or Paper B's baseline; options given beside it win. They are for many GPUs "
         "(see the last example) and have not been run here",
     )
+    config: Path | None = setting(
+        "settings of a run from the run.json that it wrote; options given beside it win, and text "
+        "of your own is given again with --data",
+        metavar="FILE",
+    )
     data: tuple[str, ...] | None = setting(
-        None,
         "your own bitext, once a pair: PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE,TARGET "
         "(.gz and .xz too); name columns by FILE.tsv?source=english&target=german, and more "
         "by &domain=COLUMN, &split_column=COLUMN&split=train, &format=tsv",
@@ -53,39 +55,37 @@ class TrainOptions:
         metavar="PAIR=FILE",
     )
     valid: tuple[str, ...] | None = setting(
-        None,
         "validation text for --data (default: a twentieth held out, at most 400 sentences)",
         metavar="PAIR=FILE",
     )
-    corpus: str | None = setting(None, "a corpus of `data list` (default: conlang)")
-    pairs: str | None = setting(None, "default: all out of English (or src)", metavar="PAIR,...")
-    concepts: int = setting(FIRST_RUN["concepts"], "conlang: words to learn")
-    similarity: float = setting(0.0, "conlang: share of words in common, 0 to 1")
+    corpus: str | None = setting("a corpus of `data list` (default: conlang)")
+    pairs: str | None = setting("default: all out of English (or src)", metavar="PAIR,...")
+    concepts: int = setting("conlang: words to learn", FIRST_RUN["concepts"])
+    similarity: float = setting("conlang: share of words in common, 0 to 1", 0.0)
     tags: Literal["auto", "none", "source", "both"] = setting(
-        "auto", "where language tags go; auto: the target's before the source if targets differ"
+        "where language tags go; auto: the target's before the source if targets differ", "auto"
     )
     weights: str | None = setting(
-        None,
         "per sentence, in the order of pairs",
         group="mixture (default: as many sentences as a pair has)",
         metavar="P,...",
     )
-    temperature: float | None = setting(None, "weights are size ** (1 / temperature)")
+    temperature: float | None = setting("weights are size ** (1 / temperature)")
     upsample: tuple[str, ...] | None = setting(
-        None, "count a pair's size so often", metavar="PAIR=FACTOR"
+        "count a pair's size so often", metavar="PAIR=FACTOR"
     )
-    arch: Literal["t5", "fairseq"] = setting("t5", "Paper A's shape, or Paper B's", group="model")
-    d_model: int = setting(32, "width")
-    layers: int = setting(1, "layers of each stack")
-    heads: int = setting(4, "attention heads")
-    d_ff: int | None = setting(None, "feed-forward width (default: 4 times --d-model)")
-    dropout: float = setting(0.0, "between and inside blocks")
-    attention_dropout: float = setting(0.0, "of attention, fairseq only")
-    pieces: int = setting(4000, "vocabulary size, where one is trained")
+    arch: Literal["t5", "fairseq"] = setting("Paper A's shape, or Paper B's", "t5", group="model")
+    d_model: int = setting("width", 32)
+    layers: int = setting("layers of each stack", 1)
+    heads: int = setting("attention heads", 4)
+    d_ff: int | None = setting("feed-forward width (default: 4 times --d-model)")
+    dropout: float = setting("between and inside blocks", 0.0)
+    attention_dropout: float = setting("of attention, fairseq only", 0.0)
+    pieces: int = setting("vocabulary size, where one is trained", 4000)
     vocabulary_temperature: float = setting(
-        1.0, "pairs are sampled by size ** (1 / T) to train it", metavar="T"
+        "pairs are sampled by size ** (1 / T) to train it", 1.0, metavar="T"
     )
-    vocabulary: Path | None = setting(None, "use this vocabulary, train none", metavar="FILE.model")
+    vocabulary: Path | None = setting("use this vocabulary, train none", metavar="FILE.model")
     training: TrainingConfig = field(
         metadata={
             "group": "training",
@@ -97,29 +97,28 @@ class TrainOptions:
         }
     )
     out: Path | None = setting(
-        None,
         "the run's; one that was stopped, or that is to have a larger budget, goes on in its "
         "folder (default: one below runs/, named by its settings)",
         group="run",
         metavar="FOLDER",
     )
     results: Path | None = setting(
-        None,
         "results store that the run's losses are added to, which `mnmt_repro.results` reads "
         "(default: `results`, beside the run's folder)",
         metavar="FOLDER",
     )
-    seed: int = setting(1, "of weights, dropout and order of data")
+    seed: int = setting("of weights, dropout and order of data", 1)
     device: str = setting(
-        "cpu", "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own"
+        "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
     )
-    threads: int = setting(1, "of the processor; one is best for small models")
-    checkpoint_seconds: float = setting(30.0, "time between checkpoints")
+    threads: int = setting("of the processor; one is best for small models", 1)
+    checkpoint_seconds: float = setting("time between checkpoints", 30.0)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser; `given` of what it returns holds those that were given."""
-    parser.register("action", None, Noted)  # of every option that says nothing else
+    parser.register("action", None, Noted)
+    parser.register("action", "append", NotedAppend)
     parser.set_defaults(given=frozenset())
     add_fields(parser, TrainOptions)
 

@@ -43,11 +43,9 @@ def read_training_text(options: TrainOptions) -> TrainingText:
     Raises
     ------
     InputError
-        When options exclude one another, or a corpus, a pair or a file is not there.
+        When a corpus, a pair or a file is not there.
     """
     if options.data:
-        if options.corpus or options.pairs:
-            raise InputError("--data: your own text; leave out --corpus and --pairs")
         train = read_bitexts(options.data)
         if options.valid:
             valid = read_bitexts(options.valid, "--valid")
@@ -57,8 +55,6 @@ def read_training_text(options: TrainOptions) -> TrainingText:
         else:
             train, valid = hold_out(train)
         return TrainingText(corpus=OWN, pairs=tuple(train), train=train, valid=valid)
-    if options.valid:
-        raise InputError("--valid goes with --data; registered corpora have their own")
     corpus, pairs = options.corpus or "conlang", comma_list(options.pairs or "")
     if len(set(pairs)) < len(pairs):
         raise InputError(f"--pairs {options.pairs}: a pair is named twice")
@@ -88,35 +84,6 @@ def read_training_text(options: TrainOptions) -> TrainingText:
     )
 
 
-def check_used(options: TrainOptions) -> None:
-    """Refuse given options of `train` that its text and optimiser have no use for.
-
-    Raises
-    ------
-    InputError
-        For the first of them.
-    """
-    conlang = not options.data and (options.corpus or "conlang") == "conlang"
-    for unused, names, why in (
-        (
-            conlang,
-            ("pieces", "vocabulary_temperature", "max_length"),
-            "is of real text",
-        ),
-        (
-            conlang and not (options.upsample or options.weights),
-            ("temperature",),
-            "all pairs of a conlang are endless, and so alike",
-        ),
-        (not conlang, ("concepts", "similarity"), "is of a conlang"),
-        (options.vocabulary, ("pieces", "vocabulary_temperature"), "--vocabulary is there already"),
-        (options.training.optimiser == "adafactor", ("beta1", "beta2"), "is of adamw"),
-    ):
-        for name in names if unused else ():
-            if name in options.given:
-                raise InputError(f"--{name.replace('_', '-')}: {why}; leave it out")
-
-
 def read_mixture(options: TrainOptions, text: TrainingText) -> Mixture:
     """The mixture that `--weights`, or `--temperature` and `--upsample`, ask for.
 
@@ -126,11 +93,9 @@ def read_mixture(options: TrainOptions, text: TrainingText) -> Mixture:
     Raises
     ------
     InputError
-        When options exclude one another, or `Mixture` refuses the weights.
+        When there is not a weight for each pair, or `Mixture` refuses them.
     """
     if options.weights is not None:
-        if options.temperature is not None or options.upsample:
-            raise InputError("--weights: leave out --temperature and --upsample, or it")
         weights = [number(part, "--weights") for part in by_place(options.weights, "--weights")]
         if len(weights) != len(text.pairs):
             raise InputError(

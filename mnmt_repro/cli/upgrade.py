@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import secrets
 import shlex
@@ -14,14 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.options import add_command, print_json
-from mnmt_repro.cli.scaling import read_fisher, steps_to_rise
-from mnmt_repro.cli.upgrade_options import (
-    declare,
-    refuse_idle,
-    settle_seed,
-    upgrade_config,
-)
+from mnmt_repro.cli.exclusions import of_upgrade, refuse
+from mnmt_repro.cli.gamma import read_fisher, steps_to_rise
+from mnmt_repro.cli.options import add_command, chosen, print_json
+from mnmt_repro.cli.upgrade_options import UpgradeOptions, settle_seed, upgrade_config
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import check_free
 
@@ -37,7 +32,7 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "upgrade",
         "upgrade a trained model: a vocabulary for more languages, more width and depth; `train "
@@ -55,11 +50,11 @@ def add(commands: Any) -> None:
             "\n      --fisher-threshold 1e-6=0.25 -o runs/fisher-start",
         ],
         act=act,
+        options=UpgradeOptions,
     )
-    declare(parser)
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: UpgradeOptions) -> int:
     """Upgrade, write a folder, print what has changed."""
     config = upgrade_config(options)
     check_free(options.out)
@@ -81,12 +76,12 @@ def act(options: argparse.Namespace) -> int:
         )
     config = settle_seed(options, config, about)
     pieces = _unmet_pieces(about, checkpoint, old)
-    refuse_idle(options, config, more_pieces=pieces is not None)
+    refuse(of_upgrade(options, config, pieces is not None), chosen(options))
     new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
     if new is not None:
         _check_vocabulary(options, about, new)
     fisher = read_fisher(options, about)
-    texts = read_bitexts(options.loss_on, "--loss-on")
+    texts = read_bitexts(options.loss_on or (), "--loss-on")
     before: dict[str, float | None] = {}
     if texts:
         model = checkpoint.model() if imported is None else imported.model()
@@ -207,7 +202,7 @@ def _lines(made: Upgraded, above: dict[float, int]) -> dict[str, str]:
     return lines | {f"above {at:g}": f"{count:,}" for at, count in above.items()}
 
 
-def _read_old(options: argparse.Namespace) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
+def _read_old(options: UpgradeOptions) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
     """What `train` wrote: its description, its checkpoint and its pieces."""
     from mnmt_repro.runs.trained import (
         read_checkpoint,
@@ -231,7 +226,7 @@ def _read_old(options: argparse.Namespace) -> tuple[dict[str, Any], Checkpoint, 
     return about, checkpoint, read_vocabulary(options.source, about)
 
 
-def _import(options: argparse.Namespace) -> Imported | None:
+def _import(options: UpgradeOptions) -> Imported | None:
     """A Hugging Face model, where the old model is one."""
     from mnmt_repro.interchange import is_hf, read_folder
     from mnmt_repro.runs.trained import RUN
@@ -248,7 +243,7 @@ def _import(options: argparse.Namespace) -> Imported | None:
 
 
 def _as_old(
-    options: argparse.Namespace, imported: Imported
+    options: UpgradeOptions, imported: Imported
 ) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
     """The same of a Hugging Face model, which does not say what it was trained on, or how."""
     from mnmt_repro.training.checkpoint import Checkpoint, Progress
@@ -289,7 +284,7 @@ def _as_old(
     return about, checkpoint, vocabulary
 
 
-def _check_vocabulary(options: argparse.Namespace, about: dict[str, Any], new: Vocabulary) -> None:
+def _check_vocabulary(options: UpgradeOptions, about: dict[str, Any], new: Vocabulary) -> None:
     """Refuse a vocabulary that cannot serve the pairs which the model knows."""
     from mnmt_repro.corpora.encoding import tag_ids
 
@@ -324,7 +319,7 @@ def _unmet_pieces(
 
 
 def _write(
-    options: argparse.Namespace,
+    options: UpgradeOptions,
     about: dict[str, Any],
     made: Upgraded,
     vocabulary: Vocabulary,

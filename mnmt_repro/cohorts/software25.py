@@ -75,7 +75,7 @@ def _total(tier: Tier) -> tuple[Variant, ...]:
     No baseline is up-sampled, so one upgrade without up-sampling is set against its own, too. And
     one baseline goes on at half the rate, as nearly all weights of the upgrade of its size do.
     """
-    plain, halved = upgraded(tier, "same", alpha=1.0), slower(tier, share=0.3, factor=0.5)
+    plain, halved = upgraded(tier, "same", alpha=1.0), slower(tier, share=0.3, gamma_old=0.5)
     variants = [
         Variant(name="Mt25, no up-sampling", updates_share=0.3, spec=plain),
         Variant(name="M25, rate halved", updates_share=1.3, spec=halved),
@@ -163,13 +163,13 @@ def _table5(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
 
 
 def _table6(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
-    factors = ((1.0, 1.0), (0.5, 5.0), (0.5, 0.5), (0.5, 1.0), (5.0, 5.0))
+    gammas = ((1.0, 1.0), (0.5, 5.0), (0.5, 0.5), (0.5, 1.0), (5.0, 5.0))
     return _at_30(
         {
             f"old {old:g}, new {new:g}": upgraded(
                 tier, "wide", seed=seed, related=False, gamma_old=old, gamma_new=new
             )
-            for old, new in factors
+            for old, new in gammas
         }
     )
 

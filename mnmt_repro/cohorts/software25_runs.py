@@ -295,10 +295,10 @@ def upgraded(
     )
 
 
-def slower(tier: Tier, *, share: float, factor: float, seed: int = 1) -> RunSpec:
+def slower(tier: Tier, *, share: float, gamma_old: float, seed: int = 1) -> RunSpec:
     """M25 trained on after all its updates, its schedule's rate multiplied by a factor."""
     whole = from_scratch(tier, "same", seed=seed)
-    config = UpgradeConfig(gamma_old=factor, width=PUBLISHED_WIDTH, seed=seed)
+    config = UpgradeConfig(gamma_old=gamma_old, width=PUBLISHED_WIDTH, seed=seed)
     return replace(
         from_scratch(tier, "same", share=share, seed=seed),
         upgrade=Upgrade(parent=whole, config=config),

@@ -148,7 +148,7 @@ class BatchStream:
     def _counts(self, window: int) -> np.ndarray:
         """How many sentences of `window` come from each pair."""
         rng = np.random.default_rng([self.seed, 0, window])
-        return rng.multinomial(self.window, list(self.mixture.weights.values()))
+        return rng.multinomial(self.window, [p for _, p in self.mixture.items])
 
     def drawn(self, windows: int) -> np.ndarray:
         """Sentences drawn from each pair in the first `windows` windows."""

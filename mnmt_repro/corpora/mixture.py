@@ -13,7 +13,7 @@ from mnmt_repro.errors import InputError
 
 @dataclass(frozen=True)
 class Mixture:
-    """The probability with which each training sentence is drawn from each pair.
+    """The weights p: the probability with which a training sentence is drawn from each pair.
 
     Weights are **per sentence** (Paper A §3.1). Pairs of weight zero are dropped, so that a mixture
     with all its weight on one pair is the single-pair mixture.
@@ -34,14 +34,14 @@ class Mixture:
     items: tuple[tuple[str, float], ...]
 
     def __post_init__(self) -> None:
-        for pair, weight in self.items:
-            if not 0.0 <= weight <= 1.0:  # also refuses NaN
-                raise InputError(f"weight of {pair} must lie in [0, 1], got {weight}")
-        total = math.fsum(weight for _, weight in self.items)
+        for pair, p in self.items:
+            if not 0.0 <= p <= 1.0:  # also refuses NaN
+                raise InputError(f"weight of {pair} must lie in [0, 1], got {p}")
+        total = math.fsum(p for _, p in self.items)
         if abs(total - 1.0) > 1e-9:
-            listed = ", ".join(f"{pair} {weight:g}" for pair, weight in self.items)
+            listed = ", ".join(f"{pair} {p:g}" for pair, p in self.items)
             raise InputError(f"weights must sum to one, these sum to {total:g}: {listed}")
-        kept = tuple(sorted((pair, weight) for pair, weight in self.items if weight > 0))
+        kept = tuple(sorted((pair, p) for pair, p in self.items if p > 0))
         object.__setattr__(self, "items", kept)
 
     @classmethod
@@ -89,7 +89,7 @@ class Mixture:
 
     @property
     def weights(self) -> dict[str, float]:
-        """Pair to weight, pairs in alphabetical order."""
+        """Pair to its weight p, pairs in alphabetical order."""
         return dict(self.items)
 
     @property

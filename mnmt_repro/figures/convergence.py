@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.convergence import STATES
-from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, GREY, diagonal, size_axis, weight_color
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import GREY
 
 

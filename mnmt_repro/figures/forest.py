@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.claims.claim_measures import claim_measures
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK
 
 PAPER = "the paper"

@@ -9,8 +9,8 @@ import pandas as pd
 
 from mnmt_repro.analysis.fraction_forms import form_curves
 from mnmt_repro.analysis.fractions import fractions, observed_frontier
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.scaling import PairFits
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.theme import diagonal, size_axis, size_color, weight_color
 from mnmt_repro.laws import (

@@ -16,7 +16,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.names import pair_name
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.house import Figure
 from mnmt_repro.figures.theme import GREY, INK, pair_colours

@@ -11,9 +11,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis import names
-from mnmt_repro.analysis.names import beside_hub, cohort_name, pair_name
 from mnmt_repro.analysis.quality import LEAST_CELLS
+from mnmt_repro.cohorts import names
+from mnmt_repro.cohorts.names import beside_hub, cohort_name, pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import fractions
 from mnmt_repro.figures.theme import CATEGORIES, GREY, weight_color

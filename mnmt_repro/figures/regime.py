@@ -5,8 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.regime import paper_sizes
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, INK, size_axis, weight_color
 
 PAPER = "Paper A"

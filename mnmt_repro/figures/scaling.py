@@ -7,8 +7,8 @@ from collections.abc import Callable
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.scaling import SIZE_TITLES
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.interval_chart import interval_chart
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, weight_color
 

@@ -9,7 +9,7 @@ import altair
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.names import beside_hub, pair_name
+from mnmt_repro.cohorts.names import beside_hub, pair_name
 from mnmt_repro.errors import InputError
 
 INK = "#1b1f24"

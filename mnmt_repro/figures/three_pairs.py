@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.names import beside_hub, cohort_name, language, pair_name
+from mnmt_repro.cohorts.names import beside_hub, cohort_name, language, pair_name
 from mnmt_repro.figures.theme import GREY, INK, pair_color, size_axis, weight_color
 
 NAMES = {"pair": pair_name, "law of": cohort_name, "beside": cohort_name}

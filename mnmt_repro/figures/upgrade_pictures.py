@@ -10,7 +10,7 @@ from mnmt_repro.cohorts.software25 import KINDS, SHARES
 from mnmt_repro.cohorts.software25_runs import GPU, MINI, PAPER, Tier, recipe
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.theme import CATEGORIES
-from mnmt_repro.upgrading.config import Kind, factor_at
+from mnmt_repro.upgrading.config import Kind, gamma_at
 from mnmt_repro.upgrading.places import place_layers
 
 TIERS = {tier.name: tier for tier in (MINI, GPU, PAPER)}
@@ -133,7 +133,7 @@ def blocks(tier: Tier) -> pd.DataFrame:
                     "low": low / d,
                     "high": (low + size["rows"]) / d,
                     "begins as": "M" if part == OLD else f"M + noise ({config.width.noise:g})",
-                    "rate": factor_at(config.gamma_old if part == OLD else config.gamma_new, 1),
+                    "rate": gamma_at(config.gamma_old if part == OLD else config.gamma_new, 1),
                 }
             )
             start += units
@@ -194,7 +194,7 @@ def rates(tier: Tier, points: int = 300) -> pd.DataFrame:
         start = behind if config.schedule == "continued" else 0
         for step in _spread(tier.steps(SHARES[kind][-1]), points):
             for part, gamma in ((OLD, config.gamma_old), (NEW, config.gamma_new)):
-                rate = tier.training.rate(start + step) * factor_at(gamma, step)
+                rate = tier.training.rate(start + step) * gamma_at(gamma, step)
                 found = {"model": TITLES[kind], "part": part, "updates": behind + step}
                 rows.append({**found, "rate": rate})
     return pd.DataFrame(rows)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from mnmt_repro.analysis.names import pair_name
 from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims import (
     NO_ROWS,
@@ -20,6 +19,7 @@ from mnmt_repro.claims import (
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.standing import DECIDED
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.repository import ROOT

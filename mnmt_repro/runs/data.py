@@ -56,6 +56,24 @@ class TestSet:
     parts: Mapping[str, np.ndarray] = field(default_factory=dict)  # test set -> its rows, boolean
     references: tuple[str, ...] = ()  # the target side as text; see `load_test_sets`
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        text: Bitext,
+        vocabulary: Vocabulary,
+        tags: Tags,
+        shared: tuple[str, ...] = (),
+    ) -> TestSet:
+        """A test set as it is read, with its domains where the text marks them."""
+        return cls(
+            name=name,
+            text=encode(text, vocabulary, tags),
+            domains=None if text.domain is None else tuple(text.domain),
+            shared=shared,
+            references=tuple(text.target),
+        )
+
     @property
     def selections(self) -> dict[tuple[str, str], np.ndarray]:
         """Rows of each score, boolean, by test set and domain: whole, domains, shared, parts."""
@@ -76,7 +94,7 @@ class RunData:
     tests: Mapping[str, tuple[TestSet, ...]]  # of each pair of the mixture
     vocabulary: Vocabulary
     mean_lengths: Mapping[str, tuple[float, float]]  # source and target tokens a training sentence
-    notes: tuple[str, ...] = ()  # what of the text should not pass unsaid
+    notes: tuple[str, ...] = ()  # what a user should know about the text
 
 
 def run_vocabulary(spec: RunSpec) -> Vocabulary:
@@ -198,10 +216,7 @@ def load_own_data(spec: RunSpec, text: TrainingText, vocabulary: Vocabulary) -> 
         if text.corpus != OWN:
             tests[pair] = corpus_test_sets(text.corpus, pair, vocabulary, spec.tags, outside=())
         elif len(text.valid.get(pair, ())):
-            held = text.valid[pair]
-            domains = None if held.domain is None else tuple(held.domain)
-            found = encode(held, vocabulary, spec.tags)
-            tests[pair] = (TestSet(name="indomain", text=found, domains=domains),)
+            tests[pair] = (TestSet.of("indomain", text.valid[pair], vocabulary, spec.tags),)
     return encoded(spec, vocabulary, train=text.train, valid=text.valid, tests=tests)
 
 
@@ -292,24 +307,15 @@ def corpus_test_sets(
     if corpus in SHORT_SEGMENTS:
         english = inside.source if pair.startswith("eng-") else inside.target
         long = np.array([len(sentence.split()) >= LONG_ENOUGH for sentence in english])
-        text = encode(inside, vocabulary, tags)
         parts = {f"indomain-{LONG_ENOUGH}words": long} if long.any() else {}
-        references = tuple(inside.target)
-        return (TestSet(name="indomain", text=text, parts=parts, references=references),)
-    found = [
-        TestSet(
-            name="indomain",
-            text=encode(inside, vocabulary, tags),
-            domains=None if inside.domain is None else tuple(inside.domain),
-            shared=SHARED_DOMAINS.get(get_card(corpus).base or corpus, ()),
-            references=tuple(inside.target),
-        )
-    ]
+        test = TestSet.of("indomain", inside, vocabulary, tags)
+        return (dataclasses.replace(test, domains=None, parts=parts),)
+    shared = SHARED_DOMAINS.get(get_card(corpus).base or corpus, ())
+    found = [TestSet.of("indomain", inside, vocabulary, tags, shared)]
     for name in outside:
         if name in known_test_sets(pair):
-            other = load_test_set(name, pair)
-            text = encode(other, vocabulary, tags)
-            found.append(TestSet(name=name, text=text, references=tuple(other.target)))
+            text = load_test_set(name, pair)
+            found.append(dataclasses.replace(TestSet.of(name, text, vocabulary, tags), domains=None))
     return tuple(found)
 
 

@@ -58,7 +58,7 @@ class Upgrade:
 
 @dataclass(frozen=True, kw_only=True)
 class Own:
-    """What a user's own run has beside its settings: files of hers, which only hashes can name."""
+    """What decides a user's own run beside its settings: her files, named by their hashes."""
 
     text: tuple[tuple[str, str], ...] = ()  # pair and content hash: of the training text of every
     # pair, then of the validation text; none of generated text

@@ -5,7 +5,7 @@ Also where the parent keeps its best ones, beside which there is no optimiser's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import first_syllable
 from mnmt_repro.corpora.vocabulary import SPECIAL, tag
@@ -72,8 +73,8 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
         fisher = old_fisher(spec, upgraded, data)
         groups = most_informative(fisher, upgraded.groups, share)
         config = spec.upgrade.config
-        factors = (config.gamma_new, 1.0, config.gamma_old)
-        upgraded = replace(upgraded, groups=groups, factors=factors)
+        gammas = (config.gamma_new, 1.0, config.gamma_old)
+        upgraded = replace(upgraded, groups=groups, gammas=gammas)
     return Beginning.of(upgraded)
 
 
@@ -153,14 +154,17 @@ def untrained_pieces(config: ConlangConfig, pairs: Sequence[str], size: int) -> 
 
 def old_fisher(spec: RunSpec, upgraded: Upgraded, data: RunData) -> dict[str, Tensor]:
     """Fisher information of an upgraded model, before training, on the parent's pairs."""
-    return diagonal_fisher(upgraded.model, _old_sentences(spec, data))
-
-
-def _old_sentences(spec: RunSpec, data: RunData) -> Iterator[tuple[Tensor, Tensor]]:
     assert spec.upgrade is not None
-    for pair in spec.upgrade.parent.mixture.pairs:
-        text = data.training.validation[pair]
-        for row in range(min(FISHER_SENTENCES, text.size)):
+    texts = (data.training.validation[pair] for pair in spec.upgrade.parent.mixture.pairs)
+    return diagonal_fisher(upgraded.model, fisher_sentences(texts))
+
+
+def fisher_sentences(
+    texts: Iterable[EncodedPair], most: int = FISHER_SENTENCES
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """The first sentences of each text, as `upgrading.learning_rate.diagonal_fisher` takes them."""
+    for text in texts:
+        for row in range(min(most, text.size)):
             source, target = text.take(np.array([row]))
             yield torch.from_numpy(source.flat).long(), torch.from_numpy(target.flat).long()
 

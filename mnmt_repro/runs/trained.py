@@ -131,14 +131,14 @@ def write_run(folder: Path, about: dict[str, Any]) -> None:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Read `run.json`.
+    """Read `run.json`, of a folder or by its own path.
 
     Raises
     ------
     InputError
         When it is absent, torn, or of another format.
     """
-    path = folder / RUN
+    path = folder if folder.is_file() else folder / RUN
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:

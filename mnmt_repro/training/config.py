@@ -40,27 +40,27 @@ class TrainingConfig:
     # Ends of sentences count as tokens, padding does not.
     batch_tokens: int = field(metadata=option("target tokens a step"))
     # The budget is given in one of the two.
-    target_tokens: int | None = setting(None, "budget in target tokens over all pairs")
-    steps: int | None = setting(None, "budget in steps, in place of --target-tokens")
-    max_length: int = setting(64, "leave out sentence pairs with a side of more tokens")
-    optimiser: Literal["adafactor", "adamw"] = setting("adafactor", "how weights are updated")
+    target_tokens: int | None = setting("budget in target tokens over all pairs")
+    steps: int | None = setting("budget in steps, in place of --target-tokens")
+    max_length: int = setting("leave out sentence pairs with a side of more tokens", 64)
+    optimiser: Literal["adafactor", "adamw"] = setting("how weights are updated", "adafactor")
     weight_decay: float = setting(
-        0.0, "share of each weight taken off a step, times the learning rate"
+        "share of each weight taken off a step, times the learning rate", 0.0
     )
-    beta1: float = setting(0.9, "AdamW: decay of the first moment")
-    beta2: float = setting(0.98, "AdamW: decay of the second moment")
+    beta1: float = setting("AdamW: decay of the first moment", 0.9)
+    beta2: float = setting("AdamW: decay of the second moment", 0.98)
     # The gradient is that of the mean loss per token.
-    clip_norm: float | None = setting(None, "clip the gradient to this norm (default: never)")
-    label_smoothing: float = setting(0.0, "share of probability spread evenly over all pieces")
-    precision: Literal["float32", "bfloat16"] = setting("float32", "bfloat16: autocast, for GPUs")
-    curve_points: int = setting(12, "validations, spaced evenly in log(target tokens)")
+    clip_norm: float | None = setting("clip the gradient to this norm (default: never)")
+    label_smoothing: float = setting("share of probability spread evenly over all pieces", 0.0)
+    precision: Literal["float32", "bfloat16"] = setting("bfloat16: autocast, for GPUs", "float32")
+    curve_points: int = setting("validations, spaced evenly in log(target tokens)", 12)
     keep: Literal["last", "best"] = setting(
-        "last", "which weights are the result: last, or best on validation"
+        "which weights are the result: last, or best on validation", "last"
     )
     decay_share: float = setting(
-        0.0,
         "last share of the budget, over which the rate falls linearly to zero; 0.3 serves "
         "well (default: no decay)",
+        0.0,
     )
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mnmt_repro.choices import check_choices
+from mnmt_repro.choices import check_choices, setting
 from mnmt_repro.errors import InputError
 
 NewRows = Literal["unk", "random", "mean"]
@@ -29,9 +29,18 @@ class WidthConfig:
         When a field is out of its range.
     """
 
-    init: WidthInit = "concatenation"
-    noise: float = 0.01  # std of the Gaussian noise on copied matrices (footnote 10); no biases
-    normalisation: AnyNormalisation = "auto"  # auto: as published where that keeps the function
+    init: WidthInit = setting(
+        "new hidden units: noisy copies, between the old ones, or at random", "concatenation"
+    )
+    # Footnote 10. Gaussian, on copied matrices; biases have none.
+    noise: float = setting("standard deviation of the copies' noise", 0.01)
+    normalisation: AnyNormalisation = setting(
+        "how widened matrices are scaled back: to their old norm, as published, or so that the "
+        "layer computes what it did before noise (default: frobenius; but for concatenation "
+        "function, where the norm does not keep what is computed: in a gated layer, and where "
+        "--wider is no whole number)",
+        "auto",
+    )
 
     def __post_init__(self) -> None:
         check_choices(self, "width")
@@ -51,7 +60,9 @@ class DepthConfig:
 
     encoder: int = 0  # layers added to the encoder
     decoder: int = 0
-    init: DepthInit = "average"
+    init: DepthInit = setting(
+        "new layers: the mean of all old ones, a copy of the nearest, or at random", "average"
+    )
     encoder_at: Place = "bottom"  # the side of the input
     decoder_at: Place = "top"  # the side of the output
 
@@ -87,21 +98,22 @@ class Ramp:
 
     def __post_init__(self) -> None:
         for value in (self.start, self.end):
-            check_factor(value)
+            check_gamma(value)
         if self.steps < 1:
             raise InputError(f"a ramp needs at least 1 step, got {self.steps}")
 
     def at(self, step: int) -> float:
-        """Factor at `step` (1, 2, ...)."""
+        """Value at `step` (1, 2, ...)."""
         if step >= self.steps:
             return self.end
         return self.start + (self.end - self.start) * (step - 1) / (self.steps - 1)
 
 
-Factor = float | Ramp
+Gamma = float | Ramp
+"""Learning-rate factor of a group of parameters: of each update, this share is applied."""
 
 
-def check_factor(factor: Factor) -> None:
+def check_gamma(gamma: Gamma) -> None:
     """Refuse a negative factor.
 
     Raises
@@ -109,18 +121,18 @@ def check_factor(factor: Factor) -> None:
     InputError
         When it is negative or not finite.
     """
-    if not isinstance(factor, Ramp) and not (math.isfinite(factor) and factor >= 0):
-        raise InputError(f"a learning-rate factor must be at least 0, got {factor}")
+    if not isinstance(gamma, Ramp) and not (math.isfinite(gamma) and gamma >= 0):
+        raise InputError(f"a learning-rate factor must be at least 0, got {gamma}")
 
 
-def to_factor(value: float | Mapping[str, Any]) -> Factor:
+def to_gamma(value: float | Mapping[str, Any]) -> Gamma:
     """A factor from what `dataclasses.asdict` and JSON make of it."""
     return Ramp(**value) if isinstance(value, Mapping) else value
 
 
-def factor_at(factor: Factor, step: int) -> float:
+def gamma_at(gamma: Gamma, step: int) -> float:
     """Value of a constant or a ramp at `step` (1, 2, ...)."""
-    return factor.at(step) if isinstance(factor, Ramp) else float(factor)
+    return gamma.at(step) if isinstance(gamma, Ramp) else float(gamma)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,20 +145,41 @@ class UpgradeConfig:
         When a field is out of its range; the message names the field.
     """
 
-    wider: float = 1.0  # factor of d_ff
+    wider: float = setting("factor of the feed-forward width (default: 1)", 1.0)
     width: WidthConfig = field(default_factory=WidthConfig)
     deeper: DepthConfig = field(default_factory=DepthConfig)
-    embeddings: NewRows = "unk"  # rows of new pieces
-    keep: Literal["all", "body", "nothing"] = "all"  # old weights that are used: all, all but the
-    # tables ("all emb random", Table 4), which count as new then, or none ("random init all",
-    # Table 3), where what would be old has gamma_old all the same, as what it is compared with
-    gamma_old: Factor = 1.0  # learning-rate factor of old parameters and blocks
-    gamma_new: Factor = 1.0
-    optimiser: Literal["carried", "reset"] = "carried"  # state of old parameters
-    schedule: Literal["continued", "reset", "constant"] = "continued"  # of the learning rate
-    # (footnote 7): from the old model's last step on, from its start again, or no schedule at all
-    seed: int = 0  # of new weights and noise; take another than the old model was trained with: its
-    # own draws what that model began with, row by row in the embeddings and in a first layer
+    embeddings: NewRows = setting(
+        "embeddings of new pieces: a copy of <unk>'s, at random, or the mean of the old pieces "
+        "that each splits into (default: unk, as published; where the old vocabulary has byte "
+        "fallback, as those made here, <unk> never occurs, so that its embedding is hardly "
+        "trained)",
+        "unk",
+    )
+    # body: "all emb random" of Table 4; nothing: "random init all" of Table 3, where what would be
+    # old has gamma_old all the same, as what it is compared with.
+    keep: Literal["all", "body", "nothing"] = setting(
+        "old weights that are used: all, all but the embedding tables, which then count as new, "
+        "or none, where --gamma's OLD still goes to what would be old, as in Paper B's Table 3",
+        "all",
+    )
+    gamma_old: Gamma = 1.0  # of old parameters and blocks
+    gamma_new: Gamma = 1.0
+    optimiser: Literal["carried", "reset"] = setting(
+        "the optimiser's state of old parameters", "carried"
+    )
+    # Footnote 7.
+    schedule: Literal["continued", "reset", "constant"] = setting(
+        "learning rate: from where the old model stopped, with a new warm-up, or `train "
+        "--learning-rate` at every step, or with adafactor at most 1 / sqrt(step)",
+        "continued",
+    )
+    # Of new weights and noise. Take another than the old model was trained with: its own draws what
+    # that model began with, row by row in the embeddings and in a first layer.
+    seed: int = setting(
+        "of noise and of what is drawn at random (default: one that goes with the old run, so that "
+        "no two upgrades in a row draw alike)",
+        0,
+    )
 
     def __post_init__(self) -> None:
         if not 1.0 <= self.wider < math.inf:
@@ -154,8 +187,8 @@ class UpgradeConfig:
                 f"wider must be at least 1, as a model cannot be made narrower; got {self.wider}"
             )
         check_choices(self, "upgrade")
-        check_factor(self.gamma_old)
-        check_factor(self.gamma_new)
+        check_gamma(self.gamma_old)
+        check_gamma(self.gamma_new)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> UpgradeConfig:
@@ -164,7 +197,7 @@ class UpgradeConfig:
         values["width"] = WidthConfig(**values["width"])
         values["deeper"] = DepthConfig(**values["deeper"])
         for name in ("gamma_old", "gamma_new"):
-            values[name] = to_factor(values[name])
+            values[name] = to_gamma(values[name])
         return cls(**values)
 
 
@@ -175,8 +208,8 @@ development set."""
 
 def ramp_steps(config: UpgradeConfig) -> int:
     """Steps after which no learning-rate factor rises any more; 0 where none does."""
-    factors = (config.gamma_old, config.gamma_new)
-    return max((factor.steps for factor in factors if isinstance(factor, Ramp)), default=0)
+    gammas = (config.gamma_old, config.gamma_new)
+    return max((gamma.steps for gamma in gammas if isinstance(gamma, Ramp)), default=0)
 
 
 def published(kind: Kind, steps: int) -> UpgradeConfig:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import PAD, Transformer
-from mnmt_repro.upgrading.config import Factor, check_factor, factor_at
+from mnmt_repro.upgrading.config import Gamma, check_gamma, gamma_at
 
 NEW, OLD = 0, 1
 """Groups of parameters; Fisher information adds more above `OLD`."""
@@ -35,7 +35,7 @@ def scale_updates(
     optimiser: torch.optim.Optimizer,
     parameters: Mapping[str, Tensor],
     groups: Groups,
-    factors: Sequence[Factor],
+    gammas: Sequence[Gamma],
 ) -> None:
     """Make every later `optimiser.step()` apply, of each update, only its group's factor.
 
@@ -49,7 +49,7 @@ def scale_updates(
         Name -> parameter, as `model.named_parameters()` gives them.
     groups
         Group of each entry; a parameter left out keeps its whole update.
-    factors
+    gammas
         Factor of group 0 (`NEW`), 1 (`OLD`), ...
 
     Raises
@@ -57,8 +57,8 @@ def scale_updates(
     InputError
         When a name is unknown, a shape does not broadcast, or a group has no factor.
     """
-    for factor in factors:
-        check_factor(factor)
+    for gamma in gammas:
+        check_gamma(gamma)
     for name, group in groups.items():
         if name not in parameters:
             raise InputError(f"learning-rate scaling names {name}, which the model does not have")
@@ -71,10 +71,10 @@ def scale_updates(
                 f"learning-rate scaling of {name} has shape {tuple(group.shape)}, "
                 f"the parameter {tuple(shape)}"
             )
-        if int(group.max()) >= len(factors):
+        if int(group.max()) >= len(gammas):
             raise InputError(
                 f"learning-rate scaling of {name} has group {int(group.max())}, "
-                f"but there are only {len(factors)} factors"
+                f"but there are only {len(gammas)} factors"
             )
     scaled = {
         name: (parameters[name], group.to(parameters[name].device, torch.int64))
@@ -82,11 +82,11 @@ def scale_updates(
     }
     before: dict[str, Tensor] = {}
     done = 0
-    current: list[float] = []  # factors that `gammas` are of
-    gammas: dict[str, Tensor] = {}
+    current: list[float] = []  # the factors at this step
+    by_entry: dict[str, Tensor] = {}  # parameter name -> the factor of each entry
 
     def keep(*_: Any) -> None:
-        if any(factor_at(factor, done + 1) != 1.0 for factor in factors):
+        if any(gamma_at(gamma, done + 1) != 1.0 for gamma in gammas):
             for name, (parameter, _group) in scaled.items():
                 before[name] = parameter.detach().clone()
 
@@ -94,16 +94,16 @@ def scale_updates(
     def interpolate(*_: Any) -> None:
         nonlocal done
         done += 1
-        values = [factor_at(factor, done) for factor in factors]
+        values = [gamma_at(gamma, done) for gamma in gammas]
         if values != current:
             current[:] = values
-            gammas.clear()
+            by_entry.clear()
         for name, start in before.items():
             parameter, group = scaled[name]
-            if name not in gammas:
+            if name not in by_entry:
                 table = torch.tensor(values, dtype=parameter.dtype, device=parameter.device)
-                gammas[name] = table[group]
-            parameter.copy_(torch.lerp(start, parameter, gammas[name]))
+                by_entry[name] = table[group]
+            parameter.copy_(torch.lerp(start, parameter, by_entry[name]))
         before.clear()
 
     def save(_: torch.optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mnmt_repro.atomic import write_bytes
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint
-from mnmt_repro.upgrading.config import Factor, Ramp, UpgradeConfig, check_factor, to_factor
+from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma, to_gamma
 from mnmt_repro.upgrading.learning_rate import diagonal_fisher, fisher_groups, scale_updates
 
 
@@ -33,7 +33,7 @@ class Start:
         Index of a parameter -> its state, as `Checkpoint.optimiser`; empty after a reset.
     steps
         Steps of the learning-rate schedule that the old model had, all of its trainings together.
-    factors
+    gammas
         Learning-rate factor of each group; empty: the configuration's, of `NEW` and `OLD`.
     """
 
@@ -42,7 +42,7 @@ class Start:
     groups: dict[str, Tensor]
     optimiser: dict[int, dict[str, Tensor]]
     steps: int
-    factors: tuple[Factor, ...] = ()
+    gammas: tuple[Gamma, ...] = ()
 
     @property
     def schedule_start(self) -> int | None:
@@ -64,9 +64,9 @@ class Start:
         InputError
             When the state is another optimiser's.
         """
-        factors = self.factors or (self.config.gamma_new, self.config.gamma_old)
-        if any(factor != 1.0 for factor in factors):
-            scale_updates(optimiser, dict(model.named_parameters()), self.groups, factors)
+        gammas = self.gammas or (self.config.gamma_new, self.config.gamma_old)
+        if any(gamma != 1.0 for gamma in gammas):
+            scale_updates(optimiser, dict(model.named_parameters()), self.groups, gammas)
         adafactor = isinstance(optimiser, torch.optim.Adafactor)
         if self.optimiser and is_adafactor(self.optimiser) != adafactor:
             raise InputError(
@@ -107,7 +107,7 @@ AnyStart = TypeVar("AnyStart", bound=Start)
 def slow_by_fisher(
     start: AnyStart,
     sentences: Iterable[tuple[Tensor, Tensor]],
-    thresholds: Sequence[tuple[float, Factor]],
+    thresholds: Sequence[tuple[float, Gamma]],
 ) -> AnyStart:
     """Choose the learning rate of old parameters by Fisher information (Appendix D, Table 11).
 
@@ -127,12 +127,12 @@ def slow_by_fisher(
     """
     if not thresholds:
         raise InputError("thresholds: give one or more")
-    values, factors = zip(*thresholds, strict=True)
-    for factor in factors:
-        check_factor(factor)
+    values, gammas = zip(*thresholds, strict=True)
+    for gamma in gammas:
+        check_gamma(gamma)
     groups = fisher_groups(diagonal_fisher(start.model, sentences), start.groups, values)
     both = (start.config.gamma_new, start.config.gamma_old)
-    return replace(start, groups=groups, factors=(*both, *factors))
+    return replace(start, groups=groups, gammas=(*both, *gammas))
 
 
 def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
@@ -155,7 +155,7 @@ def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
             {
                 "config": asdict(upgraded.config),
                 "steps": upgraded.steps,
-                "factors": [asdict(f) if isinstance(f, Ramp) else f for f in upgraded.factors],
+                "factors": [asdict(g) if isinstance(g, Ramp) else g for g in upgraded.gammas],
             }
         ),
     }
@@ -187,5 +187,5 @@ def load_upgraded(path: Path | str) -> Start:
         groups=groups,
         optimiser=checkpoint.optimiser,
         steps=told["steps"],
-        factors=tuple(map(to_factor, told.get("factors", ()))),
+        gammas=tuple(map(to_gamma, told.get("factors", ()))),
     )

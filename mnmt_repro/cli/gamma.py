@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -10,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import comma_list, number
 from mnmt_repro.errors import InputError
-from mnmt_repro.upgrading.config import FISHER_SENTENCES, Factor, Ramp, UpgradeConfig, ramp_steps
+from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp, UpgradeConfig, ramp_steps
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
+    from mnmt_repro.cli.upgrade_options import UpgradeOptions
+    from mnmt_repro.corpora.batches import EncodedPair
     from mnmt_repro.corpora.formats import Bitext
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import Upgraded
 
 
-def parse_factor(text: str, steps: int | None, where: str) -> Factor:
+def parse_gamma(text: str, steps: int | None, where: str) -> Gamma:
     """Read a learning-rate factor; `where` names the option in an error.
 
-    >>> parse_factor("0.5", None, ""), parse_factor("0.05:0.5", 300, "")
+    >>> parse_gamma("0.5", None, ""), parse_gamma("0.05:0.5", 300, "")
     (0.5, Ramp(start=0.05, end=0.5, steps=300))
     """
     start, *rest = text.split(":")
@@ -53,8 +52,8 @@ def steps_to_rise(told: Mapping[str, Any]) -> int:
     told
         What `run.json` says of an upgrade.
     """
-    factors = [factor for _, factor in told.get("fisher", {}).get("thresholds", ())]
-    ramps = [factor["steps"] for factor in factors if isinstance(factor, dict)]
+    gammas = [gamma for _, gamma in told.get("fisher", {}).get("thresholds", ())]
+    ramps = [gamma["steps"] for gamma in gammas if isinstance(gamma, dict)]
     return max(ramp_steps(UpgradeConfig.from_dict(told["config"])), *ramps, 0)
 
 
@@ -74,16 +73,18 @@ class FisherScaling:
         Validation text of its pairs; none of a conlang's, which is generated.
     """
 
-    thresholds: tuple[tuple[float, Factor], ...]
+    thresholds: tuple[tuple[float, Gamma], ...]
     sentences: int
     about: Mapping[str, Any]
     text: Mapping[str, Bitext]
 
     def slow(self, made: Upgraded, vocabulary: Vocabulary) -> Upgraded:
         """Give the old parameters of an upgraded model the factors of their information."""
+        from mnmt_repro.runs.start import fisher_sentences
         from mnmt_repro.upgrading.start import slow_by_fisher
 
-        return slow_by_fisher(made, self._encoded(vocabulary), self.thresholds)
+        sentences = fisher_sentences(self._encoded(vocabulary), self.sentences)
+        return slow_by_fisher(made, sentences, self.thresholds)
 
     def counts(self, made: Upgraded) -> dict[float, int]:
         """Old parameters that have more information than each threshold."""
@@ -99,17 +100,14 @@ class FisherScaling:
 
         return {
             "thresholds": [
-                [threshold, asdict(factor) if isinstance(factor, Ramp) else factor]
-                for threshold, factor in self.thresholds
+                [threshold, asdict(gamma) if isinstance(gamma, Ramp) else gamma]
+                for threshold, gamma in self.thresholds
             ],
             "sentences": self.sentences,
             "text": {pair: content_hash(bitext) for pair, bitext in self.text.items()},
         }
 
-    def _encoded(self, vocabulary: Vocabulary) -> Iterator[tuple[Tensor, Tensor]]:
-        import numpy as np
-        import torch
-
+    def _encoded(self, vocabulary: Vocabulary) -> Iterator[EncodedPair]:
         from mnmt_repro.corpora.encoding import SyllableVocabulary, encode, encode_conlang
 
         tags, longest = self.about["tags"], self.about["training"]["max_length"]
@@ -119,13 +117,10 @@ class FisherScaling:
                 found = encode_conlang(vocabulary.conlang, pair, "valid", self.sentences, tags)
             else:
                 found = encode(self.text[pair], vocabulary, tags)
-            found = found.shorter_than(longest)
-            for row in range(min(self.sentences, found.size)):
-                source, target = found.take(np.array([row]))
-                yield torch.from_numpy(source.flat).long(), torch.from_numpy(target.flat).long()
+            yield found.shorter_than(longest)
 
 
-def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> FisherScaling | None:
+def read_fisher(options: UpgradeOptions, about: Mapping[str, Any]) -> FisherScaling | None:
     """Read ``--fisher-threshold`` and the text that it needs; None where it is not given.
 
     Raises
@@ -134,17 +129,14 @@ def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> Fisher
         When the options cannot be read, or the text is not that of the old model's pairs.
     """
     if options.fisher_threshold is None:
-        for option, given in (("--data", options.data), ("--valid", options.valid)):
-            if given:
-                raise InputError(f"{option} goes with --fisher-threshold")
         return None
     sentences = FISHER_SENTENCES if options.fisher_sentences is None else options.fisher_sentences
     where, thresholds = f"--fisher-threshold {options.fisher_threshold}", []
     for part in comma_list(options.fisher_threshold):
-        threshold, equals, factor = part.partition("=")
+        threshold, equals, gamma = part.partition("=")
         if not equals:
             raise InputError(f"{where}: write F=FACTOR, such as 1e-6=0.25")
-        thresholds.append((number(threshold, where), parse_factor(factor, options.steps, where)))
+        thresholds.append((number(threshold, where), parse_gamma(gamma, options.steps, where)))
     if not thresholds:
         raise InputError("--fisher-threshold: write F=FACTOR, such as 1e-6=0.25")
     bounds = [0.0, *(threshold for threshold, _ in thresholds)]
@@ -160,7 +152,7 @@ def read_fisher(options: argparse.Namespace, about: Mapping[str, Any]) -> Fisher
     )
 
 
-def _validation_text(options: argparse.Namespace, about: Mapping[str, Any]) -> Mapping[str, Bitext]:
+def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mapping[str, Bitext]:
     """Validation text of a corpus; of the user's own, `--valid` or what `train` holds out."""
     from mnmt_repro.cli.training_text import read_bitexts
     from mnmt_repro.corpora.bitext import load_split
@@ -178,15 +170,14 @@ def _validation_text(options: argparse.Namespace, about: Mapping[str, Any]) -> M
         return {pair: load_split(corpus, pair, "valid") for pair in real}
     validated = about.get("validation", dict.fromkeys(pairs))
     known = ", ".join(validated)
-    if bool(options.data) == bool(options.valid):
+    if (options.data is None) == (options.valid is None):
         raise InputError(
             f"--fisher-threshold: the model was trained on your own text ({known}); give it again "
             "with --data, or what was its --valid"
         )
     option = "--valid" if options.valid else "--data"
-    found = (
-        read_bitexts(options.valid) if options.valid else hold_out(read_bitexts(options.data))[1]
-    )
+    texts = read_bitexts(options.valid or options.data or ())
+    found = texts if options.valid else hold_out(texts)[1]
     if found.keys() != validated.keys():
         raise InputError(f"{option} {', '.join(found)}: the model was validated on {known}")
     for pair, wanted in validated.items():

@@ -1,0 +1,120 @@
+"""The table of options that exclude each other, or that nothing asked for would use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mnmt_repro.cli.options import comma_list
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    from mnmt_repro.cli.fit import FitOptions
+    from mnmt_repro.cli.sweep import SweepOptions
+    from mnmt_repro.cli.train_options import TrainOptions
+    from mnmt_repro.cli.upgrade_options import UpgradeOptions
+    from mnmt_repro.upgrading.config import UpgradeConfig
+
+Row = tuple[str, object, str]
+"""Names of options, whether they are excluded, and why: `{}` stands for the one that is given."""
+
+SETTLED = (
+    "arch d_model layers heads d_ff dropout attention_dropout pieces vocabulary "
+    "vocabulary_temperature"
+)
+"""Options of `train` that an upgraded model has settled."""
+
+
+def of_sources(continued: bool) -> tuple[Row, ...]:
+    """Of `train`, before presets and upgraded models fill in what is not given."""
+    settled = "{}: the upgraded model's own stays; leave it out, or make another upgrade"
+    both = "{}: the upgraded model has its settings; leave one of the two out"
+    return (("preset config", continued, both), (SETTLED, continued, settled))
+
+
+def of_train(options: TrainOptions) -> tuple[Row, ...]:
+    """Of `train`, by its text, its mixture and its optimiser."""
+    own, given, weighted = bool(options.data), options.vocabulary, options.weights is not None
+    conlang = not own and (options.corpus or "conlang") == "conlang"
+    alike = conlang and not (options.upsample or weighted)
+    adafactor = options.training.optimiser == "adafactor"
+    trained = "pieces vocabulary_temperature"
+    endless = "all pairs of a conlang are endless, and so alike"
+    instead = "leave out --temperature and --upsample"
+    return (
+        (f"{trained} max_length", conlang, "{}: is of real text; leave it out"),
+        ("temperature", alike, f"{{}}: {endless}; leave it out"),
+        ("concepts similarity", not conlang, "{}: is of a conlang; leave it out"),
+        (trained, given, "{}: --vocabulary is there already; leave it out"),
+        ("beta1 beta2", adafactor, "{}: is of adamw; leave it out"),
+        ("corpus pairs", own, "--data: your own text; leave out --corpus and --pairs"),
+        ("valid", not own, "--valid goes with --data; registered corpora have their own"),
+        ("temperature upsample", weighted, f"--weights: {instead}, or it"),
+    )  # fmt: skip
+
+
+def of_upgrade(options: UpgradeOptions, config: UpgradeConfig, pieces: bool) -> tuple[Row, ...]:
+    """Of `upgrade`; `pieces`: a conlang's new languages have some without a new vocabulary."""
+    wider, deeper = config.wider != 1, bool(config.deeper.encoder or config.deeper.decoder)
+    pieces = pieces or bool(options.vocabulary)
+    kept, fisher = config.keep != "nothing", options.fisher_threshold or ""
+    new = pieces or wider or deeper or config.keep == "body"
+    spans = comma_list(f"{options.gamma or ''},{fisher}")
+    rising = any(span.count(":") == 1 for span in spans)
+    rising |= options.preset == "deep" and options.gamma is None
+    two_rates, carried = "," in (options.gamma or ""), options.optimiser == "carried"
+    copied, drawn = config.width.init == "concatenation", config.width.init == "random"
+
+    def idle(needed: str, option: str = "{}") -> str:
+        return f"{option}: has no effect without {needed}; add it, or leave this out"
+
+    return (
+        ("init", not pieces, idle("--vocab")),
+        ("init", config.keep != "all", idle("--keep all")),
+        ("width_init normalisation", not wider, idle("--wider")),
+        ("noise", not (wider and copied), idle("--wider, and units that are copies")),
+        ("normalisation", not kept or drawn, idle("units that come from old ones")),
+        ("depth_init at", not deeper, idle("--deeper")),
+        ("gamma", two_rates and not new,
+         idle("--vocab, --wider or --deeper: nothing is new", "--lr-scaling OLD,NEW")),
+        ("optimiser", carried and not kept, idle("old weights (--keep)", "--optimiser carried")),
+        ("width_init noise depth_init checkpoint fisher_threshold", not kept,
+         idle("old weights (--keep)")),
+        ("steps", not rising, idle("a factor that rises and does not say its own steps")),
+        ("fisher_sentences", not fisher, idle("--fisher-threshold")),
+        ("data valid", not fisher, "{} goes with --fisher-threshold"),
+    )  # fmt: skip
+
+
+def of_fit(options: FitOptions) -> tuple[Row, ...]:
+    """Of `fit`, by its law."""
+    why = "{} belongs to --law additive; add it, or leave this out"
+    return (("data_column", options.law != "additive", why),)
+
+
+def of_sweep(options: SweepOptions) -> tuple[Row, ...]:
+    """Of `sweep`, by what is made of the runs."""
+    return (
+        ("bleurt", not options.decode, "{}: only with --decode"),
+        ("analyse", options.decode, "{}: not with --decode; leave one of the two out"),
+    )
+
+
+def refuse(rows: Iterable[Row], given: Iterable[str]) -> None:
+    """Refuse the first option on the command line that a row excludes.
+
+    Parameters
+    ----------
+    given
+        Names of the options that are there.
+
+    Raises
+    ------
+    InputError
+        With the row's reason.
+    """
+    given = set(given)
+    for names, excluded, why in rows:
+        for name in names.split():
+            if excluded and name in given:
+                raise InputError(why.format(f"--{name.replace('_', '-')}"))
