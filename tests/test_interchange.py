@@ -408,8 +408,16 @@ def test_a_language_is_added_and_the_model_goes_out_again(
     assert "xho" in both.languages and len(both) > len(old) + 5
     assert main([
         "upgrade", "--from", str(folder), "--vocab", "both.model", "--wider", "2", "--deeper", "0",
-        "--noise", "0", "-o", "wide",
+        "--noise", "0", "-o", "wide", "--loss-on", f"{old_pair}=old.tsv",
+        "--loss-on", f"{known}-xho=new.tsv", "--json",
     ]) == 0  # fmt: skip
+    out = capsys.readouterr().out
+    losses = {row["pair"]: row for row in json.loads(out[out.index("{") :])["losses"]}
+    # Old logits stay, and the new pieces take a share of a random model's probability.
+    gap = losses[old_pair]["after"] - losses[old_pair]["before"]
+    assert 0 < gap < np.log(len(both) / len(old)) + 0.2
+    assert (losses[f"{known}-xho"]["before"] is None) == (family != "t5")
+    assert losses[f"{known}-xho"]["after"] > 0
     wide = load_trained(Path("wide"))
     assert wide.model.config.d_ff == 2 * imported.shape.d_ff
     text = Bitext(pair=old_pair, source=source[:9], target=target[:9])

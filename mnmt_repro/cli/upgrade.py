@@ -21,8 +21,10 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import check_free
 
 if TYPE_CHECKING:
+    from mnmt_repro.corpora.formats import Bitext
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.interchange import Imported
+    from mnmt_repro.model import Transformer
     from mnmt_repro.training.checkpoint import Checkpoint
     from mnmt_repro.upgrading.recipe import Upgraded
     from mnmt_repro.upgrading.vocabulary import PieceMap
@@ -59,6 +61,7 @@ def act(options: UpgradeOptions) -> int:
 
     from tqdm import tqdm
 
+    from mnmt_repro.cli.training_text import read_bitexts
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import upgrade
     from mnmt_repro.upgrading.vocabulary import PieceMap, match_pieces
@@ -78,6 +81,12 @@ def act(options: UpgradeOptions) -> int:
     if new is not None:
         _check_vocabulary(options, about, new)
     fisher = read_fisher(options, about)
+    texts = read_bitexts(options.loss_on or (), "--loss-on")
+    before: dict[str, float | None] = {}
+    if texts:
+        model = checkpoint.model() if imported is None else imported.model()
+        before = _losses(model, old, about["tags"], texts)
+        del model  # so that only one of the two models is held
     layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
     total = layers + config.deeper.encoder + config.deeper.decoder
     both = (new and old, new)
@@ -95,13 +104,19 @@ def act(options: UpgradeOptions) -> int:
         "config": dataclasses.asdict(made.config),
         **({} if fisher is None else {"fisher": fisher.told}),
     }
+    after = _losses(made.model, new or old, about["tags"], texts)
     _write(options, about, made, new or old, told)
 
     for note in _notes(about, made):
         print(f"mnmt-repro: note: {note}", file=sys.stderr)
     above = {} if fisher is None else fisher.counts(made)
     if options.json:
-        print_json(_machine_readable(options.out, made, above))
+        shown = _machine_readable(options.out, made, above)
+        if texts:
+            shown["losses"] = [
+                {"pair": pair, "before": before[pair], "after": after[pair]} for pair in texts
+            ]
+        print_json(shown)
         return 0
     print(f"{options.out}: {options.source}, upgraded")
     for name, value in _lines(made, above).items():
@@ -110,8 +125,31 @@ def act(options: UpgradeOptions) -> int:
         table = pd.DataFrame(made.report.overlap.rows())
         shares = {"share": "{:.1%}".format}
         print(table.to_string(index=False, na_rep="", formatters=shares))
+    for pair in texts:
+        was, now = (
+            "no tag" if found[pair] is None else f"{found[pair]:.4f}" for found in (before, after)
+        )
+        print(f"{pair}: {was} -> {now} nats a token")
     print(_next(options.out, about, new or old, told))
     return 0
+
+
+def _losses(
+    model: Transformer, vocabulary: Vocabulary, tags: Any, texts: Mapping[str, Bitext]
+) -> dict[str, float | None]:
+    """Nats a target token on each text; None where the vocabulary lacks a tag that it needs."""
+    from mnmt_repro.corpora.encoding import encode, tag_ids
+    from mnmt_repro.scoring import cross_entropy
+
+    found: dict[str, float | None] = {}
+    for pair, text in texts.items():
+        try:
+            tag_ids(vocabulary, pair, tags)
+        except InputError:
+            found[pair] = None
+            continue
+        found[pair] = cross_entropy(model, encode(text, vocabulary, tags))
+    return found
 
 
 def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:

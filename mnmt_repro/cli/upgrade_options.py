@@ -123,6 +123,10 @@ class UpgradeOptions:
     checkpoint: Literal["last", "best"] | None = setting(
         "the old model's weights; its best ones have no optimiser state to carry (default: last)",
     )
+    loss_on: tuple[str, ...] | None = setting(
+        "print the loss on this text before and after, once for each direction",
+        metavar="PAIR=FILE",
+    )
     json: bool = setting("print JSON in place of a table", False)
 
     def given(self, kind: type) -> dict[str, Any]:

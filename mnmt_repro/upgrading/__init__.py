@@ -20,7 +20,7 @@ Section 5.3, Figure 4              `compute`: what it takes to reach a share of 
 =================================  ==============================================================
 
 `config` and `compute` need no torch. `mnmt-repro upgrade` is the command; in Python, of a model
-that another program has trained (`interchange` has the weights of two kinds). Here its tables have
+that another program has trained (`interchange` reads five families). Here its tables have
 a row more than its vocabulary has tokens, and no `<s>`, like T5's; the new vocabulary is one of
 `mnmt-repro data vocabulary`, of which `vocabulary.meanings` tells the pieces.
 
