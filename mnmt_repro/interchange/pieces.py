@@ -115,10 +115,12 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
     tagged = any(each.piece.startswith("<2") for each in pieces)
     tags: Tags = "both-after-end" if family == "m2m_100" else "source" if tagged else "none"
     if family == "t5" or family == "mt5":
-        if start > UNK:
+        if start > UNK and pieces[order[start]].piece.startswith("<2"):
+            tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
+        elif start > UNK:
             raise InputError(
                 f"{config.file}: the field 'decoder_start_token_id' is {order[start]}, which is no "
-                "special piece; padding, end and unknown can start a decoder"
+                "special piece; padding, end, unknown and language tags can start a decoder"
             )
     elif start != EOS:
         raise InputError(
