@@ -1,8 +1,8 @@
 """The ledger of claims: what a paper says, how we measure it, and what counts as reproducing it.
 
-``data/claims/<paper>.yml`` is read into frozen objects, every field checked. The machine-readable
-part of a claim (estimand, options, scope, alternative, rule) has a fingerprint, by which
-`mnmt_repro.claims.history` finds the commit that fixed it.
+``data/claims/<paper>.yml`` is read into frozen objects, and every field is checked. The
+machine-readable part of a claim (estimand, options, scope, alternative, rule) has a fingerprint.
+`mnmt_repro.claims.history` uses it to find the commit that fixed this part.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import yaml
 
 from mnmt_repro.errors import InputError
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where libyaml is there
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where libyaml is installed
 
 VERDICTS = ("reproduced", "direction only", "inconclusive", "not reproduced")
-"""What a rule may conclude; there are also `OUT_OF_REACH`, `NO_ROWS` and `UNDECIDED`."""
+"""What a rule may conclude. Other verdicts are `OUT_OF_REACH`, `NO_ROWS` and `UNDECIDED`."""
 OUT_OF_REACH = "out of reach here"
 NO_ROWS = "no rows yet"
 UNDECIDED = "undecided here"
@@ -53,7 +53,7 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A verdict and the conditions that, all holding, give it; the last step has none."""
+    """A verdict, given where all of its conditions are met. The last step has no conditions."""
 
     verdict: str
     when: tuple[Condition, ...] = ()
@@ -67,9 +67,9 @@ class Step:
 class Scope:
     """Where a claim is evaluated: which rows, and against which parameter count.
 
-    `options` stand in for those of the claim that have the same names; `rule` and `worlds`, where
-    they are given, for the claim's. `half` names the cohorts that hold the same runs at half the
-    budget, in the order of `cohorts`; they show whether the runs have converged.
+    `options` replace the claim's options of the same names. `rule` and `worlds`, where they are
+    given, replace the claim's. `half` names the cohorts that contain the same runs at half the
+    budget, in the order of `cohorts`. They show whether the runs have converged.
     """
 
     name: str
@@ -87,10 +87,10 @@ class Scope:
 
 @dataclass(frozen=True, kw_only=True)
 class Worlds:
-    """Truths from which data are simulated, to see what a rule would say of them.
+    """Truths from which data are simulated, to see which verdicts a rule would give.
 
-    `right` is a world in which the paper is right, `wrong` are worlds in which it is not. What a
-    world's fields mean is said in `claims.attainability`.
+    In the world `right` the paper is right. In the worlds `wrong` it is not.
+    `claims.attainability` explains the fields of a world.
     """
 
     right: Mapping[str, Any]
@@ -99,7 +99,7 @@ class Worlds:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternative:
-    """The effect that an "unchanged" claim must be able to see with a power of 80 %."""
+    """The effect that the test of an "unchanged" claim must see with a power of 80 %."""
 
     measure: str
     effect: float
@@ -108,7 +108,7 @@ class Alternative:
 
 
 class Options(dict[str, Any]):
-    """Arguments of an estimand; asking for one that the ledger omits is an `InputError`."""
+    """Arguments of an estimand. An argument that the ledger omits raises `InputError`."""
 
     def __init__(self, given: Mapping[str, Any], where: str) -> None:
         super().__init__(given)
@@ -122,12 +122,12 @@ class Options(dict[str, Any]):
 class Claim:
     """One entry of the ledger. See the head of ``data/claims/paper_a.yml`` for its fields.
 
-    `cells` is the rule of the sub-claims, one a published cell, of a claim about a table. `page` is
-    the page of the book that examines the claim, `explained` what it found out about why, for each
-    verdict of the first scope that it speaks of. `revised` says what was changed in the rule, or in
-    how its measures are computed, after it was first committed, and why. `converged` is given
-    for a claim about models that have converged: the tolerance by which its headline measure may
-    move between half the budget and all of it.
+    A claim about a table has sub-claims, one for each published cell, and `cells` is their rule.
+    `page` is the page of the book that examines the claim. `explained` is what that page found
+    about the reason, for each verdict of the first scope that it discusses. `revised` says what was
+    changed after the first commit, and why: the rule, or how its measures are computed.
+    `converged` is given for a claim about models that have converged. It is the tolerance by which
+    the headline measure may move between half the budget and all of it.
     """
 
     id: str
@@ -176,9 +176,9 @@ class Claim:
         )
 
     def fingerprint(self, scope: Scope) -> str:
-        """SHA-256 of everything that can turn the verdict in `scope`; prose is left out.
+        """SHA-256 of everything that can change the verdict in `scope`; prose is left out.
 
-        The code behind a measure is not in the ledger; each of its revisions counts.
+        The code behind a measure is not in the ledger, so the number of `revised` entries counts.
         """
         judged: dict[str, Any] = {
             "function": self.function,
@@ -193,7 +193,7 @@ class Claim:
             and [self.alternative.measure, self.alternative.effect, self.alternative.sides],
             "rule": _as_data(scope.rule or self.rule),
         }
-        if scope.worlds:  # those of the claim came after the rows of its first scopes
+        if scope.worlds:  # the claim's worlds came after the rows of its first scopes
             judged["worlds"] = [scope.worlds.right, scope.worlds.wrong]
         if self.cells:
             judged["cells"] = _as_data(self.cells)
