@@ -263,7 +263,6 @@ def test_a_model_of_ours_goes_out(tmp_path: Path, pieces, arch: str, tags: Tags)
 
 @pytest.mark.parametrize("family", [*FAMILIES, "ours-t5-source", "ours-fairseq-both"])
 def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: str) -> None:
-    pytest.importorskip("ctranslate2")
     if family.startswith("ours"):
         _, arch, tags = family.split("-")
         model, vocabulary = own_model(arch, pieces), pieces
@@ -470,8 +469,6 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     assert json.loads(capsys.readouterr().out)[0]["sentences"] == row["sentences"] == len(source)
     outputs = []
     for given, engine in ((folder, "torch"), ("out", "torch"), (folder, "ct2")):
-        if engine == "ct2":
-            pytest.importorskip("ctranslate2")
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(source).encode())))
         assert main(["translate", str(given), "--from", "src", "--to", "aaa", "--beam", "1",
                      "--engine", engine]) == 0  # fmt: skip
