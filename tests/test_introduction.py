@@ -89,7 +89,7 @@ def test_the_scoreboard_answers_each_exhibit_with_its_measured_number() -> None:
     board = scoreboard(load_exhibits(ROOT, claims()), read_stored(ROOT), "B")
     text = board.to_html()
     assert text.count("<tr><th scope='row'>") == sum(name.startswith("B") for name in ALL)
-    assert "{" not in text and "after 30 % of the updates" in text
+    assert "{" not in text and "After 30 % of the updates" in text
 
 
 def test_a_figure_that_names_a_scope_shows_its_verdict_and_not_the_headline() -> None:
@@ -100,7 +100,7 @@ def test_a_figure_that_names_a_scope_shows_its_verdict_and_not_the_headline() ->
     assert news["verdict"] != stored["A2"]["verdict"]  # else this test shows nothing
     row = scoreboard([listed["A Figure 9"]], list(stored.values()), "A").to_html()
     assert f'data-verdict="{news["verdict"]}"' in row
-    assert f"R² {news['measured']:.3g} " in row
+    assert f"R² of at least {news['measured']:.3g} (" in row
 
 
 def test_scales_compare_the_papers_with_our_rows() -> None:

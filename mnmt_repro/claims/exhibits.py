@@ -27,8 +27,8 @@ class Exhibit:
 
     `claims` are those that judge it. The first one gives the verdict: that of its `scope` if one is
     named, else its headline. `page` is the page of the book that re-makes it, and `chart` the
-    number of the chart that is shown. `answer` may name the measured number of a claim, as in
-    ``"{A6} on held-out sizes"``.
+    number of the chart that is shown. `answer` may contain the measured number of a claim, as in
+    ``"The law misses held-out sizes by {A14}"``.
     """
 
     id: str

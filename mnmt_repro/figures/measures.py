@@ -85,6 +85,7 @@ def measured(measure: str, scope: Mapping[str, Any], claim: str = "") -> str:
     unit = text.split(" ", 1)[1:]
     if unit and low.endswith(unit[0]):
         low = low.removesuffix(unit[0]).strip()
+        high = high.removesuffix(" times")
     return f"{text} ({low} to {high})"
 
 

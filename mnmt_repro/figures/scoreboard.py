@@ -15,7 +15,7 @@ import yaml
 
 from mnmt_repro.claims.exhibits import FILE, Exhibit
 from mnmt_repro.figures.badge import Badge, said
-from mnmt_repro.figures.measures import measured, named
+from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.verdicts import anchor
 
 _CLAIM = re.compile(r"\{([AB]\d+)\}")
@@ -91,11 +91,11 @@ class Scoreboard:
         return own[0] if own else verdict
 
     def _number(self, exhibit: Exhibit, claim: str) -> str:
-        """A claim's measured number with its name, or that there is none."""
+        """A claim's measured number with its unit, or that there is none."""
         verdict, measure = self._verdict(exhibit, claim), self.stored[claim]["measure"]
         if verdict["measured"] is None:
-            return "not measured yet"
-        return f"{named(measure, claim)} {measured(measure, verdict, claim)}"
+            return "(not measured yet)"
+        return measured(measure, verdict, claim)
 
     def _row(self, exhibit: Exhibit) -> str:
         name = html.escape(exhibit.id.removeprefix("A ").removeprefix("B "))
