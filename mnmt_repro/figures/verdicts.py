@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -162,10 +163,10 @@ def _undecided(scope: Mapping[str, Any]) -> str:
 
 
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
-    """How many claims have which verdict, in words.
+    """How many claims have which verdict, in words, and why the undecided ones are undecided.
 
-    >>> count([{"verdict": "no rows yet"}, {"verdict": "undecided here"}])
-    'Of 2 claims: 1 undecided here, 1 not enough runs yet.'
+    >>> count([{"verdict": "no rows yet"}, {"verdict": "undecided here", "because": "of noise"}])
+    'Of 2 claims: 1 undecided here, 1 not enough runs yet. Why undecided: of noise (1).'
     """
     names = [verdict["verdict"] for verdict in stored]
     told = [
@@ -173,7 +174,10 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
         for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS)
         if name in names
     ]
-    return f"Of {len(names)} claims: {', '.join(told)}."
+    reasons = Counter(each["because"] for each in stored if each["verdict"] == UNDECIDED)
+    why = "; ".join(f"{reason} ({many})" for reason, many in reasons.most_common())
+    undecided = f" Why undecided: {why}." if why else ""
+    return f"Of {len(names)} claims: {', '.join(told)}.{undecided}"
 
 
 def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
