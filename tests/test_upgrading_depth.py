@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.upgrading.config import DepthConfig
-from mnmt_repro.upgrading.depth import new_layer
+from mnmt_repro.upgrading import depth
+from mnmt_repro.upgrading.config import DepthConfig, DepthInit
+from mnmt_repro.upgrading.depth import fill_new_layer
 from mnmt_repro.upgrading.places import closest_layer, place_layers
 
 
@@ -46,20 +47,30 @@ def test_closest_is_the_first_or_last_layer_at_either_end() -> None:
 
 
 def test_contents_by_hand() -> None:
-    layers = [
-        {"w": torch.tensor([[1.0, 2.0]]), "norm": torch.tensor([1.0])},
-        {"w": torch.tensor([[3.0, 6.0]]), "norm": torch.tensor([2.0])},
-    ]
-    fresh = {"w": torch.tensor([[9.0, 9.0]]), "norm": torch.tensor([9.0])}
     plan = place_layers(2, 1, "top")
-    average = new_layer(layers, fresh, plan, 2, "average")
-    assert (average["w"].tolist(), average["norm"].tolist()) == ([[2, 4]], [1.5])
-    closest = new_layer(layers, fresh, plan, 2, "closest")
-    assert (closest["w"].tolist(), closest["norm"].tolist()) == ([[3, 6]], [2])
-    closest["w"] += 1  # a copy, not the old layer itself
-    assert layers[1]["w"].tolist() == [[3, 6]]
-    random = new_layer(layers, fresh, plan, 2, "random")
-    assert random["w"].tolist() == [[9, 9]]
+
+    def made(init: DepthInit) -> tuple[list[float], ...]:
+        layers = [
+            {"w": torch.tensor([[1.0], [2.0]]), "norm": torch.tensor([1.0])},
+            {"w": torch.tensor([[3.0], [6.0]]), "norm": torch.tensor([2.0])},
+            {"w": torch.tensor([[9.0], [9.0]]), "norm": torch.tensor([9.0])},
+        ]
+        fill_new_layer(layers, plan, 2, init)
+        assert layers[1]["w"].flatten().tolist() == [3, 6]  # an old layer stays
+        return tuple(tensor.flatten().tolist() for tensor in layers[2].values())
+
+    assert made("average") == ([2, 4], [1.5])
+    assert made("closest") == ([3, 6], [2])
+    assert made("random") == ([9, 9], [9])
+
+
+def test_an_average_in_parts_is_the_same_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = torch.randn(5, 37, 64, generator=torch.Generator().manual_seed(0))
+    plan = place_layers(4, 1, "top")
+    monkeypatch.setattr(depth, "AT_ONCE", 4 * 64 * 5)  # five rows at once
+    layers = [{"w": tensor.clone()} for tensor in drawn]
+    fill_new_layer(layers, plan, 4, "average")
+    assert torch.equal(layers[4]["w"], drawn[:4].mean(0))
 
 
 def test_impossible_depths_are_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -94,6 +95,8 @@ def read_folder(folder: Path) -> Imported:
 class Mapped(Mapping[str, Tensor]):
     """Tensors of a folder's safetensors files, in one file or sharded, mapped when asked for.
 
+    A file is opened for each tensor, so that pages of a tensor that is no longer used are freed.
+
     Raises
     ------
     InputError
@@ -101,7 +104,7 @@ class Mapped(Mapping[str, Tensor]):
     """
 
     def __init__(self, folder: Path) -> None:
-        self._files: dict[str, Any] = {}
+        self._files: dict[str, Path] = {}
         if (folder / INDEX).is_file():
             listed = Fields(read_json(folder / INDEX), str(folder / INDEX)).get("weight_map")
             names = sorted(set(listed.values()))
@@ -114,11 +117,12 @@ class Mapped(Mapping[str, Tensor]):
                 + other * any(folder.glob("*.bin"))
             )
         for name in names:
-            file = _opened(folder / name)
-            self._files |= dict.fromkeys(file.keys(), file)
+            with _opened(folder / name) as file:
+                self._files |= dict.fromkeys(file.keys(), folder / name)
 
     def __getitem__(self, name: str) -> Tensor:
-        tensor: Tensor = self._files[name].get_tensor(name)
+        with _opened(self._files[name]) as file:
+            tensor: Tensor = file.get_tensor(name)
         return tensor
 
     def __iter__(self) -> Iterator[str]:
@@ -128,11 +132,13 @@ class Mapped(Mapping[str, Tensor]):
         return len(self._files)
 
 
-def _opened(path: Path) -> Any:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        return safe_open(str(path), framework="pt").__enter__()
+        with safe_open(str(path), framework="pt") as file:
+            yield file
     except (OSError, SafetensorError) as error:
         raise InputError(
             f"{path}: cannot be read ({error}); put a whole copy in its place"

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import save_file
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.atomic import write_bytes
+from mnmt_repro.atomic import write_with
 from mnmt_repro.corpora.batches import Position
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
@@ -69,7 +69,13 @@ def save_checkpoint(
         "progress": json.dumps(asdict(progress)),
         "identity": identity,
     }
-    write_bytes(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata))
+    write_tensors(path, tensors, metadata)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+    """Write a safetensors file, whole or not at all, without a copy of the tensors in memory."""
+    whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    write_with(path, lambda file: save_file(whole, file.name, dict(metadata)))
 
 
 def copy_checkpoint(source: Path, target: Path, *, identity: str) -> None:
@@ -77,7 +83,7 @@ def copy_checkpoint(source: Path, target: Path, *, identity: str) -> None:
     with safe_open(str(source), framework="pt") as file:
         metadata = file.metadata() | {"identity": identity}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    write_bytes(target, save(tensors, metadata))
+    write_tensors(target, tensors, metadata)
 
 
 @dataclass(frozen=True, kw_only=True)

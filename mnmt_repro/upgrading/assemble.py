@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.upgrading.config import UpgradeConfig, WidthConfig
-from mnmt_repro.upgrading.depth import new_layer
+from mnmt_repro.upgrading.depth import fill_new_layer
 from mnmt_repro.upgrading.learning_rate import NEW, OLD
 from mnmt_repro.upgrading.places import place_layers
 from mnmt_repro.upgrading.vocabulary import PieceMap, map_rows
@@ -38,20 +38,23 @@ class Origin:
 
 def assemble(
     weights: Mapping[str, Tensor],
-    fresh: Mapping[str, Tensor],
+    made: Mapping[str, Tensor],
     old: ModelConfig,
     config: UpgradeConfig,
     pieces: PieceMap | None,
     progress: Callable[[int], object] | None = None,
-) -> tuple[dict[str, Tensor], dict[str, Origin]]:
-    """Make every tensor of the new model out of the old model's and a fresh one's.
+) -> dict[str, Origin]:
+    """Put the old model's weights into a new model of the upgraded shape.
+
+    Tensors are read and written one layer at a time, so that only the new model is in memory.
 
     Parameters
     ----------
     weights
-        The old model's.
-    fresh
-        Those of a new model of the upgraded shape.
+        The old model's; they may be mapped from files.
+    made
+        The new model's, as drawn. They are written in place, except those that `config.keep` leaves
+        as drawn.
     old
         Shape of the old model.
     progress
@@ -59,61 +62,65 @@ def assemble(
 
     Returns
     -------
-    Name -> tensor, and name -> where it comes from.
+    Name -> where the tensor comes from.
     """
     # Of this seed torch takes the low 32 bits on a CPU, so that noise repeats the first of the new
     # model's own draws: those of its tables, of which nothing but random rows is ever used. Another
     # seed would be better, and would make all stored upgrades other runs.
     generator = torch.Generator().manual_seed(config.seed + 2**32)
-    result: dict[str, Tensor] = {}
+    kept = {"all": made, "body": made.keys() - set(TABLES), "nothing": ()}[config.keep]
     origins: dict[str, Origin] = {}
     for stack, count, added, at in (
         ("encoder", old.encoder_layers, config.deeper.encoder, config.deeper.encoder_at),
         ("decoder", old.decoder_layers, config.deeper.decoder, config.deeper.decoder_at),
     ):
         plan = place_layers(count, added, at)
-        fresh_layers = [_layer(fresh, stack, place) for place in range(len(plan))]
-        layers, units = [], torch.empty(0)
-        for index, place in enumerate(i for i, layer in enumerate(plan) if layer is not None):
+        layers = [_layer(made, stack, place) for place in range(len(plan))]
+        units = torch.empty(0)
+        for place, index in enumerate(plan):
+            if index is None:
+                continue
             layer, units = _widen_layer(
-                _layer(weights, stack, index), fresh_layers[place], config.width, generator
+                _layer(weights, stack, index), layers[place], config.width, generator
             )
-            layers.append(layer)
-        for place, index_or_new in enumerate(plan):
-            if index_or_new is None:
-                tensors = new_layer(layers, fresh_layers[place], plan, place, config.deeper.init)
-            else:
-                tensors = layers[index_or_new]
-            if progress is not None:
-                progress(1)
-            for name, tensor in tensors.items():
+            for name, tensor in layer.items():
                 full = f"{stack}.{place}.{name}"
-                result[full] = tensor
-                if index_or_new is None:
-                    origins[full] = Origin(source=None)
-                    continue
+                if full in kept:
+                    made[full].copy_(tensor)
                 axis = UNIT_AXIS.get(name.removeprefix("feed_forward."))
                 partly = name.startswith("feed_forward.") and axis is not None
                 origins[full] = Origin(
-                    source=f"{stack}.{index_or_new}.{name}",
+                    source=f"{stack}.{index}.{name}",
                     axis=axis or 0,
                     units=units if partly and bool((units < 0).any()) else None,
                 )
-    for name in fresh:
-        if name in result:
+            if progress is not None:
+                progress(1)
+        for place, index in enumerate(plan):
+            if index is not None:
+                continue
+            if config.keep != "nothing":
+                fill_new_layer(layers, plan, place, config.deeper.init)
+            origins |= {f"{stack}.{place}.{name}": Origin(source=None) for name in layers[place]}
+            if progress is not None:
+                progress(1)
+    for name in made:
+        if name in origins:
             continue
         if name in TABLES and pieces is not None:
-            result[name] = map_rows(weights[name], fresh[name], pieces, config.embeddings)
+            if name in kept:
+                map_rows(weights[name], made[name], pieces, config.embeddings)
             origins[name] = Origin(source=name, units=torch.from_numpy(pieces.source))
         else:
-            result[name] = weights[name].clone()
+            if name in kept:
+                made[name].copy_(weights[name])
             origins[name] = Origin(source=name)
-    return result, origins
+    return origins
 
 
 def _layer(weights: Mapping[str, Tensor], stack: str, index: int) -> dict[str, Tensor]:
     prefix = f"{stack}.{index}."
-    return {k.removeprefix(prefix): t for k, t in weights.items() if k.startswith(prefix)}
+    return {k.removeprefix(prefix): weights[k] for k in weights if k.startswith(prefix)}
 
 
 def _widen_layer(

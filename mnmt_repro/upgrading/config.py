@@ -50,7 +50,7 @@ class WidthConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class DepthConfig:
-    """How many layers are added, where, and how they are made; see `depth.new_layer`.
+    """How many layers are added, where, and how they are made; see `depth.fill_new_layer`.
 
     Raises
     ------

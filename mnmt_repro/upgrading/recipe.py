@@ -25,6 +25,8 @@ from mnmt_repro.upgrading.start import Start, is_adafactor
 from mnmt_repro.upgrading.vocabulary import ROLES, Overlap, Piece, PieceMap, match_pieces
 from mnmt_repro.upgrading.width import check_width, settle_normalisation
 
+OVERHEAD = 1.2
+"""Peak memory of an upgrade in sizes of the new model; see `benchmarks/upgrade_memory.py`."""
 MOST_UNITS = 2**31
 """More than any machine could hold of a feed-forward layer."""
 
@@ -111,23 +113,21 @@ def upgrade(
         settled, why = settle_normalisation(config.width, config.wider, gated=gated)
         config = replace(config, width=replace(config.width, normalisation=settled))
     model = Transformer(new, seed=config.seed)
-    fresh = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    weights, origins = assemble(checkpoint.weights, fresh, old, config, pieces, progress)
-    anew = {"all": (), "body": TABLES, "nothing": tuple(fresh)}[config.keep]
-    model.load_state_dict({name: (fresh if name in anew else weights)[name] for name in fresh})
+    made = model.state_dict()
+    origins = assemble(checkpoint.weights, made, old, config, pieces, progress)
     if config.keep == "body":  # tables without old values are new
         origins |= {name: Origin(source=None) for name in TABLES if name in origins}
 
-    groups = {name: group_of(origin, fresh[name].ndim) for name, origin in origins.items()}
+    groups = {name: group_of(origin, made[name].ndim) for name, origin in origins.items()}
     old_entries = sum(
-        int((group == OLD).sum()) * (fresh[name].numel() // group.numel())
+        int((group == OLD).sum()) * (made[name].numel() // group.numel())
         for name, group in groups.items()
     )
-    total = sum(tensor.numel() for tensor in fresh.values())
+    total = sum(tensor.numel() for tensor in made.values())
     state: dict[int, dict[str, Tensor]] = {}
     if config.optimiser == "carried" and config.keep != "nothing":
         before = list(expected)
-        for index, name in enumerate(fresh):
+        for index, name in enumerate(made):
             origin = origins[name]
             if origin.source is None:
                 continue
@@ -177,12 +177,12 @@ def _widened(old: ModelConfig, config: UpgradeConfig, pieces: PieceMap | None) -
 def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
     """Refuse what would take more than this machine's memory to make and to write.
 
-    Of the old model there are the weights and, where it is carried, AdamW's state of two numbers a
-    parameter; of the new one the model, its first draws, what is assembled and what is written.
+    The new model is made in place, a layer at a time, from old weights that are mapped from files.
+    That takes `OVERHEAD` times its size. AdamW's state, where it is carried, is two numbers a
+    parameter of the old model and of the new one.
     """
-    copies = 2 if state else 0
     before, total = (parameter_counts(config)["total"] for config in (old, new))
-    needed = 4 * (before * (1 + copies) + total * (4 + 2 * copies))
+    needed = 4 * (OVERHEAD * total + (2 * (before + total) if state else 0))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
         raise InputError(

@@ -10,13 +10,11 @@ from typing import TypeVar
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import save
 from torch import Tensor
 
-from mnmt_repro.atomic import write_bytes
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.training.checkpoint import Progress, load_checkpoint
+from mnmt_repro.training.checkpoint import Progress, load_checkpoint, write_tensors
 from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma, to_gamma
 from mnmt_repro.upgrading.learning_rate import diagonal_fisher, fisher_groups, scale_updates
 
@@ -159,7 +157,7 @@ def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
             }
         ),
     }
-    write_bytes(path, save({k: t.contiguous() for k, t in tensors.items()}, metadata))
+    write_tensors(path, tensors, metadata)
 
 
 def load_upgraded(path: Path | str) -> Start:

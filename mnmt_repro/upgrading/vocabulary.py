@@ -304,22 +304,23 @@ def _inside_word(vocabulary: Vocabulary, piece: str) -> list[int]:
     return [processor.piece_to_id(character) for character in piece]
 
 
-def map_rows(table: Tensor, fresh: Tensor, pieces: PieceMap, new: NewRows) -> Tensor:
-    """The new vocabulary's rows of an embedding table or output projection.
+AT_ONCE = 2**22
+"""Numbers of a table that are copied at once."""
+
+
+def map_rows(table: Tensor, made: Tensor, pieces: PieceMap, new: NewRows) -> None:
+    """Write the new vocabulary's rows of an embedding table or output projection.
 
     Parameters
     ----------
     table : (old vocabulary, d)
-    fresh : (new vocabulary, d)
-        Rows drawn as a new model draws them, for `random`.
+    made : (new vocabulary, d)
+        Rows as a new model draws them. They are written in place; with `random` those of new pieces
+        stay.
     new
         Rows of pieces that the old vocabulary does not have: `unk` (a copy of the old `<unk>`),
         `random`, or `mean` of the old pieces that the new one splits into (of `<unk>` where there
         are none, as for bytes).
-
-    Returns
-    -------
-    (new vocabulary, d), not sharing memory with either
 
     Raises
     ------
@@ -331,12 +332,13 @@ def map_rows(table: Tensor, fresh: Tensor, pieces: PieceMap, new: NewRows) -> Te
             f"the old vocabulary has {len(pieces.old)} pieces, the checkpoint's table "
             f"{table.shape[0]} rows; give the vocabulary that the checkpoint was trained with"
         )
-    rows = fresh.clone()
     source = torch.from_numpy(pieces.source)
-    kept = source >= 0
-    rows[kept] = table[source[kept]]
+    kept = torch.nonzero(source >= 0).flatten()
+    for rows in kept.split(
+        max(1, AT_ONCE // table.shape[1])
+    ):  # a copy of the whole table would be large
+        made[rows] = table[source[rows]]
     if new != "random":
-        for index in torch.nonzero(~kept).flatten().tolist():
+        for index in torch.nonzero(source < 0).flatten().tolist():
             split = pieces.splits.get(index, ()) if new == "mean" else ()
-            rows[index] = table[list(split)].mean(0) if split else table[pieces.unknown]
-    return rows
+            made[index] = table[list(split)].mean(0) if split else table[pieces.unknown]

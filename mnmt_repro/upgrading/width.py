@@ -104,11 +104,13 @@ def widen(
             old_part = tensor.index_select(axis, left)
             result[name] = torch.where(is_new, fresh[name].to(tensor.dtype), old_part)
             continue
-        share = between.to(tensor.dtype).view(shape)
-        made = torch.lerp(tensor.index_select(axis, left), tensor.index_select(axis, right), share)
-        if config.init == "concatenation" and config.noise and name.endswith("weight"):
+        made = tensor.index_select(axis, left)
+        if config.init == "interpolation":
+            share = between.to(tensor.dtype).view(shape)
+            made = made.lerp_(tensor.index_select(axis, right), share)
+        elif config.noise and name.endswith("weight"):  # in place: these are the largest matrices
             noise = torch.randn(made.shape, generator=generator).to(made.dtype)
-            made = made + torch.where(is_new, config.noise * noise, 0.0)
+            made += noise.mul_(config.noise).masked_fill_(~is_new, 0.0)
         result[name] = made
     if config.init != "random":
         normalisation, _ = settle_normalisation(config, wide / old, gated=gated)
@@ -168,17 +170,17 @@ def _normalise(
                 continue
             norm = wide[f"{part}.weight"].norm()
             factor = old[f"{part}.weight"].norm() / norm if norm > 0 else torch.ones(())
-            wide[f"{part}.weight"] = wide[f"{part}.weight"] * factor
+            wide[f"{part}.weight"] *= factor
             if part != "out" and f"{part}.bias" in wide:
-                wide[f"{part}.bias"] = wide[f"{part}.bias"] * factor
+                wide[f"{part}.bias"] *= factor
     elif kind != "none":
         share = 1 / copies.to(wide["out.weight"].dtype)
         if kind == "function-shared":
             share = share.sqrt()
-            wide["up.weight"] = wide["up.weight"] * share[:, None]
+            wide["up.weight"] *= share[:, None]
             if "up.bias" in wide:
-                wide["up.bias"] = wide["up.bias"] * share
-        wide["out.weight"] = wide["out.weight"] * share
+                wide["up.bias"] *= share
+        wide["out.weight"] *= share
 
 
 @torch.no_grad()
