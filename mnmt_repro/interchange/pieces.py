@@ -114,18 +114,17 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
     start = int(np.flatnonzero(order == config.get("decoder_start_token_id", special[PAD]))[0])
     tagged = any(each.piece.startswith("<2") for each in pieces)
     tags: Tags = "both-after-end" if family == "m2m_100" else "source" if tagged else "none"
-    if family == "t5" or family == "mt5":
-        if start > UNK and pieces[order[start]].piece.startswith("<2"):
-            tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
-        elif start > UNK:
-            raise InputError(
-                f"{config.file}: the field 'decoder_start_token_id' is {order[start]}, which is no "
-                "special piece; padding, end, unknown and language tags can start a decoder"
-            )
-    elif start != EOS:
+    if start >= len(special) and pieces[order[start]].piece.startswith("<2"):
+        tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
+    elif family == "m2m_100" and start != EOS:
         raise InputError(
             f"{config.file}: the field 'decoder_start_token_id' is {order[start]}; M2M-100 starts "
-            f"with the end of sentence, {special[EOS]}"
+            f"with the end of sentence, {special[EOS]}, or with a language tag"
+        )
+    elif family != "m2m_100" and start > UNK:
+        raise InputError(
+            f"{config.file}: the field 'decoder_start_token_id' is {order[start]}, which is no "
+            "special piece; padding, end, unknown and language tags can start a decoder"
         )
     return Pieces(
         vocabulary=_vocabulary(model, [pieces[row] for row in order], start, len(special)),
