@@ -601,11 +601,12 @@ def test_embeddings_that_were_never_trained_are_told(here: Path, capsys) -> None
     assert main([*old, "--steps", "2", "--d-model", "8", "--heads", "2"]) == 0
     capsys.readouterr()
     command = ["upgrade", "--from", "plain", "--vocab", "both.model"]
-    assert main([*command, "-o", "copied"]) == 0
+    assert main([*command, "--init", "unk", "-o", "copied"]) == 0
     told = capsys.readouterr().err
     assert "note: the old vocabulary has byte fallback, so that <unk> never occurred" in told
     assert "note: the old model was trained without language tags" in told
-    assert main([*command, "--init", "mean", "-o", "split"]) == 0
+    assert main([*command, "-o", "split"]) == 0
+    assert load_upgraded("split/start.safetensors").config.embeddings == "mean"
     assert "<unk>" not in capsys.readouterr().err
     # Its rows are just what they began as.
     began = Transformer(load_checkpoint("plain/last.safetensors").config, seed=1).state_dict()

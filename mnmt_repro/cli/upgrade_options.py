@@ -83,7 +83,13 @@ class UpgradeOptions:
         "(default: bottom,top)",
         metavar="PLACE or PLACE,PLACE",
     )
-    init: NewRows | None = over(UpgradeConfig, "embeddings", group="how it is made")
+    init: NewRows | None = setting(
+        "embeddings of new pieces: the mean of the old pieces that each splits into, a copy of "
+        "<unk>'s, or at random (default: mean; with --preset unk, as published, which is hardly "
+        "trained where the old vocabulary has byte fallback, as those made here)",
+        sets=(UpgradeConfig, "embeddings"),
+        group="how it is made",
+    )
     width_init: WidthInit | None = over(WidthConfig, "init")
     noise: float | None = over(WidthConfig, "noise")
     normalisation: Normalisation | None = over(WidthConfig, "normalisation")
@@ -157,6 +163,8 @@ def upgrade_config(options: UpgradeOptions) -> UpgradeConfig:
         UpgradeConfig() if options.preset is None else published(options.preset, options.steps or 1)
     )
     given, depth = options.given(UpgradeConfig), options.given(DepthConfig)
+    if options.preset is None and options.vocabulary is not None and options.keep is None:
+        given.setdefault("embeddings", "mean")
     if options.wider is not None and not 1 <= options.wider < math.inf:
         raise InputError(
             f"--wider {options.wider:g}: give 1 or more; a model cannot be made narrower"
