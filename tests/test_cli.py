@@ -225,6 +225,60 @@ def test_a_direction_without_training_text_is_zero_shot(capsys, monkeypatch) -> 
     back = "fra-deu=c.tsv?source=fra&target=eng"
     fails(["evaluate", "own", "--data", back], capsys, "--data fra-deu", "knows deu-eng, eng-deu")
     fails(["translate", "own", "--to", "xho", "--from", "eng"], capsys, "--to xho")
+    # Trained on with German alone, the model can still be asked what it forgot of French.
+    assert main(["export", "own", "--to", "hf", "--out", "own-hf"]) == 0
+    assert main(["upgrade", "--from", "own-hf", "--out", "start"]) == 0
+    new = ["--steps", "3", "--curve-points", "2", "--out", "on"]
+    assert main(["train", "--continue-from", "start", "--data", "eng-deu=a.tsv", *new]) == 0
+    capsys.readouterr()
+    old = ["evaluate", "on", "--data", "eng-fra=c.tsv", "--json"]
+    assert main(old) == 0
+    assert "eng-fra: not among the pairs of its last training" in capsys.readouterr().err
+
+
+def test_losses_of_differently_named_test_sets_lead_to_recommended_weights(capsys) -> None:
+    tests = []
+    for pair, name in {"eng-deu": "talks", "eng-fra": "news", "eng-ces": "books"}.items():
+        text = small_bitext(pair, 90)
+        lines = [
+            pair.replace("-", "\t"),
+            *map("\t".join, zip(text.source, text.target, strict=True)),
+        ]
+        Path(f"{name}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        Path(f"{name}.test.tsv").write_text("\n".join(lines[:30]) + "\n", encoding="utf-8")
+        tests += ["--data", f"{pair}={name}.test.tsv"]
+    data = [
+        "--data",
+        "eng-deu=talks.tsv",
+        "--data",
+        "eng-fra=news.tsv",
+        "--data",
+        "eng-ces=books.tsv",
+    ]
+    assert main(["data", "vocabulary", *data, "--pieces", "330", "--out", "all.model"]) == 0
+    for weights in ("0.2,0.3,0.5", "0.5,0.2,0.3"):
+        out = f"run-{weights}"
+        train = ["train", *data, "--vocabulary", "all.model", "--weights", weights, *SHORT, "--out", out]
+        assert main(train) == 0
+        assert main(["evaluate", out, *tests, "--add-to", "losses.csv"]) == 0
+    table = pd.read_csv("losses.csv")
+    assert len(table) == 6 and table["test_set"].nunique() == 3
+    # Two runs fix no law, so rows of further sizes and of each pair alone follow it exactly here.
+    rows = [
+        {"n": n, "p": p, "pair": pair, "loss": 40 * (p**0.5 * n) ** -0.3 + 1.5, "test_set": name}
+        for pair, name in table[["pair", "test_set"]].drop_duplicates().itertuples(index=False)
+        for n in (1e4, 3e4, 1e5)
+        for p in (0.2, 0.3, 0.5, 1.0)
+    ]
+    pd.DataFrame(rows).to_csv("losses.csv", index=False)
+    capsys.readouterr()
+    assert main(["fit", "losses.csv"]) == 0
+    assert main(["recommend", "losses.csv", "--n", "5e4", "--equal-regret"]) == 0
+    found = capsys.readouterr().out
+    assert all(f"--data {pair}=FILE" in found for pair in ("eng-deu", "eng-fra", "eng-ces"))
+    one = table.assign(test_set=["a", "b", *table["test_set"][2:]], pair="eng-deu")
+    one.to_csv("mixed.csv", index=False)
+    fails(["fit", "mixed.csv"], capsys, "column test_set has", "--where test_set=")
 
 
 def test_your_own_bitext_from_end_to_end(capsys, monkeypatch) -> None:

@@ -55,7 +55,7 @@ class TableOptions:
             "pair, with the columns pair, p (its weight in the mixture, 0 to 1), n (model size) "
             "and loss, in any order; further seeds are further rows, weights of 0 (zero-shot) are "
             "left out, and of other columns only those that name what was measured are looked at: "
-            f"{', '.join(LABELS)} must each have one value",
+            f"{', '.join(LABELS)} must each have one value (test_set: one for each pair)",
             flags=("file",),
             metavar="FILE.csv",
         )
@@ -140,12 +140,16 @@ def read_losses(
     numbers = [n, loss, *([data] if data else [])]
     table = _chosen(read_table(path, [*numbers, *wanted]), options.where or (), path)
     for label in LABELS:
-        values = sorted(set(table[label])) if label in table.columns else []
-        if label not in (*numbers, *named.values()) and len(values) > 1:
-            raise InputError(
-                f"{path}: column {label} has {', '.join(values)}, and a law is of one: add --where "
-                f"{label}={values[0]}"
-            )
+        if label not in table.columns or label in (*numbers, *named.values()):
+            continue
+        # Each pair may have a test set of its own; the other labels are of the whole table.
+        by = named["pair"] if label == "test_set" and named["pair"] in table.columns else None
+        for _, rows in table.groupby(by) if by else [("", table)]:
+            if len(values := sorted(set(rows[label]))) > 1:
+                raise InputError(
+                    f"{path}: column {label} has {', '.join(values)}, and a law is of one: add "
+                    f"--where {label}={values[0]}"
+                )
     frame = table.drop(columns=["p", "pair"], errors="ignore")
     for column in numbers:
         frame[column] = numbers_of(table, column, path)
@@ -343,6 +347,15 @@ def fractions(fit: Fit) -> pd.DataFrame:
     return pd.DataFrame(columns=["p", "f", "f_low", "f_high"])
 
 
+def doubts(fit: Fit) -> tuple[str, ...]:
+    """Why the effective fraction is not identified, and the runs to add; empty where it is."""
+    from mnmt_repro.laws import FractionFit, JointLawFit
+
+    if isinstance(fit, JointLawFit) and fit.identified and 1.0 not in fit.p:
+        return (f"no row has p = 1; add runs of {fit.label or 'the pair'} alone at the same sizes",)
+    return fit.doubts() if isinstance(fit, FractionFit) and fit.identified else ()
+
+
 def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
     additive = options.law == "additive"
@@ -381,6 +394,7 @@ def act(options: FitOptions) -> int:
                     "r2": fit.r2,
                     "observations": fit.observations,
                     "identified": fit.identified,
+                    "fraction_doubts": list(doubts(fit)),
                     "reason": fit.reason,
                     "active_bounds": list(fit.active_bounds),
                     "notes": notes,
@@ -398,6 +412,8 @@ def act(options: FitOptions) -> int:
                 print(fit.summary().to_string(index=False, float_format=lambda x: f"{x:.5g}"))
             else:
                 print(f"not identified: {as_options(fit.reason)}")
+            for doubt in doubts(fit):
+                print(f"the effective fraction is not identified: {doubt}")
             if len(found := fractions(fit)):
                 print("effective fraction f(p), with its 95 % interval:")
                 print(found.to_string(index=False, float_format=lambda x: f"{x:.4g}"))

@@ -82,6 +82,11 @@ def add(commands: Any) -> None:
         help="also write what every mixture is predicted to give at this size, with its interval: "
         "a row a mixture (point) and pair",
     )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="print weights although the effective fraction of a pair is not identified",
+    )
     add_json(parser)
 
 
@@ -110,7 +115,7 @@ def _preference(options: argparse.Namespace, pairs: set[str]) -> Preference:
 
 
 def act(options: argparse.Namespace) -> int:
-    """Print the recommended weights with the losses they should give."""
+    """Print the recommended weights with the losses they should give; 1 where they are refused."""
     from mnmt_repro.laws.fraction import fit_fraction
     from mnmt_repro.laws.frontier import frontier
     from mnmt_repro.laws.recommendation import LEVEL, recommend_weights
@@ -139,6 +144,16 @@ def act(options: argparse.Namespace) -> int:
                 ceiling=options.ceiling,
                 label=pair,
             )
+    doubts = [f"{pair}: {doubt}" for pair, law in laws.items() for doubt in law.doubts()]
+    if doubts:
+        say([f"the effective fraction is not identified. {doubt}" for doubt in doubts])
+        if not options.force:
+            print(
+                "mnmt-repro: no recommendation; add the runs that the notes name, try --form eq13, "
+                "or print the weights all the same with --force",
+                file=sys.stderr,
+            )
+            return 1
     found = recommend_weights(laws, options.n, preference)
     if options.frontier:
         curve = frontier(laws, options.n, level=LEVEL).rename(columns={"loss": options.loss_column})

@@ -37,6 +37,8 @@ from mnmt_repro.laws.uncertainty import Resampling
 
 Form = Literal["eq12", "eq13"]
 COEFFICIENTS = {"eq12": ("c1", "c2", "c3"), "eq13": ("c1",)}
+MOST_FRACTION = 1.02
+"""A larger f is read as a fault of the rows: a pair would have more than the whole model."""
 _TINY = 1e-6
 _BOXES = {
     "eq12": (
@@ -77,6 +79,32 @@ class FractionFit(LawFit):
     def fraction(self, p: ArrayLike) -> Array:
         """Effective fraction at weights `p` in (0, 1]."""
         return fraction_of(_weights(p), np.array(self.values)[None, 3:])[0]
+
+    def doubts(self) -> tuple[str, ...]:
+        """Why f(p) is not identified, and which runs would identify it; empty where it is.
+
+        Without p = 1 nothing says what a pair has alone, so f has no unit. A coefficient c1 at its
+        bound, or f above 1, means that the rows do not bound f.
+        """
+        found = []
+        if max(self.p) < 1:
+            sizes = sorted(set(self.n))
+            found.append(
+                f"no row has p = 1; add runs of this pair alone at sizes from {sizes[0]:.4g} to "
+                f"{sizes[-1]:.4g}"
+            )
+        p = np.linspace(min(self.p), 1, 200)
+        highest = self.fraction(p)
+        bounds = [name for name in self.active_bounds if name.startswith("c1")]
+        if bounds:
+            found.append(f"{bounds[0]} is at its bound; add runs at other weights, three or more")
+        elif highest.max() > MOST_FRACTION:
+            at = p[int(highest.argmax())]
+            found.append(
+                f"f({at:.2f}) is {highest.max():.2f}, more than the whole model; add seeds at p = 1 "
+                "and at weights near it"
+            )
+        return tuple(found)
 
     def fraction_band(
         self,

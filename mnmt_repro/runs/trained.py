@@ -41,6 +41,7 @@ class Trained:
     weights: Mapping[str, float]  # of the mixture, by pair
     tags: Tags
     any_pair: bool = False  # a model of another program, which does not say what it was trained on
+    continued: bool = False  # trained before, perhaps on other pairs
 
     @property
     def pairs(self) -> tuple[str, ...]:
@@ -54,10 +55,10 @@ class Trained:
         return found.conlang if isinstance(found, SyllableVocabulary) else None
 
     def check_direction(self, pair: str, option: str) -> None:
-        """Refuse a direction that the model cannot go; say so where it is zero-shot.
+        """Refuse a direction that the model cannot go; say so where it was not trained on.
 
-        It is where the pair itself was not trained on, but its source was, and its target, in
-        others.
+        It is zero-shot where its source was trained on, and its target, in other pairs. A model
+        that was continued on other pairs can still go the old ones: its vocabulary has their tags.
 
         Raises
         ------
@@ -66,19 +67,23 @@ class Trained:
         """
         if pair in self.pairs:
             return
-        if self.any_pair:
-            try:
-                tag_ids(self.vocabulary, pair, self.tags)
-            except InputError as error:
-                raise InputError(f"{option}: {error}") from error
-            return
         ends = split_pair(pair)
         known = [{split_pair(each)[side] for each in self.pairs} for side in (0, 1)]
-        if self.tags == "none" or any(
-            end not in there for end, there in zip(ends, known, strict=True)
-        ):
+        shot = all(end in there for end, there in zip(ends, known, strict=True))
+        if self.tags != "none" and shot and not self.any_pair:
+            print(f"mnmt-repro: note: {pair}: not trained on, so zero-shot", file=sys.stderr)
+            return
+        if not self.any_pair and (self.tags == "none" or not self.continued):
             raise InputError(f"{option}: the model knows {', '.join(self.pairs)}")
-        print(f"mnmt-repro: note: {pair}: not trained on, so zero-shot", file=sys.stderr)
+        try:
+            tag_ids(self.vocabulary, pair, self.tags)
+        except InputError as error:
+            raise InputError(f"{option}: {error}") from error
+        if not self.any_pair:
+            print(
+                f"mnmt-repro: note: {pair}: not among the pairs of its last training",
+                file=sys.stderr,
+            )
 
     def direction(self, target: str, source: str | None) -> str:
         """The pair with that target, and source where it is given; see `check_direction`.
@@ -266,4 +271,5 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
         weights={pair: about["mixture"].get(pair, 0.0) for pair in about["pairs"]},
         tags=about["tags"],
         any_pair=bool(about.get("imported")),
+        continued=bool(about.get("continued_from")),
     )
