@@ -258,7 +258,17 @@ def test_losses_of_differently_named_test_sets_lead_to_recommended_weights(capsy
     assert main(["data", "vocabulary", *data, "--pieces", "330", "--out", "all.model"]) == 0
     for weights in ("0.2,0.3,0.5", "0.5,0.2,0.3"):
         out = f"run-{weights}"
-        train = ["train", *data, "--vocabulary", "all.model", "--weights", weights, *SHORT, "--out", out]
+        train = [
+            "train",
+            *data,
+            "--vocabulary",
+            "all.model",
+            "--weights",
+            weights,
+            *SHORT,
+            "--out",
+            out,
+        ]
         assert main(train) == 0
         assert main(["evaluate", out, *tests, "--add-to", "losses.csv"]) == 0
     table = pd.read_csv("losses.csv")
@@ -674,6 +684,37 @@ def test_columns_may_have_other_names(capsys) -> None:
     assert "--p-column, --pair-column" in note
     fails(["fit", "l.csv", "--p-column", "weight"], capsys, "no column 'weight'")
     fails(["recommend", "other.csv", "--n", "1", "--equal-regret"], capsys, "no column 'pair'")
+
+
+def test_fit_says_how_its_intervals_are_made_and_proposes_relative_errors(capsys) -> None:
+    n, noise = np.geomspace(1e3, 1e6, 40), np.random.default_rng(2).standard_normal(40)
+    losses = 60 * n**-0.3 * (1 + 0.05 * noise)
+    pd.DataFrame({"n": n, "loss": losses}).to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv"]) == 0
+    shown = capsys.readouterr()
+    assert "bounds active: l_inf >= 0" in shown.out
+    assert "intervals: percentiles of refits to resampled residuals" in shown.out
+    assert "residuals grow with the loss" in shown.err and "--errors relative" in shown.err
+    assert main(["fit", "l.csv", "--errors", "relative", "--interval", "t", "--json"]) == 0
+    shown = capsys.readouterr()
+    (found,) = json.loads(shown.out)
+    assert found["interval_method"] == "t" and "relative" not in shown.err
+    assert found["params"]["alpha"] == pytest.approx(0.3, abs=0.03)
+
+
+def test_no_weights_are_recommended_where_the_fraction_is_not_identified(capsys) -> None:
+    law_table("l.csv", ("eng-deu", "eng-zho"))
+    table = pd.read_csv("l.csv")
+    table[table["p"] < 1].to_csv("mixed.csv", index=False)
+    assert main(["fit", "mixed.csv"]) == 0
+    assert "not identified: no row has p = 1; add runs of eng-deu alone" in capsys.readouterr().out
+    command = ["recommend", "mixed.csv", "--n", "3e4", "--equal-regret"]
+    assert main(command) == 1
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "eng-deu: no row has p = 1; add runs of this pair alone" in shown.err
+    assert main([*command, "--force"]) == 0
+    assert "--weights" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from scipy.optimize import least_squares
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
+    PowerLawFit,
     check_unchanged,
     effective_fraction,
     effective_fraction_direct,
@@ -163,3 +166,32 @@ def test_a_level_is_a_probability(level: float) -> None:
     ):
         with pytest.raises(InputError, match="level: .* between 0 and 1"):
             ask()
+
+
+def curve(l_inf: float, seed: int = 0) -> PowerLawFit:
+    """Eight sizes on a curve with noise of 2 %."""
+    n = np.geomspace(1e3, 1e5, 8)
+    noise = np.random.default_rng(seed).standard_normal(8)
+    return fit_power_law(n, (20 * n**-0.25 + l_inf) * (1 + 0.02 * noise))
+
+
+def test_a_bound_changes_how_intervals_are_made() -> None:
+    free, bound = curve(2.0), next(f for f in map(curve, [0.0] * 20, range(20)) if f.held)
+    assert (free.interval_method, bound.interval_method) == ("t", "residual")
+    assert free.interval() == free.interval(method="t")
+    wide, narrow = bound.interval(), bound.interval(method="t")
+    assert wide == bound.interval(method="residual")
+    # Standard errors take the bound for known, so that their interval is too narrow.
+    assert np.diff(wide["alpha"]) > 1.3 * np.diff(narrow["alpha"])
+    assert math.isnan(narrow["l_inf"][0]) and wide["l_inf"][1] > 0
+    assert "refits to resampled residuals" in bound._repr_html_()
+
+
+def test_exponents_and_factors_have_positive_limits() -> None:
+    fit = curve(2.0)
+    t = fit.t_quantile(0.95)
+    assert fit.params["beta"] < t * fit.stderr["beta"]  # else this test shows nothing
+    for name in ("alpha", "beta"):
+        low, high = fit.interval()[name]
+        assert 0 < low < fit.params[name] < high
+        assert low * high == pytest.approx(fit.params[name] ** 2)

@@ -27,6 +27,8 @@ from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
     from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit
+    from mnmt_repro.laws.checks import Errors
+    from mnmt_repro.laws.uncertainty import Asked, Method
 
     Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
 
@@ -35,6 +37,11 @@ LABELS = ("tier", "cohort", "test_set", "domain", "metric")
 
 NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
 """Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
+
+SURE = 0.01
+"""Probability below which residuals are said to grow with the loss."""
+FINE = 0.9999
+"""R² from which residuals are too small to speak of."""
 
 FORMULA = {
     "power": "loss = beta * n**-alpha + l_inf",
@@ -71,6 +78,11 @@ class TableOptions:
     direction: Literal["min", "max"] = setting(
         "min: a loss, falling with size; max: a quality, rising", "min"
     )
+    errors: Literal["absolute", "relative"] = setting(
+        "what is least in squares: residuals, or residuals as shares of the loss, for noise that "
+        "grows with the loss",
+        "absolute",
+    )
     ceiling: float | None = setting(
         "with --direction max: highest score possible, such as 100 for chrF",
         metavar="SCORE",
@@ -91,6 +103,12 @@ class FitOptions(TableOptions):
         "with --law additive: column of the data seen, such as target tokens of the pair "
         "(default: d)",
         metavar="NAME",
+    )
+    interval: Literal["auto", "t", "residual", "seeds", "perturbation"] = setting(
+        "intervals: t from standard errors, or percentiles of refits to resampled residuals, to "
+        "resampled seeds, or to losses with a hundredth of noise; auto: residual where a bound "
+        "holds a parameter, else t",
+        "auto",
     )
     json: bool = setting("print JSON in place of a table", False)
 
@@ -248,6 +266,25 @@ def notes_on_rows(
     return notes
 
 
+def note_on_errors(fits: Iterable[Fit]) -> list[str]:
+    """Propose relative errors where the residuals of a law grow with the loss."""
+    from scipy import stats
+
+    notes = []
+    for fit in fits:
+        loss, spread = fit.fitted(), abs(fit.observed() - fit.fitted())
+        if not fit.identified or fit.degrees_of_freedom < 1 or len(set(fit.row_weights())) > 1:
+            continue
+        rank = stats.spearmanr(loss, spread)
+        if fit.r2 < FINE and rank.statistic > 0 and rank.pvalue < SURE:
+            notes.append(
+                f"{getattr(fit, 'label', '') or 'all rows'}: residuals grow with the loss (rank "
+                f"correlation {rank.statistic:.2f}), so the largest losses rule the fit; add "
+                "--errors relative"
+            )
+    return notes
+
+
 def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Rows of each pair; all under one name where the table has no column `pair`."""
     if "pair" not in frame.columns:
@@ -264,6 +301,7 @@ def fit_table(
     direction: str,
     ceiling: float | None = None,
     data: str | None = None,
+    errors: Errors = "absolute",
 ) -> dict[str, tuple[str, Fit]]:
     """Fit each pair of a table: name of the law and its fit.
 
@@ -289,7 +327,7 @@ def fit_table(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
         several = "joint" if weights > 1 else "power"
-        options: Any = {"direction": direction, "ceiling": ceiling, "label": pair}
+        options: Any = {"direction": direction, "ceiling": ceiling, "label": pair, "errors": errors}
         with of_pair(pair):
             fits[pair] = _fit(rows, several if law == "auto" else law, n, loss, data, options)
     return fits
@@ -299,6 +337,7 @@ def _fit(
     rows: pd.DataFrame, law: str, n: str, loss: str, data: str | None, options: dict[str, Any]
 ) -> tuple[str, Fit]:
     from mnmt_repro.laws import fit_additive_law, fit_fraction, fit_joint_law, fit_power_law
+    from mnmt_repro.laws.checks import error_weights
 
     if law == "additive":
         return law, fit_additive_law(rows[n], rows[data], rows[loss])
@@ -306,6 +345,7 @@ def _fit(
         return law, fit_fraction(rows, n=n, loss=loss, **options | {"form": law})
     if law == "joint":
         return law, fit_joint_law(rows, n=n, loss=loss, **options)
+    options["weights"] = error_weights(options.pop("errors"), rows[loss].to_numpy(dtype=float))
     return law, fit_power_law(rows[n], rows[loss], **options)
 
 
@@ -333,7 +373,7 @@ def of_pair(pair: str) -> Iterator[None]:
         raise InputError(f"{pair}: {as_options(str(error))}") from error
 
 
-def fractions(fit: Fit) -> pd.DataFrame:
+def fractions(fit: Fit, asked: Asked) -> pd.DataFrame:
     """Effective fraction at each fitted weight with its 95 % interval: ``p, f, f_low, f_high``.
 
     Of the joint law where it has the single pair (Eq. 10), and of Eqs. 12 and 13; else empty.
@@ -341,10 +381,16 @@ def fractions(fit: Fit) -> pd.DataFrame:
     from mnmt_repro.laws import FractionFit, JointLawFit, effective_fraction
 
     if isinstance(fit, JointLawFit) and fit.identified and 1.0 in fit.p:
-        return effective_fraction(fit)[["p", "f", "f_low", "f_high"]]
+        found = effective_fraction(fit, method=method_of(fit, asked))
+        return found[["p", "f", "f_low", "f_high"]]
     if isinstance(fit, FractionFit) and fit.identified and fit.degrees_of_freedom > 0:
         return fit.fraction_band(sorted(set(fit.p)))
     return pd.DataFrame(columns=["p", "f", "f_low", "f_high"])
+
+
+def method_of(fit: Fit, asked: Asked) -> Method:
+    """The method behind the intervals of a fit."""
+    return fit.interval_method if asked == "auto" else asked
 
 
 def doubts(fit: Fit) -> tuple[str, ...]:
@@ -358,6 +404,8 @@ def doubts(fit: Fit) -> tuple[str, ...]:
 
 def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
+    from mnmt_repro.laws.uncertainty import NAMES
+
     additive = options.law == "additive"
     refuse_excluded(of_fit(options), chosen(options))
     data = options.data_column or "d" if additive else None
@@ -377,7 +425,11 @@ def act(options: FitOptions) -> int:
         direction=options.direction,
         ceiling=options.ceiling,
         data=data,
+        errors=options.errors,
     )
+    grown = note_on_errors(fit for _, fit in fits.values())
+    say(grown)
+    notes += grown
     if options.json:
         print_json(
             [
@@ -386,10 +438,14 @@ def act(options: FitOptions) -> int:
                     "law": law,
                     "params": fit.params,
                     "stderr": fit.stderr,
-                    "interval": {name: list(ends) for name, ends in fit.interval().items()},
+                    "interval": {
+                        name: list(ends)
+                        for name, ends in fit.interval(method=options.interval).items()
+                    },
+                    "interval_method": method_of(fit, options.interval),
                     "fraction": {
                         f"{row.p:g}": {"f": row.f, "low": row.f_low, "high": row.f_high}
-                        for row in fractions(fit).itertuples()
+                        for row in fractions(fit, options.interval).itertuples()
                     },
                     "r2": fit.r2,
                     "observations": fit.observations,
@@ -409,12 +465,14 @@ def act(options: FitOptions) -> int:
                 formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
             print(f"{pair}: {formula}   ({fit.observations} rows, R² {fit.r2:.5f})")
             if fit.identified:
-                print(fit.summary().to_string(index=False, float_format=lambda x: f"{x:.5g}"))
+                table = fit.summary(options.interval)
+                print(table.to_string(index=False, float_format=lambda x: f"{x:.5g}"))
+                print(f"95 % intervals: {NAMES[method_of(fit, options.interval)]}")
             else:
                 print(f"not identified: {as_options(fit.reason)}")
             for doubt in doubts(fit):
                 print(f"the effective fraction is not identified: {doubt}")
-            if len(found := fractions(fit)):
+            if len(found := fractions(fit, options.interval)):
                 print("effective fraction f(p), with its 95 % interval:")
                 print(found.to_string(index=False, float_format=lambda x: f"{x:.4g}"))
             if fit.active_bounds:

@@ -12,6 +12,7 @@ from mnmt_repro.atomic import write_bytes
 from mnmt_repro.cli.fit import (
     TableOptions,
     by_pair,
+    note_on_errors,
     notes_on_rows,
     of_pair,
     read_losses,
@@ -124,7 +125,8 @@ def act(options: argparse.Namespace) -> int:
         raise InputError("--relative goes with --equal-regret")
     if options.frontier and options.frontier.exists():
         raise InputError(f"--frontier {options.frontier}: is there already; name another file")
-    frame = read_losses(read_fields(options, TableOptions), needed=("p", "pair"))
+    given = read_fields(options, TableOptions)
+    frame = read_losses(given, needed=("p", "pair"))
     say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction))
     pairs = by_pair(frame)
     if len(pairs) < 2:
@@ -142,6 +144,7 @@ def act(options: argparse.Namespace) -> int:
                 loss=options.loss_column,
                 direction=options.direction,
                 ceiling=options.ceiling,
+                errors=options.errors,
                 label=pair,
             )
     doubts = [f"{pair}: {doubt}" for pair, law in laws.items() for doubt in law.doubts()]
@@ -155,6 +158,7 @@ def act(options: argparse.Namespace) -> int:
             )
             return 1
     found = recommend_weights(laws, options.n, preference)
+    say(note_on_errors(laws.values()))
     if options.frontier:
         curve = frontier(laws, options.n, level=LEVEL).rename(columns={"loss": options.loss_column})
         try:

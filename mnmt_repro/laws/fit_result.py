@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Floats = tuple[float, ...]
 
+POSITIVE = ("alpha", "alpha_e", "alpha_d", "beta", "A", "B", "c2", "c3")
+"""Parameters that cannot be below zero; their intervals by Student's t are on the log scale."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LawFit(ABC):
@@ -136,9 +139,9 @@ class LawFit(ABC):
     def interval(
         self,
         level: float = 0.95,
-        method: uncertainty.Method = "t",
+        method: uncertainty.Asked = "auto",
         *,
-        draws: int = 10_000,
+        draws: int = 1_000,
         seed: int = 0,
     ) -> dict[str, tuple[float, float]]:
         """Confidence interval of each parameter.
@@ -147,8 +150,9 @@ class LawFit(ABC):
         ----------
         level : probability covered
         method
-            ``"t"`` from standard errors; ``"perturbation"`` (the paper's, footnote 5),
-            ``"residual"`` or ``"seeds"`` from refits, as percentiles.
+            ``"t"`` from standard errors, for exponents and factors on the log scale, so that their
+            limits are positive; ``"perturbation"`` (the paper's, footnote 5), ``"residual"`` or
+            ``"seeds"`` from refits, as percentiles; ``"auto"`` as `interval_method` says.
         draws, seed : of the refits
 
         Returns
@@ -158,13 +162,27 @@ class LawFit(ABC):
         check_level(level)
         if not self.identified:
             return {name: (math.nan, math.nan) for name in self.names}
-        if method != "t":
-            return self.draws(method, draws=draws, seed=seed).interval(level)
-        t = self.t_quantile(level)
-        return {
-            name: (value - t * self.stderr[name], value + t * self.stderr[name])
-            for name, value in self.params.items()
-        }
+        chosen = self.interval_method if method == "auto" else method
+        if chosen != "t":
+            return self.draws(chosen, draws=draws, seed=seed).interval(level)
+        t, found = self.t_quantile(level), {}
+        for name, value in self.params.items():
+            half = t * self.stderr[name]
+            if name.partition("[")[0] in POSITIVE and value > 0:
+                factor = math.exp(min(half / value, 700.0))
+                found[name] = (value / factor, value * factor)
+            else:
+                found[name] = (value - half, value + half)
+        return found
+
+    @property
+    def interval_method(self) -> uncertainty.Method:
+        """How ``"auto"`` makes intervals.
+
+        Residual refits where a bound holds a parameter: standard errors take the bound for known,
+        and then cover too rarely. Else, or without rows to spare, Student's t.
+        """
+        return "residual" if self.held and self.degrees_of_freedom > 0 else "t"
 
     def draws(
         self, method: uncertainty.Resampling, *, draws: int = 10_000, seed: int = 0
@@ -202,9 +220,9 @@ class LawFit(ABC):
         half = self.t_quantile(level) * np.sqrt(variance)
         return pd.DataFrame({**columns, "loss": mean, "low": mean - half, "high": mean + half})
 
-    def summary(self) -> pd.DataFrame:
-        """Parameters with standard errors and 95 % intervals, one row each."""
-        interval = self.interval()
+    def summary(self, method: uncertainty.Asked = "auto") -> pd.DataFrame:
+        """Parameters with standard errors and 95 % intervals by `interval`, one row each."""
+        interval = self.interval(method=method)
         return pd.DataFrame(
             {
                 "parameter": list(self.names),
@@ -222,6 +240,7 @@ class LawFit(ABC):
             notes.append(f"<strong>not identified</strong>: {self.reason}")
         if self.active_bounds:
             notes.append("bounds active: " + ", ".join(self.active_bounds))
+        notes.append(f"95 % intervals: {uncertainty.NAMES[self.interval_method]}")
         return f"<p>{'; '.join(notes)}</p>" + self.summary().to_html(index=False)
 
     def to_json(self) -> str:

@@ -101,8 +101,8 @@ class FractionFit(LawFit):
         elif highest.max() > MOST_FRACTION:
             at = p[int(highest.argmax())]
             found.append(
-                f"f({at:.2f}) is {highest.max():.2f}, more than the whole model; add seeds at p = 1 "
-                "and at weights near it"
+                f"f({at:.2f}) is {highest.max():.2f}, more than the whole model; add seeds at "
+                "p = 1 and at weights near it"
             )
         return tuple(found)
 

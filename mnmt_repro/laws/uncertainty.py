@@ -21,6 +21,15 @@ Resampling = Literal["perturbation", "residual", "seeds"]
 """Ways to draw losses and refit: functions of this module."""
 Method = Literal["t"] | Resampling
 """Ways to an interval: Student's t from standard errors, or percentiles of refits."""
+Asked = Literal["auto"] | Method
+"""A method, or that a bound decides it; see `LawFit.interval_method`."""
+NAMES = {
+    "t": "Student's t from standard errors",
+    "residual": "percentiles of refits to resampled residuals",
+    "seeds": "percentiles of refits to resampled seeds",
+    "perturbation": "percentiles of refits to losses with 1 % of noise",
+}
+"""Each method in words."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

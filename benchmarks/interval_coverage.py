@@ -1,0 +1,126 @@
+"""Coverage of the default intervals: how often they contain the truth in simulated data.
+
+For each law, losses are drawn around a known law, away from a bound and at one (an irreducible loss
+of zero), with noise of one size and with noise in proportion to the loss. Each data set is fitted,
+and the default 95 % interval of each parameter is compared with the truth. A row is written for
+each law, world, noise and parameter: the share of intervals that contain the truth.
+
+    OMP_NUM_THREADS=1 python benchmarks/interval_coverage.py --out data/coverage.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from mnmt_repro.laws import fit_additive_law, fit_fraction, fit_joint_law, fit_power_law
+from mnmt_repro.laws.fit_result import LawFit
+
+SIZES = np.geomspace(2e3, 4e4, 8)
+WEIGHTS = (0.05, 0.3, 0.5, 0.7, 1.0)
+ALPHA, BETA, NOISE = 0.35, 30.0, 0.02
+WORLDS = {"away": 1.0, "bound": 0.0}
+"""Irreducible loss of each world."""
+REFITS = 400
+
+
+def fraction(p: np.ndarray) -> np.ndarray:
+    """Eq. 12 with the coefficients 1, 0.5 and 1.5."""
+    return np.asarray(p + p**0.5 * (1 - p) ** 1.5)
+
+
+def power(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    truth = BETA * SIZES**-ALPHA + l_inf
+    return truth, lambda y: fit_power_law(SIZES, y, weights=y**-2.0 if relative else None)
+
+
+def joint(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    return _grid(l_inf, relative, fit_joint_law, {})
+
+
+def eq12(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    return _grid(l_inf, relative, fit_fraction, {"form": "eq12"})
+
+
+def _grid(
+    l_inf: float, relative: bool, fit: Callable[..., LawFit], more: dict[str, Any]
+) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    rows = pd.DataFrame([(n, p) for p in WEIGHTS for n in SIZES], columns=["n", "p"])
+    p, n = rows["p"].to_numpy(), rows["n"].to_numpy()
+    truth = BETA * (fraction(p) * n) ** -ALPHA + l_inf
+    options = {"n": "n", "loss": "loss", "errors": "relative" if relative else "absolute", **more}
+    return truth, lambda y: fit(rows.assign(loss=y), **options)
+
+
+def additive(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    n, d = (axis.ravel() for axis in np.meshgrid(SIZES, np.geomspace(1e5, 1e7, 6)))
+    truth = l_inf + BETA * n**-ALPHA + 200 * d**-0.4
+    return truth, lambda y: fit_additive_law(n, d, y)
+
+
+LAWS = {"power": power, "joint": joint, "eq12": eq12, "additive": additive}
+
+
+def truths(law: str, l_inf: float) -> dict[str, float]:
+    """The true value of each parameter; the joint law's factors by weight."""
+    if law == "additive":
+        return {"E": l_inf, "A": BETA, "B": 200.0, "alpha": ALPHA, "beta": 0.4}
+    found = {"alpha": ALPHA, "l_inf": l_inf, "beta": BETA}
+    if law == "eq12":
+        return found | {"c1": 1.0, "c2": 0.5, "c3": 1.5}
+    return found
+
+
+def coverage(law: str, world: str, errors: str, draws: int, seed: int = 0) -> pd.DataFrame:
+    """Share of default 95 % intervals that contain the truth.
+
+    Returns
+    -------
+    DataFrame
+        ``law, world, errors, parameter, coverage, draws``; `draws` are those that identify the law.
+    """
+    relative = errors == "relative"
+    truth, fit = LAWS[law](WORLDS[world], relative)
+    random = np.random.default_rng(seed)
+    hits: dict[str, list[bool]] = {}
+    for _ in range(draws):
+        scale = truth if relative else truth.mean()
+        found = fit(truth + NOISE * scale * random.standard_normal(len(truth)))
+        if not found.identified:
+            continue
+        interval = found.interval(draws=REFITS)
+        for name, value in truths(law, WORLDS[world]).items():
+            if name in interval:
+                low, high = interval[name]
+                hits.setdefault(name, []).append(low <= value + 1e-9 and value <= high + 1e-9)
+    rows = [(law, world, errors, name, np.mean(hit), len(hit)) for name, hit in hits.items()]
+    columns = ["law", "world", "errors", "parameter", "coverage", "draws"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    cells = [
+        (law, world, errors)
+        for law in LAWS
+        for world in WORLDS
+        for errors in ("absolute", "relative")
+        if law != "additive" or errors == "absolute"
+    ]
+    table = pd.concat([coverage(*cell, options.draws) for cell in tqdm(cells)], ignore_index=True)
+    print(table.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
+    if options.out:
+        table.round(4).to_csv(options.out, index=False)
+
+
+if __name__ == "__main__":
+    main()
