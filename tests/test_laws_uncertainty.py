@@ -168,11 +168,11 @@ def test_a_level_is_a_probability(level: float) -> None:
             ask()
 
 
-def curve(l_inf: float, seed: int = 0) -> PowerLawFit:
-    """Eight sizes on a curve with noise of 2 %."""
+def curve(l_inf: float, seed: int = 0, scale: float = 0.02) -> PowerLawFit:
+    """Eight sizes on a curve with noise in proportion to the loss."""
     n = np.geomspace(1e3, 1e5, 8)
     noise = np.random.default_rng(seed).standard_normal(8)
-    return fit_power_law(n, (20 * n**-0.25 + l_inf) * (1 + 0.02 * noise))
+    return fit_power_law(n, (20 * n**-0.25 + l_inf) * (1 + scale * noise))
 
 
 def test_a_bound_changes_how_intervals_are_made() -> None:
@@ -188,7 +188,7 @@ def test_a_bound_changes_how_intervals_are_made() -> None:
 
 
 def test_exponents_and_factors_have_positive_limits() -> None:
-    fit = curve(2.0)
+    fit = curve(2.0, scale=0.06)
     t = fit.t_quantile(0.95)
     assert fit.params["beta"] < t * fit.stderr["beta"]  # else this test shows nothing
     for name in ("alpha", "beta"):
