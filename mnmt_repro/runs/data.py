@@ -22,9 +22,10 @@ from mnmt_repro.corpora.encoding import (
     encode_conlang,
 )
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.corpora.registry import cache_root, data_hash, get_card, known_test_sets
+from mnmt_repro.corpora.registry import data_hash, get_card, known_test_sets
 from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, VocabularyConfig, train_vocabulary
+from mnmt_repro.repository import cache_root
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.own import VALIDATION_SENTENCES, TrainingText
 from mnmt_repro.runs.spec import OWN, RunSpec, digest
