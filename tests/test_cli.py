@@ -21,7 +21,7 @@ from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.fit import LABELS
 from mnmt_repro.cli.recommend import decimals
-from mnmt_repro.cli.training_text import read_bitexts
+from mnmt_repro.corpora.bitext import read_bitexts
 from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.mixture import Mixture

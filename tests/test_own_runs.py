@@ -144,3 +144,35 @@ def test_the_settings_of_a_run_are_read_from_its_file(text: list[str], capsys) -
     fails(both, capsys, "--config: the upgraded model has its settings; leave one of the two out")
     if again:
         fails(command[:3], capsys, "give the text of its pairs (eng-deu) with --data")
+
+
+def test_a_generated_language_is_added_from_the_command_line(capsys) -> None:
+    four = ["--languages", "src,aaa,bbb,ccc"]
+    assert main([*SMALL, *four, "--pairs", "src-aaa,src-bbb", "--out", "old"]) == 0
+    assert main(["upgrade", "--from", "old", "--out", "start"]) == 0
+    pairs = ["--pairs", "src-aaa,src-bbb,src-ccc"]
+    assert main([*SHORT, "--continue-from", "start", *pairs, "--out", "new"]) == 0
+    assert load_trained(Path("new")).pairs == ("src-aaa", "src-bbb", "src-ccc")
+    assert main(["train", "--config", "old/run.json", "--out", "again"]) == 0
+    assert identity("again") == identity("old")
+    assert main([*SMALL, *four, "--out", "all"]) == 0
+    assert load_trained(Path("all")).pairs == ("src-aaa", "src-bbb", "src-ccc")
+    capsys.readouterr()
+    fails([*SMALL, "--languages", "src,src"], capsys, "languages must be distinct")
+    fails([*SMALL, "--languages", "src,,aaa"], capsys, "--languages src,,aaa: part 2 is empty")
+    fails([*OWN, *four], capsys, "--languages: is of a conlang; leave it out")
+    other = ["--continue-from", "start", "--languages", "src,aaa,bbb"]
+    fails([*SHORT, *other, "--pairs", "src-aaa"], capsys, "--languages", "another conlang")
+
+
+def test_a_vocabulary_of_a_corpus_is_the_one_that_train_makes(spec: RunSpec, capsys) -> None:  # noqa: F811
+    assert main([*SMALL, "--corpus", "three", "--pieces", "330", "--out", "run"]) == 0
+    command = ["data", "vocabulary", "--corpus", "three", "--pieces", "330"]
+    assert main([*command, "--pairs", "eng-deu", "--out", "a.model"]) == 0
+    assert Path("a.model").read_bytes() == Path("run/vocabulary.model").read_bytes()
+    capsys.readouterr()
+    fails([*command, "--pairs", "eng-fra", "--out", "b"], capsys, "no such pair in three")
+    pairs = ["--pairs", "eng-deu", "--out", "b"]
+    fails([*command[:2], *TALKS, *pairs], capsys, "--pairs goes with --corpus")
+    conlang = ["data", "vocabulary", "--corpus", "conlang", "--out", "b"]
+    fails(conlang, capsys, "its pieces are its syllables")

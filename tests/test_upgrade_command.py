@@ -19,8 +19,8 @@ from small_text import small_bitext
 
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.options import read_fields
-from mnmt_repro.cli.training_text import read_bitexts
 from mnmt_repro.cli.upgrade_options import UpgradeOptions, upgrade_config
+from mnmt_repro.corpora.bitext import read_bitexts
 from mnmt_repro.corpora.encoding import encode
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.gamma import steps_to_rise
-from mnmt_repro.cli.presets import fill_in
+from mnmt_repro.cli.presets import fill_in, options_of_conlang
 from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
@@ -97,7 +97,7 @@ def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespac
     if about["tags"] != "none":
         found["tags"] = about["tags"]
     if about["conlang"] is not None:
-        found |= {name: about["conlang"][name] for name in ("concepts", "similarity")}
+        found |= options_of_conlang(about["conlang"])
     if not options.data and options.corpus in (None, about["corpus"]):
         if about["corpus"] == "own":
             pairs = ", ".join(about["pairs"])
@@ -129,7 +129,7 @@ def check_text(upgraded: Upgraded, text: TrainingText, mixture: Mixture, tags: A
         elif text.conlang is None:
             wrong = "the upgraded model knows the syllables of a conlang only; train it on that"
         else:
-            wrong = "--concepts, --similarity: the model was trained on another conlang"
+            wrong = "--concepts, --languages, --similarity: trained on another conlang"
         raise InputError(wrong)
     for pair in mixture.pairs:
         try:

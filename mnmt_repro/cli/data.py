@@ -90,12 +90,16 @@ def add(commands: Any) -> None:
             "mnmt-repro data vocabulary --data eng-deu=talks.tsv --pieces 4000 --out talks.model",
             "mnmt-repro data vocabulary --data eng-deu=a.en,a.de --data eng-xho=b.jsonl \\"
             "\n      --temperature 2 --out both.model",
+            "mnmt-repro data vocabulary --corpus webtech --pairs eng-deu,eng-zho --out dezh.model",
         ],
         act=act_vocabulary,
     )
-    parser.add_argument(
-        "--data", action="append", required=True, metavar="PAIR=FILE", help="a bitext (see train)"
+    text = parser.add_mutually_exclusive_group(required=True)
+    text.add_argument(
+        "--data", action="append", default=[], metavar="PAIR=FILE", help="a bitext (see train)"
     )
+    text.add_argument("--corpus", metavar="NAME", help="training text of a corpus of `data list`")
+    parser.add_argument("--pairs", metavar="PAIR,...", help="of --corpus (default: all from eng)")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
     parser.add_argument("--pieces", type=int, default=4000, help="size, everything included")
     parser.add_argument(
@@ -191,7 +195,7 @@ def act_list(options: argparse.Namespace) -> int:
 
 def act_check(options: argparse.Namespace) -> int:
     """Print the report of one corpus, or of one's own text; 1 where something is wrong."""
-    from mnmt_repro.cli.training_text import read_bitexts
+    from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.checking import check
     from mnmt_repro.corpora.own_text import check_own
 
@@ -212,11 +216,20 @@ def act_check(options: argparse.Namespace) -> int:
 
 def act_vocabulary(options: argparse.Namespace) -> int:
     """Train and write a vocabulary."""
-    from mnmt_repro.cli.training_text import read_bitexts
+    from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.registry import split_pair
     from mnmt_repro.corpora.vocabulary import VocabularyConfig, train_vocabulary
+    from mnmt_repro.runs.own import TextSource
 
-    texts = read_bitexts(options.data)
+    if options.corpus == "conlang":
+        raise InputError("--corpus conlang: its pieces are its syllables; it needs no vocabulary")
+    if options.pairs is not None and options.corpus is None:
+        raise InputError("--pairs goes with --corpus; --data names its own pair")
+    if options.corpus is None:
+        texts = dict(read_bitexts(options.data))
+    else:
+        pairs = tuple(comma_list(options.pairs or ""))
+        texts = dict(TextSource(corpus=options.corpus, pairs=pairs).read().train)
     config = VocabularyConfig(
         pieces=options.pieces,
         languages=tuple(language for pair in texts for language in split_pair(pair)),
@@ -231,7 +244,7 @@ def act_vocabulary(options: argparse.Namespace) -> int:
 
 def act_extend(options: argparse.Namespace) -> int:
     """Extend a model's vocabulary, and write it."""
-    from mnmt_repro.cli.training_text import read_bitexts
+    from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.extending import extend_vocabulary
     from mnmt_repro.corpora.registry import split_pair
     from mnmt_repro.runs.trained import load_trained

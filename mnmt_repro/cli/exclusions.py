@@ -44,7 +44,7 @@ def of_train(options: TrainOptions) -> tuple[Row, ...]:
     return (
         (f"{trained} max_length", conlang, "{}: is of real text; leave it out"),
         ("temperature", alike, f"{{}}: {endless}; leave it out"),
-        ("concepts similarity", not conlang, "{}: is of a conlang; leave it out"),
+        ("concepts similarity languages", not conlang, "{}: is of a conlang; leave it out"),
         (trained, given, "{}: --vocabulary is there already; leave it out"),
         ("beta1 beta2", adafactor, "{}: is of adamw; leave it out"),
         ("corpus pairs", own, "--data: your own text; leave out --corpus and --pairs"),

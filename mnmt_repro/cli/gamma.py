@@ -154,8 +154,7 @@ def read_fisher(options: UpgradeOptions, about: Mapping[str, Any]) -> FisherScal
 
 def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mapping[str, Bitext]:
     """Validation text of a corpus; of the user's own, `--valid` or what `train` holds out."""
-    from mnmt_repro.cli.training_text import read_bitexts
-    from mnmt_repro.corpora.bitext import load_split
+    from mnmt_repro.corpora.bitext import load_split, read_bitexts
     from mnmt_repro.corpora.formats import content_hash
     from mnmt_repro.runs.own import hold_out
 

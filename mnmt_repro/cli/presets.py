@@ -81,7 +81,7 @@ def _of_run(options: argparse.Namespace) -> dict[str, Any]:
     if about["conlang"] is None:
         found["pieces"] = model["vocab_size"]
     else:
-        found |= {name: about["conlang"][name] for name in ("concepts", "similarity")}
+        found |= options_of_conlang(about["conlang"])
     pairs = [spec.partition("=")[0] for spec in options.data or ()] if own else about["pairs"]
     if not own and not options.data:
         found |= {"corpus": about["corpus"], "pairs": ",".join(pairs)}
@@ -91,6 +91,12 @@ def _of_run(options: argparse.Namespace) -> dict[str, Any]:
             raise InputError(f"{where}: give the text of its pairs ({known}) with --data")
         found["weights"] = ",".join(repr(about["mixture"][pair]) for pair in pairs)
     return found
+
+
+def options_of_conlang(conlang: dict[str, Any]) -> dict[str, Any]:
+    """The options that ask for the generated languages of a `run.json`."""
+    found = {name: conlang[name] for name in ("concepts", "similarity")}
+    return found | {"languages": ",".join(conlang["languages"])}
 
 
 def fill_in(options: argparse.Namespace, found: dict[str, Any]) -> argparse.Namespace:

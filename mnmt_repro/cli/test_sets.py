@@ -47,7 +47,7 @@ def check_test_sets(options: argparse.Namespace) -> None:
 
 def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tuple[str, Bitext]]:
     """Name and text of each test set, in the order of the options."""
-    from mnmt_repro.cli.training_text import read_bitexts
+    from mnmt_repro.corpora.bitext import read_bitexts
 
     pairs = comma_list(options.pairs or "") or list(trained.pairs)
     for pair in pairs:

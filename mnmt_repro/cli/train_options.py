@@ -15,14 +15,10 @@ from mnmt_repro.cli.options import Noted, NotedAppend, add_fields, read_fields
 from mnmt_repro.cli.presets import Preset
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.training.config import FIRST_BUDGET, USUAL, TrainingConfig, usual_training
 
 FIRST_RUN: dict[str, Any] = {"concepts": 64, "syllables": 24, "min_concepts": 4}
 """The conlang of a first run: small enough to be learned in a minute, fields of ConlangConfig."""
-PEAK = {"adafactor": 0.3, "adamw": 0.005}
-"""Learning rate where none is given: Adafactor's is relative to each parameter's size."""
-DEFAULTS = {"warmup_steps": 100, "batch_tokens": 512}
-FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +57,11 @@ class TrainOptions:
     corpus: str | None = setting("a corpus of `data list` (default: conlang)")
     pairs: str | None = setting("default: all out of English (or src)", metavar="PAIR,...")
     concepts: int = setting("conlang: words to learn", FIRST_RUN["concepts"])
+    languages: str | None = setting(
+        "conlang: its languages, the first of which the default pairs start from; name at once "
+        "those that an upgrade adds later (default: src,aaa,bbb)",
+        metavar="NAME,...",
+    )
     similarity: float = setting("conlang: share of words in common, 0 to 1", 0.0)
     tags: Literal["auto", "none", "source", "both"] = setting(
         "where language tags go; auto: the target's before the source if targets differ", "auto"
@@ -89,7 +90,7 @@ class TrainOptions:
     training: TrainingConfig = field(
         metadata={
             "group": "training",
-            "defaults": DEFAULTS,
+            "defaults": USUAL,
             "notes": {
                 "learning_rate": "default: 0.3 for adafactor, 0.005 for adamw",
                 "target_tokens": f"default: {FIRST_BUDGET:,}",
@@ -133,12 +134,8 @@ def training_config(options: argparse.Namespace) -> TrainingConfig:
     given = {
         field.name: getattr(options, field.name) for field in dataclasses.fields(TrainingConfig)
     }
-    if given["learning_rate"] is None:
-        given["learning_rate"] = PEAK[options.optimiser]
-    if given["target_tokens"] is None and given["steps"] is None:
-        given["target_tokens"] = FIRST_BUDGET
     try:
-        return TrainingConfig(**given)
+        return usual_training(**given)
     except InputError as error:  # which names its fields
         names = "|".join(field.name for field in dataclasses.fields(TrainingConfig))
         told = re.sub(rf"\b({names})\b", lambda at: f"--{at[1]}".replace("_", "-"), str(error))

@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from mnmt_repro.cli.options import by_place, comma_list, named_numbers, number
 from mnmt_repro.cli.train_options import FIRST_RUN, TrainOptions
-from mnmt_repro.corpora.bitext import load_split, parse_spec, read_bitext
 from mnmt_repro.corpora.conlang import ConlangConfig
-from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.mixture import Mixture
-from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.own import TrainingText, hold_out
-from mnmt_repro.runs.spec import OWN
+from mnmt_repro.runs.own import TextSource, TrainingText
 
 ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
-
-
-def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:
-    """Read what `option` names, once a pair.
-
-    Raises
-    ------
-    InputError
-        When a pair is given twice, and as `bitext.read_bitext`.
-    """
-    texts: dict[str, Bitext] = {}
-    for spec in map(parse_spec, specs):
-        if spec.pair in texts:
-            raise InputError(f"{option} {spec.pair}: given twice; join its files into one")
-        texts[spec.pair] = read_bitext(spec)
-        if not len(texts[spec.pair]):
-            raise InputError(f"{option} {spec.pair}: {spec.paths[0]} holds no sentence")
-    return texts
 
 
 def read_training_text(options: TrainOptions) -> TrainingText:
@@ -45,43 +22,23 @@ def read_training_text(options: TrainOptions) -> TrainingText:
     InputError
         When a corpus, a pair or a file is not there.
     """
-    if options.data:
-        train = read_bitexts(options.data)
-        if options.valid:
-            valid = read_bitexts(options.valid, "--valid")
-            for pair in valid:
-                if pair not in train:
-                    raise InputError(f"--valid {pair}: the training pairs are {', '.join(train)}")
-        else:
-            train, valid = hold_out(train)
-        return TrainingText(corpus=OWN, pairs=tuple(train), train=train, valid=valid)
-    corpus, pairs = options.corpus or "conlang", comma_list(options.pairs or "")
-    if len(set(pairs)) < len(pairs):
-        raise InputError(f"--pairs {options.pairs}: a pair is named twice")
-    if corpus == "conlang":
-        config = ConlangConfig(
-            **{**FIRST_RUN, "concepts": options.concepts}, similarity=options.similarity
-        )
-        pairs = pairs or [f"src-{language}" for language in config.languages[1:]]
-        for pair in pairs:
-            if pair not in config.pairs:
-                known = ", ".join(config.pairs)
-                raise InputError(f"--pairs {pair}: no such pair in conlang; there are {known}")
-        return TrainingText(corpus=corpus, pairs=tuple(pairs), train={}, valid={}, conlang=config)
-    card = get_card(corpus)
-    if card.name in ("own", "outofdomain"):
-        raise InputError(f"--corpus {corpus}: not to train on; use --data for your own text")
-    pairs = pairs or [pair for pair in card.pairs if pair.startswith("eng-")]
-    for pair in pairs:
-        if pair not in card.pairs:
-            known = ", ".join(card.pairs)
-            raise InputError(f"--pairs {pair}: no such pair in {corpus}; there are {known}")
-    return TrainingText(
-        corpus=corpus,
-        pairs=tuple(pairs),
-        train={pair: load_split(corpus, pair, "train") for pair in pairs},
-        valid={pair: load_split(corpus, pair, "valid") for pair in pairs},
-    )
+    return TextSource(
+        data=tuple(options.data or ()),
+        valid=tuple(options.valid or ()),
+        corpus=options.corpus or "conlang",
+        pairs=tuple(comma_list(options.pairs or "")),
+        conlang=_conlang(options),
+    ).read()
+
+
+def _conlang(options: TrainOptions) -> ConlangConfig | None:
+    """The generated languages that the options ask for; None where they ask for other text."""
+    if options.data or (options.corpus or "conlang") != "conlang":
+        return None
+    found = {**FIRST_RUN, "concepts": options.concepts, "similarity": options.similarity}
+    if options.languages is not None:
+        found["languages"] = tuple(by_place(options.languages, "--languages"))
+    return ConlangConfig(**found)
 
 
 def read_mixture(options: TrainOptions, text: TrainingText) -> Mixture:

@@ -61,7 +61,7 @@ def act(options: UpgradeOptions) -> int:
 
     from tqdm import tqdm
 
-    from mnmt_repro.cli.training_text import read_bitexts
+    from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import upgrade
     from mnmt_repro.upgrading.vocabulary import PieceMap, match_pieces

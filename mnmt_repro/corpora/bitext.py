@@ -6,6 +6,7 @@ card first; `read_bitext` reads a user's own text. The formats are in `formats`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -176,6 +177,24 @@ def read_bitext(spec: str | BitextSpec) -> Bitext:
         domain_key=options.get("domain"),
         split_key=options.get("split_column", "split"),
     )
+
+
+def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:
+    """Read what `option` names, once a pair.
+
+    Raises
+    ------
+    InputError
+        When a pair is given twice, and as `read_bitext`.
+    """
+    texts: dict[str, Bitext] = {}
+    for spec in map(parse_spec, specs):
+        if spec.pair in texts:
+            raise InputError(f"{option} {spec.pair}: given twice; join its files into one")
+        texts[spec.pair] = read_bitext(spec)
+        if not len(texts[spec.pair]):
+            raise InputError(f"{option} {spec.pair}: {spec.paths[0]} holds no sentence")
+    return texts
 
 
 # --- registered corpora -----------------------------------------------------------------------

@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mnmt_repro.corpora.bitext import load_split, read_bitexts
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.formats import Bitext, content_hash
 from mnmt_repro.corpora.own_text import folded_sides
-from mnmt_repro.corpora.registry import split_pair
+from mnmt_repro.corpora.registry import get_card, split_pair
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.spec import OWN
 
 ENGLISH = ("eng", "en")
 VALIDATION_SENTENCES = 400  # of each pair
@@ -34,6 +36,67 @@ class TrainingText:
             for texts in (self.train, self.valid)
             for pair, bitext in sorted(texts.items())
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSource:
+    """Where the text of a user's run comes from, named and not read yet."""
+
+    data: tuple[str, ...] = ()  # her own bitexts, PAIR=FILE; see `corpora.bitext.parse_spec`
+    valid: tuple[str, ...] = ()  # validation text for them; none: some is held out
+    corpus: str = OWN  # where there is no `data`
+    pairs: tuple[str, ...] = ()  # of a corpus; none: all out of English, or out of the first one
+    conlang: ConlangConfig | None = None  # of generated text
+
+    def read(self) -> TrainingText:
+        """Read the text.
+
+        Raises
+        ------
+        InputError
+            When a corpus, a pair or a file is not there.
+        """
+        if self.data:
+            train = read_bitexts(self.data)
+            if self.valid:
+                valid = read_bitexts(self.valid, "--valid")
+                for pair in valid:
+                    if pair not in train:
+                        raise InputError(
+                            f"--valid {pair}: the training pairs are {', '.join(train)}"
+                        )
+            else:
+                train, valid = hold_out(train)
+            return TrainingText(corpus=OWN, pairs=tuple(train), train=train, valid=valid)
+        known, pairs = self._known_pairs(), self.pairs
+        if len(set(pairs)) < len(pairs):
+            raise InputError(f"--pairs {','.join(pairs)}: a pair is named twice")
+        for pair in pairs:
+            if pair not in known:
+                raise InputError(
+                    f"--pairs {pair}: no such pair in {self.corpus}; there are {', '.join(known)}"
+                )
+        first = ENGLISH if self.conlang is None else self.conlang.languages[:1]
+        pairs = pairs or tuple(pair for pair in known if split_pair(pair)[0] in first)
+        if self.conlang is not None:
+            return TrainingText(
+                corpus=self.corpus, pairs=pairs, train={}, valid={}, conlang=self.conlang
+            )
+        train, valid = (
+            {pair: load_split(self.corpus, pair, split) for pair in pairs}
+            for split in ("train", "valid")
+        )
+        return TrainingText(corpus=self.corpus, pairs=pairs, train=train, valid=valid)
+
+    def _known_pairs(self) -> tuple[str, ...]:
+        if self.conlang is not None:
+            return self.conlang.pairs
+        card = get_card(self.corpus)
+        if card.name in (OWN, "outofdomain"):
+            raise InputError(
+                f"--corpus {self.corpus}: not to train on; use --data for your own text"
+            )
+        return tuple(card.pairs)
 
 
 def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, Bitext]]:

@@ -19,6 +19,12 @@ it, because up to this step the two runs are the same."""
 BUDGET = ("target_tokens", "steps")
 """Settings that say how long a run is, and nothing of what it does until then."""
 
+PEAK = {"adafactor": 0.3, "adamw": 0.005}
+"""Learning rate where none is given: Adafactor's is relative to each parameter's size."""
+USUAL = {"warmup_steps": 100, "batch_tokens": 512}
+"""Settings of a user's run where she gives none."""
+FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
+
 LATER = ("decay_share",)
 """Fields that are newer than the first stored runs; see `TrainingConfig.settings`."""
 
@@ -147,3 +153,13 @@ class TrainingConfig:
         return [
             round(self.planned_tokens * 64.0 ** (i / last - 1)) for i in range(self.curve_points)
         ]
+
+
+def usual_training(**given: Any) -> TrainingConfig:
+    """A user's training: what she gives (not None), else small models' usual settings."""
+    found = {name: value for name, value in given.items() if value is not None}
+    optimiser = found.get("optimiser", "adafactor")
+    usual: dict[str, Any] = {"learning_rate": PEAK.get(optimiser), **USUAL}
+    if not found.keys() & set(BUDGET):
+        usual["target_tokens"] = FIRST_BUDGET
+    return TrainingConfig(**usual | found)
