@@ -13,13 +13,13 @@ from typing import Any
 import torch
 
 from mnmt_repro.architecture import flops_per_target_token, parameter_counts
+from mnmt_repro.model import Transformer
+from mnmt_repro.repository import ROOT
 from mnmt_repro.runs.continuation import begin_from_shorter
 from mnmt_repro.runs.data import RunData, TestSet, load_run_data
 from mnmt_repro.runs.folder import describe
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.start import Beginning, beginning
-from mnmt_repro.model import Transformer
-from mnmt_repro.repository import ROOT
 from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Progress
 from mnmt_repro.training.loop import train
@@ -56,9 +56,7 @@ def execute(
     start = beginning(spec, folder, data)
     folder.mkdir(parents=True, exist_ok=True)
     describe(folder, spec, data.vocabulary)
-    model, progress = train_run(
-        spec, data, start, folder, device=device, progress_bar=progress_bar
-    )
+    model, progress = train_run(spec, data, start, folder, device=device, progress_bar=progress_bar)
     return record(spec, data, model, progress, began=began, device=device)
 
 

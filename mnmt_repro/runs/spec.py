@@ -20,7 +20,6 @@ from mnmt_repro.runs.code_version import code_version
 from mnmt_repro.training.config import BUDGET, TrainingConfig
 from mnmt_repro.upgrading.config import UpgradeConfig
 
-
 OWN = "own"
 """Tier of a user's runs, and the corpus of her own text."""
 

@@ -19,10 +19,10 @@ from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import first_syllable
 from mnmt_repro.corpora.vocabulary import SPECIAL, tag
 from mnmt_repro.errors import InputError
+from mnmt_repro.model import Transformer
 from mnmt_repro.runs.data import RunData, run_vocabulary
 from mnmt_repro.runs.parents import is_trained
 from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.config import FISHER_SENTENCES
