@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from mnmt_repro.choices import option, setting
 from mnmt_repro.cli.exclusions import of_sweep, refuse
 from mnmt_repro.cli.options import add_command, check_device, chosen
 from mnmt_repro.errors import InputError
+from mnmt_repro.registered import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
-
-if TYPE_CHECKING:
-    from mnmt_repro.cohorts.grids import Cohort
-    from mnmt_repro.cohorts.variants import VariantCohort
 
 NOT_RUN = {
     "gpu": "for one large GPU, declared and not run",
@@ -96,22 +93,22 @@ def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
     from mnmt_repro.cli.retrain import keep_repeat
-    from mnmt_repro.cohorts.catalogue import declared, find_cohort, runs_of
     from mnmt_repro.runs.parents import plan
     from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
 
     options.check()
+    catalogue = cohorts_module("catalogue")
     refuse(of_sweep(options), chosen(options))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
     if not options.names:
-        for cohort in declared(options.tier):
+        for cohort in catalogue.declared(options.tier):
             count = len(list(cohort.runs()))
             print(f"{cohort.tier:5}  {cohort.name:20} {count:4} runs  {cohort.about}")
         if options.tier in NOT_RUN:
             print(f"{options.tier}: {NOT_RUN[options.tier]}")
         return 0
-    cohorts = [find_cohort(name, options.tier) for name in options.names]
+    cohorts = [catalogue.find_cohort(name, options.tier) for name in options.names]
     specs = [spec for cohort in cohorts for spec in cohort.runs()]
     specs = list({spec.run_id: spec for spec in specs}.values())  # cohorts share runs
     if options.only_seed is not None:
@@ -133,15 +130,15 @@ def act(options: SweepOptions) -> int:
         return analyse_runs(options, specs, stored)
     # By the speed of the finished ones among these runs, else by that of all declared ones.
     known = [spec for spec in specs if spec.run_id in stored]
-    known = known or [s for s in runs_of(options.tier) if s.run_id in stored]
+    known = known or [s for s in catalogue.runs_of(options.tier) if s.run_id in stored]
     estimate = Estimate.from_runs((spec, stored[spec.run_id]["wall_seconds"]) for spec in known)
     missing = [spec for spec in specs if spec.run_id not in stored]
     tasks = plan(missing, frozenset(stored), options.runs)
     seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
     if options.dry_run:
-        names = {spec.run_id: name for spec, name in _names(cohorts)}
+        places = catalogue.places(options.tier)
         for task in tasks:
-            name = names.get(task.spec.run_id, "")
+            name = _name(task.spec, options.names, places)
             why = "  (for its weights only)" if task.only_weights else ""
             minutes = seconds[task.spec.run_id] / 60
             print(f"{task.spec.run_id}  {minutes:5.1f} min  {name}{task.spec.label}{why}")
@@ -163,7 +160,7 @@ def act(options: SweepOptions) -> int:
             is_done=lambda spec: spec.run_id in stored,
             store=lambda done: results.write_run(**done, root=options.results),
             repeated=lambda done: keep_repeat(done, root=options.results, required=True),
-            among=runs_of("mini", "steady"),
+            among=catalogue.runs_of("mini", "steady"),
             runs_folder=options.runs,
             executor=executor,
             device=options.device,
@@ -173,10 +170,10 @@ def act(options: SweepOptions) -> int:
     return 1 if failures else 0
 
 
-def _names(cohorts: Sequence[Cohort | VariantCohort]) -> Iterator[tuple[RunSpec, str]]:
-    """What the first of the cohorts that names a run calls it."""
-    from mnmt_repro.cohorts.variants import VariantCohort
-
-    for cohort in reversed(cohorts):
-        for variant in cohort.variants if isinstance(cohort, VariantCohort) else ():
-            yield variant.spec, f"{variant.name} at {variant.updates_share:.0%}: "
+def _name(
+    spec: RunSpec, cohorts: Sequence[str], places: Mapping[tuple[str, str], tuple[str, float]]
+) -> str:
+    """What the first of the cohorts that names a run calls it; empty for a cell of a grid."""
+    found = (places.get((spec.config_hash, cohort)) for cohort in cohorts)
+    name, share = next(filter(None, found), ("", 1.0))
+    return f"{name} at {share:.0%}: " if name else ""
