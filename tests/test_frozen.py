@@ -83,6 +83,7 @@ def checkout(folder: Path) -> Path:
     for name in CODE:
         shutil.rmtree(folder / name)
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)  # it registers the cohorts and the commands
     return folder
 
 
