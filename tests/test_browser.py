@@ -211,9 +211,10 @@ def test_a_table_is_sorted_by_its_heads(browser: webdriver.Chrome, first_page: P
     assert column(4) == ["-10.0*", "-0.8(*)", "+0.0"]  # by number, whatever its mark
 
 
-NO_TRANSITIONS = """
+NO_MOTION = """
 const style = document.createElement("style");
-style.textContent = "*, ::before, ::after { transition: none !important; }";
+const still = "transition: none !important; animation: none !important;";
+style.textContent = `*, ::before, ::after { ${still} }`;
 document.head.append(style);
 """
 NARROW = """
@@ -249,7 +250,7 @@ def test_a_page_of_the_book_is_drawn_offline_and_can_be_read(
     assert "IPython.core.display" not in browser.find_element("tag name", "article").text
     if "recipes" not in page.parts:  # which begin with the commands
         assert seen["first"] < 2000  # on the first or second screen
-    browser.execute_script(NO_TRANSITIONS)  # else the colours are judged half-way
+    browser.execute_script(NO_MOTION)  # else the colours are judged half-way
     for theme in ("light", "dark"):
         browser.execute_script(f"document.documentElement.dataset.theme = '{theme}'")
         assert serious_faults(browser) == [], theme
