@@ -12,7 +12,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
 from mnmt_repro.analysis.scaling import fit_pairs
-from mnmt_repro.cohorts.catalogue import get_cohort
+from mnmt_repro.cohorts.grids import GRIDS
 from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.laws import JointLawFit, PowerLawFit
@@ -38,8 +38,8 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     rows = []
     for cohort, frame in points.items():
-        config = get_cohort(cohort).corpus.conlang
-        if config is None:
+        declared = next((each for each in GRIDS if each.name == cohort), None)
+        if declared is None or (config := declared.corpus.conlang) is None:
             continue
         for errors in KINDS:
             for pair, (alone, joint) in fit_pairs(frame, errors).items():

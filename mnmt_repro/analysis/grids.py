@@ -73,6 +73,27 @@ class Grid:
         return setting_label(COHORTS.get(self.cohort, cohort_name(self.cohort)), pair)
 
 
+def choose(store: str, cohort: str, tier: str) -> tuple[str, str]:
+    """Cohort and tier that a page reads; a folder of a user's own results becomes the store.
+
+    Without a folder, or where it holds runs of that cohort and tier, both stay as they are. Else
+    they are those of most of its rows: the cohort of runs that no declared cohort holds is ``""``.
+
+    Raises
+    ------
+    InputError
+        When there is no such folder, or it holds no rows.
+    """
+    if not store:
+        return cohort, tier
+    results.use(store)
+    rows = results.load(domain="all")
+    if rows.empty:
+        raise InputError(f"{store}: no results are stored here")
+    counts = rows.groupby(["cohort", "tier"]).size()
+    return (cohort, tier) if (cohort, tier) in counts else counts.idxmax()
+
+
 def load_rows(**wanted: Any) -> pd.DataFrame:
     """Rows that a page cannot do without.
 

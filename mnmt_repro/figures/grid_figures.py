@@ -134,7 +134,7 @@ def quality(grids: Mapping[str, Grid], shown: str) -> Table:
 
 
 def _key(grid: Grid) -> str:
-    return grid.cohort + "-news" * (grid.test_set != "indomain")
+    return (grid.cohort or "own") + "-news" * (grid.test_set != "indomain")
 
 
 def _number(grid: Grid, kind: str) -> int | None:
