@@ -12,7 +12,7 @@ from synthetic import loss_of, rows
 
 from mnmt_repro.analysis import fractions, scaling
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import show
+from mnmt_repro.figures.display import show
 from mnmt_repro.figures.planner import (
     Planner,
     coefficients,

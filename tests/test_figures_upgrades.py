@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from software25_store import write_store
-from stored_claims import ROOT, first_round, ledger
+from stored_claims import ROOT, declared_claims, first_round
 
 from mnmt_repro import results
 from mnmt_repro.analysis import audit, upgrade_curves, upgrades
@@ -23,6 +23,7 @@ from mnmt_repro.claims import read_stored
 from mnmt_repro.claims.sensitivity import COMPARISONS
 from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.cohorts.variants import Variant
+from mnmt_repro.figures.display import show, show_table
 from mnmt_repro.figures.gains import (
     INTERVAL,
     how_many_stored,
@@ -31,7 +32,6 @@ from mnmt_repro.figures.gains import (
     show_gains,
     source,
 )
-from mnmt_repro.figures.house import show, show_table
 from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.upgrades import lead_chart, quality_chart, reached
 from mnmt_repro.results.sentences import SentenceLosses
@@ -266,7 +266,7 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
 def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Variants) -> None:
     scopes = [
         scope
-        for claim in ledger().values()
+        for claim in declared_claims().values()
         if claim.function in COMPARISONS
         for scope in first_round(claim)
     ]

@@ -82,7 +82,7 @@ from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims.estimands_law import errors_of
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
-from mnmt_repro.claims.ledger import Claim, Options, Scope
+from mnmt_repro.claims.schema import Claim, Options, Scope
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
 from mnmt_repro.cohorts.catalogue import declared, find_cohort
 from mnmt_repro.cohorts.languages25 import groups_of, old_model

@@ -39,8 +39,8 @@ def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str
     verdict = next((found for found in stored if found["id"] == claim), None)
     if verdict is None:
         raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
-    ledger = next(known for known in load_claims(ROOT / "data" / "claims") if known.id == claim)
-    scopes = {scope.name: scope for scope in ledger.scopes}
+    declared = next(known for known in load_claims(ROOT / "data" / "claims") if known.id == claim)
+    scopes = {scope.name: scope for scope in declared.scopes}
     rows = []
     for found in verdict["scopes"]:
         scope = scopes[found["scope"]]

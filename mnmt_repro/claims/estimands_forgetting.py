@@ -20,7 +20,7 @@ from mnmt_repro.analysis.forgetting import (
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.analysis.variants import Variant
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 
 
 def embeddings_substituted(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

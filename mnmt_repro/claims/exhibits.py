@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from mnmt_repro.claims.ledger import Claim
+from mnmt_repro.claims.schema import Claim
 from mnmt_repro.errors import InputError
 
 FILE = Path("data", "papers", "exhibits.yml")

@@ -17,7 +17,7 @@ from mnmt_repro.atomic import write_bytes
 from mnmt_repro.claims.attainability import DRAWS, SIMULATORS, Attainability
 from mnmt_repro.claims.evaluate import Simulations
 from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.errors import InputError
 
 FILE = Path("data", "claims", "attainability.json")

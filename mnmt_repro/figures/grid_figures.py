@@ -9,7 +9,7 @@ import pandas as pd
 from mnmt_repro.analysis import scaling
 from mnmt_repro.analysis.grids import COHORTS, Grid
 from mnmt_repro.cohorts.names import cohort_name, pair_name
-from mnmt_repro.figures.house import Figure, Table, show, show_table
+from mnmt_repro.figures.display import Figure, Table, show, show_table
 from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.scaling import (
     coefficients_against_weight,

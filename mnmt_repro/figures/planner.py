@@ -18,7 +18,7 @@ import pandas as pd
 
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import Figure
+from mnmt_repro.figures.display import Figure
 from mnmt_repro.figures.theme import GREY, INK, pair_colours
 from mnmt_repro.laws import FractionFit, Importance, recommend_weights
 from mnmt_repro.laws.recommendation import LEVEL

@@ -30,7 +30,7 @@ SOURCE = "data/claims/verdicts.json, written from the stored runs by `mnmt-repro
 
 
 @cache
-def _ledger() -> dict[str, Claim]:
+def _claims_by_id() -> dict[str, Claim]:
     return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
 
 
@@ -83,7 +83,7 @@ def badges(
         When a claim has no stored verdict.
     """
     known = {verdict["id"]: verdict for verdict in stored}
-    ledger = _ledger()
+    declared = _claims_by_id()
     found = []
     for claim in claims:
         if claim not in known:
@@ -92,7 +92,7 @@ def badges(
             )
         scopes = [
             scope.name
-            for scope in ledger[claim].scopes
+            for scope in declared[claim].scopes
             if not cohort
             or (scope.cohorts[:1], scope.test_set, scope.n, scope.tier)
             == ((cohort,), test_set, n, tier)
@@ -102,7 +102,7 @@ def badges(
         if wanted in settings:
             badge = _badge(known[claim], settings[wanted], href)
             if evidence is not None:
-                badge = _as_computed(badge, ledger[claim], settings[wanted], evidence)
+                badge = _as_computed(badge, declared[claim], settings[wanted], evidence)
             found.append(badge)
     return found
 
@@ -189,10 +189,10 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         first, why, page``: `by the rule` is the raw outcome; `why` says why it does not stand, what
         the rule asks for and was not found, then what we found out about it.
     """
-    ledger = _ledger()
+    known = _claims_by_id()
     rows = []
     for verdict in stored:
-        claim = ledger.get(verdict["id"])
+        claim = known.get(verdict["id"])
         for scope in sorted(verdict["scopes"], key=lambda s: s["scope"] != verdict["decided_in"]):
             own = scope["scope"] == verdict["decided_in"]
             found_out = claim.explained.get(scope["raw_verdict"], "") if claim and own else ""
@@ -246,14 +246,14 @@ def cell_table(
         Empty where there are no rows yet.
     """
     columns = ["claim", "variant", "group", "published", "marked", "gain", "p_value", "verdict"]
-    ledger = _ledger()
+    known = _claims_by_id()
     rows = []
     for verdict in stored:
         if claims and verdict["id"] not in claims:
             continue
         settings = {
             scope.name
-            for scope in ledger[verdict["id"]].scopes
+            for scope in known[verdict["id"]].scopes
             if (scope.test_set, scope.tier) == (test_set, tier)
         }
         mine = [
