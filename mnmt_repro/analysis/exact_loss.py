@@ -18,7 +18,7 @@ from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.laws import JointLawFit, PowerLawFit
 from mnmt_repro.laws.checks import Errors
 
-KINDS: tuple[Errors, ...] = ("absolute", "relative")
+_KINDS: tuple[Errors, ...] = ("absolute", "relative")
 
 
 def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         declared = next((each for each in GRIDS if each.name == cohort), None)
         if declared is None or (config := declared.corpus.conlang) is None:
             continue
-        for errors in KINDS:
+        for errors in _KINDS:
             for pair, (alone, joint) in fit_pairs(frame, errors).items():
                 laws: dict[str, PowerLawFit | JointLawFit] = {"joint (Eq. 7)": joint}
                 if 1.0 in alone:
@@ -91,7 +91,7 @@ def compared(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     rows = []
     for cohort, frame in points.items():
-        for errors in KINDS:
+        for errors in _KINDS:
             fits = fit_pairs(frame, errors)
             joint, direct = fractions(fits), direct_fractions(frame, fits)
             for pair, (alone, _) in fits.items():

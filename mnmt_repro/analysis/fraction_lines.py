@@ -46,7 +46,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class _Comparison:
     """The lines that the stored rows give.
 
     Attributes
@@ -66,7 +66,7 @@ class Comparison:
 
 def compare(
     stored: pd.DataFrame, wanted: Sequence[Line], *, n: str = "n_non_embedding"
-) -> Comparison:
+) -> _Comparison:
     """Read the lines of a figure out of stored rows; and name those without enough rows.
 
     The lines of a panel are fitted to the weights and sizes that all of them have, so that they
@@ -104,7 +104,7 @@ def compare(
             found = fraction_lines(shared, panel=line.panel, line=line.label)
             lines = [*lines, found] if len(found) else lines
             rows.append(shared.rows)
-    return Comparison(
+    return _Comparison(
         lines=pd.concat(lines[1:] or lines, ignore_index=True),
         rows=pd.concat(rows[1:] or rows, ignore_index=True),
         absent="\n\n".join(absent),

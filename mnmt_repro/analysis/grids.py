@@ -19,8 +19,8 @@ from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.cohorts.names import cohort_name, setting_label
 from mnmt_repro.errors import InputError
 
-MIN_SIZES = 4  # of a weight: one more than the parameters of its law
-MIN_WEIGHTS = 2  # of a pair, p = 1 among them
+_MIN_SIZES = 4  # of a weight: one more than the parameters of its law
+_MIN_WEIGHTS = 2  # of a pair, p = 1 among them
 COHORTS = {
     "webtech-en-dezh": "En→{De,Zh}",
     "webtech-en-defr": "En→{De,Fr}",
@@ -172,10 +172,10 @@ def read_grid(
         name = " and ".join(sorted(set(rows["test_set"])))
         rows = rows.assign(test_set=name)
     sizes = rows.groupby(["pair", "p"])[n].transform("nunique")
-    rows = rows[sizes >= MIN_SIZES]
+    rows = rows[sizes >= _MIN_SIZES]
     weights = rows.groupby("pair")["p"].transform("nunique")
     single = (rows["p"] == 1).groupby(rows["pair"]).transform("any")
-    rows = rows[(weights >= MIN_WEIGHTS) & single].reset_index(drop=True)
+    rows = rows[(weights >= _MIN_WEIGHTS) & single].reset_index(drop=True)
     return None if rows.empty else Grid(cohort=cohort, test_set=name, n=n, rows=rows)
 
 
@@ -213,7 +213,7 @@ def _absent(stored: pd.DataFrame, cohort: str, n: str) -> str:
         return f"*No runs of {cohort_name(cohort)} are stored yet.*"
     return (
         f"*Too few runs of {cohort_name(cohort)} are stored yet to fit laws to here "
-        f"({_coverage(cohort, cells)}): a pair needs {MIN_SIZES} sizes at p = 1 and at one more "
+        f"({_coverage(cohort, cells)}): a pair needs {_MIN_SIZES} sizes at p = 1 and at one more "
         "weight, scored on this test set.*"
     )
 

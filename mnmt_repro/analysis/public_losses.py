@@ -10,7 +10,7 @@ from scipy import stats
 
 from mnmt_repro.laws import JointLawFit, fit_joint_law
 
-CURVE_POINTS = 12
+_CURVE_POINTS = 12
 
 
 def domain_laws(rows: pd.DataFrame) -> dict[str, JointLawFit]:
@@ -46,7 +46,7 @@ def law_curves(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> pd.DataFr
     parts = []
     for (name, mixture), part in rows.groupby(["pair", "mixture"]):
         sizes = part["n_non_embedding"]
-        n = np.geomspace(sizes.min(), sizes.max(), CURVE_POINTS)
+        n = np.geomspace(sizes.min(), sizes.max(), _CURVE_POINTS)
         loss = laws[str(name)].predict([str(mixture)] * len(n), n)
         p = part["p"].iloc[0]
         parts.append(pd.DataFrame({"pair": name, "mixture": mixture, "p": p, "n": n, "loss": loss}))

@@ -20,8 +20,8 @@ from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 Laws = dict[str, list[FractionFit]]
 """Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
 
-MIN_WEIGHTS = 5  # of a pair, the single pair among them: Eq. 11 with Eq. 12 has six parameters
-MIN_SIZES = 4
+_MIN_WEIGHTS = 5  # of a pair, the single pair among them: Eq. 11 with Eq. 12 has six parameters
+_MIN_SIZES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ def pair_laws(points: Mapping[str, pd.DataFrame]) -> Laws:
         for pair, group in frame.groupby("pair"):
             weights, sizes = group["p"].nunique(), group["n"].nunique()
             single = (group["p"] == 1).sum()
-            if weights < MIN_WEIGHTS or sizes < MIN_SIZES or single < MIN_SIZES:
+            if weights < _MIN_WEIGHTS or sizes < _MIN_SIZES or single < _MIN_SIZES:
                 continue
             law = fit_fraction(group, n="n", loss="loss", label=cohort)
             if law.identified:

@@ -27,10 +27,10 @@ READINGS = (
 )
 SCRATCH, UPGRADED = "from scratch", "upgraded"
 TEST, PRINTED = "ours, test set", "paper, share of spBLEU"
-SHAPES = ("same size", "wider", "deeper")
+_SHAPES = ("same size", "wider", "deeper")
 _RUNS = {
     f"{prefix}{SUFFIX[kind]}": {"shape": shape, "model": model}
-    for kind, shape in zip(KINDS, SHAPES, strict=True)
+    for kind, shape in zip(KINDS, _SHAPES, strict=True)
     for prefix, model in (("M25", SCRATCH), ("Mt25", UPGRADED))
 }
 _KEYS = ["shape", "points", "seed"]

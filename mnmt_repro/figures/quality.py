@@ -19,7 +19,7 @@ from mnmt_repro.figures import fractions
 from mnmt_repro.figures.theme import CATEGORIES, GREY, weight_color
 from mnmt_repro.laws import FractionFit
 
-PANEL = {"width": 230, "height": 240}
+_PANEL = {"width": 230, "height": 240}
 METRICS = {
     "chrf": "chrF",
     "bleu": "BLEU",
@@ -62,7 +62,7 @@ def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
         if len(group) >= LEAST_CELLS:
             whole = alt.Chart(_line(group)).mark_line(strokeDash=[6, 4], color=GREY)
             layers.insert(0, whole.encode(x, y))
-        panels.append(alt.layer(*layers).properties(title=pair_name(str(pair)), **PANEL))
+        panels.append(alt.layer(*layers).properties(title=pair_name(str(pair)), **_PANEL))
     return alt.hconcat(*panels).resolve_scale(color="shared")
 
 

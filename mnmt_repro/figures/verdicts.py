@@ -34,22 +34,22 @@ def _claims_by_id() -> dict[str, Claim]:
     return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
 
 
-def number(value: float | None) -> str:
+def _number(value: float | None) -> str:
     """A measured number as pages print it: three significant digits, a dash where there is none.
 
-    >>> number(0.99342), number(None)
+    >>> _number(0.99342), number(None)
     ('0.993', '–')
     """
     return "–" if value is None else f"{value:.3g}"
 
 
-def measured(scope: Mapping[str, Any]) -> str:
+def _measured(scope: Mapping[str, Any]) -> str:
     """The deciding number of a verdict with its interval, where there is one."""
-    text = number(scope["measured"])
+    text = _number(scope["measured"])
     interval = scope["interval"]
     if interval is None or scope["measured"] is None:
         return text
-    return f"{text} ({number(interval[0])} to {number(interval[1])})"
+    return f"{text} ({_number(interval[0])} to {_number(interval[1])})"
 
 
 def badges(
@@ -135,7 +135,7 @@ def _of_pair(unit: str) -> str:
 
 def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> Badge:
     measure = verdict["measure"].replace("_", " ")
-    number_ = f"{measure} {measured(scope)}" if measure else ""
+    number_ = f"{measure} {_measured(scope)}" if measure else ""
     number_ += _of_pair(scope["decided_by"]) if number_ else ""
     why = f"; {scope['reason'].replace('_', ' ')}" if scope["reason"] else ""
     why += f"; {_undecided(scope)}" if scope["undecided"] else ""
@@ -207,7 +207,7 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
                     "verdict": scope["verdict"],
                     "by the rule": scope["raw_verdict"],
                     "measure": verdict["measure"],
-                    "measured": measured(scope),
+                    "measured": _measured(scope),
                     "decided by": scope["decided_by"],
                     "rule first": {True: "no: post hoc", False: "yes", None: "–"}[
                         scope["post_hoc"]
@@ -274,8 +274,8 @@ def cell_table(
                     "group": group,
                     "published": found["published"]["value"],
                     "marked": bool(found["marked"]["value"]),
-                    "gain": measured(gain),
-                    "p_value": number(found["p_value"]["value"]),
+                    "gain": _measured(gain),
+                    "p_value": _number(found["p_value"]["value"]),
                     "verdict": unit["verdict"],
                 }
             )
