@@ -24,7 +24,7 @@ from mnmt_repro.claims.attainability import (
 from mnmt_repro.claims.external import EXTERNAL, load_external
 from mnmt_repro.claims.schema import Claim, Scope, parse_claims
 from mnmt_repro.claims.simulations import (
-    FILE,
+    SIMULATIONS_FILE,
     read_simulations,
     simulable,
     simulation_key,
@@ -268,7 +268,7 @@ def test_simulations_are_stored_until_rule_worlds_or_runs_change(tmp_path: Path)
         assert simulation_key(claim, replace(scope, **change), evidence) != key
     write_simulation(tmp_path, claim, scope, evidence, replace(found, draws=20))
     assert read_simulations(tmp_path, [claim], evidence) == {}  # too few
-    (tmp_path / FILE).write_text("[]", encoding="utf-8")
+    (tmp_path / SIMULATIONS_FILE).write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="not a list of simulations"):
         read_simulations(tmp_path, [claim], evidence)
 
@@ -284,7 +284,7 @@ def test_rules_registered_with_worlds_are_admitted_by_their_first_round() -> Non
         if scope.worlds is not None and scope.tier == "mini"
     ]
     assert len(registered) >= 10
-    stored_shares = json.loads((ROOT / FILE).read_text(encoding="utf-8"))
+    stored_shares = json.loads((ROOT / SIMULATIONS_FILE).read_text(encoding="utf-8"))
     for claim, scope in registered:
         record = stored_shares[f"{claim.id}, {scope.name}"]
         found = Attainability(

@@ -178,8 +178,8 @@ def test_a_table_of_gains_is_narrow() -> None:
 
 def test_models_and_budgets_are_those_of_table_1() -> None:
     printed = audit.published(1).drop_duplicates("model").set_index("model")["updates"]
-    assert (printed / 100_000).fillna(1.0).to_dict() == upgrades.BUDGETS
-    assert list(upgrades.BUDGETS) == list(printed.index)
+    assert (printed / 100_000).fillna(1.0).to_dict() == upgrades.LAST_SHARES
+    assert list(upgrades.LAST_SHARES) == list(printed.index)
 
 
 def test_table_1_has_both_sides(bench: Variants) -> None:
@@ -300,7 +300,7 @@ def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Variants)
     leads = upgrades.leads(table)
     assert leads["lead"].isna().all() and leads["paper"].notna().all()
     assert lead_chart(leads).to_dict()["concat"]
-    assert upgrades.agreement(upgrades.table12(nothing))["same sign"].tolist() == [0, 0, 0]
+    assert upgrades.groups_agree(upgrades.table12(nothing))["same sign"].tolist() == [0, 0, 0]
 
 
 # Table 12
@@ -332,7 +332,7 @@ def test_agreement_of_directions_by_hand() -> None:
             "gain, %": [0.5, -1.0, -2.0, 3.0, math.nan],
         }
     )
-    row = upgrades.agreement(table).iloc[0]
+    row = upgrades.groups_agree(table).iloc[0]
     assert (row["directions"], row["same sign"]) == (3, 2)
     ranks = stats.pearsonr([3, 4, 1, 2], [3, 2, 1, 4]).statistic
     assert row["rank correlation"] == pytest.approx(ranks)
@@ -439,11 +439,11 @@ def test_other_sentences_are_drawn_for_runs_that_have_their_losses(bench: Varian
         return found.run_id, found
 
     losses = dict([scored("M25", 1.0, 8.0), scored("Mt25", 0.3, 7.0), scored("M25-wide", 1.0, 8.0)])
-    table = upgrades.over_sentences(bench, losses)
+    table = upgrades.lead_over_sentences(bench, losses)
     assert table["upgraded"].tolist() == ["Mt25"] * 3  # the upgraded wide model lacks its losses
     assert table["group"].tolist() == ["all, seed 1", "original, seed 1", "added, seed 1"]
     quarter = pytest.approx(np.full((3, 3), 0.25))  # a nat less for 4 tokens
     assert table[["lead", "low", "high"]].to_numpy() == quarter
-    assert upgrades.over_sentences(bench, {}).empty
+    assert upgrades.lead_over_sentences(bench, {}).empty
     other = {run: replace(each, test_set="indomain-3words") for run, each in losses.items()}
-    assert upgrades.over_sentences(bench, other).empty
+    assert upgrades.lead_over_sentences(bench, other).empty

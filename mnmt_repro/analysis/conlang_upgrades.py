@@ -11,17 +11,17 @@ import pandas as pd
 from mnmt_repro.analysis.variants import variants_of
 from mnmt_repro.cohorts.conlang_upgrade import (
     BASELINE_SHARES,
-    COHORTS,
     HUB,
     ORIGINAL,
     SIMILAR,
     SIMILARITIES,
     UNRELATED,
+    UPGRADE_COHORTS,
     UPGRADE_SHARES,
 )
 from mnmt_repro.cohorts.names import language
 
-NAMES = tuple(cohort.name for cohort in COHORTS)
+NAMES = tuple(cohort.name for cohort in UPGRADE_COHORTS)
 LIKE, UNLIKE = "added, like an old one", "added, like none"
 _GROUPS = {
     LIKE: (SIMILAR,),

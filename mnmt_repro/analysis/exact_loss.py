@@ -73,7 +73,7 @@ def _interval(law: PowerLawFit | JointLawFit) -> tuple[float, float]:
     return law.interval(method="residual" if held else "t", draws=1000)["l_inf"]
 
 
-def compared(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def absolute_and_relative(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Laws by the least squares of errors, and of their share of the loss.
 
     Parameters

@@ -1,7 +1,7 @@
 """The lines of Figure 6: fractions over domains, language similarity and direction, two estimators.
 
-`compare` reads what is to be compared as tidy lines. `relative_capacity` tabulates f / p, of which
-section 3.3 prints 3 and 6.
+`compare_lines` reads what is to be compared as tidy lines. `capacity_ratios` tabulates f / p, of
+which section 3.3 prints 3 and 6.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Comparison:
     absent: str
 
 
-def compare(
+def compare_lines(
     stored: pd.DataFrame, wanted: Sequence[Line], *, n: str = "n_non_embedding"
 ) -> _Comparison:
     """Read the lines of a figure out of stored rows; and name those without enough rows.
@@ -192,7 +192,7 @@ def contrasts(lines: pd.DataFrame) -> pd.DataFrame:
 _VALUES = ("f", "f_low", "f_high")
 
 
-def relative_capacity(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
+def capacity_ratios(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
     """Relative effective capacity f / p at one weight, by both estimators side by side.
 
     Parameters

@@ -21,7 +21,7 @@ from mnmt_repro.errors import InputError
 
 _MIN_SIZES = 4  # of a weight: one more than the parameters of its law
 _MIN_WEIGHTS = 2  # of a pair, p = 1 among them
-COHORTS = {
+TABS = {
     "webtech-en-dezh": "En→{De,Zh}",
     "webtech-en-defr": "En→{De,Fr}",
     "webtech-dezh-en": "{De,Zh}→En",
@@ -70,7 +70,7 @@ class Grid:
 
     def row_label(self, pair: str) -> str:
         """Name a row of a chart that is of one pair of the grid."""
-        return setting_label(COHORTS.get(self.cohort, cohort_name(self.cohort)), pair)
+        return setting_label(TABS.get(self.cohort, cohort_name(self.cohort)), pair)
 
 
 def choose(store: str, cohort: str, tier: str) -> tuple[str, str]:
@@ -231,7 +231,7 @@ def _coverage(cohort: str, cells: int) -> str:
 def read_all(
     stored: pd.DataFrame, first: str, *, n: str = "n_non_embedding", news: bool = True
 ) -> dict[str, Grid]:
-    """Grids of one cohort and of all `COHORTS`, then those out of domain; name to grid.
+    """Grids of one cohort and of all `TABS`, then those out of domain; name to grid.
 
     Cohorts without enough stored runs are left out, but for `first`.
 
@@ -243,7 +243,7 @@ def read_all(
     grids, why = read_grids(stored, [first], n=n)
     if not grids:
         raise InputError(why.strip("*"))
-    for cohort in (name for name in COHORTS if name != first):
+    for cohort in (name for name in TABS if name != first):
         if grid := read_grid(stored, cohort, n=n):
             grids[cohort] = grid
     for cohort in ("webtech-en-dezh", "webtech-en-defr") * news:

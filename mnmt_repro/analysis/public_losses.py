@@ -24,7 +24,7 @@ def domain_laws(rows: pd.DataFrame) -> dict[str, JointLawFit]:
     return {str(name): fit_joint_law(part, by="mixture") for name, part in rows.groupby("pair")}
 
 
-def law_table(laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
+def laws_by_domain(laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
     """Coefficients of each domain's law: ``domain, alpha, L_inf, R², mixtures, losses``."""
     return pd.DataFrame(
         [

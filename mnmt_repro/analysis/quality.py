@@ -44,7 +44,7 @@ def straight_line(loss: ArrayLike, score: ArrayLike) -> _Line:
     return _Line(r=r, low=float(interval.low), high=float(interval.high), curvature_gain=gain)
 
 
-def observed(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+def observed_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Losses and scores as the figures plot them: means over seeds at each pair, weight and size.
 
     Parameters
@@ -118,7 +118,7 @@ def linearity_of_metrics(rows: pd.DataFrame) -> pd.DataFrame:
     """`linearity` for each metric that any of `rows` was scored with: a column ``metric`` first."""
     parts = []
     for metric in METRICS:
-        table = linearity(observed(rows, metric))
+        table = linearity(observed_scores(rows, metric))
         table.insert(0, "metric", metric)
         parts.append(table)
     whole = [table for table in parts if not table.empty]
@@ -206,7 +206,7 @@ def weight_matters(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def law_table(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
+def score_laws(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
     """Tabulate the laws of `fractions.fraction_fits`.
 
     Returns
@@ -230,7 +230,7 @@ def law_table(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
     )
 
 
-def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
+def score_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Error of Eq. 11 on scores that the fit never saw, beside that on the losses of the same runs.
 
     Fitted to all weights but 0.5, at all sizes but the largest; the rest is predicted.

@@ -72,7 +72,7 @@ def explicit_gradient(text: Text, w: Mapping[str, Fraction]) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class _Comparison:
-    """Outcome of `compare`.
+    """Outcome of `compare_counting`.
 
     Attributes
     ----------
@@ -93,7 +93,9 @@ class _Comparison:
         return self.implicit == self.explicit
 
 
-def compare(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -> _Comparison:
+def compare_counting(
+    text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS
+) -> _Comparison:
     """Set the expected gradients of both kinds of scalarization side by side.
 
     Raises

@@ -108,4 +108,4 @@ def _cohort(similarity: float) -> VariantCohort:
     )
 
 
-COHORTS = tuple(_cohort(similarity) for similarity in SIMILARITIES)
+UPGRADE_COHORTS = tuple(_cohort(similarity) for similarity in SIMILARITIES)

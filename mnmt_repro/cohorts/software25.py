@@ -366,4 +366,4 @@ def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
     )
 
 
-COHORTS = cohorts()
+SOFTWARE25_COHORTS = cohorts()

@@ -224,7 +224,7 @@ def _alone(cohort: Cohort) -> tuple[Cohort, Cohort]:
     )
 
 
-GRIDS: tuple[Cohort, ...] = (
+STEADY_GRIDS: tuple[Cohort, ...] = (
     _RATES,
     replace(_PILOT, sizes=sizes(WIDTHS)),
     replace(

@@ -74,7 +74,7 @@ def _numbers() -> dict[str, Any]:
     wrong = table[table["excess"] != 0]
     (row,) = wrong.to_dict("records")
     more = row["excess"] // row["d"]
-    whole, part = doubling(alpha, 1.0, 1.0, 1.0)  # reducible loss as large as the rest
+    whole, part = doubling_factors(alpha, 1.0, 1.0, 1.0)  # reducible loss as large as the rest
     losses = derivation(alpha=0.5, beta_one=10.0, beta_p=20.0, l_inf=1.0, n=400.0)
     return {
         "steps": sum(steps.values()),
@@ -130,10 +130,10 @@ def growth_steps() -> dict[str, int]:
     }
 
 
-def doubling(alpha: float, beta: float, l_inf: float, n: float) -> tuple[float, float]:
+def doubling_factors(alpha: float, beta: float, l_inf: float, n: float) -> tuple[float, float]:
     """Factor by which doubling the size changes the loss of Eq. 6, and its reducible part.
 
-    >>> doubling(alpha=0.5, beta=10.0, l_inf=1.0, n=100.0)
+    >>> doubling_factors(alpha=0.5, beta=10.0, l_inf=1.0, n=100.0)
     (0.8535533905932737, 0.7071067811865475)
     """
     small, large = beta * n**-alpha, beta * (2 * n) ** -alpha

@@ -30,7 +30,7 @@ CSV_DIGITS = 6  # and in the tables that the browser fits
 HATCHES = 16  # lines across the height of the chart
 
 
-def coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
+def planner_coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
     """Coefficients of each pair's law, a row a pair: what the planner computes with."""
     return pd.DataFrame(
         [{"pair": pair, "form": law.form, **law.params} for pair, law in laws.items()]
