@@ -42,7 +42,7 @@ def linked(page: Path) -> set[str]:
     found = set()
     for source in cells(page):
         found |= {letter for letter, url in PAPER_LINKS.items() if url in source}
-        found |= {letter for letter in PAPER_LINKS if f"PAPERS['{letter}']" in source}
+        found |= {letter for letter in PAPER_LINKS if f"PAPER_LINKS['{letter}']" in source}
         found |= {letter for letter, key in CITED.items() if f"`{key}`" in source}
         found |= set(re.findall(r"\banswer\([^\"]*\"([AB])\d+\"", source))
     return found
