@@ -37,7 +37,7 @@ def _claims_by_id() -> dict[str, Claim]:
 def _number(value: float | None) -> str:
     """A measured number as pages print it: three significant digits, a dash where there is none.
 
-    >>> _number(0.99342), number(None)
+    >>> _number(0.99342), _number(None)
     ('0.993', '–')
     """
     return "–" if value is None else f"{value:.3g}"
