@@ -18,7 +18,7 @@ import altair
 import pandas as pd
 
 from mnmt_repro.figures.badge import Badge
-from mnmt_repro.figures.house import show, show_table
+from mnmt_repro.figures.display import show, show_table
 from mnmt_repro.figures.theme import weight_color
 
 frame = pd.DataFrame({"n": [1, 10, 100] * 2, "p": [0.5] * 3 + [1.0] * 3})
@@ -56,7 +56,7 @@ WIDE = """
 import altair
 import pandas as pd
 
-from mnmt_repro.figures.house import show
+from mnmt_repro.figures.display import show
 
 frame = pd.DataFrame({"n": [1, 2], "loss": [2, 1]})
 panel = altair.Chart(frame).mark_line().encode(x="n", y="loss").properties(width=220, height=90)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mnmt_repro.claims import load_claims
 from mnmt_repro.claims.history import Ancestry, History
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,7 +20,7 @@ class NoHistory(History):
 
 
 @cache
-def ledger() -> dict[str, Claim]:
+def declared_claims() -> dict[str, Claim]:
     """Every claim by its id."""
     return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
 

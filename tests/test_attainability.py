@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from stored_claims import ROOT, NoHistory, ledger
+from stored_claims import ROOT, NoHistory, declared_claims
 from test_claims_paper_b import ADDED, ALL, better, rows
 
 from mnmt_repro.claims import Evidence, evaluate
@@ -22,9 +22,9 @@ from mnmt_repro.claims.attainability import (
     attainability,
 )
 from mnmt_repro.claims.external import EXTERNAL, load_external
-from mnmt_repro.claims.ledger import Claim, Scope, parse_claims
+from mnmt_repro.claims.schema import Claim, Scope, parse_claims
 from mnmt_repro.claims.simulations import (
-    FILE,
+    SIMULATIONS_FILE,
     read_simulations,
     simulable,
     simulation_key,
@@ -48,7 +48,7 @@ FRESH = "software25-noise-fresh"
 
 
 def fresh(claim: str) -> tuple[Claim, Scope]:
-    entry = ledger()[claim]
+    entry = declared_claims()[claim]
     (scope,) = (each for each in entry.scopes if each.options.get("blocked"))
     return entry, scope
 
@@ -147,7 +147,7 @@ def test_an_outcome_stands_only_if_it_could_have_been_otherwise(
         wrong=({"reproduced": 0.0}, {"reproduced": wrong}),
         draws=400,
     )
-    claim = ledger()["B16"]
+    claim = declared_claims()["B16"]
     found = standing(raw, claim, simulated)
     assert (found.verdict, found.why) == (verdict, why)
     if raw in ("reproduced", "not reproduced", "direction only"):
@@ -157,19 +157,19 @@ def test_an_outcome_stands_only_if_it_could_have_been_otherwise(
 
 
 def test_arithmetic_needs_no_simulation() -> None:
-    assert standing("direction only", ledger()["A1"], None).verdict == "direction only"
+    assert standing("direction only", declared_claims()["A1"], None).verdict == "direction only"
 
 
 def test_kinds_of_evidence() -> None:
-    kinds = {kind_of(claim.scopes[0]) for claim in ledger().values()}
+    kinds = {kind_of(claim.scopes[0]) for claim in declared_claims().values()}
     assert kinds == {REAL, GENERATED, SCALE}
-    assert kind_of(ledger()["A1"].scopes[0]) == SCALE
-    assert kind_of(ledger()["A21"].scopes[0]) == GENERATED
-    assert kind_of(ledger()["B1"].scopes[0]) == REAL
+    assert kind_of(declared_claims()["A1"].scopes[0]) == SCALE
+    assert kind_of(declared_claims()["A21"].scopes[0]) == GENERATED
+    assert kind_of(declared_claims()["B1"].scopes[0]) == REAL
 
 
 def test_a_headline_is_that_of_the_first_kind_that_decides() -> None:
-    claim = ledger()["A16"]  # real text, then generated languages
+    claim = declared_claims()["A16"]  # real text, then generated languages
     real, generated = claim.scopes
     simulated = Attainability(right={"reproduced": 1.0}, wrong=({},), draws=400)
     weak = Attainability(right={"reproduced": 1.0}, wrong=({"reproduced": 1.0},), draws=400)
@@ -209,7 +209,7 @@ def test_a_headline_is_that_of_the_first_kind_that_decides() -> None:
 
 
 def test_public_losses_are_at_the_papers_scale_post_hoc_and_settled() -> None:
-    claim = ledger()["A6"]
+    claim = declared_claims()["A6"]
     (scope,) = (each for each in claim.scopes if each.tier == EXTERNAL)
     evidence = Evidence(frame=load_external(ROOT / "data" / "external"))
     simulated = Attainability(right={"reproduced": 1.0}, wrong=({},), draws=400)
@@ -225,7 +225,7 @@ def test_public_losses_are_at_the_papers_scale_post_hoc_and_settled() -> None:
 
 
 def test_a_grid_world_has_the_law_the_spread_and_the_scatter_that_it_states() -> None:
-    claim = ledger()["A6"]
+    claim = declared_claims()["A6"]
     (scope,) = (each for each in claim.scopes if each.tier == EXTERNAL)
     evidence = Evidence(frame=load_external(ROOT / "data" / "external"))
     data = GridData(claim, scope, evidence)
@@ -264,11 +264,11 @@ def test_simulations_are_stored_until_rule_worlds_or_runs_change(tmp_path: Path)
     # Other runs, another rule, other worlds.
     assert read_simulations(tmp_path, [claim], Evidence(frame=evidence.frame.iloc[:60])) == {}
     key = simulation_key(claim, scope, evidence)
-    for change in ({"rule": claim.rule[-1:]}, {"worlds": ledger()["B17"].worlds}):
+    for change in ({"rule": claim.rule[-1:]}, {"worlds": declared_claims()["B17"].worlds}):
         assert simulation_key(claim, replace(scope, **change), evidence) != key
     write_simulation(tmp_path, claim, scope, evidence, replace(found, draws=20))
     assert read_simulations(tmp_path, [claim], evidence) == {}  # too few
-    (tmp_path / FILE).write_text("[]", encoding="utf-8")
+    (tmp_path / SIMULATIONS_FILE).write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="not a list of simulations"):
         read_simulations(tmp_path, [claim], evidence)
 
@@ -280,11 +280,11 @@ def test_rules_registered_with_worlds_are_admitted_by_their_first_round() -> Non
     """
     registered = [
         (claim, scope)
-        for claim, scope in simulable(ledger().values())
+        for claim, scope in simulable(declared_claims().values())
         if scope.worlds is not None and scope.tier == "mini"
     ]
     assert len(registered) >= 10
-    stored_shares = json.loads((ROOT / FILE).read_text(encoding="utf-8"))
+    stored_shares = json.loads((ROOT / SIMULATIONS_FILE).read_text(encoding="utf-8"))
     for claim, scope in registered:
         record = stored_shares[f"{claim.id}, {scope.name}"]
         found = Attainability(

@@ -19,7 +19,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from mnmt_repro import results
-from mnmt_repro.figures.house import Figure
+from mnmt_repro.figures.display import Figure
 from mnmt_repro.laws import effective
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.publishing import declared_parameters

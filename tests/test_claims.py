@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import least_squares
-from stored_claims import ROOT, NoHistory, ledger
+from stored_claims import ROOT, NoHistory, declared_claims
 from synthetic import SIZES, WEIGHTS, loss_of, rows
 
 from mnmt_repro.analysis.drift import fit_drift
@@ -26,7 +26,7 @@ from mnmt_repro.claims import (
 from mnmt_repro.claims.estimands_fraction import Fractions
 from mnmt_repro.claims.estimands_law import drift_measures
 from mnmt_repro.claims.judging import _severity
-from mnmt_repro.claims.ledger import Condition, Step
+from mnmt_repro.claims.schema import Condition, Step
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.effective import effective_fraction
 from mnmt_repro.laws.trend import Coefficient
@@ -38,7 +38,7 @@ ENGLISH = ("deu-eng", "zho-eng")
 
 def judge(claim: str, *frames: pd.DataFrame, curves: pd.DataFrame | None = None) -> Verdict:
     """Evaluate the claim in its first scope."""
-    entry = ledger()[claim]
+    entry = declared_claims()[claim]
     evidence = Evidence(
         frame=pd.concat(frames, ignore_index=True),
         curves=pd.DataFrame() if curves is None else curves,
@@ -150,7 +150,7 @@ def test_a_claim_about_all_pairs_falls_with_one() -> None:
 
 def test_without_rows_there_is_no_verdict() -> None:
     nothing = rows(OUT).iloc[:0]
-    for claim in ledger().values():
+    for claim in declared_claims().values():
         verdict = judge(claim.id, nothing)
         wanted = {"A1": "direction only", "A18": "out of reach here"}
         assert verdict.raw_verdict == wanted.get(claim.id, "no rows yet"), claim.id
@@ -469,7 +469,7 @@ def test_a21_fraction_against_similarity() -> None:
 
 def test_a_scope_may_ask_for_less() -> None:
     """The controlled subset has four weights and sizes, where the whole grid has eight."""
-    entry = ledger()["A9"]
+    entry = declared_claims()["A9"]
     scope = next(s for s in entry.scopes if "controlled" in s.name)
     few = {"weights": (0.1, 0.5, 0.9, 1.0), "sizes": FIVE[:3] + FIVE[4:], "noise": 0.0005}
     frames = [
@@ -487,7 +487,7 @@ def test_a_scope_may_ask_for_less() -> None:
 
 
 def test_a20_generated_languages_are_alike() -> None:
-    entry = ledger()["A20"]
+    entry = declared_claims()["A20"]
     scope = next(s for s in entry.scopes if "three languages" in s.name)
     two = rows("conlang-sim0", CONLANG, loss=with_fraction(eq12))
     three = rows(
@@ -564,7 +564,7 @@ def test_a_drift_of_curves_that_do_not_flatten_is_found(coefficient: Coefficient
 
 def test_of_pairs_with_one_verdict_the_worst_speaks() -> None:
     """By what the rule asks of the headline: R² low, an error ratio high, a shift far from zero."""
-    entries = ledger()
+    entries = declared_claims()
     for claim, good, bad in (("A2", 0.99, 0.9), ("A6", 0.9, 1.4), ("A3", 0.1, -0.5)):
         headline = entries[claim].headline
         better, worse = ({headline: Measure(value=value)} for value in (good, bad))

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import yaml
 from scipy import stats
-from stored_claims import ROOT, NoHistory, first_round, ledger
+from stored_claims import ROOT, NoHistory, declared_claims, first_round
 
 from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.published import comparisons, table, zoomed
@@ -130,7 +130,7 @@ def judge(
     claim: str, *frames: pd.DataFrame, analyses: pd.DataFrame | None = None, scope: int = 0
 ) -> Verdict:
     """Evaluate a claim in its first scope of the first round (or another)."""
-    entry = ledger()[claim]
+    entry = declared_claims()[claim]
     evidence = Evidence(
         frame=pd.concat(frames, ignore_index=True),
         analyses=pd.DataFrame() if analyses is None else analyses,
@@ -144,11 +144,11 @@ def measures(verdict: Verdict, unit: str = "") -> dict[str, Measure]:
     return dict(first.units[unit or first.unit])
 
 
-# ------------------------------------------------------------------ the ledger
+# ------------------------------------------------------------------ the declared_claims
 
 
-def test_all_of_paper_b_is_in_the_ledger() -> None:
-    claims = [claim for claim in ledger().values() if claim.paper == "B"]
+def test_all_of_paper_b_is_in_the_claims_files() -> None:
+    claims = [claim for claim in declared_claims().values() if claim.paper == "B"]
     assert [claim.id for claim in claims] == [f"B{k}" for k in range(1, 23)]
     for claim in claims:
         assert claim.function in ESTIMANDS
@@ -277,7 +277,7 @@ def declared() -> pd.DataFrame:
 
 def test_every_claim_finds_its_runs_among_the_declared_ones() -> None:
     frame = declared()
-    for claim in ledger().values():
+    for claim in declared_claims().values():
         if claim.paper != "B":
             continue
         for scope in claim.scopes:
@@ -408,11 +408,11 @@ def test_only_upgrades_named_so_are_compared_with_models_from_scratch() -> None:
     """So that an old model's luck is counted wherever it does not cancel."""
     compared = {
         (cell.treated, cell.control)
-        for claim in ledger().values()
+        for claim in declared_claims().values()
         if (asked := claim.options.get("table"))
         for cell in comparisons(asked["number"], asked["controls"], asked.get("prefix", ""))
     } | {(cell.treated, cell.control) for cell in zoomed()}
-    for claim in ledger().values():
+    for claim in declared_claims().values():
         compared |= set(claim.options.get("upgrades", {}).items())
         for one in claim.options.get("contrasts", {}).values():
             compared.add((one["treated"], one["control"]))
@@ -451,7 +451,9 @@ def test_an_interval_covers_what_it_says_unless_an_old_model_has_luck() -> None:
 
 def test_luck_apart_changes_how_chance_is_counted_and_nothing_else() -> None:
     """Against a baseline the interval grows, among upgrades it shrinks; the numbers stay."""
-    claims = [claim for claim in ledger().values() if claim.id in ("A2", "B1", "B12", "B16")]
+    claims = [
+        claim for claim in declared_claims().values() if claim.id in ("A2", "B1", "B12", "B16")
+    ]
     moved = main()
     upgraded = moved["variant"].str.contains("t25")
     factor = 1 + 0.008 * (moved["seed"] - 2) * upgraded
@@ -467,7 +469,7 @@ def test_luck_apart_changes_how_chance_is_counted_and_nothing_else() -> None:
     assert [verdict.id for verdict in found] == ["B1", "B16"]
     for verdict in found:
         assert len(verdict.scopes) == 1
-        judged = evaluate(ledger()[verdict.id], evidence, NoHistory(ROOT))
+        judged = evaluate(declared_claims()[verdict.id], evidence, NoHistory(ROOT))
         assert verdict.measured == judged.measured
         width = [ends[1] - ends[0] for ends in (verdict.interval, judged.interval)]
         assert (width[0] > width[1]) == (verdict.id == "B1")
@@ -1047,7 +1049,7 @@ def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
         "run_id": run, "tier": "mini", "cohort": MAIN, "variant": "Mt25-wide",
         "updates_share": 0.1, "seed": 1, "commit": "beef",
     }  # fmt: skip
-    scope = ledger()["B2"].scopes[0]
+    scope = declared_claims()["B2"].scopes[0]
     evidence = Evidence(frame=frame, analyses=load_analyses(frame, root=tmp_path))
     assert evidence.commits(scope) == {"c0ffee", "beef"}
     for changes, message in (

@@ -231,10 +231,10 @@ def test_a_forest_has_both_sides_and_a_mark_for_what_is_clear(rows: pd.DataFrame
         (paper_forest.PRINTED, "alpha 10", "all"), "clear"
     ]  # printed without a star
     assert "alpha 1" not in set(sides["variant"])
-    drawn = paper_forest.forest(sides, rows="variant", colour="group").to_dict()
+    drawn = paper_forest.gains_forest(sides, rows="variant", colour="group").to_dict()
     assert drawn["columns"] == 2
     ours = sides[sides["side"] == paper_forest.HERE]
-    assert paper_forest.forest(ours, rows="variant", colour="group").to_dict()["columns"] == 1
+    assert paper_forest.gains_forest(ours, rows="variant", colour="group").to_dict()["columns"] == 1
 
 
 # Groupings

@@ -10,7 +10,7 @@ from synthetic import rows
 from mnmt_repro.analysis import budget
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.budget import fraction_against_budget, laws_chart
+from mnmt_repro.figures.budget import budget_laws_chart, fraction_against_budget
 
 COHORTS = ("webtech-en-dezh", "webtech-en-dezh-8m", "webtech-en-dezh-16m")
 ALPHA = 0.3
@@ -55,7 +55,7 @@ def test_without_common_cells_it_says_so():
 
 def test_a_page_names_what_the_laws_table_holds():
     laws = budget.laws_by_budget(cells())
-    shown = budget.law_table(laws)
+    shown = budget.budget_laws(laws)
     names = ["pair", "p", "budget", "α", "L∞", "L∞ at its bound", "R²", "slope of log f"]
     assert list(shown) == [*names, "low", "high", "sizes"]
     assert set(shown["pair"]) == {"English→German", "English→Chinese"}
@@ -103,5 +103,5 @@ def test_charts_hold_every_pair_and_weight():
     fractions = budget.fractions_by_budget(found)
     chart = fraction_against_budget(fractions).to_dict()
     assert [len(row["concat"]) for row in chart["vconcat"]] == [2, 2]
-    laws = laws_chart(budget.laws_by_budget(found)).to_dict()
+    laws = budget_laws_chart(budget.laws_by_budget(found)).to_dict()
     assert len(laws["concat"]) == 4

@@ -91,7 +91,7 @@ def test_only_two_cells_a_pair_move_and_by_what_they_lack(corrected: pd.DataFram
 
 
 def test_they_move_toward_the_law_of_the_others(corrected: pd.DataFrame) -> None:
-    found = convergence.cells(corrected)
+    found = convergence.corrected_cells(corrected)
     assert (found["reason"] == "corrected").all()
     # Others lack 1 / sqrt(3920) = 0.016 nats too, which is in the law's constant.
     for row in found.to_dict("records"):
@@ -165,7 +165,7 @@ def test_a_curve_that_no_power_law_fits_is_left_alone_and_said() -> None:
     flat = curves["pair"] == "eng-zho"
     curves.loc[flat, "cross_entropy"] = 3.0
     done = convergence.correct(stored(), curves)
-    found = convergence.cells(done)
+    found = convergence.corrected_cells(done)
     chinese = found[found["pair"] == "English→Chinese"]
     assert (chinese["observed"] == chinese["corrected loss"]).all()
     assert (chinese["reason"] != "corrected").all()
@@ -188,7 +188,7 @@ def test_charts_are_valid(corrected: pd.DataFrame) -> None:
     assert len(seen) == 4 * len(STEPS)
     assert law["step"].max() == pytest.approx(9_800)
     curve_chart(seen, law).to_dict()
-    found = convergence.cells(corrected)
+    found = convergence.corrected_cells(corrected)
     spec = cells_chart(found).to_dict()
     drawn = pd.DataFrame(spec["datasets"][spec["layer"][2]["data"]["name"]])
     assert len(drawn) == 2 * len(found) == 8

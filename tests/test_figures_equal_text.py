@@ -61,7 +61,7 @@ def test_a_size_without_a_single_pair_model_is_left_out() -> None:
 def test_the_chart_has_a_panel_a_pair_and_part() -> None:
     spec = equal_text_chart(equal_text.split(*frames())).to_dict()
     drawn = pd.DataFrame(next(iter(spec["datasets"].values())))
-    assert set(drawn["part"]) == set(equal_text.PARTS.values())
+    assert set(drawn["part"]) == set(equal_text.TEXT_PARTS.values())
     assert set(drawn["pair"]) == {"English→German"} and len(drawn) == 2 * 4
 
 

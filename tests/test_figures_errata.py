@@ -7,7 +7,6 @@ import sacrebleu
 
 from mnmt_repro import results
 from mnmt_repro.architecture import PAPER_A, parameter_counts
-from mnmt_repro.errors import InputError
 from mnmt_repro.figures import errata
 
 
@@ -42,10 +41,12 @@ def test_width_and_depth_grow_together_once():
 
 
 def test_doubling_cuts_the_reducible_loss_alone():
-    whole, part = errata.doubling(alpha=1.0, beta=8.0, l_inf=2.0, n=4.0)
+    whole, part = errata.doubling_factors(alpha=1.0, beta=8.0, l_inf=2.0, n=4.0)
     assert part == 0.5  # 8 / 4 = 2 becomes 8 / 8 = 1
     assert whole == 3 / 4  # 2 + 2 becomes 1 + 2
-    assert errata.doubling(alpha=0.7, beta=3.0, l_inf=0.0, n=5.0)[0] == pytest.approx(2**-0.7)
+    assert errata.doubling_factors(alpha=0.7, beta=3.0, l_inf=0.0, n=5.0)[0] == pytest.approx(
+        2**-0.7
+    )
 
 
 def test_the_last_line_of_the_derivation_holds_at_weight_one_only():
@@ -68,15 +69,8 @@ def test_every_entry_says_what_and_why():
     assert (frame.map(len) > 0).all().all()
     assert (frame["printed"] != frame["meant"]).all()
     assert frame["printed"].str.split().map(len).max() <= 8  # a few words, no sentences
-    with pytest.raises(InputError, match="Figure 99"):
-        errata.Erratum(
-            where="Figure 99",
-            kind="rumour",
-            printed="a",
-            meant="b",
-            evidence="c",
-            certainty="certain",
-        )
+    assert set(frame["kind"]) == {"count", "caption", "equation", "text", "reference"}
+    assert not frame.apply(lambda column: column.str.contains("$", regex=False)).any().any()
 
 
 def test_the_list_has_each_once_under_its_certainty():

@@ -11,7 +11,7 @@ from mnmt_repro.analysis import fraction_lines as panels
 from mnmt_repro.analysis import fractions
 from mnmt_repro.analysis.grids import read_grid
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.forest import PAPER, forest
+from mnmt_repro.figures.forest import PRINTED_SERIES, forest
 from mnmt_repro.figures.fraction_panels import TOP, capacity_rows, fraction_panels
 
 COHORT = "webtech-en-dezh"
@@ -66,7 +66,7 @@ def test_the_range_of_the_direct_estimator_is_over_sizes():
 
 def test_relative_capacity_is_three_where_it_was_put_in():
     both = pd.concat([lines(), lines(panel="direction"), lines(line="other", fraction=np.sqrt)])
-    table = panels.relative_capacity(both)
+    table = panels.capacity_ratios(both)
     assert len(table) == 4  # in two panels, yet once
     assert list(table["what"]) == ["in-domain", "in-domain", "other", "other"]
     own = table[table["what"] == "in-domain"]
@@ -93,7 +93,7 @@ def test_the_ratio_of_two_lines_with_and_without_the_text():
 def test_the_same_runs_under_two_labels_are_one_row_that_names_both():
     found = lines()
     again = found[found["language"] == "German"].assign(panel="direction", line="one to many")
-    table = panels.relative_capacity(pd.concat([found, again]))
+    table = panels.capacity_ratios(pd.concat([found, again]))
     assert dict(zip(table["language"], table["what"], strict=True)) == {
         "German": "in-domain, one to many",
         "Chinese": "in-domain",
@@ -110,18 +110,18 @@ def test_a_panel_with_one_line_has_no_contrast():
 
 
 def test_both_estimators_and_the_paper_are_rows_of_a_forest():
-    table = panels.relative_capacity(lines())
+    table = panels.capacity_ratios(lines())
     rows_ = capacity_rows(table, {"in-domain, German": 3.0})
     german = rows_[rows_["label"] == "in-domain, German"].set_index("series")["value"]
-    assert german[PAPER] == 3.0
+    assert german[PRINTED_SERIES] == 3.0
     assert german[[JOINT, DIRECT]].to_numpy() == pytest.approx(3.0, rel=2e-3)
-    assert PAPER not in set(rows_.loc[rows_["label"] == "in-domain, Chinese", "series"])
+    assert PRINTED_SERIES not in set(rows_.loc[rows_["label"] == "in-domain, Chinese", "series"])
     chart = forest(rows_, title="f / p", log=True, reference=1).to_dict()
     assert len(chart["vconcat"]) == 1
     assert chart["vconcat"][0]["layer"][-1]["encoding"]["shape"]["scale"]["domain"] == [
         JOINT,
         DIRECT,
-        PAPER,
+        PRINTED_SERIES,
     ]
 
 
@@ -138,12 +138,12 @@ def test_printed_values_are_triangles_on_their_lines():
 
 
 def test_a_weight_that_nobody_trained_has_no_capacity():
-    assert panels.relative_capacity(lines(), 0.2).empty
+    assert panels.capacity_ratios(lines(), 0.2).empty
 
 
 def test_capacity_that_only_the_joint_law_gives_has_no_range():
     found = lines()
-    table = panels.relative_capacity(found[found["estimator"] == JOINT])
+    table = panels.capacity_ratios(found[found["estimator"] == JOINT])
     assert table["f / p"].notna().all()
     assert table["f / p directly"].isna().all()
     assert (table["sizes"] == 0).all()
@@ -189,7 +189,7 @@ def test_a_comparison_draws_what_there_is_and_names_what_there_is_not():
         panels.Line(panel="similarity", label="beside French", cohort="webtech-en-defr"),
         panels.Line(panel="direction", label="again", cohort="webtech-en-defr"),
     ]
-    found = panels.compare(stored, wanted)
+    found = panels.compare_lines(stored, wanted)
     drawn = found.lines.groupby("panel", sort=False)["line"].unique()
     assert {panel: list(names) for panel, names in drawn.items()} == {
         "domain": ["in-domain"],
@@ -214,7 +214,7 @@ def test_the_lines_of_a_panel_rest_on_the_same_cells():
         panels.Line(panel="direction", label="into English", cohort="webtech-dezh-en"),
         panels.Line(panel="alone", label="out of English", cohort=COHORT),
     ]
-    found = panels.compare(stored, wanted)
+    found = panels.compare_lines(stored, wanted)
     beside = found.lines[found.lines["panel"] == "direction"]
     assert set(beside["p"]) == {0.05, 0.5, 0.9, 1.0}
     assert beside["sizes"].max() == 5
@@ -225,19 +225,19 @@ def test_the_lines_of_a_panel_rest_on_the_same_cells():
     assert set(found.lines.loc[found.lines["panel"] == "alone", "p"]) > set(beside["p"])
     far = stored[(stored["cohort"] == COHORT) | (stored["n_non_embedding"] < SIZES[4])]
     far = far[(far["cohort"] != COHORT) | (far["n_non_embedding"] > SIZES[1])]
-    apart = panels.compare(far, wanted)
+    apart = panels.compare_lines(far, wanted)
     assert "out of English: too few weights and sizes in common" in apart.absent
 
 
 def test_a_comparison_of_nothing_is_empty():
-    found = panels.compare(
+    found = panels.compare_lines(
         rows("some-cohort", weights=(1.0,)),
         [panels.Line(panel="a", label="b", cohort="conlang-five")],
     )
     assert found.lines.empty and found.rows.empty
     assert found.absent == "*No runs of conlang, five unrelated targets are stored yet.*"
     with pytest.raises(InputError, match="no cohort named 'conlang-fife'; there are"):
-        panels.compare(
+        panels.compare_lines(
             rows("some-cohort"), [panels.Line(panel="a", label="b", cohort="conlang-fife")]
         )
 

@@ -40,7 +40,7 @@ def test_captions_give_what_was_found():
     assert grid_figures.joint(grid).caption == (
         "One law explains 100.0 % of the variance for German→English."
     )
-    coefficients = grid_figures.coefficients(grid)
+    coefficients = grid_figures.coefficient_figure(grid)
     assert "from 0.3 to 0.3 (German→English)" in coefficients.caption
     assert "without bands" in coefficients.alt  # as in Figure 14
 

@@ -12,14 +12,14 @@ from synthetic import loss_of, rows
 
 from mnmt_repro.analysis import fractions, scaling
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import show
+from mnmt_repro.figures.display import show
 from mnmt_repro.figures.planner import (
     Planner,
-    coefficients,
     datasets,
     loss_axis,
     losses_csv,
     planner,
+    planner_coefficients,
     weights_covered,
 )
 from mnmt_repro.laws import Importance, recommend_weights
@@ -100,7 +100,7 @@ def test_the_page_carries_the_tables_that_the_browser_fits(laws, points):
         planner(laws, N),
         name="planner",
         alt="Losses.",
-        data=coefficients(laws),
+        data=planner_coefficients(laws),
         provenance="Made up.",
     )
     made = Planner(

@@ -8,7 +8,7 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.analysis import fractions, held_out, quality, regime, scaling
-from mnmt_repro.analysis.exact_loss import against_truth, compared
+from mnmt_repro.analysis.exact_loss import absolute_and_relative, against_truth
 from mnmt_repro.claims import load_claims
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.fractions import frontier_chart
@@ -146,7 +146,7 @@ def test_relative_errors_find_a_floor_that_noisy_small_models_hide():
     off = (found.loc["joint (Eq. 7)"] - 0.2).abs()
     assert floor_chart(against_truth({"conlang-sim0": points})).to_dict()["layer"]
     assert off["relative"] < 0.01 < off["absolute"]
-    table = compared({"conlang-sim0": points}).set_index("errors")
+    table = absolute_and_relative({"conlang-sim0": points}).set_index("errors")
     assert table.loc["relative", "f, joint"] == pytest.approx(0.05**0.3, rel=0.1)
     assert table.loc["relative", "α alone"] == pytest.approx(1, abs=0.05)
 

@@ -6,7 +6,7 @@ import pandas as pd
 from synthetic import rows
 
 from mnmt_repro.analysis import fraction_lines
-from mnmt_repro.analysis.fraction_lines import Line, compare, similarity_cohorts
+from mnmt_repro.analysis.fraction_lines import Line, compare_lines, similarity_cohorts
 from mnmt_repro.figures.fraction_panels import similarity_chart
 
 PAIRS = ("src-aaa", "src-bbb")
@@ -19,7 +19,7 @@ def lines(*similarities: float) -> pd.DataFrame:
         Line(panel="similarity", label=f"similarity {value:g}", cohort=cohort)
         for value, cohort in cohorts.items()
     ]
-    return compare(stored, wanted).lines
+    return compare_lines(stored, wanted).lines
 
 
 def test_fractions_by_similarity() -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from software25_store import write_store
-from stored_claims import ROOT, first_round, ledger
+from stored_claims import ROOT, declared_claims, first_round
 
 from mnmt_repro import results
 from mnmt_repro.analysis import audit, upgrade_curves, upgrades
@@ -23,6 +23,7 @@ from mnmt_repro.claims import read_stored
 from mnmt_repro.claims.sensitivity import COMPARISONS
 from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.cohorts.variants import Variant
+from mnmt_repro.figures.display import show, show_table
 from mnmt_repro.figures.gains import (
     INTERVAL,
     how_many_stored,
@@ -31,7 +32,6 @@ from mnmt_repro.figures.gains import (
     show_gains,
     source,
 )
-from mnmt_repro.figures.house import show, show_table
 from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.upgrades import lead_chart, quality_chart, reached
 from mnmt_repro.results.sentences import SentenceLosses
@@ -178,8 +178,8 @@ def test_a_table_of_gains_is_narrow() -> None:
 
 def test_models_and_budgets_are_those_of_table_1() -> None:
     printed = audit.published(1).drop_duplicates("model").set_index("model")["updates"]
-    assert (printed / 100_000).fillna(1.0).to_dict() == upgrades.BUDGETS
-    assert list(upgrades.BUDGETS) == list(printed.index)
+    assert (printed / 100_000).fillna(1.0).to_dict() == upgrades.LAST_SHARES
+    assert list(upgrades.LAST_SHARES) == list(printed.index)
 
 
 def test_table_1_has_both_sides(bench: Variants) -> None:
@@ -266,7 +266,7 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
 def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Variants) -> None:
     scopes = [
         scope
-        for claim in ledger().values()
+        for claim in declared_claims().values()
         if claim.function in COMPARISONS
         for scope in first_round(claim)
     ]
@@ -300,7 +300,7 @@ def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Variants)
     leads = upgrades.leads(table)
     assert leads["lead"].isna().all() and leads["paper"].notna().all()
     assert lead_chart(leads).to_dict()["concat"]
-    assert upgrades.agreement(upgrades.table12(nothing))["same sign"].tolist() == [0, 0, 0]
+    assert upgrades.groups_agree(upgrades.table12(nothing))["same sign"].tolist() == [0, 0, 0]
 
 
 # Table 12
@@ -332,7 +332,7 @@ def test_agreement_of_directions_by_hand() -> None:
             "gain, %": [0.5, -1.0, -2.0, 3.0, math.nan],
         }
     )
-    row = upgrades.agreement(table).iloc[0]
+    row = upgrades.groups_agree(table).iloc[0]
     assert (row["directions"], row["same sign"]) == (3, 2)
     ranks = stats.pearsonr([3, 4, 1, 2], [3, 2, 1, 4]).statistic
     assert row["rank correlation"] == pytest.approx(ranks)
@@ -439,11 +439,11 @@ def test_other_sentences_are_drawn_for_runs_that_have_their_losses(bench: Varian
         return found.run_id, found
 
     losses = dict([scored("M25", 1.0, 8.0), scored("Mt25", 0.3, 7.0), scored("M25-wide", 1.0, 8.0)])
-    table = upgrades.over_sentences(bench, losses)
+    table = upgrades.lead_over_sentences(bench, losses)
     assert table["upgraded"].tolist() == ["Mt25"] * 3  # the upgraded wide model lacks its losses
     assert table["group"].tolist() == ["all, seed 1", "original, seed 1", "added, seed 1"]
     quarter = pytest.approx(np.full((3, 3), 0.25))  # a nat less for 4 tokens
     assert table[["lead", "low", "high"]].to_numpy() == quarter
-    assert upgrades.over_sentences(bench, {}).empty
+    assert upgrades.lead_over_sentences(bench, {}).empty
     other = {run: replace(each, test_set="indomain-3words") for run, each in losses.items()}
-    assert upgrades.over_sentences(bench, other).empty
+    assert upgrades.lead_over_sentences(bench, other).empty

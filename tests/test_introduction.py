@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.claims import Claim, load_claims, load_exhibits, read_stored
-from mnmt_repro.claims.exhibits import ALL, FILE
+from mnmt_repro.claims.exhibits import ALL, EXHIBITS_FILE
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import STYLE
 from mnmt_repro.figures.scoreboard import scale_chart, scales, scoreboard
@@ -50,9 +50,9 @@ def claims() -> list[Claim]:
 
 def exhibits(tmp_path: Path, old: str, new: str) -> Path:
     """A checkout whose list of exhibits is changed."""
-    text = (ROOT / FILE).read_text(encoding="utf-8")
+    text = (ROOT / EXHIBITS_FILE).read_text(encoding="utf-8")
     assert old in text
-    path = tmp_path / FILE
+    path = tmp_path / EXHIBITS_FILE
     path.parent.mkdir(parents=True)
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     (tmp_path / "book").symlink_to(ROOT / "book")

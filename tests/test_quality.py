@@ -26,7 +26,7 @@ def scored(chrf=law, *, pairs=("eng-deu", "eng-fra"), **columns) -> pd.DataFrame
     """Exact losses, and chrF by `chrf(p, n)`; no other metric."""
     frame = rows("some-cohort", pairs, noise=0.0, **columns)
     frame = frame.assign(
-        decoding=HOW, decoded_sentences=500.0, sentences=2000, **dict.fromkeys(charts.METRICS)
+        decoding=HOW, decoded_sentences=500.0, sentences=2000, **dict.fromkeys(charts.METRIC_TITLES)
     )
     frame["chrf"] = [chrf(p, n) for p, n in zip(frame["p"], frame["n_non_embedding"], strict=True)]
     return frame
@@ -37,7 +37,7 @@ def undecoded() -> pd.DataFrame:
 
 
 def test_every_metric_of_the_store_has_a_name() -> None:
-    assert set(charts.METRICS) == set(STORED_METRICS)
+    assert set(charts.METRIC_TITLES) == set(STORED_METRICS)
 
 
 def test_observed_averages_seeds_and_leaves_out_what_was_not_decoded() -> None:
@@ -54,7 +54,7 @@ def test_observed_averages_seeds_and_leaves_out_what_was_not_decoded() -> None:
             "chrf": [30.0, 20.0, np.nan, 1.0, 50.0],
         }
     )
-    points = quality.observed(frame, "chrf")
+    points = quality.observed_scores(frame, "chrf")
     assert points.to_numpy().tolist() == [
         ["eng-deu", 0.5, 100, 2.5, 25.0, 2],
         ["eng-fra", 1.0, 200, 1.0, 50.0, 1],
@@ -67,17 +67,17 @@ def test_observed_refuses_a_mixture_of_settings(column: str) -> None:
     mixed = scored()
     mixed.loc[mixed.index[0], column] = "other"
     with pytest.raises(InputError, match="other"):
-        quality.observed(mixed, "chrf")
+        quality.observed_scores(mixed, "chrf")
 
 
 def test_an_unknown_metric_is_told() -> None:
     with pytest.raises(InputError, match="metric 'meteor': use one of bleu, chrf"):
-        quality.observed(scored(), "meteor")
+        quality.observed_scores(scored(), "meteor")
 
 
 def test_a_straight_line_is_found_straight() -> None:
     frame = scored(lambda p, n: 90 - 12 * loss_of(p, n))
-    table = quality.linearity(quality.observed(frame, "chrf"))
+    table = quality.linearity(quality.observed_scores(frame, "chrf"))
     assert list(table["pair"]) == ["eng-deu", "eng-fra"]
     np.testing.assert_allclose(table["r"], -1)
     np.testing.assert_allclose(table["R²"], 1)
@@ -90,7 +90,7 @@ def test_a_bent_line_is_explained_by_a_square_and_by_no_line() -> None:
     frame = scored(pairs=("eng-deu",))
     frame = frame.assign(cross_entropy=np.linspace(2, 4, len(frame)))
     frame["chrf"] = 40 * (frame["cross_entropy"] - 3) ** 2
-    row = quality.linearity(quality.observed(frame, "chrf")).iloc[0]
+    row = quality.linearity(quality.observed_scores(frame, "chrf")).iloc[0]
     assert row["r"] == pytest.approx(0, abs=1e-9)
     assert row["gain of a square"] == pytest.approx(1)
     assert (row["lowest"], row["highest"]) == (pytest.approx(0, abs=0.2), pytest.approx(40))
@@ -108,20 +108,20 @@ def test_every_metric_there_is_has_its_rows() -> None:
 
 
 def test_the_law_of_scores_is_found() -> None:
-    points = quality.observed(scored(), "chrf")
+    points = quality.observed_scores(scored(), "chrf")
     laws = fraction_fits(points, column="score", metric="chrf")
     for law_ in laws.values():
         assert law_.params["alpha"] == pytest.approx(ALPHA, rel=1e-3)
         assert law_.params["l_inf"] == pytest.approx(LIMIT, rel=1e-3)
         np.testing.assert_allclose(law_.fraction([0.1, 0.5]), [0.1, 0.5], rtol=1e-2)
-    table = quality.law_table(laws)
+    table = quality.score_laws(laws)
     assert not table["at its bound"].any() and set(table["identified"]) == {"yes"}
     np.testing.assert_allclose(table["R²"], 1)
 
 
 def test_scores_that_do_not_level_off_stop_at_the_highest_there_is() -> None:
-    points = quality.observed(scored(lambda p, n: 3 * np.log(p * n)), "chrf")
-    table = quality.law_table(fraction_fits(points, column="score", metric="chrf"))
+    points = quality.observed_scores(scored(lambda p, n: 3 * np.log(p * n)), "chrf")
+    table = quality.score_laws(fraction_fits(points, column="score", metric="chrf"))
     assert table["at its bound"].all()
     np.testing.assert_allclose(table["limit"], 100)
     # BLEURT has no highest score.
@@ -130,7 +130,7 @@ def test_scores_that_do_not_level_off_stop_at_the_highest_there_is() -> None:
 
 
 def test_held_out_errors_vanish_on_an_exact_law() -> None:
-    errors = quality.held_out_errors(quality.observed(scored(), "chrf"), "chrf")
+    errors = quality.score_errors(quality.observed_scores(scored(), "chrf"), "chrf")
     assert list(errors["measure"]) == ["score", "loss"] * 2
     assert list(errors["fitted"]) == [7 * 7] * 4
     assert list(errors["predicted"]) == [64 - 49] * 4
@@ -141,32 +141,34 @@ def test_held_out_errors_vanish_on_an_exact_law() -> None:
 
 def test_held_out_errors_are_shares_of_the_range() -> None:
     """A cell that is moved by a tenth of the range, of 15 predicted: an error of 0.1 / sqrt(15)."""
-    points = quality.observed(scored(pairs=("eng-deu",)), "chrf")
+    points = quality.observed_scores(scored(pairs=("eng-deu",)), "chrf")
     largest = points["n"] == points["n"].max()
     cell = largest & (points["p"] == 0.3)
     points.loc[cell, "score"] -= 0.1 * np.ptp(points["score"])
-    error = quality.held_out_errors(points, "chrf").set_index("measure")["error"]
+    error = quality.score_errors(points, "chrf").set_index("measure")["error"]
     assert error["score"] == pytest.approx(0.1 / np.sqrt(15), rel=1e-3)
     assert error["loss"] < 1e-4
 
 
 def test_without_a_law_it_is_said_why() -> None:
-    points = quality.observed(scored(lambda p, n: 40 - 3 * np.log(p * n)), "chrf")  # falls with N
-    errors = quality.held_out_errors(points, "chrf").set_index("measure")
+    points = quality.observed_scores(
+        scored(lambda p, n: 40 - 3 * np.log(p * n)), "chrf"
+    )  # falls with N
+    errors = quality.score_errors(points, "chrf").set_index("measure")
     assert errors.loc["score", "error"].isna().all()
     assert errors.loc["score", "why"].str.contains("falls with size").all()
     assert errors.loc["loss", "error"].notna().all()
     laws = fraction_fits(points, column="score", metric="chrf")
     assert "English→German: the score falls with size" in charts.why_no_frontier(laws)
     with pytest.raises(InputError, match="falls with size"):
-        charts.frontier_chart(laws, points, "chrf")
+        charts.score_frontier(laws, points, "chrf")
     one = {"eng-deu": laws["eng-deu"]}
     assert charts.why_no_frontier(one) == "a frontier needs two decoded pairs, there are 1"
 
 
 def test_the_frontier_passes_through_exact_points() -> None:
-    points = quality.observed(scored(), "chrf")
-    spec = charts.frontier_chart(
+    points = quality.observed_scores(scored(), "chrf")
+    spec = charts.score_frontier(
         fraction_fits(points, column="score", metric="chrf"), points, "chrf"
     ).to_dict()
     drawn = [pd.DataFrame(rows) for rows in spec["datasets"].values()]
@@ -180,13 +182,13 @@ def test_the_frontier_passes_through_exact_points() -> None:
 
 
 def test_every_chart_is_valid_vega_lite() -> None:
-    points = quality.observed(scored(), "chrf")
+    points = quality.observed_scores(scored(), "chrf")
     left = charts.score_against_loss(points, "chrf").to_dict()
     assert left["hconcat"][0]["layer"][-1]["encoding"]["y"]["title"] == "chrF"
     few = points[(points["p"] == 0.5) & (points["n"] == points["n"].min())]
     alone = charts.score_against_loss(few, "chrf").to_dict()  # one cell: no line
     assert len(alone["hconcat"][0]["layer"]) == 1
-    errors = quality.held_out_errors(points, "chrf")
+    errors = quality.score_errors(points, "chrf")
     drawn = charts.held_out_chart(errors, "chrf").to_dict()
     found = [row for rows in drawn["datasets"].values() for row in rows]
     assert {row["row"] for row in found} == {
@@ -205,8 +207,8 @@ def test_a_page_says_in_one_sentence_what_is_missing() -> None:
     assert "No runs of c are stored yet" in charts.not_decoded(scored().iloc[:0], "c")
     text = charts.not_decoded(scored(), "c", ("bleurt",))
     assert "BLEURT" in text and "weights" in text
-    assert quality.observed(undecoded(), "chrf").empty
-    assert quality.linearity(quality.observed(undecoded(), "chrf")).empty
+    assert quality.observed_scores(undecoded(), "chrf").empty
+    assert quality.linearity(quality.observed_scores(undecoded(), "chrf")).empty
 
 
 def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mnmt_repro.claims import load_claims, read_stored
-from mnmt_repro.figures.answer import PAPERS, answer
+from mnmt_repro.figures.answer import PAPER_LINKS, answer
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
@@ -41,8 +41,8 @@ def linked(page: Path) -> set[str]:
     """The papers that a page links to: itself, by a citation, or in the box of `answer`."""
     found = set()
     for source in cells(page):
-        found |= {letter for letter, url in PAPERS.items() if url in source}
-        found |= {letter for letter in PAPERS if f"PAPERS['{letter}']" in source}
+        found |= {letter for letter, url in PAPER_LINKS.items() if url in source}
+        found |= {letter for letter in PAPER_LINKS if f"PAPER_LINKS['{letter}']" in source}
         found |= {letter for letter, key in CITED.items() if f"`{key}`" in source}
         found |= set(re.findall(r"\banswer\([^\"]*\"([AB])\d+\"", source))
     return found
@@ -58,13 +58,15 @@ def test_a_page_links_to_the_papers_that_it_discusses(page: Path) -> None:
 def test_the_box_of_an_answer_links_to_the_paper() -> None:
     for claim in ("A2", "B1"):
         box = answer(read_stored(ROOT), claim, paper="It claims.", find="We find.")
-        assert f"[Paper {claim[0]}]({PAPERS[claim[0]]})" in box.to_markdown()
+        assert f"[Paper {claim[0]}]({PAPER_LINKS[claim[0]]})" in box.to_markdown()
 
 
 def test_a_page_without_a_link_would_be_seen(tmp_path: Path) -> None:
     page = tmp_path / "methods" / "page.md"
     page.parent.mkdir()
-    page.write_text("Paper A is discussed, and [Paper B](" + PAPERS["B"] + ").", encoding="utf-8")
+    page.write_text(
+        "Paper A is discussed, and [Paper B](" + PAPER_LINKS["B"] + ").", encoding="utf-8"
+    )
     assert (discussed(page), linked(page)) == ({"A", "B"}, {"B"})
 
 

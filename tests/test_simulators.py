@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from stored_claims import ROOT, ledger
+from stored_claims import ROOT, declared_claims
 
 from mnmt_repro import results
 from mnmt_repro.analysis.intervals import NoRowsYet
@@ -50,7 +50,7 @@ def analyses(name: str, units: list[dict[str, str]], models: tuple[str, ...]) ->
 
 
 def test_a_world_of_forgetting_has_its_relief_and_its_trend() -> None:
-    claim = ledger()["B12"]
+    claim = declared_claims()["B12"]
     pairs = [f"p{number:02}" for number in range(40)]
     frame = pd.DataFrame(
         {
@@ -76,7 +76,7 @@ def test_a_world_of_forgetting_has_its_relief_and_its_trend() -> None:
 
 
 def test_a_world_of_distances_changes_each_block_as_stated() -> None:
-    claim = ledger()["B14"]
+    claim = declared_claims()["B14"]
     places = product(("encoder.0", "encoder.1", "decoder.0"), ("old", "new", "between"))
     units = [{"layer": layer, "block": block} for layer, block in places]
     found = analyses("moved", units, ("Mt25-wide",))
@@ -92,7 +92,7 @@ def test_a_world_of_distances_changes_each_block_as_stated() -> None:
 
 
 def test_a_world_of_scores_leaves_the_stated_share_unexplained() -> None:
-    claim = ledger()["A16"]
+    claim = declared_claims()["A16"]
     loss = np.linspace(2, 4, 400)
     frame = pd.DataFrame(
         {
@@ -115,7 +115,7 @@ def test_a_world_of_scores_leaves_the_stated_share_unexplained() -> None:
 
 
 def test_a_world_of_two_sides_has_their_gains_over_the_baseline() -> None:
-    claim = ledger()["B11"]
+    claim = declared_claims()["B11"]
     evidence = Evidence(frame=results.load(corpus="software25"))
     assert results_root() == ROOT / "data" / "results"
     data = VariantData(claim, claim.scopes[0], evidence)

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from stored_claims import ledger
+from stored_claims import declared_claims
 
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims import Evidence
 from mnmt_repro.claims.attainability import GridData
 from mnmt_repro.claims.judging import judge
-from mnmt_repro.claims.ledger import Scope
+from mnmt_repro.claims.schema import Scope
 from mnmt_repro.cohorts import steady
 from mnmt_repro.cohorts.catalogue import declared, find_cohort
 from mnmt_repro.runs.parents import plan
@@ -77,7 +77,7 @@ def steady_scope(claim: str) -> Scope:
 
 def measured(claim: str, world: dict[str, object]) -> Measures:
     """What a claim's estimand finds in a planned grid with next to no noise."""
-    entry, where = ledger()[claim], steady_scope(claim)
+    entry, where = declared_claims()[claim], steady_scope(claim)
     data = GridData(entry, where, pilot(1e-5))
     outcome = judge(entry, where, data.draw(world, np.random.default_rng(0)))
     assert outcome.units, outcome.reason
@@ -124,7 +124,7 @@ def test_a_fraction_is_interpolated_where_single_pairs_have_its_losses() -> None
 
 
 def test_the_noise_of_a_plan_is_what_the_law_of_the_pilot_leaves() -> None:
-    claim, scope = ledger()["A5"], steady_scope("A5")
+    claim, scope = declared_claims()["A5"], steady_scope("A5")
     found = [GridData(claim, scope, pilot(0.03, seed))._noise.mean() for seed in range(40)]
     assert np.exp(np.log(found).mean()) == pytest.approx(0.03, rel=0.1)
     with pytest.raises(NoRowsYet, match="no rows of conlang-pilot"):

@@ -88,7 +88,7 @@ def test_a_grid_that_determines_no_law_gives_none() -> None:
 
 def test_three_pairs_that_obey_the_laws_are_predicted_exactly() -> None:
     laws = three_pairs.pair_laws(two_pair_points())
-    cells = three_pairs.cells_of(three_pair_rows())
+    cells = three_pairs.mixture_cells(three_pair_rows())
     assert len(cells) == len(MIXTURES) * 4 * 3
     found = three_pairs.predict(laws, cells)
     np.testing.assert_allclose(found["predicted"], found["loss"], rtol=2e-4)
@@ -99,7 +99,7 @@ def test_three_pairs_that_obey_the_laws_are_predicted_exactly() -> None:
 
 def test_an_excess_that_is_built_in_is_found() -> None:
     laws = three_pairs.pair_laws(two_pair_points())
-    worse = three_pairs.cells_of(three_pair_rows(loss=lambda p, n: 1.04 * truth(p, n)))
+    worse = three_pairs.mixture_cells(three_pair_rows(loss=lambda p, n: 1.04 * truth(p, n)))
     table = three_pairs.error_table(three_pairs.predict(laws, worse))
     np.testing.assert_allclose(table["bias"], 0.04, atol=3e-4)
     # Relative to the observed loss: 1 / 1.04 - 1.
@@ -116,7 +116,7 @@ def test_the_laws_own_errors_are_what_is_put_in() -> None:
     errors = table.groupby("pair")["relative_error"].apply(lambda own: (own**2).mean() ** 0.5)
     np.testing.assert_allclose(errors, 0.02 * (58 / 64) ** 0.5, rtol=0.2)
     # Of the sizes and weights of the mixtures alone: 8 weights of 8 sizes are cut to some.
-    cells = three_pairs.cells_of(three_pair_rows())
+    cells = three_pairs.mixture_cells(three_pair_rows())
     some = three_pairs.own_residuals(laws, cells)
     shares = frame[frame["pair"] == "eng-deu"]["p"]
     within = shares.between(cells["p"].min() - 1e-9, cells["p"].max() + 1e-9)
@@ -130,7 +130,7 @@ def test_each_law_of_a_pair_that_has_two_is_held_against_the_runs_alone() -> Non
         loss=lambda frame: 1.1 * frame["loss"]
     )
     laws = three_pairs.pair_laws(points)
-    table = three_pairs.each_law(laws, three_pairs.cells_of(three_pair_rows()))
+    table = three_pairs.each_law(laws, three_pairs.mixture_cells(three_pair_rows()))
     assert list(table["pair"]) == ["eng-deu", "eng-deu", "eng-zho", "eng-fra"]
     assert table["error"].tolist() == pytest.approx([0.0, 0.1, 0.0, 0.1], abs=1e-3)
     assert table["bias"].tolist() == pytest.approx([0, 1 / 1.1 - 1, 0, 1 / 1.1 - 1], abs=1e-3)
@@ -139,7 +139,7 @@ def test_each_law_of_a_pair_that_has_two_is_held_against_the_runs_alone() -> Non
 
 def test_pairs_without_a_law_are_left_out_unless_all_languages_are_alike() -> None:
     laws = three_pairs.pair_laws({"webtech-en-dezh": two_pair_points()["webtech-en-dezh"]})
-    cells = three_pairs.cells_of(three_pair_rows())
+    cells = three_pairs.mixture_cells(three_pair_rows())
     assert set(three_pairs.predict(laws, cells)["pair"]) == {"eng-deu", "eng-zho"}
     alike = three_pairs.for_all_alike(laws, PAIRS)
     assert {pair: len(own) for pair, own in alike.items()} == dict.fromkeys(PAIRS, 2)
@@ -149,11 +149,11 @@ def test_pairs_without_a_law_are_left_out_unless_all_languages_are_alike() -> No
 
 def test_nothing_stored_gives_empty_frames() -> None:
     laws = three_pairs.pair_laws({})
-    cells = three_pairs.cells_of(three_pair_rows().iloc[:0])
+    cells = three_pairs.mixture_cells(three_pair_rows().iloc[:0])
     assert cells.empty
     found = three_pairs.predict(laws, cells)
     assert found.empty and {"predicted", "relative_error"} <= set(found)
-    assert three_pairs.predict(laws, three_pairs.cells_of(three_pair_rows())).empty
+    assert three_pairs.predict(laws, three_pairs.mixture_cells(three_pair_rows())).empty
     assert three_pairs.error_table(found).empty
     assert three_pairs.own_residuals(laws, cells).empty
     assert three_pairs.same_share(cells, two_pair_points()).empty
@@ -164,7 +164,7 @@ def test_mixtures_are_kept_apart_and_two_pair_runs_are_not_taken_for_three() -> 
     frame = three_pair_rows()
     two = frame.iloc[:2].assign(mixture="eng-deu:0.5,eng-zho:0.5", p=0.5)
     zero = frame.iloc[:1].assign(p=0.0)
-    cells = three_pairs.cells_of(pd.concat([frame, two, zero], ignore_index=True))
+    cells = three_pairs.mixture_cells(pd.concat([frame, two, zero], ignore_index=True))
     assert len(cells) == len(frame)
     deu = cells[(cells["pair"] == "eng-zho") & (cells["p"] == 0.25)]
     assert deu["mixture"].nunique() == 2
@@ -173,12 +173,12 @@ def test_mixtures_are_kept_apart_and_two_pair_runs_are_not_taken_for_three() -> 
 def test_seeds_of_a_mixture_are_averaged() -> None:
     one = three_pair_rows(sizes=SIZES[:1], mixtures=MIXTURES[:1])
     other = one.assign(run_id="again", cross_entropy=one["cross_entropy"] + 1)
-    cells = three_pairs.cells_of(pd.concat([one, other], ignore_index=True))
+    cells = three_pairs.mixture_cells(pd.concat([one, other], ignore_index=True))
     np.testing.assert_allclose(cells["loss"], one["cross_entropy"] + 0.5)
 
 
 def test_runs_against_runs_need_no_law() -> None:
-    cells = three_pairs.cells_of(three_pair_rows(loss=lambda p, n: 1.1 * truth(p, n)))
+    cells = three_pairs.mixture_cells(three_pair_rows(loss=lambda p, n: 1.1 * truth(p, n)))
     table = three_pairs.same_share(cells, two_pair_points())
     # 0.5 and 0.1 are weights of Eq. 5; 1/3, 0.25 and 0.8 are not.
     assert set(table["p"]) == {0.1, 0.5}
@@ -194,11 +194,11 @@ def test_runs_against_runs_need_no_law() -> None:
 
 def test_does_the_rest_of_the_mixture_matter() -> None:
     frame = three_pair_rows()
-    assert three_pairs.rest_matters(three_pairs.cells_of(frame))["spread"].max() < 1e-12
+    assert three_pairs.rest_matters(three_pairs.mixture_cells(frame))["spread"].max() < 1e-12
     # Chinese at 0.25 is made 3 % worse wherever French has the half.
     hit = (frame["pair"] == "eng-zho") & frame["mixture"].str.contains("eng-fra:0.5")
     frame.loc[hit, "cross_entropy"] *= 1.03
-    table = three_pairs.rest_matters(three_pairs.cells_of(frame)).set_index("pair")["spread"]
+    table = three_pairs.rest_matters(three_pairs.mixture_cells(frame)).set_index("pair")["spread"]
     assert table["eng-zho"] == pytest.approx(0.03)
     assert len(table) == 1  # at 0.25 only Chinese has two mixtures here
 
@@ -249,7 +249,7 @@ def test_the_interval_of_a_root_mean_square() -> None:
 
 def test_charts_are_valid() -> None:
     laws = three_pairs.pair_laws(two_pair_points())
-    cells = three_pairs.cells_of(three_pair_rows())
+    cells = three_pairs.mixture_cells(three_pair_rows())
     lines = three_pairs.law_lines(laws, cells)
     single = lines[(lines["pair"] == "eng-deu") & (lines["p"] == 0.5)]
     assert single["loss"].iloc[0] == pytest.approx(truth(0.5, SIZES[0]), rel=1e-3)

@@ -122,7 +122,7 @@ def fractions_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
     return frame[["pair", "p", "n", "budget", "f", "f_low", "f_high"]]
 
 
-def law_table(table: pd.DataFrame) -> pd.DataFrame:
+def budget_laws(table: pd.DataFrame) -> pd.DataFrame:
     """`laws_by_budget` under the names that a page uses."""
     names = {
         "alpha": "α",

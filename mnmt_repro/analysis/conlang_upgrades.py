@@ -11,19 +11,19 @@ import pandas as pd
 from mnmt_repro.analysis.variants import variants_of
 from mnmt_repro.cohorts.conlang_upgrade import (
     BASELINE_SHARES,
-    COHORTS,
     HUB,
     ORIGINAL,
     SIMILAR,
     SIMILARITIES,
     UNRELATED,
+    UPGRADE_COHORTS,
     UPGRADE_SHARES,
 )
 from mnmt_repro.cohorts.names import language
 
-NAMES = tuple(cohort.name for cohort in COHORTS)
+NAMES = tuple(cohort.name for cohort in UPGRADE_COHORTS)
 LIKE, UNLIKE = "added, like an old one", "added, like none"
-GROUPS = {
+_GROUPS = {
     LIKE: (SIMILAR,),
     UNLIKE: (UNRELATED,),
     f"old, {language(ORIGINAL[0])}": ORIGINAL[:1],
@@ -54,7 +54,7 @@ def losses(rows: pd.DataFrame, tier: str = "mini") -> pd.DataFrame:
     found = []
     for similarity, name in zip(SIMILARITIES, NAMES, strict=True):
         runs = variants_of(rows, name, tier=tier)
-        for group, codes in GROUPS.items():
+        for group, codes in _GROUPS.items():
             pairs = tuple(pair for code in codes for pair in (f"{HUB}-{code}", f"{code}-{HUB}"))
             for run, model, shares in _RUNS:
                 for share in shares:

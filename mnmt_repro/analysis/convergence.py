@@ -192,7 +192,7 @@ def distance_measures(found: Sequence[Distances]) -> Measures:
     }
 
 
-def cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
+def corrected_cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
     """The corrected cells, and how far they lie from the law of all other cells.
 
     The joint law is fitted to the others; its multiplier at p = 0.05 is that of the smaller sizes

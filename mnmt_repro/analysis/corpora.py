@@ -17,7 +17,7 @@ DOMAINS = {
     "aosp": "Android interface",
     "scratch": "Scratch interface",
 }
-SETTINGS = {
+_SETTINGS = {
     "newstest21": "WMT news 2021",
     "newstest22-pivot": "WMT news 2022, from German",
     "multi30k-2016": "Multi30k captions",
@@ -71,10 +71,10 @@ def lengths(rows: pd.DataFrame) -> pd.DataFrame:
     rows
         From `results.load`, of one corpus: all test sets and domains.
     """
-    single = rows[(rows["domain"] != "all") | (rows["test_set"].isin(SETTINGS))]
+    single = rows[(rows["domain"] != "all") | (rows["test_set"].isin(_SETTINGS))]
     each = single.drop_duplicates(["pair", "test_set", "domain"])
     named = (
-        each["domain"].map(DOMAINS).where(each["domain"] != "all", each["test_set"].map(SETTINGS))
+        each["domain"].map(DOMAINS).where(each["domain"] != "all", each["test_set"].map(_SETTINGS))
     )
     return pd.DataFrame(
         {

@@ -30,7 +30,7 @@ EQ_13 = C1 * (P - 1) + 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class _Step:
     """One line of a derivation.
 
     Attributes
@@ -66,20 +66,20 @@ def equal(left: sp.Expr, right: sp.Expr) -> bool:
     return bool(sp.simplify(difference) == 0)
 
 
-def chain(lines: Sequence[tuple[str, sp.Expr]]) -> list[Step]:
+def chain(lines: Sequence[tuple[str, sp.Expr]]) -> list[_Step]:
     """Check each line against the one before; the first is taken as given.
 
     >>> [step.follows for step in chain([("given", N * N), ("same", N**2), ("slip", N**3)])]
     [True, True, False]
     """
-    steps: list[Step] = []
+    steps: list[_Step] = []
     for reason, expression in lines:
         follows = not steps or equal(steps[-1].expression, expression)
-        steps.append(Step(reason=reason, expression=expression, follows=follows))
+        steps.append(_Step(reason=reason, expression=expression, follows=follows))
     return steps
 
 
-def as_markdown(steps: Sequence[Step], left: str = r"\mathcal{L}_i(N; p)") -> str:
+def as_markdown(steps: Sequence[_Step], left: str = r"\mathcal{L}_i(N; p)") -> str:
     """A derivation as Markdown: a line a step, with its reason and whether it follows.
 
     Parameters
@@ -98,7 +98,7 @@ def as_markdown(steps: Sequence[Step], left: str = r"\mathcal{L}_i(N; p)") -> st
     return "\n".join(lines)
 
 
-def effective_size_steps() -> list[Step]:
+def effective_size_steps() -> list[_Step]:
     """Eq. 7 to Eqs. 8 and 9, line by line as Appendix D has it, with its last line put right.
 
     `appendix_d_last_line` is the line as printed.
@@ -127,7 +127,7 @@ def effective_size_steps() -> list[Step]:
     )
 
 
-def appendix_d_last_line() -> Step:
+def appendix_d_last_line() -> _Step:
     """Appendix D's last line as printed, ``= L_i(N_eff; p)``, against the line before.
 
     The law at weight *p* has the factor of *p*: at the effective size it is another loss. What
@@ -135,7 +135,7 @@ def appendix_d_last_line() -> Step:
     """
     before = BETA_1 * EQ_9**-ALPHA + L_INF
     printed = BETA_P * EQ_9**-ALPHA + L_INF
-    return Step(
+    return _Step(
         reason="as printed: the law at weight p, at the effective size",
         expression=printed,
         follows=equal(before, printed),
@@ -260,10 +260,10 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*names, "low", "high", "sizes", "same L∞"])
 
 
-def doubling_of_the_whole() -> Step:
+def doubling_of_the_whole() -> _Step:
     """The whole loss at 2N over that at N: equal to ``2**-alpha`` only where L∞ is zero."""
     once, twice = (BETA_P * size**-ALPHA + L_INF for size in (N, 2 * N))
-    return Step(
+    return _Step(
         reason="the whole loss at 2N over that at N",
         expression=twice / once,
         follows=equal(twice / once, sp.Pow(2, -ALPHA)),

@@ -15,7 +15,7 @@ from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.corpora.conlang import irreducible_entropy
 
-COLUMNS = ["pair", "p", "n", "loss", "doubled", "whole", "reducible", "predicted", "l_inf"]
+_COLUMNS = ["pair", "p", "n", "loss", "doubled", "whole", "reducible", "predicted", "l_inf"]
 
 
 def doubling(fits: PairFits, sizes: Sequence[float]) -> pd.DataFrame:
@@ -57,7 +57,7 @@ def doubling(fits: PairFits, sizes: Sequence[float]) -> pd.DataFrame:
                     }
                 )
             )
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_COLUMNS)
 
 
 def known_limits(cohort: str, fits: PairFits) -> dict[str, float]:

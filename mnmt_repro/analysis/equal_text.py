@@ -19,7 +19,7 @@ import pandas as pd
 
 from mnmt_repro.laws import fit_additive_law
 
-PARTS = {"text": "the text it was not shown", "equal": "at equal text"}
+TEXT_PARTS = {"text": "the text it was not shown", "equal": "at equal text"}
 
 
 def split(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

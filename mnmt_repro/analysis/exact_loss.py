@@ -12,13 +12,13 @@ import pandas as pd
 
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
 from mnmt_repro.analysis.scaling import fit_pairs
-from mnmt_repro.cohorts.catalogue import get_cohort
+from mnmt_repro.cohorts.grids import GRIDS
 from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.laws import JointLawFit, PowerLawFit
 from mnmt_repro.laws.checks import Errors
 
-KINDS: tuple[Errors, ...] = ("absolute", "relative")
+_KINDS: tuple[Errors, ...] = ("absolute", "relative")
 
 
 def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -38,10 +38,10 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     rows = []
     for cohort, frame in points.items():
-        config = get_cohort(cohort).corpus.conlang
-        if config is None:
+        declared = next((each for each in GRIDS if each.name == cohort), None)
+        if declared is None or (config := declared.corpus.conlang) is None:
             continue
-        for errors in KINDS:
+        for errors in _KINDS:
             for pair, (alone, joint) in fit_pairs(frame, errors).items():
                 laws: dict[str, PowerLawFit | JointLawFit] = {"joint (Eq. 7)": joint}
                 if 1.0 in alone:
@@ -73,7 +73,7 @@ def _interval(law: PowerLawFit | JointLawFit) -> tuple[float, float]:
     return law.interval(method="residual" if held else "t", draws=1000)["l_inf"]
 
 
-def compared(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def absolute_and_relative(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Laws by the least squares of errors, and of their share of the loss.
 
     Parameters
@@ -91,7 +91,7 @@ def compared(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     rows = []
     for cohort, frame in points.items():
-        for errors in KINDS:
+        for errors in _KINDS:
             fits = fit_pairs(frame, errors)
             joint, direct = fractions(fits), direct_fractions(frame, fits)
             for pair, (alone, _) in fits.items():

@@ -337,7 +337,7 @@ def analysed_together(
     return found
 
 
-def distances(rows: pd.DataFrame, variant: Variant) -> pd.DataFrame:
+def weight_distances(rows: pd.DataFrame, variant: Variant) -> pd.DataFrame:
     """Distances of a variant, mean over seeds: a row a layer, columns old, new and between.
 
     Raises

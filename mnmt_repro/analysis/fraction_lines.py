@@ -1,7 +1,7 @@
 """The lines of Figure 6: fractions over domains, language similarity and direction, two estimators.
 
-`compare` reads what is to be compared as tidy lines. `relative_capacity` tabulates f / p, of which
-section 3.3 prints 3 and 6.
+`compare_lines` reads what is to be compared as tidy lines. `capacity_ratios` tabulates f / p, of
+which section 3.3 prints 3 and 6.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class _Comparison:
     """The lines that the stored rows give.
 
     Attributes
@@ -64,9 +64,9 @@ class Comparison:
     absent: str
 
 
-def compare(
+def compare_lines(
     stored: pd.DataFrame, wanted: Sequence[Line], *, n: str = "n_non_embedding"
-) -> Comparison:
+) -> _Comparison:
     """Read the lines of a figure out of stored rows; and name those without enough rows.
 
     The lines of a panel are fitted to the weights and sizes that all of them have, so that they
@@ -104,7 +104,7 @@ def compare(
             found = fraction_lines(shared, panel=line.panel, line=line.label)
             lines = [*lines, found] if len(found) else lines
             rows.append(shared.rows)
-    return Comparison(
+    return _Comparison(
         lines=pd.concat(lines[1:] or lines, ignore_index=True),
         rows=pd.concat(rows[1:] or rows, ignore_index=True),
         absent="\n\n".join(absent),
@@ -192,7 +192,7 @@ def contrasts(lines: pd.DataFrame) -> pd.DataFrame:
 _VALUES = ("f", "f_low", "f_high")
 
 
-def relative_capacity(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
+def capacity_ratios(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
     """Relative effective capacity f / p at one weight, by both estimators side by side.
 
     Parameters

@@ -19,9 +19,9 @@ from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.cohorts.names import cohort_name, setting_label
 from mnmt_repro.errors import InputError
 
-MIN_SIZES = 4  # of a weight: one more than the parameters of its law
-MIN_WEIGHTS = 2  # of a pair, p = 1 among them
-COHORTS = {
+_MIN_SIZES = 4  # of a weight: one more than the parameters of its law
+_MIN_WEIGHTS = 2  # of a pair, p = 1 among them
+TABS = {
     "webtech-en-dezh": "En→{De,Zh}",
     "webtech-en-defr": "En→{De,Fr}",
     "webtech-dezh-en": "{De,Zh}→En",
@@ -70,7 +70,28 @@ class Grid:
 
     def row_label(self, pair: str) -> str:
         """Name a row of a chart that is of one pair of the grid."""
-        return setting_label(COHORTS.get(self.cohort, cohort_name(self.cohort)), pair)
+        return setting_label(TABS.get(self.cohort, cohort_name(self.cohort)), pair)
+
+
+def choose(store: str, cohort: str, tier: str) -> tuple[str, str]:
+    """Cohort and tier that a page reads; a folder of a user's own results becomes the store.
+
+    Without a folder, or where it holds runs of that cohort and tier, both stay as they are. Else
+    they are those of most of its rows: the cohort of runs that no declared cohort holds is ``""``.
+
+    Raises
+    ------
+    InputError
+        When there is no such folder, or it holds no rows.
+    """
+    if not store:
+        return cohort, tier
+    results.use(store)
+    rows = results.load(domain="all")
+    if rows.empty:
+        raise InputError(f"{store}: no results are stored here")
+    found = rows[["cohort", "tier"]].value_counts().index.tolist()
+    return (cohort, tier) if (cohort, tier) in found else found[0]
 
 
 def load_rows(**wanted: Any) -> pd.DataFrame:
@@ -151,10 +172,10 @@ def read_grid(
         name = " and ".join(sorted(set(rows["test_set"])))
         rows = rows.assign(test_set=name)
     sizes = rows.groupby(["pair", "p"])[n].transform("nunique")
-    rows = rows[sizes >= MIN_SIZES]
+    rows = rows[sizes >= _MIN_SIZES]
     weights = rows.groupby("pair")["p"].transform("nunique")
     single = (rows["p"] == 1).groupby(rows["pair"]).transform("any")
-    rows = rows[(weights >= MIN_WEIGHTS) & single].reset_index(drop=True)
+    rows = rows[(weights >= _MIN_WEIGHTS) & single].reset_index(drop=True)
     return None if rows.empty else Grid(cohort=cohort, test_set=name, n=n, rows=rows)
 
 
@@ -192,7 +213,7 @@ def _absent(stored: pd.DataFrame, cohort: str, n: str) -> str:
         return f"*No runs of {cohort_name(cohort)} are stored yet.*"
     return (
         f"*Too few runs of {cohort_name(cohort)} are stored yet to fit laws to here "
-        f"({_coverage(cohort, cells)}): a pair needs {MIN_SIZES} sizes at p = 1 and at one more "
+        f"({_coverage(cohort, cells)}): a pair needs {_MIN_SIZES} sizes at p = 1 and at one more "
         "weight, scored on this test set.*"
     )
 
@@ -210,7 +231,7 @@ def _coverage(cohort: str, cells: int) -> str:
 def read_all(
     stored: pd.DataFrame, first: str, *, n: str = "n_non_embedding", news: bool = True
 ) -> dict[str, Grid]:
-    """Grids of one cohort and of all `COHORTS`, then those out of domain; name to grid.
+    """Grids of one cohort and of all `TABS`, then those out of domain; name to grid.
 
     Cohorts without enough stored runs are left out, but for `first`.
 
@@ -222,7 +243,7 @@ def read_all(
     grids, why = read_grids(stored, [first], n=n)
     if not grids:
         raise InputError(why.strip("*"))
-    for cohort in (name for name in COHORTS if name != first):
+    for cohort in (name for name in TABS if name != first):
         if grid := read_grid(stored, cohort, n=n):
             grids[cohort] = grid
     for cohort in ("webtech-en-dezh", "webtech-en-defr") * news:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mnmt_repro.laws.checks import Array
 
 DRAWS = 1000
-LEVEL = 0.95
+_LEVEL = 0.95
 
 
 class NoRowsYet(Exception):
@@ -40,8 +40,8 @@ def measure(value: float, deviations: Array) -> Measure:
 
 
 def quantiles(deviations: Array) -> tuple[float, float]:
-    """Return the ends of the central `LEVEL` of the deviations."""
-    low, high = np.quantile(deviations, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    """Return the ends of the central `_LEVEL` of the deviations."""
+    low, high = np.quantile(deviations, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high)
 
 

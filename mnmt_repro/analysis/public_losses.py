@@ -10,7 +10,7 @@ from scipy import stats
 
 from mnmt_repro.laws import JointLawFit, fit_joint_law
 
-CURVE_POINTS = 12
+_CURVE_POINTS = 12
 
 
 def domain_laws(rows: pd.DataFrame) -> dict[str, JointLawFit]:
@@ -24,7 +24,7 @@ def domain_laws(rows: pd.DataFrame) -> dict[str, JointLawFit]:
     return {str(name): fit_joint_law(part, by="mixture") for name, part in rows.groupby("pair")}
 
 
-def law_table(laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
+def laws_by_domain(laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
     """Coefficients of each domain's law: ``domain, alpha, L_inf, R², mixtures, losses``."""
     return pd.DataFrame(
         [
@@ -46,7 +46,7 @@ def law_curves(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> pd.DataFr
     parts = []
     for (name, mixture), part in rows.groupby(["pair", "mixture"]):
         sizes = part["n_non_embedding"]
-        n = np.geomspace(sizes.min(), sizes.max(), CURVE_POINTS)
+        n = np.geomspace(sizes.min(), sizes.max(), _CURVE_POINTS)
         loss = laws[str(name)].predict([str(mixture)] * len(n), n)
         p = part["p"].iloc[0]
         parts.append(pd.DataFrame({"pair": name, "mixture": mixture, "p": p, "n": n, "loss": loss}))

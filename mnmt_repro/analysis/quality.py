@@ -17,14 +17,14 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
 from mnmt_repro.results.schema import METRICS
 
-COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
+_COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
 HELD_OUT_WEIGHT = 0.5  # and the largest size: what claim A17 holds out
 AT_EQUAL = "score at equal loss"
-HELD_OUT = ["pair", "measure", "fitted", "predicted", "error", "low", "high", "nearest", "why"]
+_HELD_OUT = ["pair", "measure", "fitted", "predicted", "error", "low", "high", "nearest", "why"]
 LEAST_CELLS = 3  # for a correlation with an interval
 
 
-class Line(NamedTuple):
+class _Line(NamedTuple):
     """How well a straight line describes scores against losses; see `straight_line`."""
 
     r: float  # Pearson's
@@ -33,7 +33,7 @@ class Line(NamedTuple):
     curvature_gain: float  # what a quadratic term adds to r²
 
 
-def straight_line(loss: ArrayLike, score: ArrayLike) -> Line:
+def straight_line(loss: ArrayLike, score: ArrayLike) -> _Line:
     """Correlation of scores with losses, three of them or more."""
     x, y = np.asarray(loss, dtype=float), np.asarray(score, dtype=float)
     pearson = stats.pearsonr(x, y)
@@ -41,10 +41,10 @@ def straight_line(loss: ArrayLike, score: ArrayLike) -> Line:
     bent = np.polynomial.Polynomial.fit(x, y, 2)(x)
     r = float(pearson.statistic)
     gain = float(1 - np.var(y - bent) / np.var(y)) - r**2
-    return Line(r=r, low=float(interval.low), high=float(interval.high), curvature_gain=gain)
+    return _Line(r=r, low=float(interval.low), high=float(interval.high), curvature_gain=gain)
 
 
-def observed(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+def observed_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Losses and scores as the figures plot them: means over seeds at each pair, weight and size.
 
     Parameters
@@ -74,7 +74,7 @@ def observed(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
             raise InputError(f"a figure is of one {column}, filter first: {kept[column].unique()}")
     if (kept.groupby("pair")["test_set"].nunique() > 1).any():
         raise InputError(f"a pair is of one test set, filter first: {kept['test_set'].unique()}")
-    return mean_losses(kept, "pair", "p", score=(metric, "mean"), seeds=(metric, "size"))[COLUMNS]
+    return mean_losses(kept, "pair", "p", score=(metric, "mean"), seeds=(metric, "size"))[_COLUMNS]
 
 
 def decoded(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -118,7 +118,7 @@ def linearity_of_metrics(rows: pd.DataFrame) -> pd.DataFrame:
     """`linearity` for each metric that any of `rows` was scored with: a column ``metric`` first."""
     parts = []
     for metric in METRICS:
-        table = linearity(observed(rows, metric))
+        table = linearity(observed_scores(rows, metric))
         table.insert(0, "metric", metric)
         parts.append(table)
     whole = [table for table in parts if not table.empty]
@@ -206,7 +206,7 @@ def weight_matters(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def law_table(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
+def score_laws(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
     """Tabulate the laws of `fractions.fraction_fits`.
 
     Returns
@@ -230,7 +230,7 @@ def law_table(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
     )
 
 
-def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
+def score_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Error of Eq. 11 on scores that the fit never saw, beside that on the losses of the same runs.
 
     Fitted to all weights but 0.5, at all sizes but the largest; the rest is predicted.
@@ -263,5 +263,5 @@ def held_out_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
                 error = root_mean_square(found.of_spread)
                 row |= {"error": error.value, "low": error.low, "high": error.high}
             table.append(row)
-    frame = pd.DataFrame(table, columns=HELD_OUT)
+    frame = pd.DataFrame(table, columns=_HELD_OUT)
     return frame if frame["why"].any() else frame.drop(columns="why")

@@ -71,8 +71,8 @@ def explicit_gradient(text: Text, w: Mapping[str, Fraction]) -> Fraction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Outcome of `compare`.
+class _Comparison:
+    """Outcome of `compare_counting`.
 
     Attributes
     ----------
@@ -93,7 +93,9 @@ class Comparison:
         return self.implicit == self.explicit
 
 
-def compare(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -> Comparison:
+def compare_counting(
+    text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS
+) -> _Comparison:
     """Set the expected gradients of both kinds of scalarization side by side.
 
     Raises
@@ -104,7 +106,7 @@ def compare(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -
     if set(p) != set(text) or sum(p.values()) != 1:
         raise InputError(f"weights {dict(p)}: give one for each of {list(text)}, summing to 1")
     weights = explicit_weights(p, mean_tokens(text))
-    return Comparison(
+    return _Comparison(
         implicit=implicit_gradient(text, p),
         explicit=explicit_gradient(text, weights),
         naive=explicit_gradient(text, p),

@@ -28,7 +28,7 @@ from mnmt_repro.laws.selection import pooled_aicc
 
 PairFits = Mapping[str, tuple[Mapping[float, PowerLawFit], JointLawFit]]
 """Pair to its laws, one for each weight and the joint one; from `fit_pairs`."""
-CURVE_POINTS = 24
+_CURVE_POINTS = 24
 SIZE_TITLES = {
     "n_non_embedding": "non-embedding parameters N",
     "n_total": "all parameters, embeddings included",
@@ -93,7 +93,7 @@ def fit_pairs(points: pd.DataFrame, errors: Errors = "absolute") -> PairFits:
 
 
 def _grid(points: pd.DataFrame) -> np.ndarray:
-    return np.geomspace(points["n"].min(), points["n"].max(), CURVE_POINTS)
+    return np.geomspace(points["n"].min(), points["n"].max(), _CURVE_POINTS)
 
 
 def per_weight_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:

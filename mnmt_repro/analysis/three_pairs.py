@@ -20,8 +20,8 @@ from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 Laws = dict[str, list[FractionFit]]
 """Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
 
-MIN_WEIGHTS = 5  # of a pair, the single pair among them: Eq. 11 with Eq. 12 has six parameters
-MIN_SIZES = 4
+_MIN_WEIGHTS = 5  # of a pair, the single pair among them: Eq. 11 with Eq. 12 has six parameters
+_MIN_SIZES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Prediction:
         Of the two-pair cohorts.
     laws : Laws
     cells, errors : DataFrame
-        From `cells_of` and `predict`.
+        From `mixture_cells` and `predict`.
     residuals : DataFrame
         From `own_residuals`.
     """
@@ -80,7 +80,7 @@ def from_two(
     fitted = pair_laws(points)
     pairs = sorted(mine.loc[mine["p"] > 0, "pair"].unique())
     laws = for_all_alike(fitted, pairs) if alike else fitted
-    cells = cells_of(mine, pairs=len(pairs))
+    cells = mixture_cells(mine, pairs=len(pairs))
     errors = predict(laws, cells)
     if errors.empty:
         raise InputError(f"{cohort}: no stored run can be predicted from {', '.join(known)}")
@@ -107,7 +107,7 @@ def pair_laws(points: Mapping[str, pd.DataFrame]) -> Laws:
         for pair, group in frame.groupby("pair"):
             weights, sizes = group["p"].nunique(), group["n"].nunique()
             single = (group["p"] == 1).sum()
-            if weights < MIN_WEIGHTS or sizes < MIN_SIZES or single < MIN_SIZES:
+            if weights < _MIN_WEIGHTS or sizes < _MIN_SIZES or single < _MIN_SIZES:
                 continue
             law = fit_fraction(group, n="n", loss="loss", label=cohort)
             if law.identified:
@@ -125,7 +125,7 @@ def for_all_alike(laws: Laws, pairs: Sequence[str]) -> Laws:
     return {pair: list(every) for pair in pairs} if every else {}
 
 
-def cells_of(rows: pd.DataFrame, *, pairs: int = 3) -> pd.DataFrame:
+def mixture_cells(rows: pd.DataFrame, *, pairs: int = 3) -> pd.DataFrame:
     """Cells of the mixtures of at least this many pairs.
 
     Parameters
@@ -138,7 +138,7 @@ def cells_of(rows: pd.DataFrame, *, pairs: int = 3) -> pd.DataFrame:
 
 
 def points_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Points of a two-pair cohort: ``pair, p, n, loss``; `rows` as of `cells_of`."""
+    """Points of a two-pair cohort: ``pair, p, n, loss``; `rows` as of `mixture_cells`."""
     return mean_losses(rows, "pair", "p")
 
 

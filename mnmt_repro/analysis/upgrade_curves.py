@@ -11,13 +11,13 @@ import math
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.upgrades import EARLY, STATED
+from mnmt_repro.analysis.upgrades import EARLY_SHARE, STATED
 from mnmt_repro.cohorts.software25 import KINDS, SUFFIX
 from mnmt_repro.upgrading.compute import compute_share
 
 TARGET = 0.95
 """The share of the baseline's score that Figure 4 and claim B13 are about."""
-_WORTH = STATED["M25-wide", EARLY] / 100  # the early baseline, of the last one's score
+_WORTH = STATED["M25-wide", EARLY_SHARE] / 100  # the early baseline, of the last one's score
 CLOSED_TARGET = round((TARGET - _WORTH) / (1 - _WORTH), 3)
 """The share of the gap that is closed at that."""
 READINGS = (
@@ -27,10 +27,10 @@ READINGS = (
 )
 SCRATCH, UPGRADED = "from scratch", "upgraded"
 TEST, PRINTED = "ours, test set", "paper, share of spBLEU"
-SHAPES = ("same size", "wider", "deeper")
+_SHAPES = ("same size", "wider", "deeper")
 _RUNS = {
     f"{prefix}{SUFFIX[kind]}": {"shape": shape, "model": model}
-    for kind, shape in zip(KINDS, SHAPES, strict=True)
+    for kind, shape in zip(KINDS, _SHAPES, strict=True)
     for prefix, model in (("M25", SCRATCH), ("Mt25", UPGRADED))
 }
 _KEYS = ["shape", "points", "seed"]
@@ -112,9 +112,9 @@ def _reached(points: pd.DataFrame, model: str) -> list[float]:
     """The three readings of one seed; an empty list where they cannot be had."""
     baseline = points[points["model"] == SCRATCH].set_index("updates")["loss"]
     curve = points[points["model"] == model].sort_values("updates")
-    if curve.empty or not {EARLY, 1.0} <= set(baseline.index):
+    if curve.empty or not {EARLY_SHARE, 1.0} <= set(baseline.index):
         return []
-    early, full, loss = baseline[EARLY], baseline[1.0], curve["loss"]
+    early, full, loss = baseline[EARLY_SHARE], baseline[1.0], curve["loss"]
     if early <= full:
         return []
     return [

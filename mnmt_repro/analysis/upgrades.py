@@ -32,7 +32,7 @@ from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
 from mnmt_repro.results.sentences import SentenceLosses
 
-BUDGETS = {"M20": 1.0} | {
+LAST_SHARES = {"M20": 1.0} | {
     model: share
     for kind in KINDS
     for model, share in ((f"M25{SUFFIX[kind]}", 1.0), (f"Mt25{SUFFIX[kind]}", SHARES[kind][-1]))
@@ -40,12 +40,12 @@ BUDGETS = {"M20": 1.0} | {
 """Models of Table 1, in its order, and the share of the baselines' updates that it has them at."""
 UNSCALED, UNSAMPLED = "Mt25, no learning-rate scaling", "Mt25, no up-sampling"
 HALVED = "M25, rate halved"
-SHAPES = {"Mt25": "same size", "Mt25-wide": "wider", "Mt25-deep": "deeper"}
+MODEL_CHANGES = {"Mt25": "same size", "Mt25-wide": "wider", "Mt25-deep": "deeper"}
 """What each upgrade does to the model."""
 LEAD = ["upgraded", "group", "lead", "low", "high", "paper"]
 """Columns of a frame of leads."""
-EARLY = 0.1
-STATED = {("M25-wide", EARLY): 78.0, ("Mt25-wide", EARLY): 97.0}
+EARLY_SHARE = 0.1
+STATED = {("M25-wide", EARLY_SHARE): 78.0, ("Mt25-wide", EARLY_SHARE): 97.0}
 """Per cent of M25-wide's score after 10k updates (Section 5.3; the second is "over 97 %")."""
 
 
@@ -64,7 +64,7 @@ def table1(variants: Variants) -> pd.DataFrame:
     """
     printed = {(c.model, c.group, c.metric): c.value for c in rows_of(audit.published(1))}
     rows = []
-    for model, share in BUDGETS.items():
+    for model, share in LAST_SHARES.items():
         mine, old = variants.variant(model, share), UPGRADES.get(model)
         baseline = variants.variant(old, 1.0) if old else mine
         for group in GROUPS:
@@ -103,7 +103,7 @@ def leads(table: pd.DataFrame) -> pd.DataFrame:
         `paper` in per cent of the spBLEU from scratch, NaN where nothing is printed.
     """
     found = table.rename(columns={"model": "upgraded", "gain, %": "lead"})
-    found = found[found["upgraded"].isin(list(SHAPES)) | ("from scratch" in found)]
+    found = found[found["upgraded"].isin(list(MODEL_CHANGES)) | ("from scratch" in found)]
     difference = found.get("difference, paper", pd.Series(math.nan, found.index))
     scratch = found.get("spBLEU, paper", difference) - difference
     return found.assign(paper=100 * difference / scratch)[LEAD].reset_index(drop=True)
@@ -111,7 +111,7 @@ def leads(table: pd.DataFrame) -> pd.DataFrame:
 
 def score_leads(table: pd.DataFrame) -> pd.DataFrame:
     """Leads of `table1` in points of chrF++, with the columns `LEAD`; nothing printed beside."""
-    found = table[table["model"].isin(list(SHAPES))]
+    found = table[table["model"].isin(list(MODEL_CHANGES))]
     about = {"upgraded": found["model"], "group": found["group"]}
     values = {
         end: found[f"chrF++ {name}"]
@@ -138,15 +138,15 @@ def old_training_counted(variants: Variants) -> pd.DataFrame:
         many target tokens of the group each was shown.
     """
     rows = []
-    share = BUDGETS["Mt25"]
+    share = LAST_SHARES["Mt25"]
     compared = [
-        *((variants.variant(new, BUDGETS[new]), old) for new, old in UPGRADES.items()),
+        *((variants.variant(new, LAST_SHARES[new]), old) for new, old in UPGRADES.items()),
         (variants.variant(UNSAMPLED, share), "M25"),
         (Variant(TABLE3, UNSCALED, share), "M25"),
         (variants.variant(HALVED, 1 + share), "M25"),
     ]
     for treated, old in compared:
-        control = variants.variant(old, 1 + BUDGETS.get(treated.name, share))
+        control = variants.variant(old, 1 + LAST_SHARES.get(treated.name, share))
         for group in PARTS:
             pairs = directions_of(group)
             rows.append(
@@ -175,7 +175,7 @@ def _shown(variants: Variants, variant: Variant, pairs: tuple[str, ...]) -> floa
     return float(mine.groupby("run_id")["pair_target_tokens"].sum().mean())
 
 
-def over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]) -> pd.DataFrame:
+def lead_over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]) -> pd.DataFrame:
     """Table 1's leads with other test sentences: paired bootstrap, a row a seed.
 
     Parameters
@@ -189,7 +189,7 @@ def over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]) -> 
         The columns `LEAD`, in nats per token, without printed numbers; `group` names the seed, too.
     """
     compared = [
-        (variants.variant(new, BUDGETS[new]), variants.variant(old, 1.0))
+        (variants.variant(new, LAST_SHARES[new]), variants.variant(old, 1.0))
         for new, old in UPGRADES.items()
     ]
     found = bootstrap.over_sentences(variants, compared, losses, GROUPS)
@@ -225,7 +225,7 @@ def table12(variants: Variants) -> pd.DataFrame:
     for new, old in UPGRADES.items():
         both = {
             "from scratch": variants.variant(old, 1.0),
-            "upgraded": variants.variant(new, BUDGETS[new]),
+            "upgraded": variants.variant(new, LAST_SHARES[new]),
         }
         part = printed.loc[new, ["group", "level"]].reindex(pairs).assign(upgraded=new)
         for side, variant in both.items():
@@ -296,7 +296,7 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> pd.DataFrame:
                     & (table["direction"] == side)
                 ]
                 found = variants.gain(
-                    variants.variant(new, BUDGETS[new]),
+                    variants.variant(new, LAST_SHARES[new]),
                     variants.variant(old, 1.0),
                     tuple(mine["pair"]),
                 )
@@ -314,7 +314,7 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=LEAD)
 
 
-def agreement(table: pd.DataFrame) -> pd.DataFrame:
+def groups_agree(table: pd.DataFrame) -> pd.DataFrame:
     """Whether the directions that gained in the paper gain here, too.
 
     Returns
@@ -357,7 +357,7 @@ def printed_recovery() -> dict[tuple[str, float], float]:
     for new, old in UPGRADES.items():
         found[old, 1.0] = 100.0
         found[new, 0.3] = 100 * at_30k[new] / one[old]
-        found[new, BUDGETS[new]] = 100 * one[new] / one[old]
+        found[new, LAST_SHARES[new]] = 100 * one[new] / one[old]
     return found
 
 
@@ -376,7 +376,7 @@ def recovery(variants: Variants) -> pd.DataFrame:
     rows = []
     for kind in KINDS:
         old, new = f"M25{SUFFIX[kind]}", f"Mt25{SUFFIX[kind]}"
-        ends = variants.variant(old, 1.0), variants.variant(old, EARLY)
+        ends = variants.variant(old, 1.0), variants.variant(old, EARLY_SHARE)
         for model, share in [(old, s) for s in BASELINE_SHARES] + [(new, s) for s in SHARES[kind]]:
             mine = variants.variant(model, share)
             try:

@@ -12,7 +12,16 @@ from mnmt_repro.claims.exhibits import Exhibit, load_exhibits
 from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import Ancestry, History
 from mnmt_repro.claims.judging import ESTIMANDS, decide, judge
-from mnmt_repro.claims.ledger import (
+from mnmt_repro.claims.report import (
+    differences,
+    read_stored,
+    to_detail,
+    to_json,
+    to_text,
+    verify,
+    write_stored,
+)
+from mnmt_repro.claims.schema import (
     NO_ROWS,
     OUT_OF_REACH,
     UNDECIDED,
@@ -22,15 +31,6 @@ from mnmt_repro.claims.ledger import (
     Scope,
     Step,
     load_claims,
-)
-from mnmt_repro.claims.report import (
-    differences,
-    read_stored,
-    to_detail,
-    to_json,
-    to_text,
-    verify,
-    write_stored,
 )
 
 __all__ = [

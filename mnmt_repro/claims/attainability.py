@@ -82,7 +82,7 @@ from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims.estimands_law import errors_of
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
-from mnmt_repro.claims.ledger import Claim, Options, Scope
+from mnmt_repro.claims.schema import Claim, Options, Scope
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
 from mnmt_repro.cohorts.catalogue import declared, find_cohort
 from mnmt_repro.cohorts.languages25 import groups_of, old_model
@@ -373,7 +373,7 @@ def _variant_noise(scope: Scope, evidence: Evidence) -> VariantNoise:
     return VariantNoise(run=run, old=old, cell=float(np.sqrt(squares / cells)))
 
 
-PILOT = ("steady", "conlang-pilot")
+_PILOT = ("steady", "conlang-pilot")
 """Tier and cohort of the runs from which a grid is planned before it has rows."""
 
 
@@ -391,7 +391,7 @@ class GridData:
         self._evidence, by = evidence, claim.options.get("by", "p")
         frame = evidence.rows(scope, test_set=scope.test_set)
         planned = not set(scope.cohorts) <= set(frame["cohort"])
-        if planned or scope.tier == PILOT[0]:
+        if planned or scope.tier == _PILOT[0]:
             plan = _planned(scope, evidence)
             planned = not set(_cells(plan)) <= set(_cells(frame))
             frame = plan if planned else frame
@@ -569,7 +569,7 @@ def _cells(frame: pd.DataFrame) -> Iterable[tuple[str, str, float, int]]:
 
 
 def _pilot(evidence: Evidence) -> tuple[JointLawFit, pd.DataFrame]:
-    tier, cohort = PILOT
+    tier, cohort = _PILOT
     frame = evidence.frame
     rows = frame[(frame["tier"] == tier) & (frame["cohort"] == cohort) & (frame["p"] > 0)]
     if rows.empty:

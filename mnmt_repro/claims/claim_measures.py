@@ -11,7 +11,7 @@ from mnmt_repro.claims import load_claims
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import ROOT
 
-COLUMNS = ("setting", "kind", "cohort", "test_set", "n", "tier", "pair")
+_COLUMNS = ("setting", "kind", "cohort", "test_set", "n", "tier", "pair")
 
 
 def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str) -> pd.DataFrame:
@@ -29,7 +29,7 @@ def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str
     Returns
     -------
     DataFrame
-        `COLUMNS`, then ``value, low, high`` (NaN without an interval); `kind` is that of evidence.
+        `_COLUMNS`, then ``value, low, high`` (NaN without an interval); `kind` is that of evidence.
 
     Raises
     ------
@@ -39,8 +39,8 @@ def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str
     verdict = next((found for found in stored if found["id"] == claim), None)
     if verdict is None:
         raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
-    ledger = next(known for known in load_claims(ROOT / "data" / "claims") if known.id == claim)
-    scopes = {scope.name: scope for scope in ledger.scopes}
+    declared = next(known for known in load_claims(ROOT / "data" / "claims") if known.id == claim)
+    scopes = {scope.name: scope for scope in declared.scopes}
     rows = []
     for found in verdict["scopes"]:
         scope = scopes[found["scope"]]
@@ -63,4 +63,4 @@ def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str
                     "high": high,
                 }
             )
-    return pd.DataFrame(rows, columns=[*COLUMNS, "value", "low", "high"])
+    return pd.DataFrame(rows, columns=[*_COLUMNS, "value", "low", "high"])

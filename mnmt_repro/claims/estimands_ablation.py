@@ -21,7 +21,7 @@ from mnmt_repro.analysis.variants import (
     lead,
 )
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.cohorts.languages25 import LANGUAGES, directions, directions_of
 
 

@@ -11,16 +11,16 @@ import pandas as pd
 from mnmt_repro.analysis.forgetting import (
     analysed,
     analysed_together,
-    distances,
     last_layers_apart,
     log_change,
     over_layers,
     relief,
+    weight_distances,
 )
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.analysis.variants import Variant
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 
 
 def embeddings_substituted(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
@@ -50,7 +50,7 @@ def blocks_moved(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         for name in ("scaled", "unscaled")
     ]
     found = analysed_together(evidence.analyses, scope.tier, "moved", *variants)
-    change = log_change(*map(distances, found, variants))
+    change = log_change(*map(weight_distances, found, variants))
     return {
         "all": {
             "old_change": over_layers(change["old"].to_numpy()),
@@ -67,7 +67,7 @@ def halves_apart(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     options = claim.options
     variant = Variant(scope.cohorts[0], options["model"], options["share"])
     rows = analysed(evidence.analyses, scope.tier, variant, "moved")
-    between = distances(rows, variant)["between"]
+    between = weight_distances(rows, variant)["between"]
     return {"all": last_layers_apart(between, options["last"])}
 
 

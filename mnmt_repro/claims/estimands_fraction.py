@@ -20,7 +20,7 @@ from mnmt_repro.analysis.fraction_draws import (
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet, measure
 from mnmt_repro.claims.estimands_law import draws_of, errors_of, joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.errors import InputError
 

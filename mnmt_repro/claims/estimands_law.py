@@ -26,7 +26,7 @@ from mnmt_repro.analysis.intervals import (
 )
 from mnmt_repro.analysis.noise import refits, require
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.laws import (
     JointLawFit,
     fit_joint_law,

@@ -8,7 +8,7 @@ from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.analysis.quality import straight_line
 from mnmt_repro.claims.estimands_fraction import named_pairs
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 
 
 def metric_linear(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

@@ -22,7 +22,7 @@ from mnmt_repro.analysis.intervals import (
 from mnmt_repro.analysis.three_pairs import Laws, for_all_alike, prediction_measures
 from mnmt_repro.claims.estimands_law import errors_of, joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.laws import FractionFit, mixture_errors
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import Form

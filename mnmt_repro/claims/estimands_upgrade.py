@@ -20,7 +20,7 @@ from mnmt_repro.analysis.variants import (
     p_value,
 )
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.cohorts.languages25 import groups_of
 
 

@@ -12,7 +12,7 @@ from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import EXTERNAL
 from mnmt_repro.claims.history import Ancestry, History
 from mnmt_repro.claims.judging import Outcome, judge
-from mnmt_repro.claims.ledger import NO_ROWS, Claim, Scope
+from mnmt_repro.claims.schema import NO_ROWS, Claim, Scope
 from mnmt_repro.claims.standing import (
     DECIDED,
     KINDS,
@@ -159,7 +159,7 @@ def evaluate(
     Raises
     ------
     InputError
-        When the ledger names a function or a measure that does not exist, or omits an option.
+        When a claims file names a function or a measure that does not exist, or omits an option.
     """
     return Verdict(
         claim=claim,

@@ -11,7 +11,7 @@ import pandas as pd
 from mnmt_repro.analysis.cells import Cells, check_grid, mean_losses
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.analysis.variants import Variants
-from mnmt_repro.claims.ledger import Scope
+from mnmt_repro.claims.schema import Scope
 from mnmt_repro.results.schema import METRICS
 
 Units = dict[str, Measures]

@@ -1,4 +1,4 @@
-"""Every figure and table of both papers, and where the book re-makes it (`FILE`)."""
+"""Every figure and table of both papers, and where the book re-makes it (`EXHIBITS_FILE`)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import yaml
 
-from mnmt_repro.claims.ledger import Claim
+from mnmt_repro.claims.schema import Claim
 from mnmt_repro.errors import InputError
 
-FILE = Path("data", "papers", "exhibits.yml")
+EXHIBITS_FILE = Path("data", "papers", "exhibits.yml")
 ALL = (
     *(f"A Figure {number}" for number in range(1, 21)),
     "A Table of Appendix A",
@@ -50,7 +50,7 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
         When an exhibit is missing, unknown or listed twice, names a claim, a scope or a page that
         is not there, or has neither a page with an answer nor a reason.
     """
-    path = root / FILE
+    path = root / EXHIBITS_FILE
     known = {claim.id: [scope.name for scope in claim.scopes] for claim in claims}
     found = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["exhibits"]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from mnmt_repro.claims.ledger import parse_claims
+from mnmt_repro.claims.schema import parse_claims
 from mnmt_repro.errors import InputError
 
 
@@ -33,7 +33,7 @@ class History:
     ----------
     root : Path
     folder : str
-        Where the ledgers lie, relative to `root`.
+        Where the claims files lie, relative to `root`.
     """
 
     root: Path

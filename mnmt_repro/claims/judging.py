@@ -15,7 +15,7 @@ from mnmt_repro.claims import estimands_metric as metric
 from mnmt_repro.claims import estimands_prediction as prediction
 from mnmt_repro.claims import estimands_upgrade as upgrade
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.ledger import (
+from mnmt_repro.claims.schema import (
     NO_ROWS,
     OPERATORS,
     OUT_OF_REACH,
@@ -57,7 +57,7 @@ ESTIMANDS: dict[str, Estimand] = {
         forgetting.halves_apart,
     )
 }
-"""Every function that a ledger may name."""
+"""Every function that a claims file may name."""
 
 # A claim is about all its pairs, so the first of these that a pair has is the scope's verdict.
 _WORST_FIRST = ("not reproduced", "inconclusive", "direction only", "reproduced")

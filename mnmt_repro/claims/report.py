@@ -18,7 +18,7 @@ from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import History
-from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, load_claims
+from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, load_claims
 from mnmt_repro.claims.simulations import read_simulations
 from mnmt_repro.claims.standing import KINDS
 from mnmt_repro.errors import InputError
@@ -52,7 +52,7 @@ def verify(
     Raises
     ------
     InputError
-        When a ledger or a stored run breaks its schema, or `only` names no claim.
+        When a claims file or a stored run breaks its schema, or `only` names no claim.
     """
     root = Path(root)
     claims = load_claims(root / CLAIMS)

@@ -11,7 +11,7 @@ import numpy as np
 from mnmt_repro.claims.evaluate import Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.history import History
-from mnmt_repro.claims.ledger import Claim
+from mnmt_repro.claims.schema import Claim
 
 COMPARISONS = ("upgrade_against_scratch", "ablation", "directions_learned")
 """Estimands that compare variants of software25 over directions and seeds."""

@@ -17,10 +17,10 @@ from mnmt_repro.atomic import write_bytes
 from mnmt_repro.claims.attainability import DRAWS, SIMULATORS, Attainability
 from mnmt_repro.claims.evaluate import Simulations
 from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.errors import InputError
 
-FILE = Path("data", "claims", "attainability.json")
+SIMULATIONS_FILE = Path("data", "claims", "attainability.json")
 
 
 def simulation_key(claim: Claim, scope: Scope, evidence: Evidence) -> str:
@@ -56,7 +56,7 @@ def read_simulations(root: Path, claims: Iterable[Claim], evidence: Evidence) ->
     InputError
         When the file is torn.
     """
-    stored = _read(root / FILE)
+    stored = _read(root / SIMULATIONS_FILE)
     found = {}
     for claim, scope in simulable(claims):
         record = stored.get(f"{claim.id}, {scope.name}")
@@ -75,7 +75,7 @@ def write_simulation(
     root: Path, claim: Claim, scope: Scope, evidence: Evidence, found: Attainability
 ) -> None:
     """Add a simulation to the stored ones, or replace it; the file is written whole."""
-    stored = _read(root / FILE)
+    stored = _read(root / SIMULATIONS_FILE)
     stored[f"{claim.id}, {scope.name}"] = {
         "key": simulation_key(claim, scope, evidence),
         "draws": found.draws,
@@ -83,7 +83,7 @@ def write_simulation(
         "wrong": list(found.wrong),
     }
     text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False)
-    write_bytes(root / FILE, (text + "\n").encode())
+    write_bytes(root / SIMULATIONS_FILE, (text + "\n").encode())
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.variants import Variant
 from mnmt_repro.claims.estimands_forgetting import resources
 from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.ledger import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.laws.checks import Array
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from mnmt_repro.claims.attainability import ADMITTED, Attainability
 from mnmt_repro.claims.external import EXTERNAL
 from mnmt_repro.claims.judging import Outcome
-from mnmt_repro.claims.ledger import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim, Scope
+from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim, Scope
 from mnmt_repro.cohorts.catalogue import find_cohort
 
 REAL, GENERATED, SCALE = "real text", "generated languages", "the papers' scale"

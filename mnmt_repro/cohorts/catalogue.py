@@ -15,8 +15,8 @@ from mnmt_repro.runs.spec import RunSpec
 
 COHORTS: tuple[Cohort | VariantCohort, ...] = (
     *GRIDS,
-    *software25.COHORTS,
-    *conlang_upgrade.COHORTS,
+    *software25.SOFTWARE25_COHORTS,
+    *conlang_upgrade.UPGRADE_COHORTS,
 )
 """All that is declared at the mini tier."""
 
@@ -31,7 +31,7 @@ def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
         case "mini":
             return COHORTS
         case "steady":
-            return steady.GRIDS
+            return steady.STEADY_GRIDS
         case "gpu":
             return (*tiers.GPU_GRIDS, *software25.cohorts(software25_runs.GPU))
         case "paper":

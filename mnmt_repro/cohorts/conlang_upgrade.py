@@ -22,8 +22,8 @@ from mnmt_repro.training.config import TrainingConfig
 HUB, ORIGINAL, SIMILAR, UNRELATED = "src", ("aaa", "bbb", "ccc", "ddd"), "eee", "fff"
 ADDED = (SIMILAR, UNRELATED)
 SIMILARITIES = (0.0, 0.5, 1.0)
-SHARE = 0.01  # of the original sentences, for each added language: 2 % in all, as in Table 9
-TRAINING = TrainingConfig(
+_SHARE = 0.01  # of the original sentences, for each added language: 2 % in all, as in Table 9
+_TRAINING = TrainingConfig(
     learning_rate=0.012,
     warmup_steps=480,  # 8 % of the updates, as published
     batch_tokens=1_024,
@@ -35,7 +35,7 @@ TRAINING = TrainingConfig(
 BASELINE_SHARES, UPGRADE_SHARES = (0.1, 0.3, 1.0), (0.1, 0.3)
 
 
-def languages(similarity: float) -> ConlangConfig:
+def _languages(similarity: float) -> ConlangConfig:
     """The family: `eee` shares this much of its lexicon with `aaa`; the others share nothing."""
     return ConlangConfig(
         languages=(HUB, *ORIGINAL, *ADDED),
@@ -45,10 +45,10 @@ def languages(similarity: float) -> ConlangConfig:
     )
 
 
-def mixture(codes: tuple[str, ...], upsampling: float = 1.0) -> Mixture:
+def _mixture(codes: tuple[str, ...], upsampling: float = 1.0) -> Mixture:
     """Both directions of each language; `upsampling` is the factor of the added ones."""
     sizes = {code: 1_000_000 for code in codes}
-    sizes |= {code: round(SHARE * len(ORIGINAL) * 1_000_000) for code in ADDED if code in codes}
+    sizes |= {code: round(_SHARE * len(ORIGINAL) * 1_000_000) for code in ADDED if code in codes}
     pairs = {code: (f"{HUB}-{code}", f"{code}-{HUB}") for code in codes}
     return Mixture.from_sizes(
         {pair: sizes[code] for code in codes for pair in pairs[code]},
@@ -56,14 +56,14 @@ def mixture(codes: tuple[str, ...], upsampling: float = 1.0) -> Mixture:
     )
 
 
-def from_scratch(similarity: float, codes: tuple[str, ...], share: float = 1.0) -> RunSpec:
+def _from_scratch(similarity: float, codes: tuple[str, ...], share: float = 1.0) -> RunSpec:
     """A run on these languages that begins at random."""
-    conlang = languages(similarity)
-    assert TRAINING.steps is not None
+    conlang = _languages(similarity)
+    assert _TRAINING.steps is not None
     return RunSpec(
         tier="mini",
         corpus=f"conlang-upgrade-sim{similarity:g}".replace(".", ""),
-        mixture=mixture(codes),
+        mixture=_mixture(codes),
         model=ModelConfig.fairseq(
             vocab_size=table_size(conlang),
             d_model=32,
@@ -71,19 +71,19 @@ def from_scratch(similarity: float, codes: tuple[str, ...], share: float = 1.0) 
             heads=4,
             attention_dropout=MINI.attention_dropout,
         ),
-        training=replace(TRAINING, steps=round(share * TRAINING.steps)),
+        training=replace(_TRAINING, steps=round(share * _TRAINING.steps)),
         tags="both",
         seed=1,
         conlang=conlang,
     )
 
 
-def upgraded(similarity: float, share: float) -> RunSpec:
+def _upgraded(similarity: float, share: float) -> RunSpec:
     """The old model of four languages, trained on with all six by Paper B's recipe."""
-    parent = from_scratch(similarity, ORIGINAL)
+    parent = _from_scratch(similarity, ORIGINAL)
     return replace(
-        from_scratch(similarity, (*ORIGINAL, *ADDED), share),
-        mixture=mixture((*ORIGINAL, *ADDED), upsampling=5.0),
+        _from_scratch(similarity, (*ORIGINAL, *ADDED), share),
+        mixture=_mixture((*ORIGINAL, *ADDED), upsampling=5.0),
         upgrade=Upgrade(parent=parent, config=recipe(MINI, "same")),
     )
 
@@ -95,17 +95,17 @@ def _cohort(similarity: float) -> VariantCohort:
         about=f"from scratch and upgraded; one added language shares {similarity:.0%} of its "
         "lexicon with an old one",
         variants=(
-            Variant(name="M4", updates_share=1.0, spec=from_scratch(similarity, ORIGINAL)),
+            Variant(name="M4", updates_share=1.0, spec=_from_scratch(similarity, ORIGINAL)),
             *(
-                Variant(name="M6", updates_share=s, spec=from_scratch(similarity, every, s))
+                Variant(name="M6", updates_share=s, spec=_from_scratch(similarity, every, s))
                 for s in BASELINE_SHARES
             ),
             *(
-                Variant(name="Mt6", updates_share=s, spec=upgraded(similarity, s))
+                Variant(name="Mt6", updates_share=s, spec=_upgraded(similarity, s))
                 for s in UPGRADE_SHARES
             ),
         ),
     )
 
 
-COHORTS = tuple(_cohort(similarity) for similarity in SIMILARITIES)
+UPGRADE_COHORTS = tuple(_cohort(similarity) for similarity in SIMILARITIES)

@@ -77,6 +77,7 @@ def cohort_name(cohort: str) -> str:
     'English→{German, Chinese}'
     """
     return {
+        "": "your own runs",  # which no declared cohort holds
         "webtech-en-dezh": "English→{German, Chinese}",
         "webtech-en-defr": "English→{German, French}",
         "webtech-dezh-en": "{German, Chinese}→English",

@@ -27,7 +27,7 @@ from mnmt_repro.upgrading.config import DepthConfig, DepthInit, Kind, Place, Wid
 KINDS: tuple[Kind, ...] = ("same", "wide", "deep")
 SUFFIX: dict[Kind, str] = {"same": "", "wide": "-wide", "deep": "-deep"}
 UNSCALED: dict[str, Any] = {"gamma_old": 1.0, "gamma_new": 1.0}
-EARLY: dict[str, Any] = {**UNSCALED, "related": False}
+_EARLY: dict[str, Any] = {**UNSCALED, "related": False}
 """The setup of Table 4 (footnote 9), also that of Table 5's rows but the last, and Table 6's first:
 neither learning-rate scaling nor up-sampling of related languages."""
 SHARES: dict[Kind, tuple[float, ...]] = {
@@ -147,7 +147,7 @@ def _table4(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
     }
     return _at_30(
         {
-            f"Mt25{SUFFIX[kind]}, {name}": upgraded(tier, kind, seed=seed, **EARLY, **changes)
+            f"Mt25{SUFFIX[kind]}, {name}": upgraded(tier, kind, seed=seed, **_EARLY, **changes)
             for kind in KINDS
             for name, changes in rows[kind].items()
         }
@@ -156,7 +156,7 @@ def _table4(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
 
 def _table5(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
     rows = {
-        f"alpha {a:g}": upgraded(tier, "same", seed=seed, alpha=a, **EARLY)
+        f"alpha {a:g}": upgraded(tier, "same", seed=seed, alpha=a, **_EARLY)
         for a in (1.0, 5.0, 10.0)
     }
     return _at_30(rows | {"alpha 5, related": upgraded(tier, "same", seed=seed, **UNSCALED)})
@@ -262,7 +262,7 @@ def _noise(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
         rows["noise 0.27"] = {"width": WidthConfig(noise=0.27)}
     return _at_30(
         {
-            name: upgraded(tier, "wide", seed=seed, **EARLY, **changes)
+            name: upgraded(tier, "wide", seed=seed, **_EARLY, **changes)
             for name, changes in rows.items()
         }
     )
@@ -366,4 +366,4 @@ def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
     )
 
 
-COHORTS = cohorts()
+SOFTWARE25_COHORTS = cohorts()

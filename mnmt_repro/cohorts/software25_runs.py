@@ -32,7 +32,7 @@ from mnmt_repro.training.published import PUBLISHED
 from mnmt_repro.upgrading.config import DepthConfig, Kind, UpgradeConfig, WidthConfig, published
 
 CORPUS = "software25"
-ALL = tuple(LANGUAGES)
+_ALL = tuple(LANGUAGES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +171,7 @@ def kept_pairs(condition: Condition) -> dict[str, int]:
     return cut_to_table9(available(), chosen[condition])
 
 
-def mixture(
+def _mixture(
     languages: tuple[str, ...], kept: dict[str, int], upsampling: dict[str, float]
 ) -> Mixture:
     """Both directions of each language at training temperature 1.
@@ -196,7 +196,7 @@ def from_scratch(
     tier: Tier,
     kind: Kind,
     *,
-    languages: tuple[str, ...] = ALL,
+    languages: tuple[str, ...] = _ALL,
     share: float = 1.0,
     seed: int = 1,
     condition: Condition = "main",
@@ -206,7 +206,7 @@ def from_scratch(
     return RunSpec(
         tier=tier.name,
         corpus=CORPUS,
-        mixture=mixture(languages, kept, {}),
+        mixture=_mixture(languages, kept, {}),
         model=tier.model(kind),
         training=replace(tier.training, steps=tier.steps(share)),
         tags="both",
@@ -280,7 +280,7 @@ def upgraded(
     rate = run.training.learning_rate if learning_rate is None else learning_rate
     return replace(
         run,
-        mixture=mixture(ALL, dict(run.kept), upsampling),
+        mixture=_mixture(_ALL, dict(run.kept), upsampling),
         training=replace(run.training, learning_rate=rate),
         upgrade=Upgrade(
             parent=parent, config=recipe(tier, kind, seed, **changes), fisher_share=fisher_share

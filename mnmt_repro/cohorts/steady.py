@@ -29,7 +29,7 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.training.config import TrainingConfig
 
 TIER = "steady"
-TRAINING = TrainingConfig(
+_TRAINING = TrainingConfig(
     learning_rate=0.2,
     warmup_steps=100,
     batch_tokens=1024,
@@ -75,7 +75,7 @@ within the spread of seeds (width 6), or whose seeds spread less (width 10). The
 trials were lost; `conlang-pilot-rates` repeats them. Width 4 takes the rate of width 6."""
 
 
-def languages(seed: int, names: tuple[str, ...] = ("src", "aaa", "bbb")) -> ConlangConfig:
+def _languages(seed: int, names: tuple[str, ...] = ("src", "aaa", "bbb")) -> ConlangConfig:
     """The task of this tier."""
     return ConlangConfig(
         languages=names,
@@ -119,8 +119,8 @@ def with_half(cohort: Cohort, widths: Sequence[int]) -> tuple[Cohort, Cohort]:
     return half, replace(cohort, sizes=sizes(widths))
 
 
-PILOT = Corpus(name="conlang-pilot", conlang=languages(seed=0), training=TRAINING)
-STEADY = replace(PILOT, name="conlang-steady", conlang=languages(seed=1))
+PILOT_CORPUS = Corpus(name="conlang-pilot", conlang=_languages(seed=0), training=_TRAINING)
+STEADY = replace(PILOT_CORPUS, name="conlang-steady", conlang=_languages(seed=1))
 _PAIRS = ("src-aaa", "src-bbb")
 WIDTHS = (6, 8, 10, 12, 16, 20, 26, 32)
 """Eight sizes at about equal steps of log N, over a factor of 25."""
@@ -132,7 +132,7 @@ FOUR_WIDTHS = (6, 10, 16, 32)
 def similar(similarity: float) -> tuple[Cohort, Cohort]:
     """One language to two that share so much of their lexicon."""
     name = f"conlang-steady-sim{similarity:g}".replace(".", "")
-    config = replace(languages(seed=1), similarity=similarity)
+    config = replace(_languages(seed=1), similarity=similarity)
     return with_half(
         Cohort(
             name=name,
@@ -156,7 +156,7 @@ def many(name: str, targets: tuple[str, ...], ahead: tuple[float, ...]) -> tuple
             name=name,
             about=f"one language to {len(targets)} unrelated ones, and to the first of them alone",
             tier=TIER,
-            corpus=replace(STEADY, name=name, conlang=languages(1, ("src", *targets))),
+            corpus=replace(STEADY, name=name, conlang=_languages(1, ("src", *targets))),
             pairs=pairs,
             mixtures=(
                 Mixture.of({pairs[0]: 1.0}),
@@ -173,7 +173,7 @@ _RATES = Cohort(
     name="conlang-pilot-rates",
     about="learning rates of the steady tier, tried at each size; enters no verdict",
     tier=TIER,
-    corpus=PILOT,
+    corpus=PILOT_CORPUS,
     pairs=_PAIRS,
     mixtures=mixtures((0.5,)),
     tags="source",
@@ -183,7 +183,7 @@ _PILOT = Cohort(
     name="conlang-pilot",
     about="the setting of the steady tier, tried at two weights; enters no verdict",
     tier=TIER,
-    corpus=PILOT,
+    corpus=PILOT_CORPUS,
     pairs=_PAIRS,
     mixtures=mixtures((0.5, 1.0)),
     tags="source",
@@ -224,7 +224,7 @@ def _alone(cohort: Cohort) -> tuple[Cohort, Cohort]:
     )
 
 
-GRIDS: tuple[Cohort, ...] = (
+STEADY_GRIDS: tuple[Cohort, ...] = (
     _RATES,
     replace(_PILOT, sizes=sizes(WIDTHS)),
     replace(

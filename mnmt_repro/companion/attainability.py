@@ -14,7 +14,7 @@ from mnmt_repro.repository import ROOT
 
 if TYPE_CHECKING:
     from mnmt_repro.claims.attainability import Attainability
-    from mnmt_repro.claims.ledger import Claim, Scope
+    from mnmt_repro.claims.schema import Claim, Scope
 
 
 def add(commands: Any) -> None:

@@ -18,7 +18,7 @@ from mnmt_repro.figures.badge import Badge
 from mnmt_repro.figures.verdicts import badges
 from mnmt_repro.repository import ROOT
 
-PAPERS = {
+PAPER_LINKS = {
     "A": "https://arxiv.org/abs/2302.09650",
     "B": "https://aclanthology.org/2023.eacl-main.111/",
 }
@@ -82,7 +82,7 @@ def answer(
     if not claims:
         raise InputError("answer: name at least one claim, such as 'A2'")
     letter = claims[0][0]
-    lines = {f"[Paper {letter}]({PAPERS[letter]})": paper, "We find": find}
+    lines = {f"[Paper {letter}]({PAPER_LINKS[letter]})": paper, "We find": find}
     if differs:
         lines["Why it differs"] = differs
     lines["How sure"] = sure or how_sure(stored, claims[0])

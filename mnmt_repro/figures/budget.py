@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.equal_text import PARTS
+from mnmt_repro.analysis.equal_text import TEXT_PARTS
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, size_color, weight_color
 
@@ -19,7 +19,7 @@ def _budget_axis(budgets: pd.Series) -> alt.X:
     )
 
 
-def laws_chart(table: pd.DataFrame) -> alt.ConcatChart:
+def budget_laws_chart(table: pd.DataFrame) -> alt.ConcatChart:
     """Exponents (top) and slopes of the fraction (bottom, 95 %) against the weight.
 
     A column per pair, a colour per budget.
@@ -99,8 +99,8 @@ def equal_text_chart(parts: pd.DataFrame) -> alt.FacetChart:
     parts
         From `split`, not empty.
     """
-    long = parts.melt(["pair", "p", "n"], list(PARTS), var_name="part", value_name="nats")
-    long = long.assign(pair=long["pair"].map(pair_name), part=long["part"].map(PARTS))
+    long = parts.melt(["pair", "p", "n"], list(TEXT_PARTS), var_name="part", value_name="nats")
+    long = long.assign(pair=long["pair"].map(pair_name), part=long["part"].map(TEXT_PARTS))
     base = alt.Chart(long)
     line = base.mark_line(point=True).encode(
         x=size_axis(),
@@ -113,7 +113,7 @@ def equal_text_chart(parts: pd.DataFrame) -> alt.FacetChart:
         (zero + line)
         .properties(width=250, height=170)
         .facet(
-            row=alt.Row("part:N", title=None, sort=list(PARTS.values())),
+            row=alt.Row("part:N", title=None, sort=list(TEXT_PARTS.values())),
             column=alt.Column("pair:N", title=None),
         )
     )

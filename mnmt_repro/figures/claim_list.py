@@ -13,7 +13,7 @@ from typing import Any
 
 from mnmt_repro.claims import NO_ROWS, Claim, Step, printed_values
 from mnmt_repro.figures.badge import Badge, said
-from mnmt_repro.figures.house import download_link
+from mnmt_repro.figures.display import download_link
 from mnmt_repro.figures.measures import condition, measured, named
 from mnmt_repro.figures.verdicts import anchor, scope_table
 

@@ -12,7 +12,7 @@ from mnmt_repro.claims.claim_measures import claim_measures
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK
 
-PAPER = "the paper"
+PRINTED_SERIES = "the paper"
 """The series of printed values: black diamonds, without an interval."""
 SLOT = 13  # pixels: a row has one for its label and one for each series
 _SHAPES = ("circle", "square", "triangle-up", "triangle-down")
@@ -55,9 +55,9 @@ def forest(
         if name not in table:
             table[name] = value
     series = list(dict.fromkeys(table["series"]))
-    ours = [name for name in series if name != PAPER]
-    colours = {**dict(zip(ours, CATEGORIES, strict=False)), PAPER: INK}
-    shapes = {**dict(zip(ours, _SHAPES, strict=False)), PAPER: "diamond"}
+    ours = [name for name in series if name != PRINTED_SERIES]
+    colours = {**dict(zip(ours, CATEGORIES, strict=False)), PRINTED_SERIES: INK}
+    shapes = {**dict(zip(ours, _SHAPES, strict=False)), PRINTED_SERIES: "diamond"}
     legend = alt.Legend(title=None) if len(series) > 1 else None
     ends = table[["value", "low", "high"]].stack()
     spread = [*ends, *([] if reference is None else [reference])]
@@ -135,7 +135,12 @@ def of_claims(
         ]
         found = found.assign(label=labels, group=group, series="our runs")
         if printed and claim in printed:
-            row = {"label": "Paper A", "value": printed[claim], "group": group, "series": PAPER}
+            row = {
+                "label": "Paper A",
+                "value": printed[claim],
+                "group": group,
+                "series": PRINTED_SERIES,
+            }
             parts.append(pd.DataFrame([row]))
         parts.append(found[["label", "group", "series", "value", "low", "high"]])
     columns = ["label", "group", "series", "value", "low", "high"]

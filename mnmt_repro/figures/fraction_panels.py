@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.analysis.fraction_lines import _VALUES, ESTIMATORS
-from mnmt_repro.figures.forest import PAPER
+from mnmt_repro.figures.forest import PRINTED_SERIES
 from mnmt_repro.figures.theme import diagonal, weight_color
 
 TOP = 1.6  # of the axis; bands that reach beyond it are cut
@@ -86,7 +86,7 @@ def capacity_rows(table: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataF
             values = dict(zip(("value", "low", "high"), (row[name] for name in names), strict=True))
             rows.append({"label": label, "series": ESTIMATORS[key], **values})
         if label in printed:
-            rows.append({"label": label, "series": PAPER, "value": printed[label]})
+            rows.append({"label": label, "series": PRINTED_SERIES, "value": printed[label]})
     return pd.DataFrame(rows, columns=["label", "series", "value", "low", "high"])
 
 

@@ -11,7 +11,7 @@ from pandas.api.types import is_numeric_dtype
 
 from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.cohorts.catalogue import find_cohort
-from mnmt_repro.figures.house import Table, show_table
+from mnmt_repro.figures.display import Table, show_table
 from mnmt_repro.figures.provenance import Provenance
 
 INTERVAL = "95 % interval"
@@ -54,7 +54,7 @@ def show_gains(
     table
         Shown; ``low, high`` and the other columns of `GAIN` may be among its columns.
     data, formats, caption, about
-        As for `house.show_table`; formats of columns that are not shown do no harm.
+        As for `display.show_table`; formats of columns that are not shown do no harm.
     """
     shown, wanted = narrow(table), {**FORMATS, **(formats or {})}
     seeds = set(table["seeds"]) - {0} if "seeds" in table else set()

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from mnmt_repro.analysis import scaling
-from mnmt_repro.analysis.grids import COHORTS, Grid
+from mnmt_repro.analysis.grids import TABS, Grid
 from mnmt_repro.cohorts.names import cohort_name, pair_name
-from mnmt_repro.figures.house import Figure, Table, show, show_table
+from mnmt_repro.figures.display import Figure, Table, show, show_table
 from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.scaling import (
     coefficients_against_weight,
@@ -31,7 +31,7 @@ def label(grid: Grid, kind: str) -> str:
     """Name a tab: the models, and the number of the paper's figure where there is one."""
     number = _number(grid, kind)
     place = "" if grid.test_set == "indomain" else ", news"
-    models = COHORTS.get(grid.cohort, cohort_name(grid.cohort)) + place
+    models = TABS.get(grid.cohort, cohort_name(grid.cohort)) + place
     return f"Figure {number}: {models}" if number else models
 
 
@@ -87,7 +87,7 @@ def reducible(grid: Grid, *, folded: bool = False) -> Figure:
     )
 
 
-def coefficients(grid: Grid) -> Figure:
+def coefficient_figure(grid: Grid) -> Figure:
     """Figure 4 and its like: coefficients of Eq. 6 against the weight, those of Eq. 7 dashed.
 
     As in the paper, Figure 14 has no bands; its CSV has the standard deviations.
@@ -134,7 +134,7 @@ def quality(grids: Mapping[str, Grid], shown: str) -> Table:
 
 
 def _key(grid: Grid) -> str:
-    return grid.cohort + "-news" * (grid.test_set != "indomain")
+    return (grid.cohort or "own") + "-news" * (grid.test_set != "indomain")
 
 
 def _number(grid: Grid, kind: str) -> int | None:

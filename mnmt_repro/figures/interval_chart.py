@@ -10,7 +10,7 @@ import pandas as pd
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK
 
 ROW, OFFSET = 18, 7  # pixels of a row, and of each further series in it
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
 
 
 def interval_chart(
@@ -52,7 +52,7 @@ def interval_chart(
     y = alt.Y("label:N", sort=labels, title=None, axis=alt.Axis(labelLimit=240, grid=True))
     legend = alt.Legend(title=None, columns=1, values=series) if len(series) > 1 else None
     colours = alt.Scale(domain=known, range=list(CATEGORIES[: len(known)]))
-    shapes = alt.Scale(domain=known, range=list(SHAPES[: len(known)]))
+    shapes = alt.Scale(domain=known, range=list(_SHAPES[: len(known)]))
     base = alt.Chart(rows).encode(y=y, color=alt.Color("series:N", scale=colours, legend=legend))
     several = rows["low"].notna().any() and rows.groupby("label")["series"].nunique().max() > 1
     if several:

@@ -43,7 +43,7 @@ def two_sides(cells: pd.DataFrame) -> pd.DataFrame:
 _NAMES = ("variant", "group", "pair", "grouping", "up-sampled")
 
 
-def forest(
+def gains_forest(
     sides: pd.DataFrame, *, rows: str, colour: str, offset: str = "", title: str = ""
 ) -> alt.FacetChart:
     """Draw our gains with 95 % intervals, and the printed differences on the same rows.

@@ -18,19 +18,19 @@ import pandas as pd
 
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.house import Figure
+from mnmt_repro.figures.display import Figure
 from mnmt_repro.figures.theme import GREY, INK, pair_colours
 from mnmt_repro.laws import FractionFit, Importance, recommend_weights
 from mnmt_repro.laws.recommendation import LEVEL
 
-WEIGHTS = tuple(round(float(p), 2) for p in np.arange(0.01, 1.0, 0.01))  # at which curves are drawn
+_WEIGHTS = tuple(round(float(p), 2) for p in np.arange(0.01, 1.0, 0.01))  # of drawn curves
 BEYOND = 10  # how many times the largest size fitted the axis has room for
 DIGITS = 4  # decimals of a loss in the chart
 CSV_DIGITS = 6  # and in the tables that the browser fits
 HATCHES = 16  # lines across the height of the chart
 
 
-def coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
+def planner_coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
     """Coefficients of each pair's law, a row a pair: what the planner computes with."""
     return pd.DataFrame(
         [{"pair": pair, "form": law.form, **law.params} for pair, law in laws.items()]
@@ -82,13 +82,13 @@ def datasets(
     """
     first, second = sorted(laws)
     low, high = weights_covered(laws)
-    share = {first: np.array(WEIGHTS), second: 1 - np.array(WEIGHTS)}
+    share = {first: np.array(_WEIGHTS), second: 1 - np.array(_WEIGHTS)}
     curve, points = [], []
     for pair in (first, second):
         band = laws[pair].band(share[pair], n, LEVEL).round(DIGITS)
         curve += [
             {"p": p, "name": pair_name(pair), "loss": row.loss, "low": row.low, "high": row.high}
-            for p, row in zip(WEIGHTS, band.itertuples(), strict=True)
+            for p, row in zip(_WEIGHTS, band.itertuples(), strict=True)
         ]
         nearest = min(set(laws[pair].n), key=lambda size: abs(np.log(size / n)))
         points += [
@@ -114,7 +114,7 @@ def datasets(
     return {
         "curve": curve,
         "mean": [
-            {"p": p, "loss": round(float(v), DIGITS)} for p, v in zip(WEIGHTS, mean, strict=True)
+            {"p": p, "loss": round(float(v), DIGITS)} for p, v in zip(_WEIGHTS, mean, strict=True)
         ],
         "points": points,
         "chosen": [{k: round(v, DIGITS) for k, v in chosen.items()}] if inside else [],

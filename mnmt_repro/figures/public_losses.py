@@ -7,7 +7,7 @@ import pandas as pd
 
 from mnmt_repro.figures.theme import CATEGORIES, diagonal, size_axis
 
-COLUMNS = 3
+_COLUMNS = 3
 
 
 def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
@@ -34,7 +34,7 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
             + alt.Chart(dots).mark_point(size=18).encode(x, y, colour, tooltip=tooltip)
         ).properties(title=domain, width=150, height=140)
 
-    return alt.concat(*map(panel, sorted(points["pair"].unique())), columns=COLUMNS)
+    return alt.concat(*map(panel, sorted(points["pair"].unique())), columns=_COLUMNS)
 
 
 def fraction_against_weight(fractions: pd.DataFrame) -> alt.LayerChart:

@@ -19,8 +19,8 @@ from mnmt_repro.figures import fractions
 from mnmt_repro.figures.theme import CATEGORIES, GREY, weight_color
 from mnmt_repro.laws import FractionFit
 
-PANEL = {"width": 230, "height": 240}
-METRICS = {
+_PANEL = {"width": 230, "height": 240}
+METRIC_TITLES = {
     "chrf": "chrF",
     "bleu": "BLEU",
     "chrfpp": "chrF++",
@@ -44,7 +44,7 @@ def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
     """
     colour = weight_color(list(points["p"]))
     x = alt.X("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
-    y = alt.Y("score:Q", scale=alt.Scale(zero=False), title=METRICS[metric])
+    y = alt.Y("score:Q", scale=alt.Scale(zero=False), title=METRIC_TITLES[metric])
     tooltip = [
         "p",
         alt.Tooltip("n", format=",.0f"),
@@ -62,7 +62,7 @@ def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
         if len(group) >= LEAST_CELLS:
             whole = alt.Chart(_line(group)).mark_line(strokeDash=[6, 4], color=GREY)
             layers.insert(0, whole.encode(x, y))
-        panels.append(alt.layer(*layers).properties(title=pair_name(str(pair)), **PANEL))
+        panels.append(alt.layer(*layers).properties(title=pair_name(str(pair)), **_PANEL))
     return alt.hconcat(*panels).resolve_scale(color="shared")
 
 
@@ -81,7 +81,7 @@ def held_out_chart(errors: pd.DataFrame, metric: str) -> alt.LayerChart | alt.Fa
     errors
         From `analysis.quality.held_out_errors`.
     """
-    titles = {"score": METRICS[metric], "loss": "test loss"}
+    titles = {"score": METRIC_TITLES[metric], "loss": "test loss"}
     language = errors["pair"].map(beside_hub).map(names.language)
     shown = errors.assign(row=language + ", " + errors["measure"].map(titles))
     ways = {"the law": CATEGORIES[0], "the nearest run": CATEGORIES[4]}
@@ -111,7 +111,7 @@ def why_no_frontier(laws: Mapping[str, FractionFit]) -> str:
     return "; ".join(reasons)
 
 
-def frontier_chart(
+def score_frontier(
     laws: Mapping[str, FractionFit], points: pd.DataFrame, metric: str
 ) -> alt.LayerChart:
     """Figures 8 and 19, right: as `fractions.frontier_chart`, of scores.
@@ -123,7 +123,9 @@ def frontier_chart(
     """
     if reason := why_no_frontier(laws):
         raise InputError(reason)
-    return fractions.frontier_chart(laws, points.assign(loss=points["score"]), METRICS[metric])
+    return fractions.frontier_chart(
+        laws, points.assign(loss=points["score"]), METRIC_TITLES[metric]
+    )
 
 
 def not_decoded(rows: pd.DataFrame, cohort: str, metrics: Sequence[str] = ("chrf",)) -> str:
@@ -138,9 +140,11 @@ def not_decoded(rows: pd.DataFrame, cohort: str, metrics: Sequence[str] = ("chrf
             "part of this project (where they are: "
             f"`mnmt-repro sweep {cohort} --decode --bleurt FOLDER`)."
         )
-    known = [title for metric, title in METRICS.items() if metric in rows and rows[metric].any()]
+    known = [
+        title for metric, title in METRIC_TITLES.items() if metric in rows and rows[metric].any()
+    ]
     if known:
-        asked = " or ".join(METRICS.get(metric, metric) for metric in metrics)
+        asked = " or ".join(METRIC_TITLES.get(metric, metric) for metric in metrics)
         return (
             f"The runs of {cohort_name(cohort)} are decoded, but not scored with {asked}; they are "
             f"with {', '.join(known)}."

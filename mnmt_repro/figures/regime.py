@@ -9,7 +9,7 @@ from mnmt_repro.analysis.regime import paper_sizes
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, INK, size_axis, weight_color
 
-PAPER = "Paper A"
+_PAPER = "Paper A"
 
 
 def beside_the_paper(table: pd.DataFrame) -> alt.HConcatChart:
@@ -23,7 +23,7 @@ def beside_the_paper(table: pd.DataFrame) -> alt.HConcatChart:
     groups = sorted(table["group"].unique())
     colour = alt.Color(
         "group:N",
-        scale=alt.Scale(domain=[*groups, PAPER], range=[*CATEGORIES[: len(groups)], INK]),
+        scale=alt.Scale(domain=[*groups, _PAPER], range=[*CATEGORIES[: len(groups)], INK]),
         title=None,
     )
     tooltip = ["cohort", alt.Tooltip("n", format=","), alt.Tooltip("per", format=",.0f")]
@@ -31,7 +31,7 @@ def beside_the_paper(table: pd.DataFrame) -> alt.HConcatChart:
     y = y.axis(format="~s", tickCount=5)
     x = size_axis("non-embedding parameters")
     ours = alt.Chart(table).mark_point().encode(x, y, colour, tooltip=tooltip)
-    paper = paper_sizes().assign(group=PAPER, cohort=PAPER)
+    paper = paper_sizes().assign(group=_PAPER, cohort=_PAPER)
     theirs = alt.Chart(paper).mark_point(shape="diamond", size=80)
     budgets = ours + theirs.encode(x, y, colour, tooltip=tooltip)
     fall = table.assign(fall=-table["end_slope"])

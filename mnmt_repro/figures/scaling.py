@@ -12,7 +12,7 @@ from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.interval_chart import interval_chart
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, weight_color
 
-PANEL = {"width": 220, "height": 240}
+_PANEL = {"width": 220, "height": 240}
 PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
 
 
@@ -20,7 +20,7 @@ def _panels(
     points: pd.DataFrame, draw: Callable[[str, pd.DataFrame], alt.LayerChart]
 ) -> alt.HConcatChart:
     panels = [
-        draw(str(pair), group).properties(title=pair_name(str(pair)), **PANEL)
+        draw(str(pair), group).properties(title=pair_name(str(pair)), **_PANEL)
         for pair, group in points.groupby("pair")
     ]
     return alt.hconcat(*panels).resolve_scale(color="shared")

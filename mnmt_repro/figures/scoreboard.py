@@ -13,7 +13,7 @@ import altair
 import pandas as pd
 import yaml
 
-from mnmt_repro.claims.exhibits import FILE, Exhibit
+from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.verdicts import anchor
@@ -156,7 +156,7 @@ def scales(root: Path, rows: pd.DataFrame) -> pd.DataFrame:
         "chrF++": "chrfpp",
     }
     found = []
-    listed = yaml.safe_load((root / FILE).read_text(encoding="utf-8"))["scale"]
+    listed = yaml.safe_load((root / EXHIBITS_FILE).read_text(encoding="utf-8"))["scale"]
     for entry in listed:
         paper, quantity = entry["paper"], entry["quantity"]
         ours = mine[paper][columns[quantity]].dropna()

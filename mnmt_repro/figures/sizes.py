@@ -10,7 +10,7 @@ import pandas as pd
 from mnmt_repro.architecture import PublishedSize, parameter_counts
 from mnmt_repro.figures.theme import CATEGORIES, INK
 
-PARTS = ("encoder", "decoder", "input_embedding", "output_projection")
+_PARTS = ("encoder", "decoder", "input_embedding", "output_projection")
 
 
 def model_sizes(published: Iterable[PublishedSize]) -> pd.DataFrame:
@@ -47,7 +47,7 @@ def sizes_chart(published: Iterable[PublishedSize]) -> alt.LayerChart | alt.Face
                 "order": k,
                 "millions": counts[part] / 1e6,
             }
-            for k, part in enumerate(PARTS)
+            for k, part in enumerate(_PARTS)
         ]
         printed = {
             "N": row.published_non_embedding,
@@ -58,7 +58,7 @@ def sizes_chart(published: Iterable[PublishedSize]) -> alt.LayerChart | alt.Face
         ]
     y = alt.Y("size:N", sort=None, title="layers, width d")
     x = alt.X("millions:Q", title="millions of parameters")
-    parts = [part.replace("_", " ") for part in PARTS]
+    parts = [part.replace("_", " ") for part in _PARTS]
     colour = alt.Color(
         "part:N",
         title="counted",

@@ -8,7 +8,7 @@ import pandas as pd
 from mnmt_repro.cohorts.names import beside_hub, cohort_name, language, pair_name
 from mnmt_repro.figures.theme import GREY, INK, pair_color, size_axis, weight_color
 
-NAMES = {"pair": pair_name, "law of": cohort_name, "beside": cohort_name}
+_NAMES = {"pair": pair_name, "law of": cohort_name, "beside": cohort_name}
 
 
 def mixture_name(mixture: str) -> str:
@@ -27,7 +27,7 @@ def mixture_name(mixture: str) -> str:
 
 def named(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame of `analysis.three_pairs` with pairs, cohorts and mixtures as pages name them."""
-    names = {**NAMES, "mixture": mixture_name}
+    names = {**_NAMES, "mixture": mixture_name}
     known = {column: frame[column].map(name) for column, name in names.items() if column in frame}
     return frame.assign(**known)
 

@@ -13,7 +13,7 @@ from mnmt_repro.figures.theme import CATEGORIES
 from mnmt_repro.upgrading.config import Kind, gamma_at
 from mnmt_repro.upgrading.places import place_layers
 
-TIERS = {tier.name: tier for tier in (MINI, GPU, PAPER)}
+_TIERS = {tier.name: tier for tier in (MINI, GPU, PAPER)}
 TITLES: dict[Kind, str] = {"same": "M20", "wide": "wider", "deep": "deeper"}
 """A panel a shape; that of the old model is also that of Mt25."""
 OLD, NEW = "from the old model", "new"
@@ -32,9 +32,9 @@ def find_tier(name: str) -> Tier:
     InputError
         When Paper B's runs are not declared at it.
     """
-    if name not in TIERS:
-        raise InputError(f"tier {name!r}: Paper B's runs are declared at {', '.join(TIERS)}")
-    return TIERS[name]
+    if name not in _TIERS:
+        raise InputError(f"tier {name!r}: Paper B's runs are declared at {', '.join(_TIERS)}")
+    return _TIERS[name]
 
 
 def layers(tier: Tier) -> pd.DataFrame:

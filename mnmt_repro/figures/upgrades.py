@@ -10,7 +10,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.conlang_upgrades import LIKE, UNLIKE
 from mnmt_repro.analysis.upgrade_curves import PRINTED, SCRATCH, TARGET, TEST, UPGRADED
-from mnmt_repro.analysis.upgrades import BUDGETS, SHAPES
+from mnmt_repro.analysis.upgrades import LAST_SHARES, MODEL_CHANGES
 from mnmt_repro.cohorts.conlang_upgrade import (
     SIMILARITIES,
     UPGRADE_SHARES,
@@ -86,8 +86,8 @@ def _titled(model: str) -> list[str]:
     (['wider', '50% of the updates'], ['M25, rate halved', '130% of the updates'])
     """
     name, *last = model.rsplit(", ", 1)
-    share = last[0] if last else f"{BUDGETS[name]:.0%}"
-    return [SHAPES.get(name, name), f"{share} of the updates"]
+    share = last[0] if last else f"{LAST_SHARES[name]:.0%}"
+    return [MODEL_CHANGES.get(name, name), f"{share} of the updates"]
 
 
 def added_language_chart(table: pd.DataFrame) -> alt.HConcatChart:

@@ -30,26 +30,26 @@ SOURCE = "data/claims/verdicts.json, written from the stored runs by `mnmt-repro
 
 
 @cache
-def _ledger() -> dict[str, Claim]:
+def _claims_by_id() -> dict[str, Claim]:
     return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
 
 
-def number(value: float | None) -> str:
+def _number(value: float | None) -> str:
     """A measured number as pages print it: three significant digits, a dash where there is none.
 
-    >>> number(0.99342), number(None)
+    >>> _number(0.99342), _number(None)
     ('0.993', '–')
     """
     return "–" if value is None else f"{value:.3g}"
 
 
-def measured(scope: Mapping[str, Any]) -> str:
+def _measured(scope: Mapping[str, Any]) -> str:
     """The deciding number of a verdict with its interval, where there is one."""
-    text = number(scope["measured"])
+    text = _number(scope["measured"])
     interval = scope["interval"]
     if interval is None or scope["measured"] is None:
         return text
-    return f"{text} ({number(interval[0])} to {number(interval[1])})"
+    return f"{text} ({_number(interval[0])} to {_number(interval[1])})"
 
 
 def badges(
@@ -83,7 +83,7 @@ def badges(
         When a claim has no stored verdict.
     """
     known = {verdict["id"]: verdict for verdict in stored}
-    ledger = _ledger()
+    declared = _claims_by_id()
     found = []
     for claim in claims:
         if claim not in known:
@@ -92,7 +92,7 @@ def badges(
             )
         scopes = [
             scope.name
-            for scope in ledger[claim].scopes
+            for scope in declared[claim].scopes
             if not cohort
             or (scope.cohorts[:1], scope.test_set, scope.n, scope.tier)
             == ((cohort,), test_set, n, tier)
@@ -102,7 +102,7 @@ def badges(
         if wanted in settings:
             badge = _badge(known[claim], settings[wanted], href)
             if evidence is not None:
-                badge = _as_computed(badge, ledger[claim], settings[wanted], evidence)
+                badge = _as_computed(badge, declared[claim], settings[wanted], evidence)
             found.append(badge)
     return found
 
@@ -135,7 +135,7 @@ def _of_pair(unit: str) -> str:
 
 def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> Badge:
     measure = verdict["measure"].replace("_", " ")
-    number_ = f"{measure} {measured(scope)}" if measure else ""
+    number_ = f"{measure} {_measured(scope)}" if measure else ""
     number_ += _of_pair(scope["decided_by"]) if number_ else ""
     why = f"; {scope['reason'].replace('_', ' ')}" if scope["reason"] else ""
     why += f"; {_undecided(scope)}" if scope["undecided"] else ""
@@ -189,10 +189,10 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         first, why, page``: `by the rule` is the raw outcome; `why` says why it does not stand, what
         the rule asks for and was not found, then what we found out about it.
     """
-    ledger = _ledger()
+    known = _claims_by_id()
     rows = []
     for verdict in stored:
-        claim = ledger.get(verdict["id"])
+        claim = known.get(verdict["id"])
         for scope in sorted(verdict["scopes"], key=lambda s: s["scope"] != verdict["decided_in"]):
             own = scope["scope"] == verdict["decided_in"]
             found_out = claim.explained.get(scope["raw_verdict"], "") if claim and own else ""
@@ -207,7 +207,7 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
                     "verdict": scope["verdict"],
                     "by the rule": scope["raw_verdict"],
                     "measure": verdict["measure"],
-                    "measured": measured(scope),
+                    "measured": _measured(scope),
                     "decided by": scope["decided_by"],
                     "rule first": {True: "no: post hoc", False: "yes", None: "–"}[
                         scope["post_hoc"]
@@ -246,14 +246,14 @@ def cell_table(
         Empty where there are no rows yet.
     """
     columns = ["claim", "variant", "group", "published", "marked", "gain", "p_value", "verdict"]
-    ledger = _ledger()
+    known = _claims_by_id()
     rows = []
     for verdict in stored:
         if claims and verdict["id"] not in claims:
             continue
         settings = {
             scope.name
-            for scope in ledger[verdict["id"]].scopes
+            for scope in known[verdict["id"]].scopes
             if (scope.test_set, scope.tier) == (test_set, tier)
         }
         mine = [
@@ -274,8 +274,8 @@ def cell_table(
                     "group": group,
                     "published": found["published"]["value"],
                     "marked": bool(found["marked"]["value"]),
-                    "gain": measured(gain),
-                    "p_value": number(found["p_value"]["value"]),
+                    "gain": _measured(gain),
+                    "p_value": _number(found["p_value"]["value"]),
                     "verdict": unit["verdict"],
                 }
             )

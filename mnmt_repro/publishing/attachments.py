@@ -11,7 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
-FOLDER = "_attached"
+_FOLDER = "_attached"
 _DOWNLOAD = re.compile(
     r'download="(?P<name>[\w.-]+)" href="data:[\w/+.-]+;charset=utf-8;base64,(?P<content>[\w+/=]*)"'
 )
@@ -31,8 +31,8 @@ def _attach(page: Path, html: Path) -> int:
     if ";base64," not in text:
         return 0
     inside = page.relative_to(html).with_suffix("")
-    folder = html / FOLDER / inside
-    way = "../" * (len(inside.parts) - 1) + f"{FOLDER}/{inside.as_posix()}"
+    folder = html / _FOLDER / inside
+    way = "../" * (len(inside.parts) - 1) + f"{_FOLDER}/{inside.as_posix()}"
     names: list[str] = []
 
     def write(name: str, content: str) -> str:

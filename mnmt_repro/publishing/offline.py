@@ -2,7 +2,7 @@
 
 List it under `sphinx.extra_extensions` in `_config.yml`. It writes these files:
 
-- `mnmt.css` and `mnmt.js`, which style and enliven the charts and tables of `figures.house`;
+- `mnmt.css` and `mnmt.js`, which style and enliven the charts and tables of `figures.display`;
 - `laws.js` and `planner.js`, which `mnmt.js` loads on the page of the planner;
 - `vega.js`, the Vega, Vega-Lite and Vega-Embed bundle of the version altair writes, which `mnmt.js`
   loads on pages that hold a chart;

@@ -15,7 +15,7 @@ or the argument `root`.
 
 from mnmt_repro.results.analyses import load_analyses, write_analyses
 from mnmt_repro.results.decodings import load_decodings, write_decoding
-from mnmt_repro.results.files import results_root
+from mnmt_repro.results.files import results_root, use
 from mnmt_repro.results.frames import load, load_curves
 from mnmt_repro.results.repeats import load_repeats, write_repeat
 from mnmt_repro.results.sentences import (
@@ -36,6 +36,7 @@ __all__ = [
     "load_sentence_losses",
     "read_run",
     "results_root",
+    "use",
     "write_analyses",
     "write_decoding",
     "write_repeat",

@@ -49,7 +49,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import Root, read_json, results_root, write_once
 from mnmt_repro.results.schema import SCHEMA
 
-FOLDER = "analyses"
+_FOLDER = "analyses"
 _KEYS = ("analysis", "layer", "block", "pair")
 _RUN = ["run_id", "tier", "cohort", "variant", "updates_share", "seed"]
 COLUMNS = [*_RUN, "commit", *_KEYS, "value"]
@@ -57,7 +57,7 @@ COLUMNS = [*_RUN, "commit", *_KEYS, "value"]
 
 def path_of(root: Path, corpus: str, run_id: str) -> Path:
     """Where the analyses of a run lie."""
-    return root / corpus / FOLDER / f"{run_id}.json"
+    return root / corpus / _FOLDER / f"{run_id}.json"
 
 
 def write_analyses(content: Mapping[str, Any], *, corpus: str, root: Root = None) -> Path:
@@ -117,7 +117,7 @@ def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
     InputError
         When a file breaks the schema.
     """
-    paths = sorted(results_root(root).glob(f"*/{FOLDER}/*.json"))
+    paths = sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))
     records = [
         {"run_id": path.stem, "commit": content["commit"], **row}
         for path in paths

@@ -20,7 +20,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import Root, read_json, results_root, write_once
 from mnmt_repro.results.schema import METRICS, SCHEMA, SCORERS, check_decoding
 
-FOLDER = "decoded"
+_FOLDER = "decoded"
 
 
 def file_name(run_id: str, scorer: str) -> str:
@@ -52,7 +52,7 @@ def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
     content = {"schema": SCHEMA, **content}
     about = content.get("decoding", {})
     check_decoding(content, f"decoding of run {about.get('run_id')!r}")
-    folder = results_root(root) / about["corpus"] / FOLDER
+    folder = results_root(root) / about["corpus"] / _FOLDER
     for scorer in set(SCORERS) - {about["scorer"]}:
         other = folder / file_name(about["run_id"], scorer)
         if other.exists() and (made := read(other)["decoding"]["settings"]) != about["settings"]:
@@ -84,14 +84,14 @@ def read(path: Path) -> dict[str, Any]:
     expected = file_name(about["run_id"], about["scorer"])
     if path.name != expected or path.parent.parent.name != about["corpus"]:
         raise InputError(
-            f"{path}: holds {about['corpus']}/{FOLDER}/{expected}; give it its own name again"
+            f"{path}: holds {about['corpus']}/{_FOLDER}/{expected}; give it its own name again"
         )
     return content
 
 
 def load_decodings(root: Root = None) -> list[dict[str, Any]]:
     """All files in order of path, each as it is stored."""
-    return [read(path) for path in sorted(results_root(root).glob(f"*/{FOLDER}/*.json"))]
+    return [read(path) for path in sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))]
 
 
 def join(runs: Iterable[Mapping[str, Any]], decodings: Iterable[Mapping[str, Any]]) -> None:

@@ -42,6 +42,20 @@ def results_root(root: Root = None, *, checkout: Path | None = None) -> Path:
     )
 
 
+def use(root: str | os.PathLike[str]) -> None:
+    """Read and write this store from now on, in this process and those that it starts.
+
+    Raises
+    ------
+    InputError
+        When there is no such folder.
+    """
+    folder = Path(root).expanduser().resolve()
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder of results")
+    os.environ["MNMT_REPRO_RESULTS"] = str(folder)
+
+
 def write_once(path: Path, content: Mapping[str, Any], *, refusal: str) -> Path:
     """Write `content` as JSON, whole or not at all; writing the same again does nothing.
 

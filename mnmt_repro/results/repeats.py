@@ -24,7 +24,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import Root, read_json, results_root, write_once
 from mnmt_repro.results.schema import SCHEMA, check
 
-FOLDER = "repeats"
+_FOLDER = "repeats"
 BEGINNING = 0.01
 """Of each pair's validation loss at the first point of the learning curve: the most it may differ
 by. After some two hundred steps rounding has grown to a third of it; of Paper B's runs with other
@@ -149,7 +149,7 @@ def write_repeat(content: Mapping[str, Any], *, root: Root = None) -> Path:
     check(content, f"repeat of run {run.get('run_id')!r}")
     outcome = json.dumps([content["rows"], run["hardware"], run["torch"]], sort_keys=True)
     digest = hashlib.sha256(outcome.encode()).hexdigest()[:8]
-    path = results_root(root) / run["corpus"] / FOLDER / f"{run['run_id']}-{digest}.json"
+    path = results_root(root) / run["corpus"] / _FOLDER / f"{run['run_id']}-{digest}.json"
     return path if path.exists() else write_once(path, content, refusal="it was just written")
 
 
@@ -162,7 +162,7 @@ def load_repeats(*, root: Root = None) -> list[dict[str, Any]]:
         Naming the file and the field, when one is torn or breaks the schema.
     """
     found = []
-    for path in sorted(results_root(root).glob(f"*/{FOLDER}/*.json")):
+    for path in sorted(results_root(root).glob(f"*/{_FOLDER}/*.json")):
         content = read_json(path)
         check(content, str(path))
         if path.stem.rpartition("-")[0] != content["run"]["run_id"]:

@@ -21,7 +21,7 @@ from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import Root, results_root
 
-FOLDER = "sentences"
+_FOLDER = "sentences"
 STEP = 2.0**-10
 """Nats are stored to this; their last bits say nothing and would not compress."""
 
@@ -62,7 +62,7 @@ class SentenceLosses:
 
 def path_of(root: Path, corpus: str, run_id: str) -> Path:
     """Where the sentence losses of a run lie."""
-    return root / corpus / FOLDER / f"{run_id}.npz"
+    return root / corpus / _FOLDER / f"{run_id}.npz"
 
 
 def write_sentence_losses(losses: SentenceLosses, *, corpus: str, root: Root = None) -> Path:
@@ -128,7 +128,7 @@ def read(path: Path) -> SentenceLosses:
 def load_sentence_losses(run_ids: Iterable[str], *, root: Root = None) -> dict[str, SentenceLosses]:
     """The sentence losses of those runs that have them."""
     wanted = set(run_ids)
-    paths = sorted(results_root(root).glob(f"*/{FOLDER}/*.npz"))
+    paths = sorted(results_root(root).glob(f"*/{_FOLDER}/*.npz"))
     return {path.stem: read(path) for path in paths if path.stem in wanted}
 
 

@@ -6,9 +6,9 @@ are described in `mnmt_repro.analysis.audit.checks`. `disagreements()` lists eve
 """
 
 from mnmt_repro.analysis.audit.aggregates import (
-    gains,
     gains_by_kind,
     means_over_groups,
+    printed_gains,
     repeated_rows,
     table_1_from_table_12,
     table_3_from_table_12,
@@ -50,7 +50,7 @@ __all__ = [
     "compute_and_recovery",
     "directions",
     "disagreements",
-    "gains",
+    "printed_gains",
     "gains_by_kind",
     "grouping",
     "language_facts",

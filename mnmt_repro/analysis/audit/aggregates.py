@@ -161,7 +161,7 @@ def repeated_rows() -> pd.DataFrame:
     return frame_of(rows)
 
 
-def gains() -> pd.DataFrame:
+def printed_gains() -> pd.DataFrame:
     """Compare each upgraded model with its baseline: Table 1's difference and Table 12's.
 
     A further column, `p`, is that of the paired t-test over Table 12's directions, the test that

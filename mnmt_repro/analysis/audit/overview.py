@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pandas as pd
 
 from mnmt_repro.analysis.audit.aggregates import (
-    gains,
     means_over_groups,
+    printed_gains,
     repeated_rows,
     table_1_from_table_12,
     table_3_from_table_12,
@@ -28,7 +28,7 @@ CHECKS: dict[str, Callable[[], pd.DataFrame]] = {
     "Table 1 from Table 12": table_1_from_table_12,
     "Table 3 from Table 12": table_3_from_table_12,
     "Table 8 from Table 12": table_8_from_table_12,
-    "gains over the baseline": gains,
+    "gains over the baseline": printed_gains,
     "means over groups": means_over_groups,
     "Table 7 over its levels": table_7_over_levels,
     "Table 7 from Table 12": table_7_from_table_12,

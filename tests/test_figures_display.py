@@ -10,7 +10,7 @@ import pytest
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import STYLE, Badge
-from mnmt_repro.figures.house import show, show_table, tabs
+from mnmt_repro.figures.display import show, show_table, tabs
 from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.theme import weight_color, weight_colours
 

@@ -1,4 +1,4 @@
-"""The ledger's schema, what is stored of verdicts, and whether rules came before their rows."""
+"""The schema of claims, what is stored of verdicts, and whether rules came before their rows."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def entry(name: str = "Z1", **changes: Any) -> dict[str, Any]:
     }
 
 
-def write_ledger(folder: Path, *entries: dict[str, Any], name: str = "test.yml") -> Path:
+def write_claims(folder: Path, *entries: dict[str, Any], name: str = "test.yml") -> Path:
     path = folder / "data" / "claims" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     text = yaml.safe_dump({"schema": 1, "paper": "Z", "claims": list(entries)}, allow_unicode=True)
@@ -82,7 +82,7 @@ def evidence(commit: str = "c0ffee") -> Evidence:
 # ------------------------------------------------------------------ schema
 
 
-def test_all_of_paper_a_is_in_the_ledger() -> None:
+def test_all_of_paper_a_is_in_the_claims_files() -> None:
     claims = load_claims(PAPER_A.parent)
     assert [claim.id for claim in claims if claim.paper == "A"] == [f"A{k}" for k in range(1, 22)]
     for claim in claims:
@@ -161,21 +161,21 @@ def test_a_broken_entry_names_file_claim_and_field(
 ) -> None:
     broken = entry()
     damage(broken)
-    path = write_ledger(tmp_path, entry("Z0"), broken)
+    path = write_claims(tmp_path, entry("Z0"), broken)
     with pytest.raises(InputError, match=message) as caught:
         load_claims(path.parent)
     assert "test.yml" in str(caught.value)
 
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    path = write_ledger(tmp_path, entry())
+    path = write_claims(tmp_path, entry())
     path.write_text("schema: 1\nclaims: [", encoding="utf-8")
     with pytest.raises(InputError, match=r"test\.yml: not YAML"):
         load_claims(path.parent)
     path.write_text("schema: 2\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"test\.yml: needs schema: 1"):
         load_claims(path.parent)
-    write_ledger(tmp_path, entry(), entry())
+    write_claims(tmp_path, entry(), entry())
     with pytest.raises(InputError, match="claim Z1 is given twice"):
         load_claims(path.parent)
     with pytest.raises(InputError, match="no claims"):
@@ -195,7 +195,7 @@ def test_a_rule_that_cannot_be_applied_is_an_input_error(
 ) -> None:
     broken = entry()
     change(broken)
-    write_ledger(tmp_path, broken)
+    write_claims(tmp_path, broken)
     with pytest.raises(InputError, match=message):
         verify(tmp_path, evidence=evidence())
 
@@ -207,7 +207,7 @@ def test_a_rule_that_cannot_be_applied_is_an_input_error(
 def checkout(tmp_path: Path) -> Path:
     opposite = entry("Z2")
     opposite["rule"][0]["when"][0].update(of="high", op="<")
-    write_ledger(tmp_path, entry("Z1"), opposite)
+    write_claims(tmp_path, entry("Z1"), opposite)
     return tmp_path
 
 
@@ -304,7 +304,7 @@ def test_json_and_text_tell_verdict_number_interval_and_rule(checkout: Path) -> 
 
 def test_one_claim_is_told_with_its_rule_its_measures_and_why(checkout: Path) -> None:
     explained = {"reproduced": "Weights share what they share."}
-    write_ledger(checkout, entry(page="paper-z/page", explained=explained))
+    write_claims(checkout, entry(page="paper-z/page", explained=explained))
     (verdict,) = verify(checkout, evidence=evidence())
     told = to_detail(verdict)
     assert told.startswith("Z1 undecided here: beta rises\nthe paper (Figure 4): beta is larger")
@@ -341,7 +341,7 @@ def test_verify_reads_the_store_that_is_named(
 
 
 class Repository:
-    """A git repository with a ledger."""
+    """A git repository with claims files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -360,7 +360,7 @@ class Repository:
 
     def commit(self, *entries: dict[str, Any]) -> str:
         if entries:
-            write_ledger(self.folder, *entries)
+            write_claims(self.folder, *entries)
         self.git("add", "-A")
         self.git("commit", "--quiet", "--allow-empty", "-m", "step")
         return self.git("rev-parse", "HEAD")
@@ -430,7 +430,7 @@ def test_what_does_not_touch_the_rule_does_not_make_it_post_hoc(repository: Repo
 
 def test_each_ledger_has_a_history_of_its_own(repository: Repository) -> None:
     first = repository.commit(entry())
-    write_ledger(repository.folder, entry("Y1"), name="other.yml")
+    write_claims(repository.folder, entry("Y1"), name="other.yml")
     second = repository.commit()
     assert [verdict.post_hoc for verdict in verify_all(repository, first)] == [True, False]
     assert [verdict.post_hoc for verdict in verify_all(repository, second)] == [False, False]
@@ -461,7 +461,7 @@ def test_the_rule_of_cells_counts_too(repository: Repository) -> None:
 
 
 def test_a_revision_makes_a_rule_post_hoc(repository: Repository) -> None:
-    """The code of a measure is not in the ledger, so the note that it was changed counts."""
+    """The code of a measure is in no claims file, so the note that it was changed counts."""
     first = repository.commit(entry())
     assert repository.verdict(first).post_hoc is False
     repository.commit(entry(revised=["its noise is drawn for each run"]))
@@ -505,7 +505,7 @@ def test_a_claim_without_cells_keeps_its_fingerprint() -> None:
 
 def test_an_uncommitted_rule_is_post_hoc(repository: Repository) -> None:
     first = repository.commit(entry())
-    write_ledger(repository.folder, stricter())
+    write_claims(repository.folder, stricter())
     verdict = repository.verdict(first)
     assert verdict.post_hoc is True
     assert verdict.deciding.ancestry.note == "post hoc: the rule is not committed"
@@ -524,7 +524,7 @@ def test_rows_of_a_branch_that_forked_before_the_rule_are_post_hoc(repository: R
 
 
 def test_a_repository_without_commits_is_not_judged(repository: Repository) -> None:
-    write_ledger(repository.folder, entry())
+    write_claims(repository.folder, entry())
     verdict = repository.verdict("c0ffee")
     assert verdict.post_hoc is None
     assert verdict.deciding.ancestry.note == "ancestry not checked: no commit yet"

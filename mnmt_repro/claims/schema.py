@@ -1,4 +1,4 @@
-"""The ledger of claims: what a paper says, how we measure it, and what counts as reproducing it.
+"""The claims files: what a paper says, how we measure it, and what counts as reproducing it.
 
 ``data/claims/<paper>.yml`` is read into frozen objects, and every field is checked. The
 machine-readable part of a claim (estimand, options, scope, alternative, rule) has a fingerprint.
@@ -108,7 +108,7 @@ class Alternative:
 
 
 class Options(dict[str, Any]):
-    """Arguments of an estimand. An argument that the ledger omits raises `InputError`."""
+    """Arguments of an estimand. An argument that the claim omits raises `InputError`."""
 
     def __init__(self, given: Mapping[str, Any], where: str) -> None:
         super().__init__(given)
@@ -120,7 +120,7 @@ class Options(dict[str, Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """One entry of the ledger. See the head of ``data/claims/paper_a.yml`` for its fields.
+    """One entry of a claims file. See the head of ``data/claims/paper_a.yml`` for its fields.
 
     A claim about a table has sub-claims, one for each published cell, and `cells` is their rule.
     `page` is the page of the book that examines the claim. `explained` is what that page found
@@ -178,7 +178,7 @@ class Claim:
     def fingerprint(self, scope: Scope) -> str:
         """SHA-256 of everything that can change the verdict in `scope`; prose is left out.
 
-        The code behind a measure is not in the ledger, so the number of `revised` entries counts.
+        The code behind a measure is in no claims file, so the number of `revised` entries counts.
         """
         judged: dict[str, Any] = {
             "function": self.function,
@@ -372,7 +372,7 @@ def _fields(value: Any, required: Sequence[str], optional: Sequence[str], where:
             raise InputError(f"{where}: {key} is missing")
     for key in value:
         if key not in (*required, *optional):
-            raise InputError(f"{where}: {key} is not a field of the ledger")
+            raise InputError(f"{where}: {key} is not a field of a claim")
 
 
 def _list(value: Any, where: str) -> list[Any]:

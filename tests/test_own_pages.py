@@ -1,0 +1,74 @@
+"""Results pages draw a user's own store, which one parameter names."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from synthetic import SIZES, loss_of
+from test_results import content
+
+from mnmt_repro import results
+from mnmt_repro.analysis.grids import choose
+from mnmt_repro.errors import InputError
+from mnmt_repro.publishing.notebooks import PageRun, execute_pages
+
+BOOK = Path(__file__).resolve().parents[1] / "book"
+PAGES = ("paper-a/scaling-laws", "paper-a/effective-parameters", "paper-a/uncertainty")
+PAIRS = ("eng-xho", "eng-zul")
+_CSV = re.compile(r'href="data:text/csv;charset=utf-8;base64,([^"]*)"')
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A grid of own text: five weights of the first pair, five sizes, losses by one law."""
+    root = tmp_path_factory.mktemp("own") / "results"
+    for p in (0.0, 0.1, 0.5, 0.9, 1.0):
+        for n in SIZES[::2] + SIZES[-1:]:
+            mixture = {pair: w for pair, w in zip(PAIRS, (p, 1 - p), strict=True) if w > 0}
+            made = content(f"own-{p}-{n}", tier="own", corpus="own", config_hash=f"own-{p}-{n}")
+            made["run"] |= {"mixture": mixture, "n_non_embedding": n, "n_total": n + 9_000}
+            made["rows"] = [
+                made["rows"][0] | {"pair": pair, "p": w, "cross_entropy": loss_of(w, n)}
+                for pair, w in mixture.items()
+            ]
+            results.write_run(made["run"], made["rows"], [], root=root)
+    return root
+
+
+def test_a_page_reads_the_declared_grid_or_what_an_own_store_holds(
+    store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MNMT_REPRO_RESULTS", str(tmp_path))
+    assert choose("", "webtech-en-dezh", "mini") == ("webtech-en-dezh", "mini")
+    assert choose(str(store), "webtech-en-dezh", "mini") == ("", "own")
+    assert results.results_root() == store
+    with pytest.raises(InputError, match="no results are stored here"):
+        choose(str(tmp_path), "webtech-en-dezh", "mini")
+    with pytest.raises(InputError, match="nowhere: no such folder"):
+        choose("nowhere", "webtech-en-dezh", "mini")
+
+
+def test_three_pages_draw_an_own_store(store: Path, tmp_path: Path) -> None:
+    runs = [
+        PageRun(
+            source=BOOK / f"{page}.ipynb",
+            output=tmp_path / f"{page}.ipynb",
+            name=page,
+            parameters={"store": str(store)},
+        )
+        for page in PAGES
+    ]
+    for done in execute_pages(runs, jobs=2):
+        assert not done.error, done.error
+        html = "".join(
+            "".join(output.get("data", {}).get("text/html", ""))
+            for cell in nbformat.read(done.output, as_version=4).cells
+            for output in cell.get("outputs", [])
+        )
+        assert "tier own · corpus own" in html
+        published = [base64.b64decode(each).decode() for each in _CSV.findall(html)]
+        assert any("eng-xho" in each or "English→Xhosa" in each for each in published), done.name
