@@ -13,6 +13,7 @@ from mnmt_repro.laws.checks import (
     Array,
     Direction,
     check_direction,
+    run_names,
     same_length,
     vector,
     weights_or_ones,
@@ -85,6 +86,7 @@ def fit_power_law(
     weights: ArrayLike | None = None,
     direction: Direction = "min",
     ceiling: float | None = None,
+    groups: ArrayLike | None = None,
     label: str = "",
 ) -> PowerLawFit:
     """Fit Eq. 3 (Eq. 6 at one mixture weight) by least squares.
@@ -101,6 +103,9 @@ def fit_power_law(
     direction : ``"min"`` or ``"max"``
     ceiling : float, optional
         Highest `l_inf` of a quality, such as 100 for chrF.
+    groups : (m,), optional
+        Name of the run of each row. Rows of one run, such as its checkpoints or test sets, are not
+        independent; standard errors and intervals then come from runs.
     label : free text kept with the result
 
     Returns
@@ -128,7 +133,7 @@ def fit_power_law(
     return fit_grouped(
         PowerLawFit.blank(
             NAMES, y, n=size, weights=weights_or_ones(weights, len(size)), group=(0,) * len(size),
-            direction=direction, ceiling=ceiling, label=label,
+            direction=direction, ceiling=ceiling, label=label, runs=run_names(groups, len(size)),
         )
     )  # fmt: skip
 
