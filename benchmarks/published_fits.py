@@ -3,7 +3,7 @@
 Reads the tables of `lawdata`, which are not part of this repository, and writes only the results of
 fits. The page book/methods/published-fits.ipynb reads them.
 
-    OMP_NUM_THREADS=1 python benchmarks/published_fits.py LAWDATA --out data/external/published_fits.csv
+    python benchmarks/published_fits.py LAWDATA --out data/external/published_fits.csv
 """
 
 from __future__ import annotations

@@ -703,6 +703,12 @@ def test_fit_says_how_its_intervals_are_made_and_proposes_relative_errors(capsys
     shown = capsys.readouterr()
     (found,) = json.loads(shown.out)
     assert found["interval_method"] == "t" and "relative" not in shown.err
+    even = 60 * n**-0.3 + 0.05 * noise
+    pd.DataFrame({"n": n, "loss": even}).to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv", "--errors", "relative"]) == 0
+    assert "do not grow with the loss" in capsys.readouterr().err
+    assert main(["fit", "l.csv"]) == 0
+    assert capsys.readouterr().err == ""
     assert found["params"]["alpha"] == pytest.approx(0.3, abs=0.03)
 
 
@@ -832,6 +838,19 @@ def test_a_row_that_spoils_the_law_is_named_by_its_line(capsys) -> None:
     assert main(["fit", "l.csv"]) == 1
     out = capsys.readouterr().out
     assert "not identified" in out and "line 4: loss" in out
+
+
+def test_a_joint_law_without_an_identified_fraction_names_the_runs_to_add(capsys) -> None:
+    table = noisy_table()
+    table[table["p"] < 1].to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv"]) == 0
+    assert "no row has p = 1; add runs of eng-deu alone at sizes from 4000 to 1.2e+05" in (
+        capsys.readouterr().out
+    )
+    worse = table["loss"] * np.where(table["p"] == 1, 1.2, 1.0)
+    table.assign(loss=worse).to_csv("l.csv", index=False)
+    main(["fit", "l.csv"])
+    assert "more than the whole model; add seeds at p = 1 and p = 0.7" in capsys.readouterr().out
 
 
 def test_two_sizes_do_not_tell_whether_a_law_fits(capsys) -> None:

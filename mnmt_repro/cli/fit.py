@@ -38,10 +38,10 @@ LABELS = ("tier", "cohort", "test_set", "domain", "metric")
 NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
 """Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
 
-SURE = 0.01
-"""Probability below which residuals are said to grow with the loss."""
-FINE = 0.9999
-"""R² from which residuals are too small to speak of."""
+CLEAR = 2.0
+"""Gain of log likelihood from which another kind of errors is proposed."""
+FINE = 2e-3
+"""Share of the loss up to which the largest residual does not matter."""
 
 HUBER_DELTA = 1e-3
 """Of Huber's loss of the log loss, as in Hoffmann et al. (2022)."""
@@ -312,24 +312,25 @@ def is_measurement(column: pd.Series) -> bool:
 
 
 def note_on_errors(fits: Iterable[Fit]) -> list[str]:
-    """Propose relative errors where the residuals of a law grow with the loss."""
-    from scipy import stats
-
+    """Propose the other kind of errors where the losses are clearly likelier under it."""
     from mnmt_repro.laws import AdditiveLawFit
+    from mnmt_repro.laws.diagnostics import favour_relative
 
     notes = []
     for fit in fits:
-        loss, spread = fit.fitted(), abs(fit.observed() - fit.fitted())
-        if not fit.identified or fit.degrees_of_freedom < 1 or len(set(fit.row_weights())) > 1:
+        gain = favour_relative(fit)
+        now = "relative" if fit.relative else "absolute"
+        fine = abs(fit.observed() / fit.fitted() - 1).max() <= FINE
+        if fine or abs(gain) < CLEAR or (gain > 0) == fit.relative:
             continue
-        rank = stats.spearmanr(loss, spread)
-        instead = "--log" if isinstance(fit, AdditiveLawFit) else "--errors relative"
-        if fit.r2 < FINE and rank.statistic > 0 and rank.pvalue < SURE:
-            notes.append(
-                f"{getattr(fit, 'label', '') or 'all rows'}: residuals grow with the loss (rank "
-                f"correlation {rank.statistic:.2f}), so the largest losses rule the fit; "
-                f"add {instead}"
-            )
+        grow = "grow" if gain > 0 else "do not grow"
+        other = "--errors absolute" if fit.relative else "--errors relative"
+        if isinstance(fit, AdditiveLawFit):
+            other = "no --log" if fit.relative else "--log"
+        notes.append(
+            f"{getattr(fit, 'label', '') or 'all rows'}: residuals {grow} with the loss (log "
+            f"likelihood {abs(gain):.1f} above that of {now} errors); use {other}"
+        )
     return notes
 
 
@@ -481,9 +482,9 @@ def doubts(fit: Fit) -> tuple[str, ...]:
     """Why the effective fraction is not identified, and the runs to add; empty where it is."""
     from mnmt_repro.laws import FractionFit, JointLawFit
 
-    if isinstance(fit, JointLawFit) and fit.identified and 1.0 not in fit.p:
-        return (f"no row has p = 1; add runs of {fit.label or 'the pair'} alone at the same sizes",)
-    return fit.doubts() if isinstance(fit, FractionFit) and fit.identified else ()
+    if not fit.identified or not isinstance(fit, JointLawFit | FractionFit):
+        return ()
+    return fit.doubts()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,7 +130,7 @@ def _of_frontier(outcomes: Sequence[Outcome], options: FitOptions) -> Iterator[s
         .encode(
             alt.X("one:Q", title=f"{options.loss_column}, {one}", scale=alt.Scale(zero=False)),
             alt.Y("two:Q", title=f"{options.loss_column}, {two}", scale=alt.Scale(zero=False)),
-            alt.Color("n:O", title="size"),
+            alt.Color("n:O", title="size", scale=alt.Scale(scheme="viridis")),
             order="point:Q",
         )
     )
@@ -174,10 +174,12 @@ def _lines(fit: Fit) -> pd.DataFrame:
 def _curves(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
     import altair as alt
 
-    x = alt.X("n:Q", scale=alt.Scale(type="log"), title="size")
-    y = alt.Y("loss:Q", scale=alt.Scale(type="log", zero=False), title=options.loss_column)
+    x = alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="size")
+    y = alt.Y(
+        "loss:Q", scale=alt.Scale(type="log", nice=False, padding=8), title=options.loss_column
+    )
     several = "data" if options.law == "additive" else options.by or "weight"
-    colour = alt.Color("curve:O", title=several, sort=None)
+    colour = alt.Color("curve:O", title=several, sort=None, scale=alt.Scale(scheme="viridis"))
     rows, lines = _rows(fit), _lines(fit)
     return (
         alt.Chart(lines).mark_line().encode(x, y, colour)
@@ -193,9 +195,9 @@ def _residuals(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
         alt.Chart(rows)
         .mark_point(size=25, filled=True)
         .encode(
-            alt.X("n:Q", scale=alt.Scale(type="log"), title="size"),
+            alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="size"),
             alt.Y("residual:Q", axis=alt.Axis(format=".1%"), title="residual"),
-            alt.Color("curve:O", title=None, sort=None),
+            alt.Color("curve:O", title=None, sort=None, scale=alt.Scale(scheme="viridis")),
         )
         .properties(width=WIDTH, height=HEIGHT // 2)
     )

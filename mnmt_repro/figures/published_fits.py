@@ -12,7 +12,8 @@ def with_distance(table: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     table
-        ``fit, quantity, published, ours, tolerance, seconds``, of ``data/external/published_fits.csv``.
+        ``fit, quantity, published, ours, tolerance, seconds``, from
+        ``data/external/published_fits.csv``.
     """
     distance = (table["ours"] - table["published"]).abs() / table["tolerance"]
     return table.assign(distance=distance)

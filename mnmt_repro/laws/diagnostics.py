@@ -15,6 +15,8 @@ from mnmt_repro.laws.fit_result import LawFit, as_tuple
 
 FAULT = 0.05
 """P-value below which a law is said not to fit."""
+ROUNDING = 1e-5
+"""Residuals that are all a smaller share of the loss are left by the search, and no noise."""
 GROSS = 1e-4
 """P-value, times the number of rows, below which a row is an outlier that no noise explains."""
 GROSS_ROBUST = 10.0
@@ -90,7 +92,7 @@ def _by_repeats(fit: LawFit, cell: NDArray[np.intp], cells: int) -> LackOfFit:
 
 def _by_signs(fit: LawFit, draws: int, seed: int) -> LackOfFit:
     residual = fit.observed() - fit.fitted()
-    if np.abs(residual).max() <= 1e-7 * np.abs(fit.observed()).max():
+    if np.abs(residual).max() <= ROUNDING * np.abs(fit.observed()).max():
         return LackOfFit(test="none", p_value=np.nan, words="the residuals are rounding")
     lines = _lines(fit)
     seen = count_runs(residual, lines)
@@ -134,6 +136,23 @@ def count_runs(residual: Array, lines: Sequence[NDArray[np.intp]]) -> int:
     return sum(1 + int((np.diff(np.sign(residual[line])) != 0).sum()) for line in lines)
 
 
+def favour_relative(fit: LawFit) -> float:
+    """Log likelihood of noise in proportion to the loss, above that of noise of one size.
+
+    Both are of Gaussian noise about the fitted curve. The other kind of errors would also move the
+    curve towards its own optimum, so what it could gain is understated. Zero where there is no
+    noise to judge by.
+    """
+    if not fit.identified or fit.degrees_of_freedom < 1:
+        return 0.0
+    curve = fit.fitted()
+    left = fit.observed() - curve
+    if np.abs(left).max() <= ROUNDING * np.abs(curve).max():
+        return 0.0
+    logs = np.log(np.mean(left**2)) - np.log(np.mean((left / curve) ** 2))
+    return float(len(left) / 2 * logs - np.log(np.abs(curve)).sum())
+
+
 def outliers(fit: LawFit) -> dict[int, float]:
     """Rows that no noise explains, with their distance from the law in standard deviations.
 
@@ -147,7 +166,7 @@ def outliers(fit: LawFit) -> dict[int, float]:
     """
     left = (fit.observed() - fit.fitted()) * np.sqrt(fit.row_weights())
     size = np.abs(fit.observed()) * np.sqrt(fit.row_weights())
-    if not fit.identified or np.abs(left).max() <= 1e-7 * size.max():
+    if not fit.identified or np.abs(left).max() <= ROUNDING * size.max():
         return {}
     if getattr(fit.law(), "delta", None) is not None:
         far = np.abs(left) / (1.4826 * np.median(np.abs(left)))

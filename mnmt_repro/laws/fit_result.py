@@ -140,11 +140,15 @@ class LawFit(ABC):
         spare = self.degrees_of_freedom
         return math.sqrt(self.rss / spare) if spare > 0 else math.nan
 
+    @property
+    def relative(self) -> bool:
+        """Whether rows count by the share that an error is of their loss."""
+        with np.errstate(divide="ignore"):
+            return bool(np.allclose(self.row_weights(), self.observed() ** -2.0))
+
     def noise_at(self, loss: Array) -> Array:
         """Standard deviation of single runs with these losses; relative errors grow with them."""
-        with np.errstate(divide="ignore"):
-            relative = np.allclose(self.row_weights(), self.observed() ** -2.0)
-        return self.residual_sd * (np.abs(loss) if relative else np.ones_like(loss))
+        return self.residual_sd * (np.abs(loss) if self.relative else np.ones_like(loss))
 
     def noise_sd(self) -> Array:
         """Standard deviation of each row's noise, (m,): for relative errors in proportion to it."""

@@ -31,14 +31,12 @@ from mnmt_repro.laws.checks import (
     vector,
 )
 from mnmt_repro.laws.fit_result import Floats, LawFit
-from mnmt_repro.laws.joint_law import fit_joint_law, pair_rows, runs_of
+from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, runs_of
 from mnmt_repro.laws.minimise import Minimum, least
 from mnmt_repro.laws.uncertainty import Resampling
 
 Form = Literal["eq12", "eq13"]
 COEFFICIENTS = {"eq12": ("c1", "c2", "c3"), "eq13": ("c1",)}
-MOST_FRACTION = 1.02
-"""A larger f is read as a fault of the rows: a pair would have more than the whole model."""
 _TINY = 1e-6
 _BOXES = {
     "eq12": (

@@ -30,6 +30,8 @@ from mnmt_repro.laws.uncertainty import Method
 
 P_DIGITS = 9
 """Decimals of a mixture weight: those that agree in all of them are one weight."""
+MOST_FRACTION = 1.02
+"""A larger f is read as a fault of the rows: a pair would have more than the whole model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,26 @@ class JointLawFit(GroupedLawFit):
             ``n, loss, low, high``.
         """
         return self._band(self.index(p), n, level)
+
+    def doubts(self) -> tuple[str, ...]:
+        """Why the effective fraction is not identified, and the runs to add; empty where it is.
+
+        None either where the multipliers are of other `groups` than weights.
+        """
+        if self.groups or len(self.p) < 2:
+            return ()
+        sizes = sorted(set(self.n))
+        alone = f"at sizes from {sizes[0]:.4g} to {sizes[-1]:.4g}"
+        if 1.0 not in self.p:
+            return (f"no row has p = 1; add runs of {self.label or 'the pair'} alone {alone}",)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beta = np.array(self.values[2:])
+            f = (beta[self.p.index(1.0)] / beta) ** (1 / self.alpha)
+        return tuple(
+            f"f({p:g}) is {value:.2f}, more than the whole model; add seeds at p = 1 and p = {p:g}"
+            for p, value in zip(self.p, f, strict=True)
+            if value > MOST_FRACTION
+        )
 
     def r2_by_weight(self) -> dict[float, float]:
         """Share of the variance explained among the rows of each weight."""
