@@ -24,8 +24,8 @@ from mnmt_repro.laws.checks import (
     vector,
 )
 from mnmt_repro.laws.fit_result import Floats, r_squared
-from mnmt_repro.laws.grouped_law import GroupedLawFit, fit_grouped
 from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
+from mnmt_repro.laws.shared_exponent import SharedExponentFit, fit_shared_exponent
 from mnmt_repro.laws.uncertainty import Method
 
 P_DIGITS = 9
@@ -35,7 +35,7 @@ MOST_FRACTION = 1.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointLawFit(GroupedLawFit):
+class JointLawFit(SharedExponentFit):
     """``loss = beta[p] * n**-alpha + l_inf``, fitted to all weights of one pair at once.
 
     Attributes
@@ -177,7 +177,7 @@ def fit_joint_law(
     rows, key = grouped_rows(frame, n, loss, by)
     seen, group = np.unique(key, return_inverse=True)
     y = vector(loss, rows[loss])
-    return fit_grouped(
+    return fit_shared_exponent(
         JointLawFit.blank(
             ("alpha", "l_inf", *(f"beta[{_name(value)}]" for value in seen)),
             y,
