@@ -1,9 +1,10 @@
 """Coverage of the default intervals: how often they contain the truth in simulated data.
 
 For each law, losses are drawn around a known law, away from a bound and at one (an irreducible loss
-of zero), with noise of one size and with noise in proportion to the loss. Each data set is fitted,
-and the default 95 % interval of each parameter is compared with the truth. A row is written for
-each law, world, noise and parameter: the share of intervals that contain the truth.
+of zero), with noise of one size and with noise in proportion to the loss. In the law `runs`, the
+rows of a run share their noise. Each data set is fitted, and the default 95 % interval of each
+parameter is compared with the truth. A row is written for each law, world, noise and parameter: the
+share of intervals that contain the truth.
 
     OMP_NUM_THREADS=1 python benchmarks/interval_coverage.py --out data/coverage.csv
 """
@@ -19,7 +20,13 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from mnmt_repro.laws import fit_additive_law, fit_fraction, fit_joint_law, fit_power_law
+from mnmt_repro.laws import (
+    fit_additive_law,
+    fit_bivariate_law,
+    fit_fraction,
+    fit_joint_law,
+    fit_power_law,
+)
 from mnmt_repro.laws.fit_result import LawFit
 
 SIZES = np.geomspace(2e3, 4e4, 8)
@@ -28,11 +35,20 @@ ALPHA, BETA, NOISE = 0.35, 30.0, 0.02
 WORLDS = {"away": 1.0, "bound": 0.0}
 """Irreducible loss of each world."""
 REFITS = 400
+RUNS, EACH = np.geomspace(2e3, 4e4, 20), 5
+"""Sizes of the runs that have several rows, and how many."""
+WITHIN = 0.2
+"""Noise of a row within its run, as a share of the noise that the run's rows have in common."""
 
 
 def fraction(p: np.ndarray) -> np.ndarray:
     """Eq. 12 with the coefficients 1, 0.5 and 1.5."""
     return np.asarray(p + p**0.5 * (1 - p) ** 1.5)
+
+
+def linear(p: np.ndarray) -> np.ndarray:
+    """Eq. 13 with the coefficient 0.9."""
+    return np.asarray(0.9 * (p - 1) + 1)
 
 
 def power(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
@@ -48,8 +64,26 @@ def eq12(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray
     return _grid(l_inf, relative, fit_fraction, {"form": "eq12"})
 
 
+def eq13(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    return _grid(l_inf, relative, fit_fraction, {"form": "eq13"}, linear)
+
+
+def runs(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    n, names = np.repeat(RUNS, EACH), np.repeat(np.arange(len(RUNS)), EACH)
+    return BETA * n**-ALPHA + l_inf, lambda y: fit_power_law(n, y, groups=names)
+
+
+def bivariate(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    e, d = (axis.ravel() for axis in np.meshgrid(SIZES, SIZES))
+    return l_inf + 300 * e**-0.3 * d**-0.25, lambda y: fit_bivariate_law(e, d, y)
+
+
 def _grid(
-    l_inf: float, relative: bool, fit: Callable[..., LawFit], more: dict[str, Any]
+    l_inf: float,
+    relative: bool,
+    fit: Callable[..., LawFit],
+    more: dict[str, Any],
+    fraction: Callable[[np.ndarray], np.ndarray] = fraction,
 ) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
     rows = pd.DataFrame([(n, p) for p in WEIGHTS for n in SIZES], columns=["n", "p"])
     p, n = rows["p"].to_numpy(), rows["n"].to_numpy()
@@ -61,17 +95,36 @@ def _grid(
 def additive(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
     n, d = (axis.ravel() for axis in np.meshgrid(SIZES, np.geomspace(1e5, 1e7, 6)))
     truth = l_inf + BETA * n**-ALPHA + 200 * d**-0.4
-    return truth, lambda y: fit_additive_law(n, d, y)
+    return truth, lambda y: fit_additive_law(n, d, y, log_loss=relative)
 
 
-LAWS = {"power": power, "joint": joint, "eq12": eq12, "additive": additive}
+LAWS = {
+    "power": power,
+    "joint": joint,
+    "eq12": eq12,
+    "eq13": eq13,
+    "bivariate": bivariate,
+    "additive": additive,
+    "runs": runs,
+}
+CELLS = [
+    (law, world, errors)
+    for law in LAWS
+    for world in WORLDS
+    for errors in ("absolute", "relative")
+    if law not in ("bivariate", "runs") or errors == "absolute"  # their fits have one kind
+]
 
 
 def truths(law: str, l_inf: float) -> dict[str, float]:
     """The true value of each parameter; the joint law's factors by weight."""
     if law == "additive":
         return {"E": l_inf, "A": BETA, "B": 200.0, "alpha": ALPHA, "beta": 0.4}
+    if law == "bivariate":
+        return {"alpha_e": 0.3, "alpha_d": 0.25, "l_inf": l_inf, "beta": 300.0}
     found = {"alpha": ALPHA, "l_inf": l_inf, "beta": BETA}
+    if law == "eq13":
+        return found | {"c1": 0.9}
     if law == "eq12":
         return found | {"c1": 1.0, "c2": 0.5, "c3": 1.5}
     return found
@@ -91,7 +144,10 @@ def coverage(law: str, world: str, errors: str, draws: int, seed: int = 0) -> pd
     hits: dict[str, list[bool]] = {}
     for _ in range(draws):
         scale = truth if relative else truth.mean()
-        found = fit(truth + NOISE * scale * random.standard_normal(len(truth)))
+        noise = random.standard_normal(len(truth))
+        if law == "runs":
+            noise = np.repeat(random.standard_normal(len(RUNS)), EACH) + WITHIN * noise
+        found = fit(truth + NOISE * scale * noise)
         if not found.identified:
             continue
         interval = found.interval(draws=REFITS)
@@ -109,14 +165,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    cells = [
-        (law, world, errors)
-        for law in LAWS
-        for world in WORLDS
-        for errors in ("absolute", "relative")
-        if law != "additive" or errors == "absolute"
-    ]
-    table = pd.concat([coverage(*cell, options.draws) for cell in tqdm(cells)], ignore_index=True)
+    table = pd.concat([coverage(*cell, options.draws) for cell in tqdm(CELLS)], ignore_index=True)
     print(table.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
     if options.out:
         table.round(4).to_csv(options.out, index=False)

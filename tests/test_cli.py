@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import io
 import json
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +30,7 @@ from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
+from mnmt_repro.laws import fit_additive_law
 from mnmt_repro.laws.checks import OF_ONE
 from mnmt_repro.runs.own import hold_out
 from mnmt_repro.training.config import TrainingConfig
@@ -699,6 +703,12 @@ def test_fit_says_how_its_intervals_are_made_and_proposes_relative_errors(capsys
     shown = capsys.readouterr()
     (found,) = json.loads(shown.out)
     assert found["interval_method"] == "t" and "relative" not in shown.err
+    even = 60 * n**-0.3 + 0.05 * noise
+    pd.DataFrame({"n": n, "loss": even}).to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv", "--errors", "relative"]) == 0
+    assert "do not grow with the loss" in capsys.readouterr().err
+    assert main(["fit", "l.csv"]) == 0
+    assert capsys.readouterr().err == ""
     assert found["params"]["alpha"] == pytest.approx(0.3, abs=0.03)
 
 
@@ -753,6 +763,131 @@ def test_a_ceiling_holds_the_law_of_a_quality(capsys) -> None:
     assert json.loads(capsys.readouterr().out)[0]["params"]["l_inf"] == pytest.approx(130, rel=1e-3)
     assert main([*command, "--ceiling", "100"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["params"]["l_inf"] == pytest.approx(100)
+
+
+def noisy_table(seed: int = 0, **columns: Any) -> pd.DataFrame:
+    """Two pairs at five weights and eight sizes, with 0.3 % of noise, in l.csv."""
+    noise = np.random.default_rng(seed)
+    rows = [
+        {"pair": pair, "p": p, "n": n, "loss": 60 * (p**0.5 * n) ** -0.3 + 1.0, **columns}
+        for pair in ("eng-deu", "eng-zho")
+        for p in (0.1, 0.3, 0.5, 0.7, 1.0)
+        for n in np.geomspace(4e3, 1.2e5, 8)
+    ]
+    table = pd.DataFrame(rows)
+    table["loss"] *= 1 + 0.003 * noise.standard_normal(len(table))
+    table.to_csv("l.csv", index=False)
+    return table
+
+
+def test_a_robust_law_of_size_and_data(capsys) -> None:
+    n, d = (a.ravel() for a in np.meshgrid(np.geomspace(1e4, 1e6, 8), np.geomspace(1e6, 1e8, 8)))
+    noise = np.exp(0.002 * np.random.default_rng(0).standard_normal(64))
+    loss = (1 + 40 * n**-0.3 + 60 * d**-0.25) * noise
+    loss[9] *= 2
+    pd.DataFrame({"n": n, "d": d, "loss": loss, "run": np.arange(64) % 16}).to_csv("l.csv")
+    command = ["fit", "l.csv", "--law", "additive", "--json"]
+    assert main([*command, "--loss", "huber", "--log"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    expected = fit_additive_law(n, d, loss, huber_delta=1e-3, log_loss=True)
+    assert found["params"] == pytest.approx(expected.params, rel=1e-6)
+    assert len(found["outliers"]) == 1 and "line 11: loss" in found["outliers"][0]
+    assert main([*command, "--log", "--groups", "run"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["interval_method"] == "runs"
+    assert found["params"] == pytest.approx(fit_additive_law(n, d, loss, log_loss=True).params)
+    fails([*command, "--errors", "relative"], capsys, "--law additive has --log")
+    fails(["fit", "l.csv", "--log"], capsys, "--log belongs to --law additive")
+    fails(["fit", "l.csv", "--groups", "seed"], capsys, "no column 'seed'")
+
+
+def test_another_column_can_take_the_place_of_the_weights(capsys) -> None:
+    table = noisy_table().assign(mixture=lambda t: "m" + t["p"].astype(str))
+    table.drop(columns="p").to_csv("by.csv", index=False)
+    assert main(["fit", "by.csv", "--by", "mixture", "--json"]) == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)[0]
+    assert found["law"] == "joint" and "beta[m0.3]" in found["params"] and shown.err == ""
+    assert main(["fit", "l.csv", "--json"]) == 0
+    assert found["params"]["alpha"] == json.loads(capsys.readouterr().out)[0]["params"]["alpha"]
+    fails(["fit", "by.csv", "--by", "mixture", "--law", "eq12"], capsys, "belongs to --law joint")
+
+
+def test_a_second_metric_in_the_table_is_no_setting(capsys) -> None:
+    table = noisy_table()
+    again = table.assign(loss=table["loss"] * 1.001, chrf=30 + np.arange(len(table)) / 7)
+    both = pd.concat([table.assign(chrf=20 + np.arange(len(table)) / 9), again])
+    both.to_csv("two.csv", index=False)
+    assert main(["fit", "two.csv"]) == 0
+    assert "chrf" not in capsys.readouterr().err
+    both.assign(rate=np.repeat([0.1, 0.2], len(table))).to_csv("two.csv", index=False)
+    assert main(["fit", "two.csv"]) == 0
+    assert "but differ in rate: keep one value" in capsys.readouterr().err
+
+
+def test_a_row_that_spoils_the_law_is_named_by_its_line(capsys) -> None:
+    table = noisy_table()
+    table.loc[20, "loss"] *= 1.2
+    table.to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "line 22: loss" in out and "standard deviations from the law of the other rows" in out
+    one = table[(table["pair"] == "eng-deu") & (table["p"] == 1)][["n", "loss"]].reset_index()
+    one.loc[2, "loss"] *= 100  # two digits too many
+    one.to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv"]) == 1
+    out = capsys.readouterr().out
+    assert "not identified" in out and "line 4: loss" in out
+
+
+def test_a_joint_law_without_an_identified_fraction_names_the_runs_to_add(capsys) -> None:
+    table = noisy_table()
+    table[table["p"] < 1].to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv"]) == 0
+    assert "no row has p = 1; add runs of eng-deu alone at sizes from 4000 to 1.2e+05" in (
+        capsys.readouterr().out
+    )
+    worse = table["loss"] * np.where(table["p"] == 1, 1.2, 1.0)
+    table.assign(loss=worse).to_csv("l.csv", index=False)
+    main(["fit", "l.csv"])
+    assert "more than the whole model; add seeds at p = 1 and p = 0.7" in capsys.readouterr().out
+
+
+def test_two_sizes_do_not_tell_whether_a_law_fits(capsys) -> None:
+    table = noisy_table()
+    table[table["n"].isin(table["n"].unique()[[0, -1]])].to_csv("l.csv", index=False)
+    main(["fit", "l.csv"])
+    assert "lack of fit: too few sizes to tell" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--law", "eq12", "--errors", "relative", "--groups", "run"],
+        ["--law", "power", "--where", "p=1.0", "--errors", "relative"],
+        ["--law", "additive", "--loss", "huber", "--log", "--data-column", "tokens"],
+    ],
+)
+def test_the_report_is_one_offline_file_whose_code_repeats_the_fit(options, capsys) -> None:
+    table = noisy_table()
+    table["run"] = table["n"].round().astype(str) + table["p"].astype(str) + table["pair"]
+    table["tokens"] = 1e6 * table["p"]
+    if "additive" in options:
+        table["loss"] += 90 * table["tokens"] ** -0.25
+    table.to_csv("l.csv", index=False)
+    assert main(["fit", "l.csv", *options, "--report", "r.html", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert page.count("<svg") >= 4 and "<script" not in page and "href=" not in page
+    assert not re.findall(r'(?:src|url)\s*[=(]\s*["\']?https?:', page)
+    assert "Lack of fit" in page and "mnmt-repro fit l.csv" in page
+    code = html.unescape(re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)[0])
+    fits: list[Any] = []
+    exec(code.replace("print(fit.summary())", "fits.append(fit)"), {"fits": fits})
+    for fit, pair in zip(fits, found, strict=True):
+        assert fit.params == pytest.approx(pair["params"], rel=1e-9)
+    fails(["fit", "l.csv", "--report", "r.html"], capsys, "r.html: is there already")
 
 
 def test_a_law_of_size_and_data_hears_of_copies(capsys) -> None:

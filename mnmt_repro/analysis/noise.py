@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from mnmt_repro.analysis.intervals import DRAWS, NotIdentified
 from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.grouped_law import GroupedLaw, GroupedLawFit
 from mnmt_repro.laws.power_law import NAMES
+from mnmt_repro.laws.shared_exponent import SharedExponentFit, SharedExponentLaw
 
 
 def require(fit: LawFit, what: str) -> None:
@@ -33,7 +33,7 @@ def noisy(mean: Array, sd: Array | float, seed: int, draws: int = DRAWS) -> Arra
     return mean + sd * np.random.default_rng(seed).standard_normal((draws, len(mean)))
 
 
-def refits(fit: GroupedLawFit, seed: int, draws: int = DRAWS) -> Array:
+def refits(fit: SharedExponentFit, seed: int, draws: int = DRAWS) -> Array:
     """Parameters (draws, P) of the law refitted to draws around itself."""
     return fit.refit(noisy(fit.fitted(), fit.noise_sd(), seed, draws))
 
@@ -63,7 +63,7 @@ def refit_power_laws(
         return np.pad(rows, ((0, 0), (0, longest - rows.shape[1])), mode=mode)
 
     weights = [error_weights(errors, drawn.mean(0))[None] for drawn in losses]
-    law = GroupedLaw(
+    law = SharedExponentLaw(
         names=NAMES,
         weights=np.repeat(np.vstack([padded(w, "constant") for w in weights]), counts, axis=0),
         n=np.repeat(np.vstack([padded(size[None], "edge") for size in sizes]), counts, axis=0),

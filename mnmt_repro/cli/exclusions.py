@@ -88,8 +88,14 @@ def of_upgrade(options: UpgradeOptions, config: UpgradeConfig, pieces: bool) -> 
 
 def of_fit(options: FitOptions) -> tuple[Row, ...]:
     """Of `fit`, by its law."""
+    additive = options.law == "additive"
     why = "{} belongs to --law additive; add it, or leave this out"
-    return (("data_column", options.law != "additive", why),)
+    return (
+        ("data_column loss log", not additive, why),
+        ("errors", additive, "{}: --law additive has --log for errors that are shares of the loss"),
+        ("by", options.law not in ("auto", "joint"), "{} belongs to --law joint; leave it out"),
+        ("p_column", options.by is not None, "{}: --by takes the place of the weights"),
+    )
 
 
 def of_sweep(options: SweepOptions) -> tuple[Row, ...]:

@@ -6,7 +6,7 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +27,7 @@ from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
     from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit
-    from mnmt_repro.laws.checks import Errors
+    from mnmt_repro.laws.diagnostics import LackOfFit
     from mnmt_repro.laws.uncertainty import Asked, Method
 
     Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
@@ -38,10 +38,17 @@ LABELS = ("tier", "cohort", "test_set", "domain", "metric")
 NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
 """Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
 
-SURE = 0.01
-"""Probability below which residuals are said to grow with the loss."""
-FINE = 0.9999
-"""R² from which residuals are too small to speak of."""
+CLEAR = 2.0
+"""Gain of log likelihood from which another kind of errors is proposed."""
+FINE = 2e-3
+"""Share of the loss up to which the largest residual does not matter."""
+
+HUBER_DELTA = 1e-3
+"""Of Huber's loss of the log loss, as in Hoffmann et al. (2022)."""
+GROSS = 10.0
+"""Standard deviations from which a row is blamed for a law that is not identified."""
+MOST_TRIED = 100
+"""Rows of a table from which each is left out in turn."""
 
 FORMULA = {
     "power": "loss = beta * n**-alpha + l_inf",
@@ -83,6 +90,11 @@ class TableOptions:
         "grows with the loss",
         "absolute",
     )
+    groups: str | None = setting(
+        "column that names the run of a row: rows of one run, such as its checkpoints, are not "
+        "independent, and intervals then come from runs",
+        metavar="NAME",
+    )
     ceiling: float | None = setting(
         "with --direction max: highest score possible, such as 100 for chrF",
         metavar="SCORE",
@@ -104,11 +116,23 @@ class FitOptions(TableOptions):
         "(default: d)",
         metavar="NAME",
     )
-    interval: Literal["auto", "t", "residual", "seeds", "perturbation"] = setting(
+    loss: Literal["squares", "huber"] = setting(
+        "with --law additive: what is least; huber shrugs off outliers (delta 1e-3)", "squares"
+    )
+    log: bool = setting("with --law additive: fit the logarithm of the losses", False)
+    by: str | None = setting(
+        "with --law joint: column whose values have a multiplier each, in place of the weights p",
+        metavar="NAME",
+    )
+    interval: Literal["auto", "t", "residual", "seeds", "runs", "perturbation"] = setting(
         "intervals: t from standard errors, or percentiles of refits to resampled residuals, to "
-        "resampled seeds, or to losses with a hundredth of noise; auto: residual where a bound "
-        "holds a parameter, else t",
+        "resampled seeds, to resampled runs (--groups), or to losses with a hundredth of noise; "
+        "auto: runs with --groups, residual where a bound holds a parameter, else t",
         "auto",
+    )
+    report: Path | None = setting(
+        "also write curves, effective fraction, diagnostics, caveats and code to one HTML file",
+        metavar="FILE.html",
     )
     json: bool = setting("print JSON in place of a table", False)
 
@@ -127,6 +151,8 @@ def add(commands: Any) -> None:
             "mnmt-repro fit table.csv --pair-column language --p-column weight --law eq12",
             "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
             "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
+            "mnmt-repro fit runs.csv --law additive --loss huber --log --groups run",
+            "mnmt-repro fit losses.csv --report losses.html",
         ],
         act=act,
         options=FitOptions,
@@ -134,7 +160,10 @@ def add(commands: Any) -> None:
 
 
 def read_losses(
-    options: TableOptions, needed: tuple[str, ...] = (), data: str | None = None
+    options: TableOptions,
+    needed: tuple[str, ...] = (),
+    data: str | None = None,
+    by: str | None = None,
 ) -> pd.DataFrame:
     """Read a table: its columns of numbers checked, weights and pairs as p, pair.
 
@@ -142,7 +171,8 @@ def read_losses(
     ----------
     options : those of the table
     needed : those of "p" and "pair" that the table must have
-    data : column of the data seen, for a law that knows sizes and data but no weights
+    data : column of the data seen, for a law of sizes and data, without weights
+    by : column that takes the place of the weights
 
     Raises
     ------
@@ -153,8 +183,9 @@ def read_losses(
     path, n, loss = options.file, options.n_column, options.loss_column
     if options.ceiling is not None and options.direction == "min":
         raise InputError("--ceiling is the highest score of a quality: add --direction max")
-    named = {"pair": options.pair_column} | ({} if data else {"p": options.p_column})
+    named = {"pair": options.pair_column} | ({} if data or by else {"p": options.p_column})
     wanted = [column for name, column in named.items() if name in needed or column != name]
+    wanted += [column for column in (by, options.groups) if column]
     numbers = [n, loss, *([data] if data else [])]
     table = _chosen(read_table(path, [*numbers, *wanted]), options.where or (), path)
     for label in LABELS:
@@ -233,21 +264,29 @@ def one_curve_note(frame: pd.DataFrame, n: str, loss: str, data: str | None = No
 
 
 def notes_on_rows(
-    frame: pd.DataFrame, n: str, loss: str, direction: str, data: str | None = None
+    frame: pd.DataFrame,
+    n: str,
+    loss: str,
+    direction: str,
+    data: str | None = None,
+    groups: str | None = None,
 ) -> list[str]:
     """What to say of rows that share a cell (pair, weight, size, data), and a weight that harms.
 
     Parameters
     ----------
-    frame, n, loss, data : a table of `read_losses`, and its columns of sizes, losses and data
+    frame, n, loss, data : a table of `read_losses`, and its columns of sizes, losses and data (or
+        what takes the place of the weights)
     direction : ``"min"`` or ``"max"``
+    groups : column that names runs
     """
     notes = []
     cell = [name for name in ("pair", "p", n, data) if name and name in frame.columns]
     several = frame[frame.duplicated(cell, keep=False)]
     if copies := int(frame.duplicated().sum()):
         notes.append(f"{copies} rows are exact copies of others, and count as further runs")
-    others = [c for c in frame.columns if c not in (*cell, loss, *NAMES_OF_A_RUN)]
+    others = [c for c in frame.columns if c not in (*cell, loss, groups, *NAMES_OF_A_RUN)]
+    others = [c for c in others if not is_measurement(frame[c])]
     differing = [c for c in others if (several.groupby(cell)[c].nunique() > 1).any()]
     if differing:
         notes.append(
@@ -266,22 +305,32 @@ def notes_on_rows(
     return notes
 
 
+def is_measurement(column: pd.Series) -> bool:
+    """Whether a column holds another metric and no setting: numbers, most of them distinct."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    return bool(numbers.notna().all() and numbers.nunique() > len(numbers) / 2)
+
+
 def note_on_errors(fits: Iterable[Fit]) -> list[str]:
-    """Propose relative errors where the residuals of a law grow with the loss."""
-    from scipy import stats
+    """Propose the other kind of errors where the losses are clearly likelier under it."""
+    from mnmt_repro.laws import AdditiveLawFit
+    from mnmt_repro.laws.diagnostics import favour_relative
 
     notes = []
     for fit in fits:
-        loss, spread = fit.fitted(), abs(fit.observed() - fit.fitted())
-        if not fit.identified or fit.degrees_of_freedom < 1 or len(set(fit.row_weights())) > 1:
+        gain = favour_relative(fit)
+        now = "relative" if fit.relative else "absolute"
+        fine = abs(fit.observed() / fit.fitted() - 1).max() <= FINE
+        if fine or abs(gain) < CLEAR or (gain > 0) == fit.relative:
             continue
-        rank = stats.spearmanr(loss, spread)
-        if fit.r2 < FINE and rank.statistic > 0 and rank.pvalue < SURE:
-            notes.append(
-                f"{getattr(fit, 'label', '') or 'all rows'}: residuals grow with the loss (rank "
-                f"correlation {rank.statistic:.2f}), so the largest losses rule the fit; add "
-                "--errors relative"
-            )
+        grow = "grow" if gain > 0 else "do not grow"
+        other = "--errors absolute" if fit.relative else "--errors relative"
+        if isinstance(fit, AdditiveLawFit):
+            other = "no --log" if fit.relative else "--log"
+        notes.append(
+            f"{getattr(fit, 'label', '') or 'all rows'}: residuals {grow} with the loss (log "
+            f"likelihood {abs(gain):.1f} above that of {now} errors); use {other}"
+        )
     return notes
 
 
@@ -292,17 +341,7 @@ def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {str(pair): rows for pair, rows in frame.groupby("pair", sort=True)}
 
 
-def fit_table(
-    frame: pd.DataFrame,
-    *,
-    n: str,
-    loss: str,
-    law: str,
-    direction: str,
-    ceiling: float | None = None,
-    data: str | None = None,
-    errors: Errors = "absolute",
-) -> dict[str, tuple[str, Fit]]:
+def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, Fit]]:
     """Fit each pair of a table: name of the law and its fit.
 
     Raises
@@ -311,9 +350,10 @@ def fit_table(
         When the law needs weights that the table lacks, several are given to the power law, or a
         quality to the additive law.
     """
-    if law == "additive" and direction == "max":
+    law = options.law
+    if law == "additive" and options.direction == "max":
         raise InputError("--law additive: fits losses, not a quality; leave out --direction max")
-    if law in ("joint", "eq12", "eq13") and "p" not in frame.columns:
+    if law in ("joint", "eq12", "eq13") and "p" not in frame.columns and not options.by:
         there = ", ".join(map(str, frame.columns))
         raise InputError(
             f"--law {law}: the table has no column of weights; name it by --p-column; there are "
@@ -326,27 +366,72 @@ def fit_table(
             raise InputError(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
-        several = "joint" if weights > 1 else "power"
-        options: Any = {"direction": direction, "ceiling": ceiling, "label": pair, "errors": errors}
+        several = "joint" if weights > 1 or options.by else "power"
+        name = several if law == "auto" else law
         with of_pair(pair):
-            fits[pair] = _fit(rows, several if law == "auto" else law, n, loss, data, options)
+            fits[pair] = name, fit_law(rows, name, pair, options)
     return fits
 
 
-def _fit(
-    rows: pd.DataFrame, law: str, n: str, loss: str, data: str | None, options: dict[str, Any]
-) -> tuple[str, Fit]:
+def fit_law(rows: pd.DataFrame, law: str, pair: str, options: FitOptions) -> Fit:
+    """Fit one law to the rows of one pair."""
     from mnmt_repro.laws import fit_additive_law, fit_fraction, fit_joint_law, fit_power_law
     from mnmt_repro.laws.checks import error_weights
 
+    n, loss, runs = options.n_column, options.loss_column, options.groups
     if law == "additive":
-        return law, fit_additive_law(rows[n], rows[data], rows[loss])
-    if law in ("eq12", "eq13"):
-        return law, fit_fraction(rows, n=n, loss=loss, **options | {"form": law})
+        return fit_additive_law(
+            rows[n],
+            rows[data_of(options)],
+            rows[loss],
+            huber_delta=HUBER_DELTA if options.loss == "huber" else None,
+            log_loss=options.log,
+            groups=rows[runs] if runs else None,
+        )
+    of: Any = {"direction": options.direction, "ceiling": options.ceiling, "label": pair}
+    if law == "power":
+        weights = error_weights(options.errors, rows[loss].to_numpy(dtype=float))
+        names = rows[runs] if runs else None
+        return fit_power_law(rows[n], rows[loss], weights=weights, groups=names, **of)
+    of |= {"n": n, "loss": loss, "errors": options.errors, "groups": runs}
     if law == "joint":
-        return law, fit_joint_law(rows, n=n, loss=loss, **options)
-    options["weights"] = error_weights(options.pop("errors"), rows[loss].to_numpy(dtype=float))
-    return law, fit_power_law(rows[n], rows[loss], **options)
+        return fit_joint_law(rows, by=options.by or "p", **of)
+    return fit_fraction(rows, **of | {"form": law})
+
+
+def data_of(options: FitOptions) -> str | None:
+    """The column of data, of a law that has one."""
+    return options.data_column or "d" if options.law == "additive" else None
+
+
+def strange_rows(rows: pd.DataFrame, law: str, fit: Fit, options: FitOptions) -> list[str]:
+    """Name the rows that no noise explains, by their line in the file.
+
+    Where the law is not identified, a single row may be to blame: each is left out in turn.
+    """
+    from mnmt_repro.laws import outliers
+
+    def named(row: int, distance: float) -> str:
+        loss = rows[options.loss_column].iloc[row]
+        return (
+            f"line {rows.index[row] + 2}: {options.loss_column} {loss:.4g} is {distance:.0f} "
+            "standard deviations from the law of the other rows; check it"
+        )
+
+    if fit.identified:
+        return [named(row, distance) for row, distance in outliers(fit).items()]
+    if not 6 <= len(rows) <= MOST_TRIED:
+        return []
+    found = []
+    for row in range(len(rows)):
+        others = fit_law(rows.drop(rows.index[row]), law, "", options)
+        same = others.names == fit.names  # a weight of one row vanishes with it
+        if others.identified and same and others.degrees_of_freedom > 0 and others.rss > 0:
+            curve = replace(fit, values=others.values).fitted()
+            left = abs(curve[row] - rows[options.loss_column].iloc[row])
+            distance = left / float(others.noise_at(curve[row]))
+            found += [(distance, named(row, distance))] if distance > GROSS else []
+    return [max(found)[1]] if found else []
 
 
 def say(notes: list[str]) -> None:
@@ -397,87 +482,126 @@ def doubts(fit: Fit) -> tuple[str, ...]:
     """Why the effective fraction is not identified, and the runs to add; empty where it is."""
     from mnmt_repro.laws import FractionFit, JointLawFit
 
-    if isinstance(fit, JointLawFit) and fit.identified and 1.0 not in fit.p:
-        return (f"no row has p = 1; add runs of {fit.label or 'the pair'} alone at the same sizes",)
-    return fit.doubts() if isinstance(fit, FractionFit) and fit.identified else ()
+    if not fit.identified or not isinstance(fit, JointLawFit | FractionFit):
+        return ()
+    return fit.doubts()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What `fit` says of one pair."""
+
+    pair: str
+    law: str
+    formula: str
+    fit: Fit
+    table: pd.DataFrame
+    method: Method
+    fraction: pd.DataFrame
+    doubts: tuple[str, ...]
+    fitness: LackOfFit
+    strange: list[str]
+
+
+def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptions) -> Outcome:
+    """Intervals and diagnostics of a fit to the rows of a pair."""
+    from mnmt_repro.laws import lack_of_fit
+
+    formula = FORMULA[law].replace("[p]", f"[{options.by or 'p'}]")
+    if options.direction == "max":
+        formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
+    with of_pair(pair):
+        return Outcome(
+            pair=pair,
+            law=law,
+            formula=formula,
+            fit=fit,
+            table=fit.summary(options.interval),
+            method=method_of(fit, options.interval),
+            fraction=fractions(fit, options.interval),
+            doubts=doubts(fit),
+            fitness=lack_of_fit(fit),
+            strange=strange_rows(rows, law, fit, options),
+        )
 
 
 def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
-    from mnmt_repro.laws.uncertainty import NAMES
-
-    additive = options.law == "additive"
     refuse_excluded(of_fit(options), chosen(options))
-    data = options.data_column or "d" if additive else None
-    frame = read_losses(options, data=data)
-    note = one_curve_note(frame, options.n_column, options.loss_column, data)
+    if options.report and options.report.exists():
+        raise InputError(f"--report {options.report}: is there already; name another file")
+    n, loss, extra = options.n_column, options.loss_column, data_of(options) or options.by
+    frame = read_losses(options, data=data_of(options), by=options.by)
+    note = one_curve_note(frame, n, loss, extra)
     notes = (
-        [note]
-        if note
-        else notes_on_rows(frame, options.n_column, options.loss_column, options.direction, data)
+        [note] if note else notes_on_rows(frame, n, loss, options.direction, extra, options.groups)
     )
     say(notes)
-    fits = fit_table(
-        frame,
-        n=options.n_column,
-        loss=options.loss_column,
-        law=options.law,
-        direction=options.direction,
-        ceiling=options.ceiling,
-        data=data,
-        errors=options.errors,
-    )
+    fits = fit_table(frame, options)
     grown = note_on_errors(fit for _, fit in fits.values())
     say(grown)
     notes += grown
+    rows = by_pair(frame)
+    outcomes = [outcome(pair, law, fit, rows[pair], options) for pair, (law, fit) in fits.items()]
+    if options.report:
+        from mnmt_repro.cli.fit_report import write_report
+
+        write_report(outcomes, notes, options)
     if options.json:
-        print_json(
-            [
-                {
-                    "pair": pair,
-                    "law": law,
-                    "params": fit.params,
-                    "stderr": fit.stderr,
-                    "interval": {
-                        name: list(ends)
-                        for name, ends in fit.interval(method=options.interval).items()
-                    },
-                    "interval_method": method_of(fit, options.interval),
-                    "fraction": {
-                        f"{row.p:g}": {"f": row.f, "low": row.f_low, "high": row.f_high}
-                        for row in fractions(fit, options.interval).itertuples()
-                    },
-                    "r2": fit.r2,
-                    "observations": fit.observations,
-                    "identified": fit.identified,
-                    "fraction_doubts": list(doubts(fit)),
-                    "reason": fit.reason,
-                    "active_bounds": list(fit.active_bounds),
-                    "notes": notes,
-                }
-                for pair, (law, fit) in fits.items()
-            ]
-        )
+        print_json([content(each) | {"notes": notes} for each in outcomes])
     else:
-        for pair, (law, fit) in fits.items():
-            formula = FORMULA[law]
-            if options.direction == "max":
-                formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
-            print(f"{pair}: {formula}   ({fit.observations} rows, R² {fit.r2:.5f})")
-            if fit.identified:
-                table = fit.summary(options.interval)
-                print(table.to_string(index=False, float_format=lambda x: f"{x:.5g}"))
-                print(f"95 % intervals: {NAMES[method_of(fit, options.interval)]}")
-            else:
-                print(f"not identified: {as_options(fit.reason)}")
-            for doubt in doubts(fit):
-                print(f"the effective fraction is not identified: {doubt}")
-            if len(found := fractions(fit, options.interval)):
-                print("effective fraction f(p), with its 95 % interval:")
-                print(found.to_string(index=False, float_format=lambda x: f"{x:.4g}"))
-            if fit.active_bounds:
-                print(f"bounds active: {', '.join(fit.active_bounds)}")
-            if fit.identified and fit.degrees_of_freedom < 1:
-                print("as many parameters as rows: nothing is left to judge the law by")
-            print()
+        print("\n\n".join("\n".join(lines(each)) for each in outcomes), end="\n\n")
     return 0 if all(fit.identified for _, fit in fits.values()) else 1
+
+
+def content(found: Outcome) -> dict[str, Any]:
+    """What ``--json`` prints of a pair."""
+    fit = found.fit
+    return {
+        "pair": found.pair,
+        "law": found.law,
+        "params": fit.params,
+        "stderr": fit.stderr,
+        "interval": {row.parameter: [row.low, row.high] for row in found.table.itertuples()},
+        "interval_method": found.method,
+        "fraction": {
+            f"{row.p:g}": {"f": row.f, "low": row.f_low, "high": row.f_high}
+            for row in found.fraction.itertuples()
+        },
+        "r2": fit.r2,
+        "observations": fit.observations,
+        "identified": fit.identified,
+        "fraction_doubts": list(found.doubts),
+        "reason": fit.reason,
+        "active_bounds": list(fit.active_bounds),
+        "lack_of_fit": {
+            "test": found.fitness.test,
+            "p_value": found.fitness.p_value,
+            "words": found.fitness.words,
+        },
+        "outliers": found.strange,
+    }
+
+
+def lines(found: Outcome) -> Iterator[str]:
+    """What `fit` prints of a pair."""
+    from mnmt_repro.laws.uncertainty import NAMES
+
+    fit = found.fit
+    yield f"{found.pair}: {found.formula}   ({fit.observations} rows, R² {fit.r2:.5f})"
+    if fit.identified:
+        yield found.table.to_string(index=False, float_format=lambda x: f"{x:.5g}")
+        yield f"95 % intervals: {NAMES[found.method]}"
+    else:
+        yield f"not identified: {as_options(fit.reason)}"
+    yield from (f"the effective fraction is not identified: {doubt}" for doubt in found.doubts)
+    if len(found.fraction):
+        yield "effective fraction f(p), with its 95 % interval:"
+        yield found.fraction.to_string(index=False, float_format=lambda x: f"{x:.4g}")
+    if fit.active_bounds:
+        yield f"bounds active: {', '.join(fit.active_bounds)}"
+    if fit.identified and fit.degrees_of_freedom < 1:
+        yield "as many parameters as rows: nothing is left to judge the law by"
+    elif fit.identified:
+        yield f"lack of fit: {found.fitness.words}"
+    yield from found.strange

@@ -145,6 +145,7 @@ def act(options: argparse.Namespace) -> int:
                 direction=options.direction,
                 ceiling=options.ceiling,
                 errors=options.errors,
+                groups=options.groups,
                 label=pair,
             )
     doubts = [f"{pair}: {doubt}" for pair, law in laws.items() for doubt in law.doubts()]

@@ -26,6 +26,7 @@ whether a coefficient is unchanged over the weights (`check_unchanged`).
 from mnmt_repro.laws.additive_law import AdditiveLawFit, fit_additive_law
 from mnmt_repro.laws.bivariate_law import BivariateLawFit, fit_bivariate_law
 from mnmt_repro.laws.convergence import correct_convergence, declared_runs, extrapolate_curve
+from mnmt_repro.laws.diagnostics import LackOfFit, lack_of_fit, outliers
 from mnmt_repro.laws.effective import (
     effective_fraction,
     effective_fraction_direct,
@@ -67,6 +68,7 @@ __all__ = [
     "Importance",
     "InvarianceTest",
     "JointLawFit",
+    "LackOfFit",
     "PowerLawFit",
     "Recommendation",
     "check_unchanged",
@@ -87,9 +89,11 @@ __all__ = [
     "fit_pure_power_law",
     "fraction_slope",
     "frontier",
+    "lack_of_fit",
     "leave_one_size_out",
     "leave_one_weight_out",
     "mixture_errors",
+    "outliers",
     "predict_mixture",
     "recommend_weights",
 ]

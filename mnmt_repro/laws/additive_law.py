@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import solve
-from mnmt_repro.laws.checks import Array, same_length, vector
+from mnmt_repro.laws.checks import Array, run_names, same_length, vector
 from mnmt_repro.laws.fit_result import Floats, LawFit, as_rows, r_squared
 from mnmt_repro.laws.minimise import Minimum
 from mnmt_repro.laws.uncertainty import Draws
@@ -86,7 +87,7 @@ class AdditiveLawFit(LawFit):
         return self._again(self.law(), losses)
 
     def row_bootstrap(self, *, draws: int = 4000, seed: int = 0) -> Draws:
-        """Refits to rows drawn with replacement; only for laws fitted to many scattered runs.
+        """Refits to rows (or `runs`) drawn with replacement; only for many scattered runs.
 
         Raises
         ------
@@ -96,8 +97,11 @@ class AdditiveLawFit(LawFit):
         rows = len(self.loss)
         if rows < 50:
             raise InputError(f"row bootstrap: {rows} rows are too few; use residual_bootstrap")
-        pick = np.random.default_rng(seed).integers(rows, size=(draws, rows))
-        counts = np.stack([np.bincount(row, minlength=rows) for row in pick]).astype(float)
+        # Rows of one run are drawn together.
+        names, run = np.unique(self.runs or np.arange(rows), return_inverse=True)
+        pick = np.random.default_rng(seed).integers(len(names), size=(draws, len(names)))
+        times = np.stack([np.bincount(row, minlength=len(names)) for row in pick])
+        counts = times[:, run].astype(float)
         losses = np.broadcast_to(self.observed(), counts.shape)
         values = self._again(replace(self.law(), weights=counts), losses)
         return Draws(names=NAMES, values=values, losses=losses)
@@ -231,8 +235,9 @@ class AdditiveLaw(solve.CurveLaw):
         if not found.converged:
             return "the optimiser did not converge"
         observed, fitted = self.target(loss), self.evaluate(found.theta[None])[0][0]
-        # Huber's loss is for data with outliers, of which the F test says nothing.
-        if self.delta is None and solve.trend_p_value(observed, fitted, 4) >= solve.TREND_LEVEL:
+        if self.delta is not None:  # outliers would rule the correlation of the losses themselves
+            observed, fitted = stats.rankdata(observed), stats.rankdata(fitted)
+        if solve.trend_p_value(observed, fitted, 4) >= solve.TREND_LEVEL:
             return "the loss does not change with n and d beyond its noise"
         return ""
 
@@ -247,6 +252,7 @@ def fit_additive_law(
     *,
     huber_delta: float | None = None,
     log_loss: bool = False,
+    groups: ArrayLike | None = None,
 ) -> AdditiveLawFit:
     """Fit ``loss = E + A * n**-alpha + B * d**-beta``.
 
@@ -259,6 +265,9 @@ def fit_additive_law(
         1e-3 with ``log_loss=True``.
     log_loss : bool
         Residuals of the log loss.
+    groups : (m,), optional
+        Name of the run of each row. Rows of one run, such as its checkpoints, are not independent;
+        standard errors and intervals then come from runs.
 
     Returns
     -------
@@ -281,8 +290,9 @@ def fit_additive_law(
     if huber_delta is not None and not huber_delta > 0:
         raise InputError(f"huber_delta: {huber_delta}; give a number above 0, such as 1e-3")
     blank = AdditiveLawFit.blank(
-        NAMES, y, n=size, d=data, huber_delta=huber_delta, log_loss=log_loss, objective=np.nan
-    )
+        NAMES, y, n=size, d=data, huber_delta=huber_delta, log_loss=log_loss, objective=np.nan,
+        runs=run_names(groups, len(y)),
+    )  # fmt: skip
     fit = solve.fit(blank)
     if not fit.identified:
         return fit

@@ -70,6 +70,24 @@ def error_weights(errors: str, loss: Array) -> Array:
     return loss**-2.0
 
 
+def run_names(groups: ArrayLike | None, rows: int) -> tuple[str, ...]:
+    """Name of the run of each row; none where rows are independent.
+
+    Raises
+    ------
+    InputError
+        Another number of names than rows, or a single run, which shows no variation.
+    """
+    if groups is None:
+        return ()
+    names = tuple(str(name) for name in np.asarray(groups, dtype=object).ravel())
+    if len(names) != rows:
+        raise InputError(f"groups: {len(names)} names of runs for {rows} rows")
+    if len(set(names)) < 2:
+        raise InputError("groups: all rows are of one run, so nothing shows how runs vary")
+    return names
+
+
 def check_direction(direction: str) -> None:
     """`InputError` unless the direction is ``"min"`` (a loss) or ``"max"`` (a quality)."""
     if direction not in ("min", "max"):

@@ -205,11 +205,12 @@ def _direct_draws(
     """Fractions (B, m) with refits of the single-pair law and noise on the observed losses."""
     refits = single.draws(method, draws=draws, seed=seed)
     dof = single.degrees_of_freedom
-    sigma = np.zeros(draws)
+    noise = np.random.default_rng(seed + 2).standard_normal((draws, len(observed)))
+    scale = np.zeros((draws, 1))
     if dof > 0:
-        sigma = single.residual_sd * noise_scale(dof, draws=draws, seed=seed)
-    noise = sigma[:, None] * np.random.default_rng(seed + 2).standard_normal((draws, len(observed)))
-    return _inverse(refits.values, observed + noise, single.direction) / size
+        spread = noise_scale(dof, draws=draws, seed=seed)
+        scale = spread[:, None] * single.noise_at(observed)
+    return _inverse(refits.values, observed + scale * noise, single.direction) / size
 
 
 def log_fraction(values: Array, one: int) -> Array:

@@ -48,6 +48,10 @@ class LawFit(ABC):
         Why the law is not identified; empty when it is.
     active_bounds : tuple of str
         Bounds that hold a parameter, such as ``"l_inf >= 0"``: its name, a space and what holds it.
+    left_out : int
+        Rows that were not fitted because they are zero-shot (p = 0), as in the paper.
+    runs : tuple of str
+        Run of each row, where rows of one run are not independent; else empty.
     """
 
     names: tuple[str, ...]
@@ -60,6 +64,8 @@ class LawFit(ABC):
     identified: bool
     reason: str = ""
     active_bounds: tuple[str, ...] = ()
+    left_out: int = 0
+    runs: tuple[str, ...] = ()
 
     @classmethod
     def blank(cls, names: tuple[str, ...], loss: Array, **rows: Any) -> Self:
@@ -97,6 +103,17 @@ class LawFit(ABC):
         """Weights of the squared residuals, (m,)."""
         return np.ones(len(self.loss))
 
+    def basis(self) -> Array:
+        """What the free parameters can follow at the rows: orthonormal columns, (m, free).
+
+        Its rows' squared lengths are the leverages of the rows.
+        """
+        law = self.law()
+        free = [name not in self.held for name in self.names]
+        jacobian = law.jacobian(law.scaled(np.array(self.values)))[:, free]
+        weighted = jacobian * np.sqrt(law.weights)[:, None]
+        return np.asarray(np.linalg.qr(weighted / np.linalg.norm(weighted, axis=0))[0])
+
     @property
     def params(self) -> dict[str, float]:
         """Parameter values by name."""
@@ -122,6 +139,16 @@ class LawFit(ABC):
         """Standard deviation of the residuals; NaN without rows to spare."""
         spare = self.degrees_of_freedom
         return math.sqrt(self.rss / spare) if spare > 0 else math.nan
+
+    @property
+    def relative(self) -> bool:
+        """Whether rows count by the share that an error is of their loss."""
+        with np.errstate(divide="ignore"):
+            return bool(np.allclose(self.row_weights(), self.observed() ** -2.0))
+
+    def noise_at(self, loss: Array) -> Array:
+        """Standard deviation of single runs with these losses; relative errors grow with them."""
+        return self.residual_sd * (np.abs(loss) if self.relative else np.ones_like(loss))
 
     def noise_sd(self) -> Array:
         """Standard deviation of each row's noise, (m,): for relative errors in proportion to it."""
@@ -151,16 +178,19 @@ class LawFit(ABC):
         level : probability covered
         method
             ``"t"`` from standard errors, for exponents and factors on the log scale, so that their
-            limits are positive; ``"perturbation"`` (the paper's, footnote 5), ``"residual"`` or
-            ``"seeds"`` from refits, as percentiles; ``"auto"`` as `interval_method` says.
+            limits are positive; ``"perturbation"`` (the paper's, footnote 5), ``"residual"``,
+            ``"seeds"`` or ``"runs"`` from refits, as percentiles; ``"auto"`` as `interval_method`
+            says.
         draws, seed : of the refits
 
         Returns
         -------
-        dict of name to (low, high); NaN when not identified.
+        dict of name to (low, high); NaN when not identified, and by ``"auto"`` where the runs are
+        no more than the free parameters.
         """
         check_level(level)
-        if not self.identified:
+        few = method == "auto" and self.runs and len(set(self.runs)) <= self.free_parameters
+        if not self.identified or few:
             return {name: (math.nan, math.nan) for name in self.names}
         chosen = self.interval_method if method == "auto" else method
         if chosen != "t":
@@ -179,10 +209,18 @@ class LawFit(ABC):
     def interval_method(self) -> uncertainty.Method:
         """How ``"auto"`` makes intervals.
 
-        Residual refits where a bound holds a parameter: standard errors take the bound for known,
-        and then cover too rarely. Else, or without rows to spare, Student's t.
+        Refits by runs where rows share them. Residual refits where a bound holds a parameter:
+        standard errors take the bound for known, and then cover too rarely. Else, or without rows
+        to spare, Student's t.
         """
+        if self.runs:
+            return "runs"
         return "residual" if self.held and self.degrees_of_freedom > 0 else "t"
+
+    @property
+    def resampling(self) -> uncertainty.Resampling:
+        """How bands are drawn by default: by runs where rows share them, else by residuals."""
+        return "runs" if self.runs else "residual"
 
     def draws(
         self, method: uncertainty.Resampling, *, draws: int = 10_000, seed: int = 0
@@ -240,6 +278,8 @@ class LawFit(ABC):
             notes.append(f"<strong>not identified</strong>: {self.reason}")
         if self.active_bounds:
             notes.append("bounds active: " + ", ".join(self.active_bounds))
+        if self.left_out:
+            notes.append(f"{self.left_out} zero-shot rows (p = 0) left out")
         notes.append(f"95 % intervals: {uncertainty.NAMES[self.interval_method]}")
         return f"<p>{'; '.join(notes)}</p>" + self.summary().to_html(index=False)
 

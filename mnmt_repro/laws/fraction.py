@@ -31,14 +31,12 @@ from mnmt_repro.laws.checks import (
     vector,
 )
 from mnmt_repro.laws.fit_result import Floats, LawFit
-from mnmt_repro.laws.joint_law import fit_joint_law, pair_rows
+from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, runs_of
 from mnmt_repro.laws.minimise import Minimum, least
 from mnmt_repro.laws.uncertainty import Resampling
 
 Form = Literal["eq12", "eq13"]
 COEFFICIENTS = {"eq12": ("c1", "c2", "c3"), "eq13": ("c1",)}
-MOST_FRACTION = 1.02
-"""A larger f is read as a fault of the rows: a pair would have more than the whole model."""
 _TINY = 1e-6
 _BOXES = {
     "eq12": (
@@ -110,7 +108,7 @@ class FractionFit(LawFit):
         self,
         p: ArrayLike,
         level: float = 0.95,
-        method: Resampling = "residual",
+        method: Resampling | None = None,
         *,
         draws: int = 500,
         seed: int = 0,
@@ -118,6 +116,7 @@ class FractionFit(LawFit):
         """Effective fraction with a percentile band from refits: ``p, f, f_low, f_high``."""
         check_level(level)
         weights = _weights(p)
+        method = method or self.resampling
         many = fraction_of(weights, self.draws(method, draws=draws, seed=seed).values[:, 3:])
         low, high = np.quantile(many, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return pd.DataFrame({"p": weights, "f": self.fraction(p), "f_low": low, "f_high": high})
@@ -139,13 +138,14 @@ class FractionFit(LawFit):
         p: ArrayLike,
         n: ArrayLike,
         level: float = 0.95,
-        method: Resampling = "residual",
+        method: Resampling | None = None,
         *,
         draws: int = 500,
         seed: int = 0,
     ) -> pd.DataFrame:
         """Predictions with a percentile band from refits: ``p, n, loss, low, high``."""
         check_level(level)
+        method = method or self.resampling
         many = self.predict_with(self.draws(method, draws=draws, seed=seed).values, p, n)
         low, high = np.quantile(many, [(1 - level) / 2, (1 + level) / 2], axis=0)
         size = vector("n", np.atleast_1d(n), positive=True)
@@ -320,6 +320,7 @@ def fit_fraction(
     direction: Direction = "min",
     ceiling: float | None = None,
     errors: Errors = "absolute",
+    groups: str | None = None,
     label: str = "",
 ) -> FractionFit:
     """Fit Eq. 11 with the effective fraction of Eq. 12 or Eq. 13, all parameters at once.
@@ -332,7 +333,7 @@ def fit_fraction(
     frame : DataFrame
         Rows of ONE pair and test set, as for `fit_joint_law`; p = 0 is left out.
     form : ``"eq12"`` (three coefficients) or ``"eq13"`` (one, at most 1)
-    n, loss, direction, ceiling, errors, label : as in `fit_joint_law`
+    n, loss, direction, ceiling, errors, groups, label : as in `fit_joint_law`
 
     Returns
     -------
@@ -354,7 +355,8 @@ def fit_fraction(
     weights = error_weights(errors, y)
     blank = FractionFit.blank(
         ("alpha", "l_inf", "beta", *COEFFICIENTS[form]), y, form=form, p=p, n=size, weights=weights,
-        direction=direction, ceiling=ceiling, label=label,
+        direction=direction, ceiling=ceiling, label=label, left_out=len(frame) - len(rows),
+        runs=runs_of(rows, groups),
     )  # fmt: skip
     if not joint.identified:
         return replace(blank, reason=joint.reason)

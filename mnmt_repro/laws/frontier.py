@@ -23,7 +23,7 @@ def frontier(
     n: ArrayLike,
     *,
     level: float | None = None,
-    method: Resampling = "residual",
+    method: Resampling | None = None,
     draws: int = 500,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -39,7 +39,7 @@ def frontier(
     n : model sizes
     level : float, optional
         Adds the percentile band ``low, high`` of this level, from refits of every law.
-    method, draws, seed : of the refits
+    method, draws, seed : of the refits; by default as `LawFit.resampling` says
 
     Returns
     -------

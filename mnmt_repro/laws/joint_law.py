@@ -20,30 +20,31 @@ from mnmt_repro.laws.checks import (
     check_direction,
     columns,
     error_weights,
+    run_names,
     vector,
 )
 from mnmt_repro.laws.fit_result import Floats, r_squared
-from mnmt_repro.laws.grouped_law import GroupedLawFit, fit_grouped
 from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
+from mnmt_repro.laws.shared_exponent import SharedExponentFit, fit_shared_exponent
 from mnmt_repro.laws.uncertainty import Method
 
 P_DIGITS = 9
 """Decimals of a mixture weight: those that agree in all of them are one weight."""
+MOST_FRACTION = 1.02
+"""A larger f is read as a fault of the rows: a pair would have more than the whole model."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointLawFit(GroupedLawFit):
+class JointLawFit(SharedExponentFit):
     """``loss = beta[p] * n**-alpha + l_inf``, fitted to all weights of one pair at once.
 
     Attributes
     ----------
     p : mixture weights, ascending; `beta[p]` follows their order; empty where `groups` are
-    left_out : rows with p = 0 (zero-shot), which the paper leaves out too
     groups : names of what has a multiplier in place of a weight, such as whole mixtures
     """
 
     p: Floats
-    left_out: int = 0
     groups: tuple[str, ...] = ()
 
     @property
@@ -85,6 +86,26 @@ class JointLawFit(GroupedLawFit):
         """
         return self._band(self.index(p), n, level)
 
+    def doubts(self) -> tuple[str, ...]:
+        """Why the effective fraction is not identified, and the runs to add; empty where it is.
+
+        None either where the multipliers are of other `groups` than weights.
+        """
+        if self.groups or len(self.p) < 2:
+            return ()
+        sizes = sorted(set(self.n))
+        alone = f"at sizes from {sizes[0]:.4g} to {sizes[-1]:.4g}"
+        if 1.0 not in self.p:
+            return (f"no row has p = 1; add runs of {self.label or 'the pair'} alone {alone}",)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beta = np.array(self.values[2:])
+            f = (beta[self.p.index(1.0)] / beta) ** (1 / self.alpha)
+        return tuple(
+            f"f({p:g}) is {value:.2f}, more than the whole model; add seeds at p = 1 and p = {p:g}"
+            for p, value in zip(self.p, f, strict=True)
+            if value > MOST_FRACTION
+        )
+
     def r2_by_weight(self) -> dict[float, float]:
         """Share of the variance explained among the rows of each weight."""
         group, loss, w = np.array(self.group), self.observed(), self.row_weights()
@@ -104,6 +125,7 @@ def fit_joint_law(
     ceiling: float | None = None,
     errors: Errors = "absolute",
     by: str = "p",
+    groups: str | None = None,
     label: str = "",
 ) -> JointLawFit:
     """Fit Eq. 7: one exponent and one irreducible loss for a pair, one multiplier a weight.
@@ -115,7 +137,8 @@ def fit_joint_law(
     ----------
     frame : DataFrame
         Rows of ONE pair and test set: columns ``p`` and those named by `n` and `loss`. Rows with
-        p = 0 are left out and counted. Seeds are further rows.
+        p = 0 are left out and counted in `left_out`, which the result shows. Seeds are further
+        rows.
     n, loss : column names
         Give ``n="n_total"`` to fit against all parameters, embeddings included.
     direction, ceiling, label : as in `fit_power_law`
@@ -124,7 +147,11 @@ def fit_joint_law(
         fall to a fraction of the largest, absolute errors leave the law to the worst models.
     by : column name
         Each of its values has a multiplier of its own. Other than ``"p"`` where the mixture of
-        several pairs or domains is not one number; its values are then taken as names.
+        several pairs or domains is not one number; its values are then taken as names. A column
+        ``p`` is not needed then; where there is one, rows with p = 0 are an error.
+    groups : column name, optional
+        Run of each row. Rows of one run, such as its checkpoints or test sets, are not independent;
+        standard errors and intervals then come from runs.
 
     Returns
     -------
@@ -150,7 +177,7 @@ def fit_joint_law(
     rows, key = grouped_rows(frame, n, loss, by)
     seen, group = np.unique(key, return_inverse=True)
     y = vector(loss, rows[loss])
-    return fit_grouped(
+    return fit_shared_exponent(
         JointLawFit.blank(
             ("alpha", "l_inf", *(f"beta[{_name(value)}]" for value in seen)),
             y,
@@ -162,6 +189,7 @@ def fit_joint_law(
             p=seen if by == "p" else (),
             groups=() if by == "p" else tuple(seen.tolist()),
             left_out=len(frame) - len(rows),
+            runs=runs_of(rows, groups),
             label=label,
         )
     )
@@ -251,12 +279,32 @@ def _name(value: Any) -> str:
 def grouped_rows(
     frame: pd.DataFrame, n: str, loss: str, by: str
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
-    """Rows of one pair with p above 0, and the value of the column `by` in each; checked."""
-    rows, p = pair_rows(frame, n, loss)
+    """Rows of one pair with p above 0, and the value of the column `by` in each; checked.
+
+    Raises
+    ------
+    InputError
+        Rows with p = 0 where `by` is another column. Such a law can describe them, so leaving them
+        out is for the caller to decide.
+    """
     if by == "p":
-        return rows, p
+        return pair_rows(frame, n, loss)
     columns(frame, [by])
+    rows, _ = pair_rows(frame if "p" in frame.columns else frame.assign(p=1.0), n, loss)
+    if zero := len(frame) - len(rows):
+        raise InputError(
+            f"p: {zero} rows have p = 0, and a law by {by} could describe them; remove them, or "
+            f"drop the column p to fit them too"
+        )
     return rows, rows[by].astype(str).to_numpy()
+
+
+def runs_of(rows: pd.DataFrame, groups: str | None) -> tuple[str, ...]:
+    """Run of each row, from the column `groups`."""
+    if groups is None:
+        return ()
+    columns(rows, [groups])
+    return run_names(rows[groups], len(rows))
 
 
 def pair_rows(frame: pd.DataFrame, n: str, loss: str) -> tuple[pd.DataFrame, Array]:

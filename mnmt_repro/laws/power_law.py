@@ -13,19 +13,24 @@ from mnmt_repro.laws.checks import (
     Array,
     Direction,
     check_direction,
+    run_names,
     same_length,
     vector,
     weights_or_ones,
 )
-from mnmt_repro.laws.grouped_law import GroupedLaw, GroupedLawFit, fit_grouped
 from mnmt_repro.laws.minimise import Minimum
+from mnmt_repro.laws.shared_exponent import (
+    SharedExponentFit,
+    SharedExponentLaw,
+    fit_shared_exponent,
+)
 
 NAMES = ("alpha", "l_inf", "beta")
 FIXED = "l_inf fixed at 0"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PowerLawFit(GroupedLawFit):
+class PowerLawFit(SharedExponentFit):
     """``loss = beta * n**-alpha + l_inf``, fitted. See `fit_power_law`."""
 
     @property
@@ -33,7 +38,7 @@ class PowerLawFit(GroupedLawFit):
         """The multiplier, in the unit of `n`."""
         return self.values[2]
 
-    def law(self) -> GroupedLaw:
+    def law(self) -> SharedExponentLaw:
         """Return the formula at the rows fitted; without a constant when the fit had none."""
         law = super().law()
         return PureLaw(**vars(law)) if FIXED in self.active_bounds else law
@@ -53,7 +58,7 @@ class PowerLawFit(GroupedLawFit):
         return self._band(np.zeros(1, dtype=int), n, level)
 
 
-class PureLaw(GroupedLaw):
+class PureLaw(SharedExponentLaw):
     """``loss = beta * n**-alpha``, a straight line of log loss on log n."""
 
     def follow(self, losses: Array, values: Array | None = None) -> Minimum:
@@ -85,6 +90,7 @@ def fit_power_law(
     weights: ArrayLike | None = None,
     direction: Direction = "min",
     ceiling: float | None = None,
+    groups: ArrayLike | None = None,
     label: str = "",
 ) -> PowerLawFit:
     """Fit Eq. 3 (Eq. 6 at one mixture weight) by least squares.
@@ -101,6 +107,9 @@ def fit_power_law(
     direction : ``"min"`` or ``"max"``
     ceiling : float, optional
         Highest `l_inf` of a quality, such as 100 for chrF.
+    groups : (m,), optional
+        Name of the run of each row. Rows of one run, such as its checkpoints or test sets, are not
+        independent; standard errors and intervals then come from runs.
     label : free text kept with the result
 
     Returns
@@ -125,10 +134,10 @@ def fit_power_law(
     check_direction(direction)
     size, y = vector("n", n, positive=True), vector("loss", loss)
     same_length(n=size, loss=y)
-    return fit_grouped(
+    return fit_shared_exponent(
         PowerLawFit.blank(
             NAMES, y, n=size, weights=weights_or_ones(weights, len(size)), group=(0,) * len(size),
-            direction=direction, ceiling=ceiling, label=label,
+            direction=direction, ceiling=ceiling, label=label, runs=run_names(groups, len(size)),
         )
     )  # fmt: skip
 

@@ -79,7 +79,8 @@ class Recommendation:
         95 % percentile interval of `loss` at these weights, from the residual bootstrap of the
         pair's law; NaN for a law without rows to spare. It is of the law, not of a run:
     scatter : by pair
-        How far single runs lie from the law: the standard deviation of its residuals; NaN likewise.
+        How far single runs lie from the law at these weights: the standard deviation of its
+        residuals, which relative errors make a share of the loss; NaN likewise.
     notes : tuple of str
         A size or weight outside those that a law was fitted to, a weight at its least, regret
         against an extrapolated p = 1, and laws of low quality: R² under `GOOD_R2`, or a parameter
@@ -204,7 +205,10 @@ def recommend_weights(
         loss=by_pair(sign * cost(best)),
         low=by_pair(bands[:, 0]),
         high=by_pair(bands[:, 1]),
-        scatter={pair: laws[pair].residual_sd for pair in pairs},
+        scatter={
+            pair: float(laws[pair].noise_at(value))
+            for pair, value in zip(pairs, cost(best), strict=True)
+        },
         regret=by_pair(regret),
         relative_regret=by_pair(regret / reducible),
         notes=_notes(laws, pairs, best, n),
@@ -216,7 +220,7 @@ def _refits(
 ) -> dict[str, Array]:
     """Parameters of each pair's law refitted to resampled residuals, (B, P); NaN without any."""
     return {
-        pair: laws[pair].draws("residual", draws=draws, seed=seed + i).values
+        pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=seed + i).values
         if laws[pair].degrees_of_freedom > 0
         else np.full((draws, len(laws[pair].values)), np.nan)
         for i, pair in enumerate(pairs)

@@ -18,6 +18,7 @@ from scipy import stats
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fit_result import LawFit, as_rows, as_tuple, r_squared
 from mnmt_repro.laws.minimise import Curve, Minimum, least, minimise
+from mnmt_repro.laws.uncertainty import free_residuals
 
 TREND_LEVEL = 0.003
 """P-value below which the trend with size must lie for a law to count as identified. The test takes
@@ -97,6 +98,10 @@ class Law(ABC):
         """Parameters of the law (B, P) at those that are searched (B, P)."""
         return theta
 
+    def scaled(self, values: Array) -> Array:
+        """Parameters that are searched (P,), at those of the law (P,)."""
+        return values
+
     def change(self, values: Array) -> Array | None:
         """Derivatives (P, P) of the law's parameters by those searched; None where they are one."""
         return None
@@ -151,7 +156,6 @@ class CurveLaw(Law, Curve):
         return values
 
     def scaled(self, values: Array) -> Array:
-        """Parameters that are searched (P,), at those of the law (P,)."""
         theta, logs = values.copy(), list(self.logarithms)
         theta[logs] = np.log(np.maximum(values[logs], 1e-300))
         return theta - self.shift @ theta
@@ -208,18 +212,22 @@ def fit(blank: Fit, law: Law | None = None) -> Fit:
         reason = law.doubt(found, loss)
     if reason:
         return replace(blank, reason=reason)
+    fitted = replace(blank, values=as_tuple(found.values), active_bounds=law.bounds(found))
     covariance = covariance_of(found.jacobian, law.weights, found.rss, found.held)
+    if blank.runs:
+        residual = free_residuals(fitted)
+        covariance = covariance_by_run(
+            found.jacobian, law.weights, residual, found.held, blank.runs
+        )
     change = law.change(found.values)
     if change is not None:
         covariance = change @ covariance @ change.T
     return replace(
-        blank,
-        values=as_tuple(found.values),
+        fitted,
         covariance=as_rows(covariance),
         rss=found.rss,
         r2=r_squared(loss, found.rss, law.weights),
         identified=True,
-        active_bounds=law.bounds(found),
     )
 
 
@@ -243,6 +251,35 @@ def covariance_of(jacobian: Array, weights: Array, rss: float, held: NDArray[np.
     inverse = np.linalg.pinv((j / norm).T @ (j / norm), hermitian=True) / np.outer(norm, norm)
     covariance[np.ix_(free, free)] = inverse * (rss / dof if dof > 0 else math.nan)
     return covariance
+
+
+def covariance_by_run(
+    jacobian: Array,
+    weights: Array,
+    residual: Array,
+    held: NDArray[np.bool_],
+    runs: tuple[str, ...],
+) -> Array:
+    """Covariance of least-squares parameters when the rows of one run err together.
+
+    The sandwich by clusters: what a run adds to the gradient is one observation, however many rows
+    it has. NaN unless there are more runs than free parameters.
+
+    Parameters
+    ----------
+    jacobian, weights, held : as in `covariance_of`
+    residual : (m,)
+        From `uncertainty.free_residuals`.
+    runs : name of each row's run
+    """
+    free = ~held
+    names, run = np.unique(np.array(runs), return_inverse=True)
+    few = len(names) <= free.sum()
+    unit = covariance_of(jacobian, weights, float(len(jacobian) - free.sum()), held)
+    rows = np.where(free, jacobian, 0.0) * (np.sqrt(weights) * residual)[:, None]
+    sums = np.zeros((len(names), len(held)))
+    np.add.at(sums, run, rows)
+    return np.asarray(unit @ sums.T @ sums @ unit * (np.nan if few else 1.0))
 
 
 def rank_deficient(jacobian: Array, held: NDArray[np.bool_], tolerance: float = 1e-7) -> bool:

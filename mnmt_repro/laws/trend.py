@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnmt_repro.laws.checks import Array
-from mnmt_repro.laws.grouped_law import least_constant
 from mnmt_repro.laws.joint_law import JointLawFit
 from mnmt_repro.laws.minimise import Curve, Minimum, minimise
+from mnmt_repro.laws.shared_exponent import least_constant
 from mnmt_repro.laws.variable_projection import ALPHA_BOUNDS
 
 Coefficient = Literal["alpha", "l_inf"]

@@ -17,7 +17,7 @@ from mnmt_repro.laws.checks import Array, check_level
 if TYPE_CHECKING:
     from mnmt_repro.laws.fit_result import LawFit
 
-Resampling = Literal["perturbation", "residual", "seeds"]
+Resampling = Literal["perturbation", "residual", "seeds", "runs"]
 """Ways to draw losses and refit: functions of this module."""
 Method = Literal["t"] | Resampling
 """Ways to an interval: Student's t from standard errors, or percentiles of refits."""
@@ -27,6 +27,7 @@ NAMES = {
     "t": "Student's t from standard errors",
     "residual": "percentiles of refits to resampled residuals",
     "seeds": "percentiles of refits to resampled seeds",
+    "runs": "percentiles of refits in which the residuals of a run change sign together",
     "perturbation": "percentiles of refits to losses with 1 % of noise",
 }
 """Each method in words."""
@@ -156,12 +157,64 @@ def seed_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
     return _refit(fit, losses)
 
 
+def free_residuals(fit: LawFit) -> Array:
+    """Weighted residuals of each run from the law of all other runs, to first order, (m,).
+
+    A run at an end of the sizes pulls the curve towards itself, so its residuals are smaller than
+    its error. Within each run they are multiplied by the inverse of one less its part of the hat
+    matrix. The covariance from them is that of the jackknife by runs (CR3), which covers with as
+    few as twenty runs; with the inverse root (CR2), intervals covered 92 %.
+    """
+    residual = (fit.observed() - fit.fitted()) * np.sqrt(fit.row_weights())
+    basis = fit.basis()
+    for name in set(fit.runs):
+        rows = np.array(fit.runs) == name
+        value, vector = np.linalg.eigh(basis[rows].T @ basis[rows])
+        value = np.clip(value, 0.0, 1 - 1e-9)
+        stretch = 1 / (1 - value)
+        side = basis[rows] @ vector
+        residual[rows] += side @ (stretch * (side.T @ residual[rows]))
+    return np.asarray(residual)
+
+
+def run_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
+    """Refit the law to its own curve plus the residuals of whole runs, of either sign.
+
+    Rows of one run (its checkpoints, test sets or domains) err together, so they are no independent
+    evidence. In each draw all residuals of a run keep or change their sign (the wild cluster
+    bootstrap). Residuals are those of `free_residuals`, scaled by `noise_scale` with the number of
+    runs less the free parameters.
+
+    Raises
+    ------
+    InputError
+        Without names of runs, or with no more runs than free parameters.
+    """
+    if not fit.runs:
+        raise InputError("run bootstrap: the fit knows no runs; fit with groups=")
+    names, run = np.unique(np.array(fit.runs), return_inverse=True)
+    spare = len(names) - fit.free_parameters
+    if spare < 1:
+        raise InputError(
+            f"run bootstrap: {len(names)} runs are no more than {fit.free_parameters} parameters; "
+            "train more runs"
+        )
+    residual = free_residuals(fit) / np.sqrt(fit.row_weights())
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(draws, len(names)))
+    scale = noise_scale(spare, draws=draws, seed=seed)
+    losses = fit.fitted() + scale[:, None] * signs[:, run] * residual
+    if fit.observed().min() > 0:  # an outlier's residual, with its sign changed, can pass zero
+        losses = np.maximum(losses, 0.01 * fit.observed().min())
+    return _refit(fit, losses)
+
+
 def draw(fit: LawFit, method: Resampling, *, draws: int, seed: int) -> Draws:
     """Draws by the name of the method."""
     functions = {
         "perturbation": perturbation,
         "residual": residual_bootstrap,
         "seeds": seed_bootstrap,
+        "runs": run_bootstrap,
     }
     if method not in functions:
         raise InputError(f"method: {method!r}; use one of {sorted(functions)}")

@@ -24,7 +24,7 @@ from mnmt_repro.laws.variable_projection import ALPHA_BOUNDS, project
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedLawFit(LawFit):
+class SharedExponentFit(LawFit):
     """Parameters in the order alpha, l_inf, then the multipliers; and the rows fitted.
 
     Attributes
@@ -65,9 +65,9 @@ class GroupedLawFit(LawFit):
         """Group and size of each row, (m, 2)."""
         return np.column_stack([self.group, self.n])
 
-    def law(self) -> GroupedLaw:
+    def law(self) -> SharedExponentLaw:
         """Return the formula at the rows fitted."""
-        return GroupedLaw(
+        return SharedExponentLaw(
             names=self.names,
             weights=self.row_weights(),
             n=np.array(self.n),
@@ -103,13 +103,13 @@ def gradient_of(values: Array, group: NDArray[np.intp], n: Array, direction: Dir
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedLaw(solve.Law):
+class SharedExponentLaw(solve.Law):
     """The formula at given rows, which variable projection fits without starts.
 
     Attributes
     ----------
     n, group : (m,)
-    direction, ceiling : as in `GroupedLawFit`
+    direction, ceiling : as in `SharedExponentFit`
     """
 
     n: Array
@@ -185,10 +185,10 @@ class GroupedLaw(solve.Law):
         return values - (values @ share / share.sum(0))[self.group]
 
 
-Fit = TypeVar("Fit", bound=GroupedLawFit)
+Fit = TypeVar("Fit", bound=SharedExponentFit)
 
 
-def fit_grouped(blank: Fit) -> Fit:
+def fit_shared_exponent(blank: Fit) -> Fit:
     """Fit the law of a result without numbers; checks that its losses suit its direction."""
     loss, ceiling = blank.observed(), blank.ceiling
     if ceiling is not None and blank.direction == "min":

@@ -1,0 +1,311 @@
+"""`fit --report`: one HTML file, without scripts or other files, that shows what `fit` found."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.atomic import write_bytes
+from mnmt_repro.cli.fit import HUBER_DELTA, as_options, data_of
+from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    import altair
+
+    from mnmt_repro.cli.fit import Fit, FitOptions, Outcome
+
+WIDTH, HEIGHT = 420, 260
+POINTS = 60
+"""Of each curve."""
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: auto; padding: 1rem; }
+table { border-collapse: collapse; font-size: 0.9rem; }
+th, td { padding: 0.2rem 0.6rem; text-align: right; border-bottom: 1px solid #8886; }
+.wide { overflow-x: auto; }
+figure { margin: 1rem 0; overflow-x: auto; }
+svg { background: white; max-width: 100%; height: auto; }
+pre { padding: 0.8rem; overflow-x: auto; border: 1px solid #8886; }
+"""
+
+
+def write_report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOptions) -> None:
+    """Write the report to `options.report`.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written.
+    """
+    assert options.report is not None
+    try:
+        write_bytes(options.report, report(outcomes, notes, options).encode())
+    except OSError as error:
+        raise InputError(
+            f"--report {options.report}: cannot be written: {error.strerror}"
+        ) from error
+    print(f"mnmt-repro: wrote {options.report}", file=sys.stderr)
+
+
+def report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOptions) -> str:
+    """The whole file as HTML."""
+    title = f"Scaling laws of {options.file.name}"
+    parts = [f"<h1>{html.escape(title)}</h1>"]
+    if notes:
+        parts.append("<h2>Notes on the table</h2>" + _list(notes))
+    for found in outcomes:
+        parts += _of_pair(found, options)
+    parts += _of_frontier(outcomes, options)
+    parts.append("<h2>The code</h2><p>This code repeats the fits.</p>")
+    parts.append(f"<pre>{html.escape(code(outcomes, options))}</pre>")
+    body = "\n".join(parts)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head>\n"
+        f"<body><main>\n{body}\n</main></body></html>\n"
+    )
+
+
+def _of_pair(found: Outcome, options: FitOptions) -> Iterator[str]:
+    from mnmt_repro.laws.uncertainty import NAMES
+
+    fit = found.fit
+    yield f"<h2>{html.escape(found.pair)}</h2>"
+    yield f"<p><code>{html.escape(found.formula)}</code>. {fit.observations} rows.</p>"
+    if not fit.identified:
+        yield f"<p><strong>Not identified:</strong> {html.escape(as_options(fit.reason))}</p>"
+        yield _list(found.strange)
+        return
+    yield _table(found.table)
+    yield f"<p>R² is {fit.r2:.4f}. The 95 % intervals are {html.escape(NAMES[found.method])}.</p>"
+    yield _figure(_curves(fit, options), "Losses (points) and the fitted law (lines) against size.")
+    yield _figure(
+        _residuals(fit, options),
+        "Residuals as shares of the loss. A law that fits leaves them without a pattern.",
+    )
+    if len(found.fraction):
+        yield _figure(_fraction(found.fraction), "Effective fraction with its 95 % interval.")
+        yield _table(found.fraction)
+    yield "<h3>Diagnostics and caveats</h3>"
+    caveats = [f"Lack of fit: {found.fitness.words}."]
+    caveats += [f"The effective fraction is not identified: {doubt}." for doubt in found.doubts]
+    caveats += [f"A bound holds a parameter: {bound}." for bound in fit.active_bounds]
+    if fit.runs:
+        caveats.append(f"The rows come from {len(set(fit.runs))} runs, which count as one each.")
+    caveats.append("Outside the sizes that were trained, the law is an extrapolation.")
+    yield _list([*caveats, *found.strange])
+
+
+def _of_frontier(outcomes: Sequence[Outcome], options: FitOptions) -> Iterator[str]:
+    """Losses of two pairs along their mixtures; a sentence where they cannot be drawn."""
+    import altair as alt
+
+    from mnmt_repro.laws import FractionFit, frontier
+
+    yield "<h2>The frontier between the pairs</h2>"
+    laws = {found.pair: found.fit for found in outcomes if isinstance(found.fit, FractionFit)}
+    doubtful = [found.pair for found in outcomes if found.doubts or not found.fit.identified]
+    if len(laws) != 2 or doubtful:
+        why = f"not identified for {', '.join(doubtful)}" if doubtful else "needed for two pairs"
+        yield (
+            "<p>It is not drawn: a law of the effective fraction (<code>--law eq12</code>) is "
+            f"{html.escape(why)}.</p>"
+        )
+        return
+    sizes = np.unique([n for law in laws.values() for n in law.n])
+    curve = frontier(laws, sizes).pivot(index=["n", "point"], columns="pair", values="loss")
+    one, two = laws
+    table = curve.reset_index().rename(columns={one: "one", two: "two"})
+    chart = (
+        alt.Chart(table)
+        .mark_line()
+        .encode(
+            alt.X("one:Q", title=f"{options.loss_column}, {one}", scale=alt.Scale(zero=False)),
+            alt.Y("two:Q", title=f"{options.loss_column}, {two}", scale=alt.Scale(zero=False)),
+            alt.Color("n:O", title="size", scale=alt.Scale(scheme="viridis")),
+            order="point:Q",
+        )
+    )
+    yield _figure(chart, "Predicted losses of both pairs, a line a size: every mixture is a point.")
+
+
+def _rows(fit: Fit) -> pd.DataFrame:
+    """The rows fitted: size, loss, fitted loss and the curve that each belongs to."""
+    from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit
+
+    if isinstance(fit, JointLawFit):
+        names = fit.groups or tuple(f"{p:g}" for p in fit.p)
+        curve = [names[g] for g in fit.group]
+    elif isinstance(fit, FractionFit):
+        curve = [f"{p:g}" for p in fit.p]
+    elif isinstance(fit, AdditiveLawFit):
+        curve = [f"{d:.3g}" for d in fit.d]
+    else:
+        curve = ["all"] * fit.observations
+    return pd.DataFrame({"n": fit.n, "loss": fit.loss, "fitted": fit.fitted(), "curve": curve})
+
+
+def _lines(fit: Fit) -> pd.DataFrame:
+    """The law between the least and the greatest size, for each curve."""
+    from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit
+
+    n = np.geomspace(min(fit.n), max(fit.n), POINTS)
+    if isinstance(fit, JointLawFit):
+        keys = {name if fit.groups else f"{name:g}": name for name in fit.groups or fit.p}
+        curves = {text: fit.predict([key], n) for text, key in keys.items()}
+    elif isinstance(fit, FractionFit):
+        curves = {f"{p:g}": fit.predict([p], n) for p in sorted(set(fit.p))}
+    elif isinstance(fit, AdditiveLawFit):
+        curves = {f"{d:.3g}": fit.predict(n, d) for d in sorted(set(fit.d))}
+    else:
+        curves = {"all": fit.predict(n)}
+    parts = [pd.DataFrame({"n": n, "loss": loss, "curve": name}) for name, loss in curves.items()]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _curves(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
+    import altair as alt
+
+    x = alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="size")
+    y = alt.Y(
+        "loss:Q", scale=alt.Scale(type="log", nice=False, padding=8), title=options.loss_column
+    )
+    several = "data" if options.law == "additive" else options.by or "weight"
+    colour = alt.Color("curve:O", title=several, sort=None, scale=alt.Scale(scheme="viridis"))
+    rows, lines = _rows(fit), _lines(fit)
+    return (
+        alt.Chart(lines).mark_line().encode(x, y, colour)
+        + alt.Chart(rows).mark_point(size=25, filled=True).encode(x, y, colour)
+    ).properties(width=WIDTH, height=HEIGHT)
+
+
+def _residuals(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
+    import altair as alt
+
+    rows = _rows(fit).assign(residual=lambda t: (t["loss"] - t["fitted"]) / t["fitted"])
+    return (
+        alt.Chart(rows)
+        .mark_point(size=25, filled=True)
+        .encode(
+            alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="size"),
+            alt.Y("residual:Q", axis=alt.Axis(format=".1%"), title="residual"),
+            alt.Color("curve:O", title=None, sort=None, scale=alt.Scale(scheme="viridis")),
+        )
+        .properties(width=WIDTH, height=HEIGHT // 2)
+    )
+
+
+def _fraction(fraction: pd.DataFrame) -> altair.TopLevelMixin:
+    import altair as alt
+
+    x = alt.X("p:Q", title="weight p")
+    title = "effective fraction f(p)"
+    y, low = alt.Y("f:Q", title=title), alt.Y("f_low:Q", title=title)
+    base = alt.Chart(fraction)
+    bars = base.mark_rule().encode(x, low, y2="f_high:Q")
+    return (bars + base.mark_point(filled=True).encode(x, y)).properties(
+        width=WIDTH, height=HEIGHT // 2
+    )
+
+
+def _figure(chart: altair.TopLevelMixin, caption: str) -> str:
+    import vl_convert
+
+    svg = vl_convert.vegalite_to_svg(chart.to_json())
+    return f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption></figure>"
+
+
+def _table(frame: pd.DataFrame) -> str:
+    text = frame.to_html(index=False, border=0, float_format=lambda x: f"{x:.4g}")
+    return f'<div class="wide">{text}</div>'
+
+
+def _list(texts: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{html.escape(text)}</li>" for text in texts) + "</ul>"
+
+
+def code(outcomes: Sequence[Outcome], options: FitOptions) -> str:
+    """Python code that repeats the fits, under the command that made the report."""
+    functions = {
+        "power": "fit_power_law",
+        "joint": "fit_joint_law",
+        "eq12": "fit_fraction",
+        "eq13": "fit_fraction",
+        "additive": "fit_additive_law",
+    }
+    used = sorted({functions[found.law] for found in outcomes})
+    lines = [
+        f"# {_command(options)}",
+        "import pandas as pd",
+        "",
+        f"from mnmt_repro.laws import {', '.join(used)}",
+        "",
+        f'table = pd.read_csv({str(options.file)!r}, sep=None, engine="python")',
+    ]
+    for wish in options.where or ():
+        column, _, value = wish.partition("=")
+        lines.append(f"table = table[table[{column!r}].astype(str) == {value!r}]")
+    renamed = {options.p_column: "p", options.pair_column: "pair"}
+    renamed = {old: new for old, new in renamed.items() if old != new}
+    if renamed:
+        lines.append(f"table = table.rename(columns={renamed!r})")
+    for found in outcomes:
+        lines += ["", *_call(found, functions[found.law], options), "print(fit.summary())"]
+    return "\n".join(lines) + "\n"
+
+
+def _command(options: FitOptions) -> str:
+    """The command line with the options that are not at their defaults."""
+    words = ["mnmt-repro", "fit", str(options.file)]
+    for each in dataclasses.fields(options):
+        value = getattr(options, each.name)
+        if each.name in ("file", "report", "json") or value == each.default:
+            continue
+        flag = f"--{each.name.replace('_', '-')}"
+        for one in value if isinstance(value, tuple | list) else [value]:
+            words += [flag] if one is True else [flag, str(one)]
+    return shlex.join(words)
+
+
+def _call(found: Outcome, function: str, options: FitOptions) -> Iterator[str]:
+    n, loss = options.n_column, options.loss_column
+    chosen = "" if found.pair == "all rows" else f'[table["pair"] == {found.pair!r}]'
+    yield f"rows = table{chosen}"
+    groups = options.groups
+    if found.law == "additive":
+        more = f", huber_delta={HUBER_DELTA}" if options.loss == "huber" else ""
+        more += ", log_loss=True" if options.log else ""
+        more += f", groups=rows[{groups!r}]" if groups else ""
+        data = data_of(options)
+        yield f"fit = {function}(rows[{n!r}], rows[{data!r}], rows[{loss!r}]{more})"
+        return
+    settings: dict[str, tuple[Any, Any]] = {
+        "direction": (options.direction, "min"),
+        "ceiling": (options.ceiling, None),
+    }
+    if found.law == "power":
+        if options.errors == "relative":
+            yield f"weights = 1 / rows[{loss!r}] ** 2"
+        more = ", weights=weights" if options.errors == "relative" else ""
+        more += f", groups=rows[{groups!r}]" if groups else ""
+        start = f"fit = {function}(rows[{n!r}], rows[{loss!r}]{more}"
+    else:
+        settings |= {"errors": (options.errors, "absolute"), "groups": (groups, None)}
+        settings["by"] = (options.by, None)
+        if found.law != "joint":
+            settings["form"] = (found.law, "")
+        if not options.by:
+            yield 'rows = rows[rows["p"] > 0]'
+        start = f"fit = {function}(rows, n={n!r}, loss={loss!r}"
+    given = "".join(
+        f", {name}={value!r}" for name, (value, usual) in settings.items() if value != usual
+    )
+    yield f"{start}{given})"

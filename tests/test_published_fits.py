@@ -1,0 +1,38 @@
+"""The stored fits of published data: they agree, and come out again where the data are."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+spec = importlib.util.spec_from_file_location(
+    "published_fits", ROOT / "benchmarks" / "published_fits.py"
+)
+assert spec is not None and spec.loader is not None
+script = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(script)
+
+
+def stored() -> pd.DataFrame:
+    return pd.read_csv(ROOT / "data" / "external" / "published_fits.csv")
+
+
+def test_every_stored_fit_agrees_with_the_published_one() -> None:
+    table = stored()
+    assert table["fit"].nunique() == 5
+    apart = table[(table["ours"] - table["published"]).abs() > table["tolerance"]]
+    assert apart.empty, apart.to_string()
+    objective = table[(table["fit"] == script.ROBUST) & (table["quantity"] == "objective")]
+    assert (objective["ours"] <= objective["published"]).all()
+
+
+def test_the_stored_fits_come_out_again(lawdata_dir: Path) -> None:
+    parts = (script.squares, script.learning_curves, script.mixtures)  # without the long bootstrap
+    again = pd.DataFrame([line for part in parts for line in part(lawdata_dir)])
+    both = again.merge(stored(), on=["fit", "quantity"], suffixes=("", "_stored"))
+    assert len(both) == len(again) > 30
+    assert both["ours"].to_numpy() == pytest.approx(both["ours_stored"].to_numpy(), rel=1e-5)
