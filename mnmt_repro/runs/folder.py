@@ -60,9 +60,7 @@ def find_run(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
     return known
 
 
-def take_run(
-    folder: Path, spec: RunSpec, known: dict[str, Any] | None, held: ExitStack
-) -> None:
+def take_run(folder: Path, spec: RunSpec, known: dict[str, Any] | None, held: ExitStack) -> None:
     """Lock the folder of a user's run; put a run that is to be longer back to before its decay.
 
     Parameters
@@ -85,9 +83,10 @@ def take_run(
         raise InputError(
             f"--out {folder}: another run was begun here meanwhile; choose another folder"
         )
-    if known is not None and not same_budget(known, spec.training):
-        if (folder / LAST).exists() and _reached(folder, known) == STEM:
-            copy_checkpoint(folder / STEM, folder / LAST, identity=spec.identity)
+    if known is None or same_budget(known, spec.training) or not (folder / LAST).exists():
+        return
+    if _reached(folder, known) == STEM:
+        copy_checkpoint(folder / STEM, folder / LAST, identity=spec.identity)
 
 
 def differences(spec: RunSpec, known: dict[str, Any]) -> str:

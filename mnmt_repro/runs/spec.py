@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from mnmt_repro.architecture import ModelConfig, parameter_counts
+from mnmt_repro.architecture import ModelConfig, parameter_counts, training_memory
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import Tags
 from mnmt_repro.corpora.mixture import Mixture
@@ -19,7 +19,6 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.runs.code_version import code_version
 from mnmt_repro.training.config import BUDGET, TrainingConfig
 from mnmt_repro.upgrading.config import UpgradeConfig
-
 
 OWN = "own"
 """Tier of a user's runs, and the corpus of her own text."""
@@ -225,6 +224,16 @@ class RunSpec:
         budget = "" if self.training.steps is None else f" {self.training.steps} steps"
         begun = f" from {self.upgrade.parent.run_id}" if self.upgrade else ""
         return f"{self.corpus} {self.size} [{weights}]{budget} seed {self.seed}{begun}"
+
+    @property
+    def memory(self) -> int:
+        """Bytes that training takes, about; see `architecture.training_memory`."""
+        return training_memory(
+            self.model,
+            batch_tokens=self.training.batch_tokens,
+            sentence_tokens=self.training.max_length,
+            optimiser=self.training.optimiser,
+        )
 
     @property
     def cost(self) -> float:

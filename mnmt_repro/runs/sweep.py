@@ -20,13 +20,17 @@ from concurrent.futures import (
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.own import TextSource
 from mnmt_repro.runs.parents import Task, plan, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from mnmt_repro.runs.grid import GridRuns
 
 Work = Callable[[RunSpec, Path, str], dict[str, Any]]
 
@@ -81,16 +85,26 @@ def run_lock(folder: Path) -> Iterator[None]:
 
 
 def _work(
-    spec: RunSpec, folder: Path, device: str, among: tuple[RunSpec, ...] = ()
+    spec: RunSpec,
+    folder: Path,
+    device: str,
+    among: tuple[RunSpec, ...] = (),
+    source: TextSource | None = None,
 ) -> dict[str, Any]:
     """One run, in a worker; `among` are shorter ones that it may go on from."""
     import torch
 
     from mnmt_repro.runs.execute import execute
 
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with run_lock(folder):
-        return execute(spec, folder, among=among, device=device, progress_bar=False)
+    try:
+        with run_lock(folder):
+            return execute(
+                spec, folder, among=among, source=source, device=device, progress_bar=False
+            )
+    finally:
+        torch.set_num_threads(threads)
 
 
 class OwnProcesses(ThreadPoolExecutor):
@@ -109,6 +123,19 @@ def _in_own_process(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         return pool.submit(fn, *args, **kwargs).result()
 
 
+class InThisProcess(Executor):
+    """An executor that does each task when it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call ``fn(*args, **kwargs)``; an interruption is not kept for later."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - it is raised where the result is asked for
+            future.set_exception(error)
+        return future
+
+
 def process_pool(workers: int) -> Executor:
     """So many single-thread processes at a time on this machine."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -123,6 +150,7 @@ def sweep(
     store: Callable[[dict[str, Any]], object],
     repeated: Callable[[dict[str, Any]], object] = lambda content: None,
     among: Sequence[RunSpec] | None = None,
+    source: TextSource | None = None,
     runs_folder: Path,
     executor: Executor,
     device: str = "cpu",
@@ -147,6 +175,8 @@ def sweep(
         where it raises, the run has failed.
     among
         Runs of which one may go on from a shorter one that lies below `runs_folder`; None: `specs`.
+    source
+        Where the text of a user's runs comes from.
     executor
         Anything with the interface of `concurrent.futures.Executor`: `process_pool`, or one of
         Dask's or submitit's on a cluster.
@@ -172,7 +202,7 @@ def sweep(
         known = specs if among is None else among
 
         def job(spec: RunSpec) -> Work:
-            return partial(_work, among=shorter_runs(spec, known))
+            return partial(_work, among=shorter_runs(spec, known), source=source)
 
         stored = frozenset(spec.run_id for spec in with_parents(missing) if is_done(spec))
         tasks = plan(missing, stored, runs_folder)
@@ -238,3 +268,26 @@ def sweep(
                 else:
                     ended(task)
     return list(failures.values())
+
+
+def sweep_grid(
+    done: GridRuns, *, workers: int, device: str = "cpu", progress_bar: bool | None = None
+) -> list[str]:
+    """Execute every run of a user's grid that its store lacks; see `sweep`."""
+    from mnmt_repro import results
+
+    grid = done.grid
+    assert len(grid.vocabulary_used)  # made before the workers, who all need it
+    with InThisProcess() if workers == 1 else process_pool(workers) as executor:
+        return sweep(
+            grid.runs,
+            is_done=lambda spec: done.row(spec).exists(),
+            store=lambda content: results.write_run(**content, root=done.store),
+            source=grid.source,
+            runs_folder=done.folder,
+            executor=executor,
+            device=device,
+            at_once=workers,
+            estimate=done.estimate,
+            progress_bar=progress_bar,
+        )

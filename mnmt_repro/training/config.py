@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
@@ -155,11 +156,16 @@ class TrainingConfig:
         ]
 
 
-def usual_training(**given: Any) -> TrainingConfig:
-    """A user's training: what she gives (not None), else small models' usual settings."""
+def usual_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A user's settings, and small models' usual ones where she gives none (or None)."""
     found = {name: value for name, value in given.items() if value is not None}
-    optimiser = found.get("optimiser", "adafactor")
-    usual: dict[str, Any] = {"learning_rate": PEAK.get(optimiser), **USUAL}
+    optimiser = str(found.get("optimiser", "adafactor"))
+    usual: dict[str, Any] = {"learning_rate": PEAK.get(optimiser, PEAK["adafactor"]), **USUAL}
     if not found.keys() & set(BUDGET):
         usual["target_tokens"] = FIRST_BUDGET
-    return TrainingConfig(**usual | found)
+    return usual | found
+
+
+def usual_training(**given: Any) -> TrainingConfig:
+    """The training of `usual_settings`."""
+    return TrainingConfig(**usual_settings(given))

@@ -106,7 +106,7 @@ def upgrade(
     with torch.device("meta"):  # its shapes only
         expected = {name: tuple(t.shape) for name, t in Transformer(old).state_dict().items()}
     _check(checkpoint, expected, config, pieces)
-    new = _widened(old, config, pieces)
+    new = _shape(old, config, pieces)
     why = ""
     if new.d_ff != old.d_ff and config.width.init != "random" and config.keep != "nothing":
         gated = old.feed_forward == "gated-gelu"
@@ -164,14 +164,8 @@ def _pieces(
     return pieces
 
 
-def _widened(old: ModelConfig, config: UpgradeConfig, pieces: PieceMap | None) -> ModelConfig:
-    return replace(
-        old,
-        vocab_size=old.vocab_size if pieces is None else len(pieces.new),
-        d_ff=round(old.d_ff * config.wider),
-        encoder_layers=old.encoder_layers + config.deeper.encoder,
-        decoder_layers=old.decoder_layers + config.deeper.decoder,
-    )
+def _shape(old: ModelConfig, config: UpgradeConfig, pieces: PieceMap | None) -> ModelConfig:
+    return config.shape(old, old.vocab_size if pieces is None else len(pieces.new))
 
 
 def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
@@ -245,7 +239,7 @@ def _check(
         )
     wants_state = config.optimiser == "carried" and config.keep != "nothing"
     adamw = bool(checkpoint.optimiser) and not is_adafactor(checkpoint.optimiser)
-    _check_memory(old, _widened(old, config, pieces), state=wants_state and adamw)
+    _check_memory(old, _shape(old, config, pieces), state=wants_state and adamw)
     check_width(old.d_ff, round(wide), config.width, gated=old.feed_forward == "gated-gelu")
     if wants_state and not checkpoint.optimiser:
         raise InputError(
