@@ -1,8 +1,47 @@
-"""Where the checkout is that this package runs from."""
+"""Where results, claims and pages are: in the checkout, or in what a wheel carries."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
+import tarfile
+import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-"""The repository's top folder, with `book/` and `data/`; of no use to an installed wheel."""
+ARCHIVE = Path(__file__).with_name("companion.tar.xz")
+"""Results, claims and pages in a wheel; a checkout has none."""
+
+
+def cache_root() -> Path:
+    """Return the folder that downloads are kept in: ``MNMT_REPRO_CACHE``, else the user's cache.
+
+    The user's cache is ``$XDG_CACHE_HOME/mnmt-repro``, by default ``~/.cache/mnmt-repro``.
+    """
+    named = os.environ.get("MNMT_REPRO_CACHE")
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mnmt-repro"
+
+
+def _root() -> Path:
+    """The checkout's top folder, or a folder into which the wheel's archive is unpacked once."""
+    beside = Path(__file__).resolve().parents[1]
+    if not ARCHIVE.is_file():
+        return beside
+    name = hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()[:12]
+    root = cache_root() / f"companion-{name}"
+    if not root.is_dir():
+        root.parent.mkdir(parents=True, exist_ok=True)
+        stage = Path(tempfile.mkdtemp(dir=root.parent))
+        with tarfile.open(ARCHIVE) as file:
+            file.extractall(stage, filter="data")
+        try:
+            stage.rename(root)  # whole or not at all
+        except OSError:  # another process was faster
+            shutil.rmtree(stage)
+    return root
+
+
+ROOT = _root()
+"""The folder with `book/` and `data/`."""

@@ -1,8 +1,11 @@
-"""Which rooms may import which: numbers come before verdicts, and both before charts."""
+"""Which rooms may import which: a library, and below it the companion of the two papers."""
 
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,11 +13,14 @@ import pytest
 import mnmt_repro
 
 PACKAGE = Path(mnmt_repro.__file__).parent
-FORBIDDEN = {
-    "analysis": {"claims", "figures", "publishing", "cli"},
-    "claims": {"figures", "publishing", "cli"},
-    "figures": {"publishing", "cli"},
-}
+COMPANION = ("cohorts", "analysis", "claims", "figures", "publishing", "companion")
+"""In the order in which they may import: numbers before verdicts, both before charts."""
+NAMED = re.compile(rf"\bmnmt_repro(?:\.|/| import )({'|'.join(COMPANION)})\b")
+LIBRARY = sorted(
+    str(path.relative_to(PACKAGE))
+    for path in PACKAGE.rglob("*.py")
+    if path.relative_to(PACKAGE).parts[0] not in COMPANION
+)
 
 
 def imported(path: Path) -> set[str]:
@@ -30,11 +36,41 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("room", FORBIDDEN)
+def test_every_room_of_the_companion_is_there() -> None:
+    assert all((PACKAGE / room / "__init__.py").exists() for room in COMPANION)
+    assert {"laws", "runs", "results", "cli"} <= {path.split("/")[0] for path in LIBRARY}
+
+
+@pytest.mark.parametrize("path", LIBRARY)
+def test_the_library_never_imports_the_companion(path: str) -> None:
+    assert not imported(PACKAGE / path) & set(COMPANION)
+    if path != "registered.py":  # whose groups of entry points have names like those of rooms
+        assert not NAMED.findall((PACKAGE / path).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("room", COMPANION[:-1])
 def test_a_room_imports_none_that_comes_after_it(room: str) -> None:
     files = list((PACKAGE / room).rglob("*.py"))
     assert files
-    late = {
-        path.name: sorted(rooms) for path in files if (rooms := imported(path) & FORBIDDEN[room])
-    }
-    assert not late
+    late = set(COMPANION[COMPANION.index(room) + 1 :])
+    found = {path.name: sorted(rooms) for path in files if (rooms := imported(path) & late)}
+    assert not found
+
+
+def test_the_library_works_without_the_companion() -> None:
+    """Each library module can be imported where no module of the companion can."""
+    code = (
+        "import importlib, sys\n"
+        "from mnmt_repro import registered\n"
+        "registered._points = lambda group: []\n"
+        f"for room in {COMPANION!r}: sys.modules[f'mnmt_repro.{{room}}'] = None\n"
+        "for room in ('laws', 'results', 'runs.sweep', 'upgrading.recipe', 'interchange'):\n"
+        "    importlib.import_module(f'mnmt_repro.{room}')\n"
+        "from mnmt_repro import results\n"
+        "from mnmt_repro.cli import main\n"
+        "assert set(results.load()['cohort']) == {''}\n"
+        "sys.exit(main(['sweep']))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 2, run.stderr
+    assert run.stderr == "mnmt-repro: no cohorts are registered with this installation\n"

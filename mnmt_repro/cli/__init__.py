@@ -1,5 +1,7 @@
 """The command line, `mnmt-repro`: a module for each command, whose `add(commands)` declares it.
 
+Further commands are registered, such as those that verify claims and build the book.
+
 No module here imports torch before its command runs, so that `--help` is quick and the base tier
 can fit laws and build the book.
 """
@@ -13,8 +15,6 @@ from collections.abc import Sequence
 
 from mnmt_repro import __version__
 from mnmt_repro.cli import (
-    attainability,
-    book,
     compare,
     data,
     evaluate,
@@ -26,10 +26,10 @@ from mnmt_repro.cli import (
     train,
     translate,
     upgrade,
-    verify,
 )
 from mnmt_repro.cli.options import HelpFormatter
 from mnmt_repro.errors import InputError
+from mnmt_repro.registered import COMMANDS, registered
 
 TRAIN_TIER = ("torch", "sentencepiece", "sacrebleu", "safetensors", "google")
 """Packages that only the extra `train` installs; protobuf is imported as `google`."""
@@ -63,10 +63,8 @@ def build_parser() -> argparse.ArgumentParser:
         fit,
         recommend,
         sweep,
-        verify,
-        attainability,
         retrain,
-        book,
+        *registered(COMMANDS).values(),
     )
     for module in modules:
         module.add(commands)

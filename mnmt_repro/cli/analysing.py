@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.checkpoints import work_through
+from mnmt_repro.registered import cohorts_module
 from mnmt_repro.runs.parents import with_parents
 from mnmt_repro.runs.spec import RunSpec
 
@@ -34,10 +35,11 @@ def analyse_runs(
         When there is nothing that can be analysed.
     """
     from mnmt_repro import results
-    from mnmt_repro.cohorts.analysed import analyses_of, scored_by_sentence
     from mnmt_repro.results import analyses, sentences
     from mnmt_repro.runs.analysing import analyse_in_worker
 
+    cohorts = cohorts_module("analysed")
+    analyses_of, scored_by_sentence = cohorts.analyses_of, cohorts.scored_by_sentence
     root = results.results_root(options.results)
     specs = [spec for spec in specs if analyses_of(spec) or scored_by_sentence(spec)]
     finished = [spec for spec in specs if spec.run_id in stored]

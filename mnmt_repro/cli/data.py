@@ -17,6 +17,7 @@ from mnmt_repro.cli.options import (
     print_json,
 )
 from mnmt_repro.errors import InputError
+from mnmt_repro.registered import DATA_COMMANDS, registered
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.checking import CheckReport
@@ -72,15 +73,6 @@ def add(commands: Any) -> None:
         help="a bitext to test on: besides, which of its sentences are in training text",
     )
     add_json(parser)
-
-    parser = add_command(
-        parts,
-        "originals",
-        "download the public losses that data/external was selected from, by commit and SHA-256",
-        examples=["mnmt-repro data originals --out originals"],
-        act=act_originals,
-    )
-    parser.add_argument("--out", type=Path, default=Path("originals"), metavar="FOLDER")
 
     parser = add_command(
         parts,
@@ -155,14 +147,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
     add_json(parser)
 
-
-def act_originals(options: argparse.Namespace) -> int:
-    """Fetch each original and say where it lies."""
-    from mnmt_repro.claims.external import ORIGINALS, fetch_original
-
-    for original in ORIGINALS:
-        print(f"{fetch_original(original, options.out)}  from {original.repository}")
-    return 0
+    for module in registered(DATA_COMMANDS).values():
+        module.add(parts)
 
 
 def act_list(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from mnmt_repro.cli.exclusions import of_sources, refuse
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import read_run
+from mnmt_repro.training.published import PUBLISHED
 
 Preset = Literal["paper-a", "paper-b"]
 
@@ -20,25 +21,18 @@ def preset(name: str) -> dict[str, Any]:
     >>> found["d_model"], found["pieces"], found["batch_tokens"], found["steps"]
     (512, 128000, 500000, 500000)
     """
-    from mnmt_repro.cohorts import software25_runs, tiers
-
-    if name == "paper-a":
-        model, training, tags = tiers.PAPER_A[0].config, tiers.PAPER_TRAINING, "auto"
-        temperature = 1.0
-    else:
-        published = software25_runs.PAPER
-        model, training, tags = published.model("same"), published.training, "both"
-        temperature = published.vocabulary(()).temperature
+    published = PUBLISHED[name]
+    model = published.model
     return {
-        "arch": "t5" if name == "paper-a" else "fairseq",
+        "arch": published.arch,
         "d_model": model.d_model,
         "layers": model.encoder_layers,
         "heads": model.heads,
         "attention_dropout": model.attention_dropout,
         "pieces": model.vocab_size,
-        "vocabulary_temperature": temperature,
-        "tags": tags,
-        **asdict(training),
+        "vocabulary_temperature": published.vocabulary_temperature,
+        "tags": published.tags,
+        **asdict(published.training),
     }
 
 

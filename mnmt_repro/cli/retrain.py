@@ -12,6 +12,7 @@ from mnmt_repro.choices import option, setting
 from mnmt_repro.cli.options import add_command, check_device
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.errors import InputError
+from mnmt_repro.registered import cohorts_module
 from mnmt_repro.results.repeats import BEGINNING, END
 
 if TYPE_CHECKING:
@@ -67,18 +68,18 @@ def add(commands: Any) -> None:
 def act(options: RetrainOptions) -> int:
     """List runs, or train them again; 1 where one is not what is stored."""
     from mnmt_repro import results
-    from mnmt_repro.cohorts.catalogue import runs_of
     from mnmt_repro.results.schema import TIERS
     from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
 
     options.check()
+    catalogue = cohorts_module("catalogue")
     contents = results.load_runs(options.results)
     stored = {content["run"]["run_id"]: content["run"] for content in contents}
     points = {
         content["run"]["run_id"]: {point["step"] for point in content["curve"]}
         for content in contents
     }
-    known = {spec.run_id: spec for spec in runs_of(*TIERS) if spec.run_id in stored}
+    known = {spec.run_id: spec for spec in catalogue.runs_of(*TIERS) if spec.run_id in stored}
     if not options.runs_named:
         _list(known, stored)
         return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,11 +13,10 @@ from mnmt_repro.choices import option, setting
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse
 from mnmt_repro.cli.options import add_command, check_device, chosen
 from mnmt_repro.errors import InputError
+from mnmt_repro.registered import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
 
 if TYPE_CHECKING:
-    from mnmt_repro.cohorts.grids import Cohort
-    from mnmt_repro.cohorts.variants import VariantCohort
     from mnmt_repro.runs.sweep import Estimate
 
 NOT_RUN = {
@@ -108,15 +107,15 @@ def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
     from mnmt_repro.cli.retrain import keep_repeat
-    from mnmt_repro.cohorts.catalogue import declared, find_cohort, runs_of
     from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
 
     options.check()
+    catalogue = cohorts_module("catalogue")
     refuse(of_sweep(options), chosen(options))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
     if not options.names:
-        for cohort in declared(options.tier):
+        for cohort in catalogue.declared(options.tier):
             count = len(list(cohort.runs()))
             print(f"{cohort.tier:5}  {cohort.name:20} {count:4} runs  {cohort.about}")
         if options.tier in NOT_RUN:
@@ -124,7 +123,7 @@ def act(options: SweepOptions) -> int:
         return 0
     if any(name.endswith(ENDINGS) for name in options.names):
         return _act_on_file(options)
-    cohorts = [find_cohort(name, options.tier) for name in options.names]
+    cohorts = [catalogue.find_cohort(name, options.tier) for name in options.names]
     specs = [spec for cohort in cohorts for spec in cohort.runs()]
     specs = list({spec.run_id: spec for spec in specs}.values())  # cohorts share runs
     if options.only_seed is not None:
@@ -146,9 +145,10 @@ def act(options: SweepOptions) -> int:
         return analyse_runs(options, specs, stored)
     # By the speed of the finished ones among these runs, else by that of all declared ones.
     known = [spec for spec in specs if spec.run_id in stored]
-    known = known or [s for s in runs_of(options.tier) if s.run_id in stored]
+    known = known or [s for s in catalogue.runs_of(options.tier) if s.run_id in stored]
     estimate = Estimate.from_runs((spec, stored[spec.run_id]["wall_seconds"]) for spec in known)
-    names = {spec.run_id: name for spec, name in _names(cohorts)}
+    places = catalogue.places(options.tier)
+    names = {spec.run_id: _name(spec, options.names, places) for spec in specs}
     _announce(options, specs, frozenset(stored), estimate, names)
     if options.tier in NOT_RUN and not known:
         print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
@@ -160,7 +160,7 @@ def act(options: SweepOptions) -> int:
             is_done=lambda spec: spec.run_id in stored,
             store=lambda done: results.write_run(**done, root=options.results),
             repeated=lambda done: keep_repeat(done, root=options.results, required=True),
-            among=runs_of("mini", "steady"),
+            among=catalogue.runs_of("mini", "steady"),
             runs_folder=options.runs,
             executor=executor,
             device=options.device,
@@ -223,10 +223,10 @@ def _announce(
     )
 
 
-def _names(cohorts: Sequence[Cohort | VariantCohort]) -> Iterator[tuple[RunSpec, str]]:
-    """What the first of the cohorts that names a run calls it."""
-    from mnmt_repro.cohorts.variants import VariantCohort
-
-    for cohort in reversed(cohorts):
-        for variant in cohort.variants if isinstance(cohort, VariantCohort) else ():
-            yield variant.spec, f"{variant.name} at {variant.updates_share:.0%}: "
+def _name(
+    spec: RunSpec, cohorts: Sequence[str], places: Mapping[tuple[str, str], tuple[str, float]]
+) -> str:
+    """What the first of the cohorts that names a run calls it; empty for a cell of a grid."""
+    found = (places.get((spec.config_hash, cohort)) for cohort in cohorts)
+    name, share = next(filter(None, found), ("", 1.0))
+    return f"{name} at {share:.0%}: " if name else ""

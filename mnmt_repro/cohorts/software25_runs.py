@@ -28,6 +28,7 @@ from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.runs.spec import RunSpec, Upgrade
 from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.training.published import PUBLISHED
 from mnmt_repro.upgrading.config import DepthConfig, Kind, UpgradeConfig, WidthConfig, published
 
 CORPUS = "software25"
@@ -76,27 +77,19 @@ class Tier:
         return round(share * self.training.steps)
 
 
+_PAPER = PUBLISHED["paper-b"]
 PAPER = Tier(
     name="paper",
-    d_model=1024,
-    layers=12,
-    heads=16,
-    d_ff=4096,
+    d_model=_PAPER.model.d_model,
+    layers=_PAPER.model.encoder_layers,
+    heads=_PAPER.model.heads,
+    d_ff=_PAPER.model.d_ff,
     wider=2.0,
     deeper=6,
-    attention_dropout=0.1,
-    pieces=64_000,
+    attention_dropout=_PAPER.model.attention_dropout,
+    pieces=_PAPER.model.vocab_size,
     vocabulary_sentences=10_000_000,  # not said
-    training=TrainingConfig(
-        learning_rate=0.003,
-        warmup_steps=8_000,
-        batch_tokens=444_000,
-        steps=100_000,
-        optimiser="adamw",  # not said; fairseq's Adam
-        label_smoothing=0.1,
-        keep="best",
-        precision="bfloat16",
-    ),
+    training=_PAPER.training,
 )
 """The published settings, on our text, which is less than a hundredth of theirs: declared, not run;
 `mnmt-repro train --preset paper-b` puts them to text of one's own."""

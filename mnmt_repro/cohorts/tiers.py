@@ -24,16 +24,8 @@ from mnmt_repro.cohorts.grids import (
 )
 from mnmt_repro.runs.grid import Size
 from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.training.published import PUBLISHED
 
-PAPER_TRAINING = TrainingConfig(
-    learning_rate=0.01,  # neither it nor warm-up are said; these are T5's, and from step 10,000 on
-    warmup_steps=10_000,  # the rate is Adafactor's own cap, 1 / sqrt(step)
-    batch_tokens=500_000,
-    steps=500_000,
-    precision="bfloat16",  # not said
-)
-"""Section 3.1: of the models below 500M parameters."""
-PAPER_PIECES = 128_000
 LARGE, LARGE_STEPS = 500_000_000, 1_000_000
 """Models of so many parameters or more train longer; whether embeddings count is not said, and here
 they do not."""
@@ -103,8 +95,8 @@ GPU_GRIDS = tuple(
 
 _PAPER_CORPUS = replace(
     WEBTECH,
-    training=PAPER_TRAINING,
-    vocabulary=replace(WEBTECH_VOCABULARY, pieces=PAPER_PIECES),
+    training=PUBLISHED["paper-a"].training,
+    vocabulary=replace(WEBTECH_VOCABULARY, pieces=PUBLISHED["paper-a"].model.vocab_size),
 )
 PAPER_GRIDS = tuple(
     _at("paper", cohort, PAPER_SIZES, _PAPER_CORPUS)

@@ -22,10 +22,11 @@ from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.ragged import Ragged
-from mnmt_repro.corpora.registry import cache_root, split_pair
+from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
+from mnmt_repro.repository import cache_root
 
 Tags = Literal["none", "source", "both", "both-after-end"]
 """Where language tags go. `source`: the target's tag begins the source (Paper A, out of English;

@@ -10,8 +10,9 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.corpora.registry import CorpusFile, cache_root, locate
+from mnmt_repro.corpora.registry import CorpusFile, locate
 from mnmt_repro.errors import InputError
+from mnmt_repro.repository import cache_root
 
 MULTI30K_URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
 _CHUNK = 1 << 12  # bytes; what a broken connection loses at most

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mnmt_repro.corpora.textfile import read_packed, unpack
 from mnmt_repro.errors import InputError
-from mnmt_repro.repository import ROOT
+from mnmt_repro.repository import ROOT, cache_root
 
 CARDS_FILE = Path(__file__).with_name("cards.json")
 SPLITS = ("train", "valid", "test")
@@ -344,17 +344,6 @@ def require_data_root() -> Path:
             "software25/ and outofdomain/ (the embedded conlang corpus needs no data)"
         )
     return root
-
-
-def cache_root() -> Path:
-    """Return the folder that downloads are kept in: ``MNMT_REPRO_CACHE``, else the user's cache.
-
-    The user's cache is ``$XDG_CACHE_HOME/mnmt-repro``, by default ``~/.cache/mnmt-repro``.
-    """
-    named = os.environ.get("MNMT_REPRO_CACHE")
-    if named:
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mnmt-repro"
 
 
 def locate(file: CorpusFile) -> Path | None:

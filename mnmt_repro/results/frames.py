@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.registered import COHORTS, registered
 from mnmt_repro.results import decodings
 from mnmt_repro.results.files import Root
 from mnmt_repro.results.schema import (
@@ -35,7 +36,7 @@ def load(
     Parameters
     ----------
     membership : mapping of config_hash to cohorts, optional
-        By default `mnmt_repro.cohorts.catalogue.membership`.
+        By default that of all registered cohorts.
     **filters
         Column and wanted value, or a list, tuple or set of them: ``cohort="webtech-en-dezh"``,
         ``p=[0.5, 1]``.
@@ -81,13 +82,15 @@ def _frame(
     membership: Mapping[str, Collection[str]] | None,
     filters: Mapping[str, Any],
 ) -> pd.DataFrame:
-    from mnmt_repro.cohorts import catalogue
-
     runs = list(runs)
-    tiers = sorted({content["run"]["tier"] for content in runs})
+    declared: dict[str, Collection[str]] = {}
+    places: dict[tuple[str, str], tuple[str, float]] = {}
+    if catalogue := registered(COHORTS).get("catalogue"):
+        for tier in {content["run"]["tier"] for content in runs}:
+            declared |= catalogue.membership(tier)
+            places |= catalogue.places(tier)
     if membership is None:
-        membership = {k: v for tier in tiers for k, v in catalogue.membership(tier).items()}
-    places = {k: v for tier in tiers for k, v in catalogue.places(tier).items()}
+        membership = declared
     run_columns = {
         (f"run_{name}" if part == "curve" and name in CURVE_FIELDS else name): name
         for name in RUN_FIELDS

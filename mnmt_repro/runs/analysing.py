@@ -1,6 +1,6 @@
 """Analyse a finished run from its checkpoint: what training on did to old weights.
 
-`results.analyses` says what each analysis is, `cohorts.analysed` of which runs it is made. Losses
+`results.analyses` says what each analysis is, `registered.COHORTS` of which runs it is made. Losses
 of single sentences (`results.sentences`) are made here, too. Both are stored beside the run's own
 file, for the runs of which somebody still has the checkpoint.
 """

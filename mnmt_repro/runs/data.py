@@ -21,10 +21,11 @@ from mnmt_repro.corpora.encoding import (
     encode_conlang,
 )
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.corpora.registry import cache_root, data_hash, get_card, known_test_sets
+from mnmt_repro.corpora.registry import data_hash, get_card, known_test_sets
 from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError
+from mnmt_repro.repository import cache_root
 from mnmt_repro.runs.own import VALIDATION_SENTENCES, TextSource, TrainingText
 from mnmt_repro.runs.spec import OWN, RunSpec, digest
 from mnmt_repro.training.loop import TrainingData
@@ -317,9 +318,8 @@ def corpus_test_sets(
     for name in outside:
         if name in known_test_sets(pair):
             text = load_test_set(name, pair)
-            found.append(
-                dataclasses.replace(TestSet.of(name, text, vocabulary, tags), domains=None)
-            )
+            test = TestSet.of(name, text, vocabulary, tags)
+            found.append(dataclasses.replace(test, domains=None))
     return tuple(found)
 
 

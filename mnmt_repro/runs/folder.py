@@ -83,9 +83,9 @@ def take_run(folder: Path, spec: RunSpec, known: dict[str, Any] | None, held: Ex
         raise InputError(
             f"--out {folder}: another run was begun here meanwhile; choose another folder"
         )
-    if known is None or same_budget(known, spec.training) or not (folder / LAST).exists():
+    if known is None or same_budget(known, spec.training):
         return
-    if _reached(folder, known) == STEM:
+    if (folder / LAST).exists() and _reached(folder, known) == STEM:
         copy_checkpoint(folder / STEM, folder / LAST, identity=spec.identity)
 
 

@@ -155,10 +155,8 @@ def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, 
             for row in range(len(text))
             if not any(keys[row] in seen[language] for language, keys in sides[pair].items())
         ]
-        train[pair], valid[pair] = (
-            text.select(unseen),
-            text.select(held[pair][:VALIDATION_SENTENCES]),
-        )
+        train[pair] = text.select(unseen)
+        valid[pair] = text.select(held[pair][:VALIDATION_SENTENCES])
         if not unseen:
             raise InputError(
                 f"--data {pair}: too few different sentences to hold some out for validation; "

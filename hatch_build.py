@@ -1,0 +1,43 @@
+"""Puts results, claims and pages into a wheel as one file, so that it works in any folder."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+CARRIED = ("data", "book", "_config.yml", "_toc.yml")
+"""What `mnmt_repro.repository.ROOT` must hold beside the package."""
+
+
+class CustomBuildHook(BuildHookInterface):
+    """Adds `mnmt_repro/companion.tar.xz`, the files of `CARRIED` that git knows."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Write the archive before a wheel is built; an editable install reads the checkout."""
+        if version == "editable":
+            return
+        root = Path(self.root)
+        archive = Path(self.directory) / "companion.tar.xz"
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        with tarfile.open(archive, "w:xz") as file:
+            for path in _files(root):
+                info = file.gettarinfo(root / path, arcname=path)
+                info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
+                with (root / path).open("rb") as content:
+                    file.addfile(info, content)
+        build_data["force_include"][str(archive)] = "mnmt_repro/companion.tar.xz"
+
+
+def _files(root: Path) -> list[str]:
+    """Files to carry, in order; those that git knows, or all where there is no git."""
+    listed = subprocess.run(
+        ["git", "-C", str(root), "ls-files", "-z", *CARRIED], capture_output=True, text=True
+    )
+    if listed.returncode == 0 and listed.stdout:
+        return sorted(filter(None, listed.stdout.split("\0")))
+    found = [path for name in CARRIED for path in [root / name, *(root / name).rglob("*")]]
+    return sorted(str(path.relative_to(root)) for path in found if path.is_file())

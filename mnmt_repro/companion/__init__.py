@@ -1,0 +1,1 @@
+"""Commands that serve the two papers; `pyproject.toml` registers them with `mnmt-repro`."""

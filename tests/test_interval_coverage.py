@@ -1,0 +1,36 @@
+"""The stored table of coverage, and one of its cells simulated anew."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = ROOT / "benchmarks" / "interval_coverage.py"
+spec = importlib.util.spec_from_file_location("interval_coverage", SCRIPT)
+assert spec is not None and spec.loader is not None
+simulated = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(simulated)
+
+
+def stored() -> pd.DataFrame:
+    return pd.read_csv(ROOT / "data" / "coverage.csv")
+
+
+def test_intervals_that_should_hold_the_truth_in_95_of_100_do() -> None:
+    table = stored()
+    assert set(table["law"]) == set(simulated.LAWS) and (table["draws"] >= 950).all()
+    most = table["world"].map({"away": 0.98, "bound": 0.995})
+    outside = table[(table["coverage"] < 0.915) | (table["coverage"] > most)]
+    assert outside.empty, outside.to_string()
+
+
+def test_a_cell_of_the_table_comes_out_as_stored() -> None:
+    again = simulated.coverage("power", "bound", "relative", 200, seed=1).set_index("parameter")
+    cell = stored().query("law == 'power' and world == 'bound' and errors == 'relative'")
+    for name, row in cell.set_index("parameter").iterrows():
+        # Three standard errors of a share over 200 draws.
+        assert again.loc[name, "coverage"] == pytest.approx(row["coverage"], abs=0.05)

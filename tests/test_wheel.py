@@ -1,0 +1,58 @@
+"""A wheel works in any folder: it carries results, claims and pages."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_BYTES = 12_000_000
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel's package alone; what it needs comes from this environment."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", folder, ROOT], check=True)
+    (wheel,) = folder.glob("*.whl")
+    assert wheel.stat().st_size < MOST_BYTES
+    subprocess.run([*pip, "install", "--no-deps", "--target", folder / "site", wheel], check=True)
+    return folder
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """The output of Python in an empty folder, where the wheel's package is found first."""
+    empty = folder / "empty"
+    empty.mkdir(exist_ok=True)
+    environment = os.environ | {
+        "PYTHONPATH": str(folder / "site"),
+        "MNMT_REPRO_CACHE": str(folder / "cache"),
+    }
+    environment.pop("MNMT_REPRO_RESULTS", None)
+    found = subprocess.run(
+        [sys.executable, *arguments], cwd=empty, env=environment, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    assert list(empty.iterdir()) == []
+    return found.stdout
+
+
+def test_results_and_verdicts_are_read_outside_a_checkout(installed: Path) -> None:
+    count = "import mnmt_repro; from mnmt_repro import results; "
+    count += "print(mnmt_repro.__file__, len(results.load(cohort='conlang-three')))"
+    file, rows = run(installed, "-c", count).split()
+    assert Path(file).is_relative_to(installed / "site") and int(rows) > 0
+    assert "reproduced" in run(installed, "-m", "mnmt_repro.cli", "verify", "--only", "B1")
+
+
+def test_a_page_is_executed_outside_a_checkout(installed: Path) -> None:
+    page = "from mnmt_repro.repository import ROOT; import papermill, sys; "
+    page += "papermill.execute_notebook(ROOT / 'book/paper-a/model-sizes.ipynb', sys.argv[1], "
+    page += "progress_bar=False, cwd=ROOT / 'book/paper-a')"
+    run(installed, "-c", page, str(installed / "page.ipynb"))
+    assert "15 of 16" in (installed / "page.ipynb").read_text(encoding="utf-8")
