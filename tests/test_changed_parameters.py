@@ -23,6 +23,7 @@ from mnmt_repro.figures.house import Figure
 from mnmt_repro.laws import effective
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.publishing import declared_parameters
+from mnmt_repro.publishing.stored import trains
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "book"
@@ -55,6 +56,7 @@ def pages() -> dict[str, dict[str, Any]]:
         path.relative_to(PAGES).with_suffix("").as_posix(): declared_parameters(path)
         for path in sorted(PAGES.rglob("*.ipynb"))
         if path.parent.name not in (".ipynb_checkpoints", "learn")  # tests/test_learn.py runs these
+        and not trains(path)  # the build runs these, where it can train
     }
     return {name: values for name, values in found.items() if values}
 

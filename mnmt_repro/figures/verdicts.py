@@ -166,7 +166,7 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
     """How many claims have which verdict, in words, and why the undecided ones are undecided.
 
     >>> count([{"verdict": "no rows yet"}, {"verdict": "undecided here", "because": "of noise"}])
-    'Of 2 claims: 1 undecided here, 1 not enough runs yet. Why undecided: of noise (1).'
+    'Of 2 claims: 1 undecided here, 1 not enough runs yet. Undecided in 1 because of noise.'
     """
     names = [verdict["verdict"] for verdict in stored]
     told = [
@@ -175,9 +175,8 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
         if name in names
     ]
     reasons = Counter(each["because"] for each in stored if each["verdict"] == UNDECIDED)
-    why = "; ".join(f"{reason} ({many})" for reason, many in reasons.most_common())
-    undecided = f" Why undecided: {why}." if why else ""
-    return f"Of {len(names)} claims: {', '.join(told)}.{undecided}"
+    why = [f" Undecided in {many} because {reason}." for reason, many in reasons.most_common()]
+    return f"Of {len(names)} claims: {', '.join(told)}.{''.join(why)}"
 
 
 def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
