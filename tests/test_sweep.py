@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from pathlib import Path
 
 import pytest
@@ -21,22 +21,11 @@ from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.sweep import (
     DEFAULT_SECONDS_PER_COST,
     Estimate,
+    InThisProcess,
     process_pool,
     run_lock,
     sweep,
 )
-
-
-class InThisProcess(Executor):
-    """An executor that runs each task when it is submitted."""
-
-    def submit(self, fn, /, *arguments, **options) -> Future:
-        future: Future = Future()
-        try:
-            future.set_result(fn(*arguments, **options))
-        except Exception as error:  # noqa: BLE001
-            future.set_exception(error)
-        return future
 
 
 def grid() -> list[RunSpec]:
