@@ -364,7 +364,8 @@ class GridRuns:
         scale = alt.Scale(type="log", nice=False, padding=8)
         x = alt.X("n_non_embedding:Q", scale=scale, title="parameters without embeddings")
         y = alt.Y("cross_entropy:Q", scale=scale, title="loss, nats per token")
-        colour = alt.Color("p:O", scale=alt.Scale(scheme="viridis"), title=f"weight of {pair}")
+        visible = alt.SchemeParams(name="viridis", extent=[0, 0.8])  # without its pale end
+        colour = alt.Color("p:O", scale=alt.Scale(scheme=visible), title=f"weight of {pair}")
         shown = losses[["p", "seed", "n_non_embedding", "cross_entropy"]]
         lines = alt.Chart(curves).mark_line().encode(x, y, colour)
         points = alt.Chart(shown).mark_point(filled=True, opacity=1).encode(x, y, colour)
