@@ -63,6 +63,11 @@ class SweepOptions(PoolOptions):
     )
     dry_run: bool = setting("list runs with estimated times and memory", False)
     only_seed: int | None = setting("only the runs with this seed")
+    array: str | None = setting(
+        "only the I-th of N parts of the runs, counted from 1, for an array of cluster jobs that "
+        "see the same folders",
+        metavar="I/N",
+    )
     decode: bool = setting(
         "translate the test sets with the checkpoints of all finished runs, and store BLEU, chrF, "
         "chrF++ and spBLEU",
@@ -93,6 +98,7 @@ def add(commands: Any) -> None:
             "mnmt-repro sweep",
             "mnmt-repro sweep webtech-en-dezh --dry-run",
             "mnmt-repro sweep grid.yml --dry-run",
+            "mnmt-repro sweep grid.yml --array $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT",
             "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
             "mnmt-repro sweep webtech-en-defr --decode",
             "mnmt-repro sweep software25-table3 --analyse",
@@ -107,7 +113,7 @@ def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
     from mnmt_repro.cli.retrain import keep_repeat
-    from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
+    from mnmt_repro.runs.sweep import Estimate, process_pool, store_once, sweep
 
     options.check()
     catalogue = cohorts_module("catalogue")
@@ -131,6 +137,7 @@ def act(options: SweepOptions) -> int:
         if options.only_seed not in seeds:
             raise InputError(f"--only-seed {options.only_seed}: the seeds there are {seeds}")
         specs = [spec for spec in specs if spec.seed == options.only_seed]
+    specs = specs[_part(options.array)]
     stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
     if not options.dry_run:
         check_device(options.device)
@@ -154,11 +161,12 @@ def act(options: SweepOptions) -> int:
         print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
     if options.dry_run:
         return 0
+    root = results.results_root(options.results)
     with process_pool(options.workers) as executor:
         failures = sweep(
             specs,
-            is_done=lambda spec: spec.run_id in stored,
-            store=lambda done: results.write_run(**done, root=options.results),
+            is_done=lambda spec: (root / spec.corpus / f"{spec.run_id}.json").exists(),
+            store=lambda done: store_once(done, options.results),
             repeated=lambda done: keep_repeat(done, root=options.results, required=True),
             among=catalogue.runs_of("mini", "steady"),
             runs_folder=options.runs,
@@ -185,13 +193,28 @@ def _act_on_file(options: SweepOptions) -> int:
             assert len(grid.vocabulary_used)
         except InputError as error:
             raise InputError(f"{options.names[0]}: {error}") from error
+    part = _part(options.array)
     stored = frozenset(spec.run_id for spec in grid.runs if done.row(spec).exists())
-    _announce(options, grid.runs, stored, done.estimate, {})
+    _announce(options, grid.runs[part], stored, done.estimate, {})
     if options.dry_run:
         return 0
-    failures = sweep_grid(done, workers=options.workers, device=options.device)
+    failures = sweep_grid(done, workers=options.workers, part=part, device=options.device)
     print(f"rows: {done.store}\nnext: mnmt-repro fit {shlex.quote(str(done.store))}")
     return 1 if failures else 0
+
+
+def _part(array: str | None) -> slice:
+    """Which runs `--array` asks for: every N-th, so that each part has models of every size.
+
+    >>> list("abcde")[_part("2/3")], list("abcde")[_part(None)]
+    (['b', 'e'], ['a', 'b', 'c', 'd', 'e'])
+    """
+    if array is None:
+        return slice(None)
+    number, _, parts = array.partition("/")
+    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+        raise InputError(f"--array {array}: write I/N, with I from 1 to N, such as 2/4")
+    return slice(int(number) - 1, None, int(parts))
 
 
 def _announce(

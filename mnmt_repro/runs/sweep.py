@@ -26,11 +26,14 @@ from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.own import TextSource
-from mnmt_repro.runs.parents import Task, plan, shorter_runs, with_parents
+from mnmt_repro.runs.parents import Task, is_trained, plan, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.grid import GridRuns
+
+PATIENCE = 2.0
+"""Seconds between looks at runs that other processes are at work on."""
 
 Work = Callable[[RunSpec, Path, str], dict[str, Any]]
 
@@ -66,13 +69,17 @@ class Estimate:
         return self.seconds(task.spec) - max(shorter, default=0.0)
 
 
+class RunHeld(InputError):
+    """Another process is at work on a run."""
+
+
 @contextlib.contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
     """Hold a run's folder for this process; released when the process ends, however it ends.
 
     Raises
     ------
-    InputError
+    RunHeld
         When another process holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,8 +87,19 @@ def run_lock(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise InputError(f"{folder}: another process is at work on this run") from error
+            raise RunHeld(f"{folder}: another process is at work on this run") from error
         yield
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process, this one or another, holds a run's folder now."""
+    if not (folder / "lock").exists():
+        return False
+    try:
+        with run_lock(folder):
+            return False
+    except RunHeld:
+        return True
 
 
 def _work(
@@ -166,10 +184,13 @@ def sweep(
     it upgrades, which is added where its weights are not there, and for shorter ones of the same
     trajectory.
 
+    Several sweeps of the same folders share the work. Before each run, the store is asked again;
+    a run that another process is at work on is left for later, and taken over if that process dies.
+
     Parameters
     ----------
     is_done, store
-        The store of results, which this room does not know.
+        The store of results, which this room does not know; `is_done` looks into it each time.
     repeated
         Called with a run that is done and was trained again because another needs its weights;
         where it raises, the run has failed.
@@ -242,6 +263,12 @@ def sweep(
             rest = tqdm.format_interval(pace * ahead)
             print(f"{count}, about {rest} left; done: {spec.label}", file=sys.stderr, flush=True)
 
+    def elsewhere(task: Task) -> bool:
+        """Whether another sweep has finished the run."""
+        if work is _work and task.only_weights:
+            return is_trained(task.spec, runs_folder)
+        return is_done(task.spec)
+
     with bar:
         while waiting or running:
             under_way = waiting.keys() | {task.spec.run_id for task in running.values()}
@@ -253,6 +280,12 @@ def sweep(
                     under_way.discard(run_id)
                     ended(task, f"the run to upgrade ({lost}) failed")
                 elif not (task.needs | task.after) & under_way:
+                    if elsewhere(task):
+                        del waiting[run_id]
+                        ended(task)
+                        continue
+                    if is_held(runs_folder / run_id):
+                        continue
                     del waiting[run_id]
                     future = executor.submit(
                         job(task.spec), task.spec, runs_folder / run_id, device
@@ -263,26 +296,60 @@ def sweep(
                 try:
                     content = future.result()
                     (repeated if task.only_weights else store)(content)
+                except RunHeld:  # another sweep was faster by a moment
+                    waiting[task.spec.run_id] = task
                 except Exception as error:  # noqa: BLE001 - one bad run must not lose the others
                     ended(task, str(error))
                 else:
                     ended(task)
+            if waiting and not running:
+                time.sleep(PATIENCE)
     return list(failures.values())
 
 
-def sweep_grid(
-    done: GridRuns, *, workers: int, device: str = "cpu", progress_bar: bool | None = None
-) -> list[str]:
-    """Execute every run of a user's grid that its store lacks; see `sweep`."""
-    from mnmt_repro import results
+def store_once(content: dict[str, Any], root: Path | None) -> None:
+    """Store a finished run; one that another sweep has stored meanwhile is accepted if it agrees.
 
+    Raises
+    ------
+    InputError
+        When the stored run ended elsewhere.
+    """
+    from mnmt_repro import results
+    from mnmt_repro.results.repeats import compare
+
+    try:
+        results.write_run(**content, root=root)
+    except InputError as error:
+        run = content["run"]
+        path = results.results_root(root) / run["corpus"] / f"{run['run_id']}.json"
+        if not path.exists():
+            raise
+        comparison = compare(results.read_run(path), content)
+        if not comparison.reproduced:
+            told = f"another sweep has stored this run, and not the same: {comparison}"
+            raise InputError(told) from error
+        if not comparison.identical:
+            print(f"stored by another sweep: {comparison}", file=sys.stderr)
+
+
+def sweep_grid(
+    done: GridRuns,
+    *,
+    workers: int,
+    part: slice = slice(None),
+    device: str = "cpu",
+    progress_bar: bool | None = None,
+) -> list[str]:
+    """Execute every run of a user's grid, or of `part` of it, that its store lacks; see `sweep`."""
     grid = done.grid
     assert len(grid.vocabulary_used)  # made before the workers, who all need it
     with InThisProcess() if workers == 1 else process_pool(workers) as executor:
         return sweep(
-            grid.runs,
+            grid.runs[part],
             is_done=lambda spec: done.row(spec).exists(),
-            store=lambda content: results.write_run(**content, root=done.store),
+            store=lambda content: store_once(content, done.store),
+            among=grid.runs,
             source=grid.source,
             runs_folder=done.folder,
             executor=executor,
