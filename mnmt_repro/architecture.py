@@ -6,6 +6,7 @@ fairseq Transformer); `mnmt_repro.model` builds either.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Literal
 
@@ -263,3 +264,8 @@ def training_memory(
     parameters = parameter_counts(config)["total"] * (5 if optimiser == "adamw" else 3)
     slices = 3 * min(batch_tokens, SLICE_TOKENS) * config.vocab_size
     return 4 * (parameters + batch_tokens * (encoder + decoder) + slices)
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.architecture import machine_memory, parameter_counts
 from mnmt_repro.cli.exclusions import of_train, refuse
 from mnmt_repro.cli.options import add_command, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
@@ -172,6 +172,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             vocabulary.check_free(folder / VOCABULARY)
         if plan.start is None:
             spec = replace(spec, model=model_config(options, len(vocabulary)))
+        _check_memory(spec, options.device, group.count)
         data = load_own_data(spec, text, vocabulary)
         if group.first:
             for note in data.notes:
@@ -210,6 +211,24 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     row = _store(options.results or folder.parent / "results", spec, score)
     _report(plan, folder, trained, progress, row)
     return 0
+
+
+def _check_memory(spec: RunSpec, device: str, processes: int) -> None:
+    """Refuse a model that takes more memory to train than the device has."""
+    import torch
+
+    if torch.device(device).type == "cuda":
+        there = torch.cuda.get_device_properties(device).total_memory
+    else:
+        there = machine_memory()
+    tokens = -(-spec.training.batch_tokens // processes)
+    alone = replace(spec, training=replace(spec.training, batch_tokens=tokens))
+    if alone.memory > there:
+        raise InputError(
+            f"training takes some {alone.memory / 2**30:,.3g} GiB, and {device} has "
+            f"{there / 2**30:,.3g} GiB: take each batch in parts (--accumulate), make it smaller "
+            "(--batch-tokens), or the model less wide or deep"
+        )
 
 
 def _store(root: Path, spec: RunSpec, score: Callable[[], dict[str, Any]]) -> Path | None:

@@ -230,7 +230,7 @@ class RunSpec:
         """Bytes that training takes, about; see `architecture.training_memory`."""
         return training_memory(
             self.model,
-            batch_tokens=self.training.batch_tokens,
+            batch_tokens=-(-self.training.batch_tokens // self.training.accumulate),
             sentence_tokens=self.training.max_length,
             optimiser=self.training.optimiser,
         )

@@ -26,7 +26,7 @@ USUAL = {"warmup_steps": 100, "batch_tokens": 512}
 """Settings of a user's run where she gives none."""
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
-LATER = ("decay_share",)
+LATER = ("decay_share", "accumulate")
 """Fields that are newer than the first stored runs; see `TrainingConfig.settings`."""
 
 
@@ -69,12 +69,17 @@ class TrainingConfig:
         "well (default: no decay)",
         0.0,
     )
+    accumulate: int = setting(
+        "parts that a step's batch is taken in, one after another; the gradient is the same but "
+        "for rounding, and memory is that of one part",
+        1,
+    )
 
     def __post_init__(self) -> None:
         if (self.target_tokens is None) == (self.steps is None):
             raise InputError("give the budget either as target_tokens or as steps, not both")
         positive = ("learning_rate", "batch_tokens", "target_tokens", "steps", "max_length")
-        for name in (*positive, "clip_norm", "curve_points"):
+        for name in (*positive, "clip_norm", "curve_points", "accumulate"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError(f"training {name} must be above 0, got {value}")

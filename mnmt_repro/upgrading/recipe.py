@@ -6,14 +6,13 @@ is built.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from mnmt_repro.architecture import ModelConfig, parameter_counts
+from mnmt_repro.architecture import ModelConfig, machine_memory, parameter_counts
 from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
@@ -177,7 +176,7 @@ def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
     """
     before, total = (parameter_counts(config)["total"] for config in (old, new))
     needed = 4 * (OVERHEAD * total + (2 * (before + total) if state else 0))
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = machine_memory()
     if needed > memory:
         raise InputError(
             f"the upgraded model would have {total:.4g} parameters, and making it take some "
