@@ -6,11 +6,14 @@ fairseq Transformer); `mnmt_repro.model` builds either.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Literal
 
 from mnmt_repro.choices import check_choices
 from mnmt_repro.errors import InputError
+
+SLICE_TOKENS = 256  # tokens whose scores over the vocabulary are held at one time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,3 +226,46 @@ PAPER_A: tuple[PublishedSize, ...] = (
     _paper_a_row(12, 1536, 16, 96, 6144, 1_412_528_128, 1_019_312_128),
 )
 """The eight sizes of Paper A, Appendix A, as printed."""
+
+
+def training_memory(
+    config: ModelConfig, *, batch_tokens: int, sentence_tokens: int, optimiser: str
+) -> int:
+    """Bytes that training takes, about: what stays and what one step's gradient needs.
+
+    Weights, gradients and the update are three numbers a parameter, AdamW's moments two more.
+    What the backward pass needs of the forward one grows with the tokens of a step. Of scores over
+    the vocabulary only a slice of tokens is held at a time. Programs and text come on top.
+
+    Parameters
+    ----------
+    batch_tokens
+        Target tokens of a step, and about as many source tokens.
+    sentence_tokens
+        Of the longest sentence, to which a batch may be padded.
+
+    Examples
+    --------
+    Paper A's first size on batches of 500k tokens takes several GPUs; a 32nd of it takes little:
+
+    >>> for tokens in (500_000, 500_000 // 32):
+    ...     found = training_memory(
+    ...         PAPER_A[0].config, batch_tokens=tokens, sentence_tokens=64, optimiser="adafactor"
+    ...     )
+    ...     print(f"{found / 2**30:.1f} GiB")
+    147.0 GiB
+    6.6 GiB
+    """
+    d, inner, heads = config.d_model, config.attention_width, config.heads
+    hidden = (6 if config.feed_forward == "gated-gelu" else 3) * config.d_ff
+    scores = 2 * heads * sentence_tokens * (config.positions == "relative")  # else never held
+    encoder = config.encoder_layers * (4 * d + 4 * inner + hidden + scores)
+    decoder = config.decoder_layers * (6 * d + 8 * inner + hidden + 2 * scores)
+    parameters = parameter_counts(config)["total"] * (5 if optimiser == "adamw" else 3)
+    slices = 3 * min(batch_tokens, SLICE_TOKENS) * config.vocab_size
+    return 4 * (parameters + batch_tokens * (encoder + decoder) + slices)
+
+
+def machine_memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.architecture import SLICE_TOKENS, ModelConfig
 
 PAD = 0  # id of padding, in every vocabulary of this package
 
@@ -395,7 +395,7 @@ def linear_cross_entropy(
     weight: Tensor,
     targets: Tensor,
     label_smoothing: float = 0.0,
-    slice_tokens: int = 256,
+    slice_tokens: int = SLICE_TOKENS,
 ) -> Tensor:
     """Summed cross-entropy in nats of `softmax(hidden @ weight.T)` against `targets`.
 

@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mnmt_repro.architecture import SLICE_TOKENS
 from mnmt_repro.corpora.batches import EncodedPair, evaluation_batches
 from mnmt_repro.model import PAD, Transformer
-
-SLICE_TOKENS = 256  # tokens whose scores over the vocabulary are held at one time
 
 
 @torch.no_grad()

@@ -188,12 +188,15 @@ def test_one_process_goes_on_from_a_checkpoint_of_two(two: Path, tmp_path: Path)
 def test_parts_of_a_batch_are_the_batch() -> None:
     ids = np.arange(14).reshape(7, 2)
     batch = Batch(source=ids, target=-ids, pair=np.arange(7))
-    parts = [Processes(rank=rank, count=3).share(batch) for rank in range(3)]
+    parts = [part for rank in range(3) for part in Processes(rank=rank, count=3).shares(batch)]
     assert [part.pair.tolist() for part in parts] == [[0, 3, 6], [1, 4], [2, 5]]
     assert parts[1].source.tolist() == [[2, 3], [8, 9]]
     assert parts[2].target.tolist() == [[-4, -5], [-10, -11]]
-    assert (Processes().share(batch).source == ids).all()
-    none = Processes(rank=7, count=8).share(batch)  # a sentence with nothing to predict
+    (whole,) = Processes().shares(batch)
+    assert (whole.source == ids).all()
+    both = [part.pair.tolist() for part in Processes(rank=1, count=2).shares(batch, 2)]
+    assert both == [[1, 5], [3]]  # the other process has the rest
+    (none,) = Processes(rank=7, count=8).shares(batch)  # a sentence with nothing to predict
     assert none.source.tolist() == [[0, 1]] and none.target.tolist() == [[0, 0]]
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
+import subprocess
+import sys
 import threading
 import time
-from concurrent.futures import Executor, Future
+from collections.abc import Callable
+from concurrent.futures import Executor
 from pathlib import Path
 
 import pytest
@@ -17,30 +21,23 @@ from mnmt_repro.cli import main
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs import sweep as sweep_module
+from mnmt_repro.runs.execute import execute
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.sweep import (
     DEFAULT_SECONDS_PER_COST,
     Estimate,
+    InThisProcess,
+    is_held,
     process_pool,
     run_lock,
+    store_once,
     sweep,
 )
 
 
-class InThisProcess(Executor):
-    """An executor that runs each task when it is submitted."""
-
-    def submit(self, fn, /, *arguments, **options) -> Future:
-        future: Future = Future()
-        try:
-            future.set_result(fn(*arguments, **options))
-        except Exception as error:  # noqa: BLE001
-            future.set_exception(error)
-        return future
-
-
-def grid() -> list[RunSpec]:
-    return [tiny_spec(mixture=Mixture.two(*PAIRS, p)) for p in (0.0, 0.5, 1.0)]
+def grid(steps: int | None = None) -> list[RunSpec]:
+    more = {} if steps is None else {"training": adamw(steps=steps, curve_points=1)}
+    return [tiny_spec(mixture=Mixture.two(*PAIRS, p), **more) for p in (0.0, 0.5, 1.0)]
 
 
 def sweep_into(
@@ -191,3 +188,96 @@ def test_the_command_names_what_there_is(tmp_path: Path, capsys) -> None:
     assert "the seeds there are [1]" in capsys.readouterr().err
     assert main(["sweep", "conlang-sim0", "--workers", "0"]) == 2
     assert "--workers 0" in capsys.readouterr().err
+
+
+TWO = """\
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from mnmt_repro.runs import sweep as module
+from test_sweep import InThisProcess, grid, sweep_into
+
+if __name__ == "__main__":
+    module.PATIENCE = 0.1
+    print(sweep_into(Path("store"), Path("runs"), grid({steps}), InThisProcess()))
+"""
+
+
+def begin_sweep(folder: Path, steps: int) -> subprocess.Popen:
+    script = TWO.format(tests=str(Path(__file__).parent), steps=steps)
+    return subprocess.Popen(
+        [sys.executable, "-c", script], cwd=folder, stdout=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def held_runs(runs: Path) -> list[str]:
+    return [lock.parent.name for lock in runs.glob("*/lock") if is_held(lock.parent)]
+
+
+def test_two_sweeps_of_one_store_share_the_work_and_one_is_killed(tmp_path: Path) -> None:
+    store, runs, steps = tmp_path / "store", tmp_path / "runs", 150
+    first = begin_sweep(tmp_path, steps)
+    wait_for(lambda: held_runs(runs))
+    (taken,) = held_runs(runs)
+    second = begin_sweep(tmp_path, steps)
+    wait_for(lambda: set(held_runs(runs)) - {taken})  # another run than the first sweep's
+    assert taken in held_runs(runs) or taken in stored(store)
+    first.kill()  # at work on a run, or about to begin one
+    first.wait()
+    said, _ = second.communicate(timeout=120)
+    assert said.strip() == "[]" and second.returncode == 0
+    assert stored(store) == {spec.run_id for spec in grid(steps)}
+
+
+def test_a_run_that_another_process_works_on_is_waited_for(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(sweep_module, "PATIENCE", 0.01)
+    specs, order = grid(), []
+    held = contextlib.ExitStack()
+    held.enter_context(run_lock(tmp_path / specs[0].run_id))
+
+    def store(content: dict) -> None:
+        order.append(content["run"]["run_id"])
+        if len(order) == 2:
+            held.close()
+
+    failures = sweep(
+        specs, is_done=lambda spec: spec.run_id in order, store=store, runs_folder=tmp_path,
+        executor=InThisProcess(), at_once=1, progress_bar=False,
+    )  # fmt: skip
+    assert failures == [] and order == [spec.run_id for spec in (*specs[1:], specs[0])]
+
+
+def test_a_run_that_another_sweep_has_stored_is_accepted_if_it_is_the_same(
+    tmp_path: Path, capsys
+) -> None:
+    spec = grid()[0]
+    content = execute(spec, tmp_path / "runs", progress_bar=False)
+    store = tmp_path / "store"
+    store_once(content, store)
+    later = {**content, "run": {**content["run"], "wall_seconds": 9.9, "started": "later"}}
+    store_once(later, store)
+    assert results.load_runs(store)[0]["run"]["wall_seconds"] != 9.9
+    assert capsys.readouterr().err == ""
+    rows = [{**row, "cross_entropy": row["cross_entropy"] * 1.2} for row in content["rows"]]
+    with pytest.raises(InputError, match="another sweep has stored this run, and not the same"):
+        store_once({**later, "rows": rows}, store)
+
+
+def test_parts_of_an_array_are_all_runs_and_none_twice(capsys) -> None:
+    found = []
+    for part in ("1/3", "2/3", "3/3"):
+        assert main(["sweep", "conlang-sim1", "--tier", "gpu", "--dry-run", "--array", part]) == 0
+        found += [line[:12] for line in capsys.readouterr().out.splitlines() if " MiB " in line]
+    assert main(["sweep", "conlang-sim1", "--tier", "gpu", "--dry-run"]) == 0
+    whole = [line[:12] for line in capsys.readouterr().out.splitlines() if " MiB " in line]
+    assert sorted(found) == sorted(whole) and len(whole) > 9
+    for wrong in ("0/3", "4/3", "2", "a/b"):
+        assert main(["sweep", "conlang-sim1", "--array", wrong]) == 2
+        assert f"--array {wrong}: write I/N" in capsys.readouterr().err

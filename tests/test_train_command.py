@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -19,6 +20,7 @@ from safetensors.torch import load_file
 from small_text import small_bitext
 
 from mnmt_repro.cli import main, sweep
+from mnmt_repro.cli import train as train_module
 from mnmt_repro.cli.options import check_device
 from mnmt_repro.cli.stopping import asked_to_stop
 from mnmt_repro.corpora.bitext import read_bitext
@@ -326,3 +328,21 @@ def test_bitexts_in_other_forms_are_told_what_to_change() -> None:
     assert len(str(caught.value)) < 500
     with pytest.raises(InputError, match="CSV is not read; convert it to TSV"):
         read_bitext("eng-deu=talks.csv")
+
+
+# --- what it takes -----------------------------------------------------------------------------
+
+
+def test_log_lines_tell_the_speed_and_the_time_left(capsys) -> None:
+    assert main([*OWN, "--out", "run"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "training loss" in line]
+    assert lines and all(re.search(r"; [\d,]+ tokens/s, \d\d:\d\d left$", x) for x in lines), lines
+    assert lines[-1].endswith("00:00 left")
+
+
+def test_a_model_that_memory_cannot_hold_is_refused_before_it_is_made(capsys, monkeypatch) -> None:
+    fits = 2 * 2**20
+    monkeypatch.setattr(train_module, "machine_memory", lambda: fits)
+    command = [*SMALL, "--steps", "2", "--batch-tokens", "4096", "--out", "run"]
+    fails(command, capsys, "training takes some", "cpu has", "(--accumulate)")
+    assert main([*command, "--accumulate", "16"]) == 0

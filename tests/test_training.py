@@ -307,3 +307,33 @@ def test_settings_leave_out_new_fields_at_their_defaults() -> None:
     decayed = adamw(steps=5, decay_share=0.3)
     assert decayed.settings()["decay_share"] == 0.3
     assert TrainingConfig(**decayed.settings()) == decayed
+
+
+@pytest.mark.parametrize("parts", [2, 5, 40])  # 40: more than there are sentences
+def test_a_batch_in_parts_has_the_same_gradient(parts: int, tmp_path: Path, monkeypatch) -> None:
+    found: list[dict[str, torch.Tensor]] = []
+
+    class Keeping(torch.optim.SGD):
+        def step(self, closure=None) -> None:
+            weights = [p for group in self.param_groups for p in group["params"]]
+            found.append({str(i): p.grad.clone() for i, p in enumerate(weights)})
+
+    monkeypatch.setattr(
+        loop, "make_optimiser", lambda model, config: Keeping(model.parameters(), lr=1.0)
+    )
+    for accumulate in (1, parts):
+        _, progress = run(tmp_path / str(accumulate), adamw(steps=2, accumulate=accumulate))
+    once, again = found[:2], found[2:]
+    assert len(again) == 2 and max(float(g.abs().max()) for g in once[0].values()) > 0.01
+    for before, after in zip(once, again, strict=True):
+        assert max(float((before[k] - after[k]).abs().max()) for k in before) < 1e-6
+    losses = [json.loads((tmp_path / n / "log.jsonl").read_text().splitlines()[-1]) for n in
+              ("1", str(parts))]  # fmt: skip
+    assert losses[0]["train_loss"] == pytest.approx(losses[1]["train_loss"], abs=1e-6)
+
+
+def test_a_batch_that_is_not_taken_in_parts_is_no_setting() -> None:
+    assert "accumulate" not in adamw(steps=2).settings()
+    assert adamw(steps=2, accumulate=4).settings()["accumulate"] == 4
+    with pytest.raises(InputError, match="training accumulate must be above 0, got 0"):
+        adamw(steps=2, accumulate=0)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Row = tuple[str, object, str]
 """Names of options, whether they are excluded, and why: `{}` stands for the one that is given."""
 
+ENDINGS = (".yml", ".yaml")
+"""Of the file of a user's grid."""
+
 SETTLED = (
     "arch d_model layers heads d_ff dropout attention_dropout pieces vocabulary "
     "vocabulary_temperature"
@@ -100,7 +103,9 @@ def of_fit(options: FitOptions) -> tuple[Row, ...]:
 
 def of_sweep(options: SweepOptions) -> tuple[Row, ...]:
     """Of `sweep`, by what is made of the runs."""
+    own = any(name.endswith(ENDINGS) for name in options.names)
     return (
+        ("tier only_seed decode analyse sentences", own, "{}: is of cohorts; leave it out"),
         ("bleurt", not options.decode, "{}: only with --decode"),
         ("analyse", options.decode, "{}: not with --decode; leave one of the two out"),
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from mnmt_repro.choices import option, setting
+from mnmt_repro.cli import losses_table
 from mnmt_repro.cli.exclusions import of_fit
 from mnmt_repro.cli.exclusions import refuse as refuse_excluded
 from mnmt_repro.cli.options import (
@@ -20,7 +21,6 @@ from mnmt_repro.cli.options import (
     chosen,
     numbers_of,
     print_json,
-    read_table,
     refuse,
 )
 from mnmt_repro.errors import InputError
@@ -65,7 +65,8 @@ class TableOptions:
 
     file: Path = field(
         metadata=option(
-            "table with a header line, separated by comma, semicolon or tab: one row a model and "
+            "results store of runs (a folder, such as runs/results), or a table with a header "
+            "line, separated by comma, semicolon or tab: one row a model and "
             "pair, with the columns pair, p (its weight in the mixture, 0 to 1), n (model size) "
             "and loss, in any order; further seeds are further rows, weights of 0 (zero-shot) are "
             "left out, and of other columns only those that name what was measured are looked at: "
@@ -187,7 +188,7 @@ def read_losses(
     wanted = [column for name, column in named.items() if name in needed or column != name]
     wanted += [column for column in (by, options.groups) if column]
     numbers = [n, loss, *([data] if data else [])]
-    table = _chosen(read_table(path, [*numbers, *wanted]), options.where or (), path)
+    table = _chosen(losses_table.read(path, [*numbers, *wanted]), options.where or (), path)
     for label in LABELS:
         if label not in table.columns or label in (*numbers, *named.values()):
             continue

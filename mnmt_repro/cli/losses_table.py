@@ -10,12 +10,43 @@ import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.atomic import write_bytes
+from mnmt_repro.cli.options import read_table
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
 
+OF_STORE = (
+    *("p", "pair", "test_set", "tier", "cohort", "corpus", "learning_rate", "batch_tokens"),
+    *("seed", "run_id"),
+)
+"""Columns of a results store that are always read, beside those of size and loss."""
 COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id")
+
+
+def read(path: Path, needed: Iterable[str]) -> pd.DataFrame:
+    """Read a table of losses as `options.read_table` does, or a results store as if it were one.
+
+    Of a store there are the losses on whole test sets, a row a run and pair; every value is text.
+
+    Raises
+    ------
+    InputError
+        As `read_table` and `results.load`, or when the store has no rows.
+    """
+    if not path.is_dir():
+        return read_table(path, needed)
+    from mnmt_repro import results
+
+    rows = results.load(root=path, domain="all")
+    if rows.empty:
+        raise InputError(f"{path}: a folder without rows; give a results store, or a table")
+    rows = rows.assign(
+        n=rows["n_non_embedding"], loss=rows["cross_entropy"], d=rows["pair_target_tokens"]
+    )
+    if absent := [name for name in needed if name not in rows]:
+        raise InputError(f"{path}: no column {absent[0]!r}; there are {', '.join(map(str, rows))}")
+    return rows[list(dict.fromkeys([*needed, *OF_STORE]))].astype(str)
 
 
 def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> None:

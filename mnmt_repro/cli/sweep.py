@@ -1,19 +1,23 @@
-"""`sweep`: run what is missing of a declared grid; decode or analyse what is finished of it."""
+"""`sweep`: run what is missing of a grid, declared or a user's; decode or analyse what is there."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mnmt_repro.choices import option, setting
-from mnmt_repro.cli.exclusions import of_sweep, refuse
+from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse
 from mnmt_repro.cli.options import add_command, check_device, chosen
 from mnmt_repro.errors import InputError
 from mnmt_repro.registered import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from mnmt_repro.runs.sweep import Estimate
 
 NOT_RUN = {
     "gpu": "for one large GPU, declared and not run",
@@ -29,7 +33,10 @@ class PoolOptions:
 
     workers: int = setting("processes, one thread each", 2)
     runs: Path = setting("folder of checkpoints", Path("runs"))
-    results: Path | None = setting("folder of the results store (default: data/results)")
+    results: Path | None = setting(
+        "folder of the results store (default: data/results; of a grid of your own `results` "
+        "beside its runs)"
+    )
     device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
 
     def check(self) -> None:
@@ -43,13 +50,24 @@ class SweepOptions(PoolOptions):
     """The options of `sweep`."""
 
     names: tuple[str, ...] = field(
-        metadata=option("cohorts, in this order", flags=("names",), nargs="*", metavar="COHORT")
+        metadata=option(
+            "cohorts, in this order, or the file of a grid of your own, in YAML: its text (data, "
+            "corpus or conlang), sizes, weights, seeds, training",
+            flags=("names",),
+            nargs="*",
+            metavar="COHORT|GRID.yml",
+        )
     )
     tier: Literal["mini", "steady", "gpu", "paper"] = setting(
         "sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()), "mini"
     )
-    dry_run: bool = setting("list runs and estimated times", False)
+    dry_run: bool = setting("list runs with estimated times and memory", False)
     only_seed: int | None = setting("only the runs with this seed")
+    array: str | None = setting(
+        "only the I-th of N parts of the runs, counted from 1, for an array of cluster jobs that "
+        "see the same folders",
+        metavar="I/N",
+    )
     decode: bool = setting(
         "translate the test sets with the checkpoints of all finished runs, and store BLEU, chrF, "
         "chrF++ and spBLEU",
@@ -74,11 +92,13 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "sweep",
-        "run what is missing of one or more cohorts, or decode or analyse their finished runs; "
-        "without a name, list them",
+        "run what is missing of one or more cohorts or of a grid of your own, or decode or analyse "
+        "finished runs of cohorts; without a name, list them",
         examples=[
             "mnmt-repro sweep",
             "mnmt-repro sweep webtech-en-dezh --dry-run",
+            "mnmt-repro sweep grid.yml --dry-run",
+            "mnmt-repro sweep grid.yml --array $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT",
             "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
             "mnmt-repro sweep webtech-en-defr --decode",
             "mnmt-repro sweep software25-table3 --analyse",
@@ -93,8 +113,7 @@ def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
     from mnmt_repro.cli.retrain import keep_repeat
-    from mnmt_repro.runs.parents import plan
-    from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
+    from mnmt_repro.runs.sweep import Estimate, process_pool, store_once, sweep
 
     options.check()
     catalogue = cohorts_module("catalogue")
@@ -108,6 +127,8 @@ def act(options: SweepOptions) -> int:
         if options.tier in NOT_RUN:
             print(f"{options.tier}: {NOT_RUN[options.tier]}")
         return 0
+    if any(name.endswith(ENDINGS) for name in options.names):
+        return _act_on_file(options)
     cohorts = [catalogue.find_cohort(name, options.tier) for name in options.names]
     specs = [spec for cohort in cohorts for spec in cohort.runs()]
     specs = list({spec.run_id: spec for spec in specs}.values())  # cohorts share runs
@@ -116,6 +137,7 @@ def act(options: SweepOptions) -> int:
         if options.only_seed not in seeds:
             raise InputError(f"--only-seed {options.only_seed}: the seeds there are {seeds}")
         specs = [spec for spec in specs if spec.seed == options.only_seed]
+    specs = specs[_part(options.array)]
     stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
     if not options.dry_run:
         check_device(options.device)
@@ -132,33 +154,19 @@ def act(options: SweepOptions) -> int:
     known = [spec for spec in specs if spec.run_id in stored]
     known = known or [s for s in catalogue.runs_of(options.tier) if s.run_id in stored]
     estimate = Estimate.from_runs((spec, stored[spec.run_id]["wall_seconds"]) for spec in known)
-    missing = [spec for spec in specs if spec.run_id not in stored]
-    tasks = plan(missing, frozenset(stored), options.runs)
-    seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
-    if options.dry_run:
-        places = catalogue.places(options.tier)
-        for task in tasks:
-            name = _name(task.spec, options.names, places)
-            why = "  (for its weights only)" if task.only_weights else ""
-            minutes = seconds[task.spec.run_id] / 60
-            print(f"{task.spec.run_id}  {minutes:5.1f} min  {name}{task.spec.label}{why}")
-    hours = sum(seconds.values()) / options.workers / 3600
-    added = len(tasks) - len(missing)
-    parents = f" and {added} that they begin with" if added else ""
-    print(
-        f"{len(missing)} of {len(specs)} runs are missing{parents}: "
-        f"about {hours:.1f} hours on {options.workers} worker(s)",
-        flush=True,
-    )
+    places = catalogue.places(options.tier)
+    names = {spec.run_id: _name(spec, options.names, places) for spec in specs}
+    _announce(options, specs, frozenset(stored), estimate, names)
     if options.tier in NOT_RUN and not known:
         print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
     if options.dry_run:
         return 0
+    root = results.results_root(options.results)
     with process_pool(options.workers) as executor:
         failures = sweep(
             specs,
-            is_done=lambda spec: spec.run_id in stored,
-            store=lambda done: results.write_run(**done, root=options.results),
+            is_done=lambda spec: (root / spec.corpus / f"{spec.run_id}.json").exists(),
+            store=lambda done: store_once(done, options.results),
             repeated=lambda done: keep_repeat(done, root=options.results, required=True),
             among=catalogue.runs_of("mini", "steady"),
             runs_folder=options.runs,
@@ -168,6 +176,74 @@ def act(options: SweepOptions) -> int:
             estimate=estimate,
         )
     return 1 if failures else 0
+
+
+def _act_on_file(options: SweepOptions) -> int:
+    """The same for the runs of a user's grid, whose rows go to her store."""
+    from mnmt_repro.runs.grid import Grid, GridRuns
+    from mnmt_repro.runs.sweep import sweep_grid
+
+    if len(options.names) > 1:
+        raise InputError(f"{options.names[1]}: a file of a grid is swept alone; name nothing else")
+    grid = Grid.read(options.names[0])
+    done = GridRuns(grid=grid, folder=options.runs, results=options.results)
+    if not options.dry_run:
+        check_device(options.device)
+        try:
+            assert len(grid.vocabulary_used)
+        except InputError as error:
+            raise InputError(f"{options.names[0]}: {error}") from error
+    part = _part(options.array)
+    stored = frozenset(spec.run_id for spec in grid.runs if done.row(spec).exists())
+    _announce(options, grid.runs[part], stored, done.estimate, {})
+    if options.dry_run:
+        return 0
+    failures = sweep_grid(done, workers=options.workers, part=part, device=options.device)
+    print(f"rows: {done.store}\nnext: mnmt-repro fit {shlex.quote(str(done.store))}")
+    return 1 if failures else 0
+
+
+def _part(array: str | None) -> slice:
+    """Which runs `--array` asks for: every N-th, so that each part has models of every size.
+
+    >>> list("abcde")[_part("2/3")], list("abcde")[_part(None)]
+    (['b', 'e'], ['a', 'b', 'c', 'd', 'e'])
+    """
+    if array is None:
+        return slice(None)
+    number, _, parts = array.partition("/")
+    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+        raise InputError(f"--array {array}: write I/N, with I from 1 to N, such as 2/4")
+    return slice(int(number) - 1, None, int(parts))
+
+
+def _announce(
+    options: SweepOptions,
+    specs: Sequence[RunSpec],
+    stored: frozenset[str],
+    estimate: Estimate,
+    names: Mapping[str, str],
+) -> None:
+    """Say how many runs are missing and what they take; with `--dry-run` of each of them."""
+    from mnmt_repro.runs.parents import plan
+
+    missing = [spec for spec in specs if spec.run_id not in stored]
+    tasks = plan(missing, stored, options.runs)
+    seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
+    if options.dry_run:
+        for task in tasks:
+            spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""
+            takes = f"{seconds[spec.run_id] / 60:5.1f} min  {spec.memory / 2**20:5.0f} MiB"
+            print(f"{spec.run_id}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}")
+    hours = sum(seconds.values()) / options.workers / 3600
+    most = max((task.spec.memory for task in tasks), default=0) / 2**30
+    added = len(tasks) - len(missing)
+    parents = f" and {added} that they begin with" if added else ""
+    print(
+        f"{len(missing)} of {len(specs)} runs are missing{parents}: about {hours:.1f} hours on "
+        f"{options.workers} worker(s), each of which takes at most {most:.2f} GiB for a model",
+        flush=True,
+    )
 
 
 def _name(

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.architecture import parameter_counts
+from mnmt_repro.architecture import machine_memory, parameter_counts
 from mnmt_repro.cli.exclusions import of_train, refuse
 from mnmt_repro.cli.options import add_command, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
@@ -23,14 +23,14 @@ from mnmt_repro.cli.train_options import (
     declare,
     model_config,
     read_options,
-    resolve_tags,
 )
 from mnmt_repro.cli.training_text import (
     read_mixture,
-    read_training_text,
+    text_source,
 )
+from mnmt_repro.corpora.encoding import resolve_tags
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.own import TrainingText
+from mnmt_repro.runs.own import TextSource, TrainingText
 from mnmt_repro.runs.spec import OWN, Own, RunSpec
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class _Plan:
 
     options: TrainOptions
     upgraded: Upgraded | None
+    source: TextSource
     text: TrainingText
     spec: RunSpec  # of a model with a vocabulary yet to come, its `vocab_size` is 1
     start: Start | None  # of an upgraded model
@@ -102,13 +103,14 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     config = options.training
     model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
     refuse(of_train(options), options.given)
-    text = read_training_text(options)
+    source = text_source(options)
+    text = source.read()
     mixture = read_mixture(options, text)
-    tags = resolve_tags(options.tags, mixture)
+    tags = resolve_tags(options.tags, mixture.pairs)
     if config.keep == "best" and text.conlang is None and not set(text.valid) & set(mixture.pairs):
         raise InputError("--keep best: no pair of the mixture has validation text; see --valid")
     missing: list[str] = []
-    start, origin, pieces = None, None, _pieces(options) if upgraded is None else None
+    start, origin, pieces = None, None, source.pieces_from if upgraded is None else None
     if upgraded is not None:
         from mnmt_repro.cli.continuing import check_optimiser, check_text, left_out, notes
 
@@ -135,23 +137,15 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
         conlang=text.conlang,
         own=own,
     )
-    return _Plan(options=options, upgraded=upgraded, text=text, spec=spec, start=start)
-
-
-def _pieces(options: TrainOptions) -> str | tuple[int, float]:
-    """The given vocabulary's hash, or what decides one that is trained."""
-    from mnmt_repro.corpora.vocabulary import Vocabulary
-
-    if options.vocabulary is not None:
-        return Vocabulary.load(options.vocabulary).hash
-    return options.pieces, options.vocabulary_temperature
+    return _Plan(
+        options=options, upgraded=upgraded, source=source, text=text, spec=spec, start=start
+    )
 
 
 def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     """Train, or go on; print where the model stands, and store its row."""
     import torch
 
-    from mnmt_repro.corpora.formats import content_hash
     from mnmt_repro.runs.data import load_own_data, make_vocabulary
     from mnmt_repro.runs.execute import Began, record, train_run
     from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
@@ -173,16 +167,12 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             vocabulary = (
                 plan.upgraded.vocabulary
                 if plan.upgraded is not None
-                else make_vocabulary(
-                    text,
-                    options.vocabulary,
-                    pieces=options.pieces,
-                    temperature=options.vocabulary_temperature,
-                )
+                else make_vocabulary(text, plan.source)
             )
             vocabulary.check_free(folder / VOCABULARY)
         if plan.start is None:
             spec = replace(spec, model=model_config(options, len(vocabulary)))
+        _check_memory(spec, options.device, group.count)
         data = load_own_data(spec, text, vocabulary)
         if group.first:
             for note in data.notes:
@@ -190,9 +180,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             # Nothing is wrong with text and options: only now is anything written.
             take_run(folder, spec, known, held)
             if known is None or not same_budget(known, spec.training):
-                valid = {pair: content_hash(bitext) for pair, bitext in text.valid.items()}
-                more = {"validation": valid} if options.data else {}
-                describe(folder, spec, vocabulary, **more)
+                describe(folder, spec, vocabulary, **text.told)
     torch.set_num_threads(options.threads)
     start = Beginning(model=spec.model) if plan.start is None else Beginning.of(plan.start)
     try:
@@ -223,6 +211,24 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     row = _store(options.results or folder.parent / "results", spec, score)
     _report(plan, folder, trained, progress, row)
     return 0
+
+
+def _check_memory(spec: RunSpec, device: str, processes: int) -> None:
+    """Refuse a model that takes more memory to train than the device has."""
+    import torch
+
+    if torch.device(device).type == "cuda":
+        there = torch.cuda.get_device_properties(device).total_memory
+    else:
+        there = machine_memory()
+    tokens = -(-spec.training.batch_tokens // processes)
+    alone = replace(spec, training=replace(spec.training, batch_tokens=tokens))
+    if alone.memory > there:
+        raise InputError(
+            f"training takes some {alone.memory / 2**30:,.3g} GiB, and {device} has "
+            f"{there / 2**30:,.3g} GiB: take each batch in parts (--accumulate), make it smaller "
+            "(--batch-tokens), or the model less wide or deep"
+        )
 
 
 def _store(root: Path, spec: RunSpec, score: Callable[[], dict[str, Any]]) -> Path | None:

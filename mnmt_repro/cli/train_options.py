@@ -13,7 +13,6 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.choices import setting
 from mnmt_repro.cli.options import Noted, NotedAppend, add_fields, read_fields
 from mnmt_repro.cli.presets import Preset
-from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.training.config import FIRST_BUDGET, USUAL, TrainingConfig, usual_training
 
@@ -159,15 +158,3 @@ def model_config(options: TrainOptions, vocab_size: int) -> ModelConfig:
     if options.attention_dropout:
         raise InputError("--attention-dropout goes with --arch fairseq")
     return ModelConfig.t5(**shape)
-
-
-def resolve_tags(choice: str, mixture: Mixture) -> Any:
-    """Where tags go; `auto` puts them before the source where there are several targets.
-
-    >>> resolve_tags("auto", Mixture.two("eng-deu", "eng-zho", 0.5))
-    'source'
-    """
-    if choice != "auto":
-        return choice
-    targets = {pair.partition("-")[2] for pair in mixture.pairs}
-    return "source" if len(targets) > 1 else "none"

@@ -14,21 +14,18 @@ from mnmt_repro.runs.own import TextSource, TrainingText
 ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
 
 
-def read_training_text(options: TrainOptions) -> TrainingText:
-    """Read what `--data`, or `--corpus` and `--pairs`, name.
-
-    Raises
-    ------
-    InputError
-        When a corpus, a pair or a file is not there.
-    """
+def text_source(options: TrainOptions) -> TextSource:
+    """What `--data`, or `--corpus` and `--pairs`, name, and the pieces to write it in."""
     return TextSource(
         data=tuple(options.data or ()),
         valid=tuple(options.valid or ()),
         corpus=options.corpus or "conlang",
         pairs=tuple(comma_list(options.pairs or "")),
         conlang=_conlang(options),
-    ).read()
+        pieces=options.pieces,
+        vocabulary_temperature=options.vocabulary_temperature,
+        vocabulary=options.vocabulary,
+    )
 
 
 def _conlang(options: TrainOptions) -> ConlangConfig | None:

@@ -7,40 +7,18 @@ their weight on one pair are the same run in every cohort that holds them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import Tags, table_size
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
+from mnmt_repro.runs.grid import Size
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.config import TrainingConfig
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
 """Weight of a cohort's first pair: Paper A, Eq. 5."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Size:
-    """One model size of a tier; `layers` in the encoder and as many in the decoder."""
-
-    d_model: int
-    layers: int
-    heads: int
-    steps: int | None = None  # in place of the budget that the corpus' other sizes have
-    target_tokens: int | None = None  # likewise
-    learning_rate: float | None = None  # in place of the corpus' rate
-
-    def training(self, config: TrainingConfig) -> TrainingConfig:
-        """The corpus' training settings as this size has them."""
-        if self.steps is not None:
-            config = replace(config, steps=self.steps, target_tokens=None)
-        if self.target_tokens is not None:
-            config = replace(config, steps=None, target_tokens=self.target_tokens)
-        if self.learning_rate is not None:
-            config = replace(config, learning_rate=self.learning_rate)
-        return config
 
 
 MINI_SIZES = (
@@ -111,12 +89,7 @@ class Cohort:
                         tier=self.tier,
                         corpus=self.corpus.name,
                         mixture=mixture,
-                        model=ModelConfig.t5(
-                            vocab_size=self.corpus.pieces,
-                            d_model=size.d_model,
-                            layers=size.layers,
-                            heads=size.heads,
-                        ),
+                        model=size.model(self.corpus.pieces),
                         training=training,
                         tags=self.tags,
                         seed=seed,

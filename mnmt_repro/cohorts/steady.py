@@ -19,13 +19,13 @@ from mnmt_repro.cohorts.grids import (
     WEIGHTS,
     Cohort,
     Corpus,
-    Size,
     even_mixture,
     mixture_with_ahead,
     two_pair_mixtures,
 )
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.runs.grid import Size
 from mnmt_repro.training.config import TrainingConfig
 
 TIER = "steady"

@@ -21,8 +21,8 @@ from mnmt_repro.cohorts.grids import (
     WEBTECH_VOCABULARY,
     Cohort,
     Corpus,
-    Size,
 )
+from mnmt_repro.runs.grid import Size
 from mnmt_repro.training.config import TrainingConfig
 from mnmt_repro.training.published import PUBLISHED
 

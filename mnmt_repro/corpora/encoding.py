@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -105,6 +105,18 @@ def encode_cached(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> Encoded
 def first_syllable(config: ConlangConfig) -> int:
     """Id of a conlang's first syllable, behind special ids and tags."""
     return len(SPECIAL) + len(config.languages)
+
+
+def resolve_tags(choice: str, pairs: Iterable[str]) -> Any:
+    """Where tags go; `auto` puts them before the source where there are several targets.
+
+    >>> resolve_tags("auto", ["eng-deu", "eng-zho"])
+    'source'
+    """
+    if choice != "auto":
+        return choice
+    targets = {pair.partition("-")[2] for pair in pairs}
+    return "source" if len(targets) > 1 else "none"
 
 
 def table_size(config: ConlangConfig) -> int:

@@ -38,5 +38,5 @@ def begin_from_shorter(spec: RunSpec, folder: Path, among: Iterable[RunSpec]) ->
             folder.mkdir(parents=True, exist_ok=True)
             if (neighbour / LOG).exists():  # which training cuts to the points of the checkpoint
                 (folder / LOG).write_bytes((neighbour / LOG).read_bytes())
-            copy_checkpoint(checkpoint, folder / LAST, identity=spec.run_id)
+            copy_checkpoint(checkpoint, folder / LAST, identity=spec.identity)
             return

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import cache_root
-from mnmt_repro.runs.own import VALIDATION_SENTENCES, TrainingText
+from mnmt_repro.runs.own import VALIDATION_SENTENCES, TextSource, TrainingText
 from mnmt_repro.runs.spec import OWN, RunSpec, digest
 from mnmt_repro.training.loop import TrainingData
 
@@ -134,10 +133,10 @@ def corpus_vocabulary(
     return Vocabulary.load(path)
 
 
-def make_vocabulary(
-    text: TrainingText, file: Path | None, *, pieces: int, temperature: float
-) -> Vocabulary:
-    """The vocabulary in `file`, else one of `pieces` trained on the text; a conlang's own.
+def make_vocabulary(text: TrainingText, source: TextSource) -> Vocabulary:
+    """The vocabulary that a user names, else one trained on her text; a conlang's own.
+
+    One that is trained on her own text is kept under the hash of its inputs, as a corpus's is.
 
     Raises
     ------
@@ -145,21 +144,24 @@ def make_vocabulary(
         When a conlang is to have a vocabulary, or the text gives no such one.
     """
     if text.conlang is not None:
-        if file is not None:
+        if source.vocabulary is not None:
             raise InputError("--vocabulary: a conlang's pieces are its syllables; leave it out")
         return SyllableVocabulary(text.conlang)
-    if file is not None:
-        return Vocabulary.load(file)
+    if source.vocabulary is not None:
+        return Vocabulary.load(source.vocabulary)
     config = VocabularyConfig(
-        pieces=pieces,
-        temperature=temperature,
+        pieces=source.pieces,
+        temperature=source.vocabulary_temperature,
         languages=tuple(name for pair in text.pairs for name in pair.split("-")),
     )
     if text.corpus != OWN:
         return corpus_vocabulary(text.corpus, config)
-    return train_vocabulary(
-        config, {pair: (each.source, each.target) for pair, each in text.train.items()}
-    )
+    name = digest([CORPORA_VERSION, asdict(config), text.hashes])
+    path = cache_root() / "vocabularies" / f"{OWN}-{name}.model"
+    if not path.exists():
+        sides = {pair: (each.source, each.target) for pair, each in text.train.items()}
+        train_vocabulary(config, sides).save(path)
+    return Vocabulary.load(path)
 
 
 def spread(size: int, most: int) -> np.ndarray:

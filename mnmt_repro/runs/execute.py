@@ -16,8 +16,15 @@ from mnmt_repro.architecture import flops_per_target_token, parameter_counts
 from mnmt_repro.model import Transformer
 from mnmt_repro.repository import ROOT
 from mnmt_repro.runs.continuation import begin_from_shorter
-from mnmt_repro.runs.data import RunData, TestSet, load_run_data
+from mnmt_repro.runs.data import (
+    RunData,
+    TestSet,
+    load_own_data,
+    load_run_data,
+    make_vocabulary,
+)
 from mnmt_repro.runs.folder import describe
+from mnmt_repro.runs.own import TextSource
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.start import Beginning, beginning
 from mnmt_repro.scoring import sentence_losses
@@ -30,6 +37,7 @@ def execute(
     folder: Path,
     *,
     among: Iterable[RunSpec] = (),
+    source: TextSource | None = None,
     device: str = "cpu",
     progress_bar: bool | None = None,
 ) -> dict[str, Any]:
@@ -39,6 +47,8 @@ def execute(
     ----------
     among
         Runs of which it may go on from a shorter one, where that lies beside `folder`.
+    source
+        Where the text of a user's run comes from; None: it is a declared one.
 
     Returns
     -------
@@ -51,11 +61,16 @@ def execute(
         See `training.loop.train` and `runs.data.load_run_data`.
     """
     began = Began.now()
-    data = load_run_data(spec)
+    if source is None:
+        data, more = load_run_data(spec), {}
+    else:
+        text = source.read()
+        data = load_own_data(spec, text, make_vocabulary(text, source))
+        more = text.told
     begin_from_shorter(spec, folder, among)
     start = beginning(spec, folder, data)
     folder.mkdir(parents=True, exist_ok=True)
-    describe(folder, spec, data.vocabulary)
+    describe(folder, spec, data.vocabulary, **more)
     model, progress = train_run(spec, data, start, folder, device=device, progress_bar=progress_bar)
     return record(spec, data, model, progress, began=began, device=device)
 

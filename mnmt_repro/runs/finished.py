@@ -46,8 +46,8 @@ def load_finished(spec: RunSpec, folder: Path, run: Mapping[str, Any]) -> Checkp
             f"{path}: no checkpoint of {spec.label}; the store keeps scores, not weights"
         )
     checkpoint = load_checkpoint(path)
-    if checkpoint.identity != spec.run_id:
-        raise InputError(f"{path}: belongs to run {checkpoint.identity}, not to {spec.run_id}")
+    if checkpoint.identity != spec.identity:
+        raise InputError(f"{path}: belongs to run {checkpoint.identity}, not to {spec.identity}")
     stands = read_progress(folder / LAST).step if (folder / LAST).is_file() else 0
     if stands != run["steps"]:
         raise InputError(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from mnmt_repro.corpora.bitext import load_split, read_bitexts
 from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.encoding import table_size
 from mnmt_repro.corpora.formats import Bitext, content_hash
 from mnmt_repro.corpora.own_text import folded_sides
 from mnmt_repro.corpora.registry import get_card, split_pair
+from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.spec import OWN
 
@@ -37,16 +40,40 @@ class TrainingText:
             for pair, bitext in sorted(texts.items())
         )
 
+    @property
+    def told(self) -> dict[str, dict[str, str]]:
+        """What `run.json` says of own text: content hashes of what is held out."""
+        if self.corpus != OWN:
+            return {}
+        return {"validation": {pair: content_hash(text) for pair, text in self.valid.items()}}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TextSource:
-    """Where the text of a user's run comes from, named and not read yet."""
+    """Where the text of a user's run and its pieces come from, named and not read yet."""
 
     data: tuple[str, ...] = ()  # her own bitexts, PAIR=FILE; see `corpora.bitext.parse_spec`
     valid: tuple[str, ...] = ()  # validation text for them; none: some is held out
     corpus: str = OWN  # where there is no `data`
     pairs: tuple[str, ...] = ()  # of a corpus; none: all out of English, or out of the first one
-    conlang: ConlangConfig | None = None  # of generated text
+    conlang: ConlangConfig | None = None  # of generated text, whose syllables are its pieces
+    pieces: int = 4000  # of a vocabulary that is trained
+    vocabulary_temperature: float = 1.0
+    vocabulary: Path | None = None  # in place of one that is trained
+
+    @property
+    def pieces_from(self) -> str | tuple[int, float]:
+        """The given vocabulary's hash, or what decides one that is trained."""
+        if self.vocabulary is not None:
+            return Vocabulary.load(self.vocabulary).hash
+        return self.pieces, self.vocabulary_temperature
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Pieces of the vocabulary, known before it is trained."""
+        if self.conlang is not None:
+            return table_size(self.conlang)
+        return self.pieces if self.vocabulary is None else len(Vocabulary.load(self.vocabulary))
 
     def read(self) -> TrainingText:
         """Read the text.

@@ -24,7 +24,7 @@ def is_trained(spec: RunSpec, runs_folder: Path) -> bool:
             identity = metadata["identity"]
     except (OSError, ValueError, KeyError, TypeError, MemoryError, OverflowError):
         return False
-    if identity != spec.run_id:
+    if identity != spec.identity:
         return False
     return spec.training.is_spent(progress["step"], progress["target_tokens"])
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from mnmt_repro.architecture import ModelConfig, parameter_counts
+from mnmt_repro.architecture import ModelConfig, parameter_counts, training_memory
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import Tags
 from mnmt_repro.corpora.mixture import Mixture
@@ -224,6 +224,16 @@ class RunSpec:
         budget = "" if self.training.steps is None else f" {self.training.steps} steps"
         begun = f" from {self.upgrade.parent.run_id}" if self.upgrade else ""
         return f"{self.corpus} {self.size} [{weights}]{budget} seed {self.seed}{begun}"
+
+    @property
+    def memory(self) -> int:
+        """Bytes that training takes, about; see `architecture.training_memory`."""
+        return training_memory(
+            self.model,
+            batch_tokens=-(-self.training.batch_tokens // self.training.accumulate),
+            sentence_tokens=self.training.max_length,
+            optimiser=self.training.optimiser,
+        )
 
     @property
     def cost(self) -> float:

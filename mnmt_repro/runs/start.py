@@ -17,12 +17,13 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import first_syllable
-from mnmt_repro.corpora.vocabulary import SPECIAL, tag
+from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.data import RunData, run_vocabulary
 from mnmt_repro.runs.parents import is_trained
 from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.runs.trained import VOCABULARY
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.config import FISHER_SENTENCES
@@ -67,7 +68,7 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
     """
     if spec.upgrade is None:
         return Beginning(model=spec.model)
-    upgraded = upgrade_of(spec, folder.parent)
+    upgraded = upgrade_of(spec, folder.parent, data.vocabulary)
     share = spec.upgrade.fisher_share
     if share is not None:
         fisher = old_fisher(spec, upgraded, data)
@@ -78,8 +79,13 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
     return Beginning.of(upgraded)
 
 
-def upgrade_of(spec: RunSpec, runs_folder: Path) -> Upgraded:
+def upgrade_of(spec: RunSpec, runs_folder: Path, vocabulary: Vocabulary | None = None) -> Upgraded:
     """The upgraded model that `spec` begins with.
+
+    Parameters
+    ----------
+    vocabulary
+        Of a user's run; a declared one says what its is.
 
     Raises
     ------
@@ -96,7 +102,13 @@ def upgrade_of(spec: RunSpec, runs_folder: Path) -> Upgraded:
     if spec.conlang != parent.conlang:
         raise InputError(f"{spec.label}: a run on generated text keeps its parent's languages")
     checkpoint = load_checkpoint(runs_folder / parent.run_id / LAST)
-    upgraded = upgrade(checkpoint, None, None, spec.upgrade.config, pieces=piece_map(spec))
+    if spec.own is None or spec.conlang is not None:
+        pieces = piece_map(spec)
+    else:
+        assert vocabulary is not None
+        old = Vocabulary.load(runs_folder / parent.run_id / VOCABULARY)
+        pieces = None if old.hash == vocabulary.hash else match_pieces(old, vocabulary)
+    upgraded = upgrade(checkpoint, None, None, spec.upgrade.config, pieces=pieces)
     if upgraded.model.config != spec.model:
         raise InputError(
             f"{spec.label}: the upgrade makes a model of {upgraded.model.config}, "

@@ -20,13 +20,20 @@ from concurrent.futures import (
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.parents import Task, plan, shorter_runs, with_parents
+from mnmt_repro.runs.own import TextSource
+from mnmt_repro.runs.parents import Task, is_trained, plan, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
+
+if TYPE_CHECKING:
+    from mnmt_repro.runs.grid import GridRuns
+
+PATIENCE = 2.0
+"""Seconds between looks at runs that other processes are at work on."""
 
 Work = Callable[[RunSpec, Path, str], dict[str, Any]]
 
@@ -62,13 +69,17 @@ class Estimate:
         return self.seconds(task.spec) - max(shorter, default=0.0)
 
 
+class RunHeld(InputError):
+    """Another process is at work on a run."""
+
+
 @contextlib.contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
     """Hold a run's folder for this process; released when the process ends, however it ends.
 
     Raises
     ------
-    InputError
+    RunHeld
         When another process holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -76,21 +87,42 @@ def run_lock(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise InputError(f"{folder}: another process is at work on this run") from error
+            raise RunHeld(f"{folder}: another process is at work on this run") from error
         yield
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a process, this one or another, holds a run's folder now."""
+    if not (folder / "lock").exists():
+        return False
+    try:
+        with run_lock(folder):
+            return False
+    except RunHeld:
+        return True
+
+
 def _work(
-    spec: RunSpec, folder: Path, device: str, among: tuple[RunSpec, ...] = ()
+    spec: RunSpec,
+    folder: Path,
+    device: str,
+    among: tuple[RunSpec, ...] = (),
+    source: TextSource | None = None,
 ) -> dict[str, Any]:
     """One run, in a worker; `among` are shorter ones that it may go on from."""
     import torch
 
     from mnmt_repro.runs.execute import execute
 
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with run_lock(folder):
-        return execute(spec, folder, among=among, device=device, progress_bar=False)
+    try:
+        with run_lock(folder):
+            return execute(
+                spec, folder, among=among, source=source, device=device, progress_bar=False
+            )
+    finally:
+        torch.set_num_threads(threads)
 
 
 class OwnProcesses(ThreadPoolExecutor):
@@ -109,6 +141,19 @@ def _in_own_process(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         return pool.submit(fn, *args, **kwargs).result()
 
 
+class InThisProcess(Executor):
+    """An executor that does each task when it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call ``fn(*args, **kwargs)``; an interruption is not kept for later."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - it is raised where the result is asked for
+            future.set_exception(error)
+        return future
+
+
 def process_pool(workers: int) -> Executor:
     """So many single-thread processes at a time on this machine."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -123,6 +168,7 @@ def sweep(
     store: Callable[[dict[str, Any]], object],
     repeated: Callable[[dict[str, Any]], object] = lambda content: None,
     among: Sequence[RunSpec] | None = None,
+    source: TextSource | None = None,
     runs_folder: Path,
     executor: Executor,
     device: str = "cpu",
@@ -138,15 +184,20 @@ def sweep(
     it upgrades, which is added where its weights are not there, and for shorter ones of the same
     trajectory.
 
+    Several sweeps of the same folders share the work. Before each run, the store is asked again;
+    a run that another process is at work on is left for later, and taken over if that process dies.
+
     Parameters
     ----------
     is_done, store
-        The store of results, which this room does not know.
+        The store of results, which this room does not know; `is_done` looks into it each time.
     repeated
         Called with a run that is done and was trained again because another needs its weights;
         where it raises, the run has failed.
     among
         Runs of which one may go on from a shorter one that lies below `runs_folder`; None: `specs`.
+    source
+        Where the text of a user's runs comes from.
     executor
         Anything with the interface of `concurrent.futures.Executor`: `process_pool`, or one of
         Dask's or submitit's on a cluster.
@@ -172,7 +223,7 @@ def sweep(
         known = specs if among is None else among
 
         def job(spec: RunSpec) -> Work:
-            return partial(_work, among=shorter_runs(spec, known))
+            return partial(_work, among=shorter_runs(spec, known), source=source)
 
         stored = frozenset(spec.run_id for spec in with_parents(missing) if is_done(spec))
         tasks = plan(missing, stored, runs_folder)
@@ -212,6 +263,12 @@ def sweep(
             rest = tqdm.format_interval(pace * ahead)
             print(f"{count}, about {rest} left; done: {spec.label}", file=sys.stderr, flush=True)
 
+    def elsewhere(task: Task) -> bool:
+        """Whether another sweep has finished the run."""
+        if work is _work and task.only_weights:
+            return is_trained(task.spec, runs_folder)
+        return is_done(task.spec)
+
     with bar:
         while waiting or running:
             under_way = waiting.keys() | {task.spec.run_id for task in running.values()}
@@ -223,6 +280,12 @@ def sweep(
                     under_way.discard(run_id)
                     ended(task, f"the run to upgrade ({lost}) failed")
                 elif not (task.needs | task.after) & under_way:
+                    if elsewhere(task):
+                        del waiting[run_id]
+                        ended(task)
+                        continue
+                    if is_held(runs_folder / run_id):
+                        continue
                     del waiting[run_id]
                     future = executor.submit(
                         job(task.spec), task.spec, runs_folder / run_id, device
@@ -233,8 +296,65 @@ def sweep(
                 try:
                     content = future.result()
                     (repeated if task.only_weights else store)(content)
+                except RunHeld:  # another sweep was faster by a moment
+                    waiting[task.spec.run_id] = task
                 except Exception as error:  # noqa: BLE001 - one bad run must not lose the others
                     ended(task, str(error))
                 else:
                     ended(task)
+            if waiting and not running:
+                time.sleep(PATIENCE)
     return list(failures.values())
+
+
+def store_once(content: dict[str, Any], root: Path | None) -> None:
+    """Store a finished run; one that another sweep has stored meanwhile is accepted if it agrees.
+
+    Raises
+    ------
+    InputError
+        When the stored run ended elsewhere.
+    """
+    from mnmt_repro import results
+    from mnmt_repro.results.repeats import compare
+
+    try:
+        results.write_run(**content, root=root)
+    except InputError as error:
+        run = content["run"]
+        path = results.results_root(root) / run["corpus"] / f"{run['run_id']}.json"
+        if not path.exists():
+            raise
+        comparison = compare(results.read_run(path), content)
+        if not comparison.reproduced:
+            told = f"another sweep has stored this run, and not the same: {comparison}"
+            raise InputError(told) from error
+        if not comparison.identical:
+            print(f"stored by another sweep: {comparison}", file=sys.stderr)
+
+
+def sweep_grid(
+    done: GridRuns,
+    *,
+    workers: int,
+    part: slice = slice(None),
+    device: str = "cpu",
+    progress_bar: bool | None = None,
+) -> list[str]:
+    """Execute every run of a user's grid, or of `part` of it, that its store lacks; see `sweep`."""
+    grid = done.grid
+    assert len(grid.vocabulary_used)  # made before the workers, who all need it
+    with InThisProcess() if workers == 1 else process_pool(workers) as executor:
+        return sweep(
+            grid.runs[part],
+            is_done=lambda spec: done.row(spec).exists(),
+            store=lambda content: store_once(content, done.store),
+            among=grid.runs,
+            source=grid.source,
+            runs_folder=done.folder,
+            executor=executor,
+            device=device,
+            at_once=workers,
+            estimate=done.estimate,
+            progress_bar=progress_bar,
+        )

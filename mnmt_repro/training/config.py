@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ USUAL = {"warmup_steps": 100, "batch_tokens": 512}
 """Settings of a user's run where she gives none."""
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
-LATER = ("decay_share",)
+LATER = ("decay_share", "accumulate")
 """Fields that are newer than the first stored runs; see `TrainingConfig.settings`."""
 
 
@@ -68,12 +69,17 @@ class TrainingConfig:
         "well (default: no decay)",
         0.0,
     )
+    accumulate: int = setting(
+        "parts that a step's batch is taken in, one after another; the gradient is the same but "
+        "for rounding, and memory is that of one part",
+        1,
+    )
 
     def __post_init__(self) -> None:
         if (self.target_tokens is None) == (self.steps is None):
             raise InputError("give the budget either as target_tokens or as steps, not both")
         positive = ("learning_rate", "batch_tokens", "target_tokens", "steps", "max_length")
-        for name in (*positive, "clip_norm", "curve_points"):
+        for name in (*positive, "clip_norm", "curve_points", "accumulate"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError(f"training {name} must be above 0, got {value}")
@@ -155,11 +161,16 @@ class TrainingConfig:
         ]
 
 
-def usual_training(**given: Any) -> TrainingConfig:
-    """A user's training: what she gives (not None), else small models' usual settings."""
+def usual_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A user's settings, and small models' usual ones where she gives none (or None)."""
     found = {name: value for name, value in given.items() if value is not None}
-    optimiser = found.get("optimiser", "adafactor")
-    usual: dict[str, Any] = {"learning_rate": PEAK.get(optimiser), **USUAL}
+    optimiser = str(found.get("optimiser", "adafactor"))
+    usual: dict[str, Any] = {"learning_rate": PEAK.get(optimiser, PEAK["adafactor"]), **USUAL}
     if not found.keys() & set(BUDGET):
         usual["target_tokens"] = FIRST_BUDGET
-    return TrainingConfig(**usual | found)
+    return usual | found
+
+
+def usual_training(**given: Any) -> TrainingConfig:
+    """The training of `usual_settings`."""
+    return TrainingConfig(**usual_settings(given))

@@ -62,18 +62,22 @@ class Processes:
     def first(self) -> bool:
         return self.rank == 0
 
-    def share(self, batch: Batch) -> Batch:
-        """One process's part: every `count`-th sentence, which spreads lengths evenly.
+    def shares(self, batch: Batch, parts: int = 1) -> Iterator[Batch]:
+        """One process's parts: every `count * parts`-th sentence, which spreads lengths evenly.
 
-        Where none is left for it, a sentence with nothing to predict: the gradients are then zero,
+        Where none is left for one, a sentence with nothing to predict: the gradients are then zero,
         but they are there, for the other processes wait for them.
         """
-        rows = slice(self.rank, None, self.count)
-        if self.rank < len(batch.pair):
-            return Batch(
-                source=batch.source[rows], target=batch.target[rows], pair=batch.pair[rows]
-            )
-        return Batch(source=batch.source[:1], target=0 * batch.target[:1], pair=batch.pair[:1])
+        for first in range(self.rank, self.count * parts, self.count):
+            rows = slice(first, None, self.count * parts)
+            if first < len(batch.pair):
+                yield Batch(
+                    source=batch.source[rows], target=batch.target[rows], pair=batch.pair[rows]
+                )
+            else:
+                yield Batch(
+                    source=batch.source[:1], target=0 * batch.target[:1], pair=batch.pair[:1]
+                )
 
     def objective(self, network: Transformer) -> Callable[..., Tensor]:
         """`network.loss`; of several processes, after `backward` all hold their mean gradient."""

@@ -142,7 +142,8 @@ def train(
 
     stream = BatchStream(data.sentences, mixture, batch_tokens=config.batch_tokens, seed=seed)
     points = [t for t in config.curve_tokens() if t > progress.target_tokens]
-    began, saved = time.monotonic() - progress.seconds, time.monotonic()
+    called = saved = time.monotonic()
+    began, before = called - progress.seconds, (progress.step, progress.target_tokens)
     network.train()
     bar = tqdm(
         total=config.planned_tokens,
@@ -183,7 +184,11 @@ def train(
                 losses = _validate(network, config, data, progress, loss, folder, identity, rate)
                 if lines:
                     shown = "".join(f", {pair} {value:.3f}" for pair, value in losses.items())
-                    _tell(label, f"{standing(progress, config)}: training loss {loss:.3f}{shown}")
+                    pace = _pace(config, progress, before, time.monotonic() - called)
+                    _tell(
+                        label,
+                        f"{standing(progress, config)}: training loss {loss:.3f}{shown}; {pace}",
+                    )
             if ended or stopped or time.monotonic() - saved > checkpoint_seconds:
                 _check_finite(network, progress, last)
                 progress.seconds = time.monotonic() - began
@@ -238,6 +243,21 @@ def standing(progress: Progress, config: TrainingConfig) -> str:
     )
 
 
+def _pace(
+    config: TrainingConfig, progress: Progress, before: tuple[int, int], seconds: float
+) -> str:
+    """Target tokens a second since this call began at `before`, and how long the rest takes.
+
+    >>> config = TrainingConfig(learning_rate=1, warmup_steps=1, batch_tokens=9, target_tokens=9000)
+    >>> _pace(config, Progress(step=800, target_tokens=7000), (200, 1000), 60.0)
+    '100 tokens/s, 00:20 left'
+    """
+    share = config.share_spent(progress.step, progress.target_tokens)
+    left = max(0.0, 1 - share) * seconds / (share - config.share_spent(*before))
+    rate = (progress.target_tokens - before[1]) / seconds
+    return f"{rate:,.0f} tokens/s, {tqdm.format_interval(round(left))} left"
+
+
 def _tell(label: str, line: str) -> None:
     print(f"{label}: {line}", file=sys.stderr, flush=True)
 
@@ -272,9 +292,6 @@ def _step(
     group: Processes,
 ) -> float:
     """Take one optimiser step; return the mean loss per target token before it."""
-    share = group.share(batch)
-    source = torch.from_numpy(share.source).to(device)
-    target = torch.from_numpy(share.target).to(device)
     tokens = (batch.target[:, 1:] != PAD).sum(1)
     for settings in optimiser.param_groups:
         settings["lr"] = rate
@@ -283,10 +300,16 @@ def _step(
         if config.precision == "bfloat16"
         else contextlib.nullcontext()
     )
-    with autocast:
-        loss = objective(source, target[:, :-1], target[:, 1:], config.label_smoothing)
-    loss = loss / (float(tokens.sum()) / group.count)  # of which the mean over processes is taken
-    value = group.mean(loss.detach())
+    total = float(tokens.sum()) / group.count  # the mean over processes is taken of what follows
+    value = 0.0
+    for share in group.shares(batch, config.accumulate):
+        source = torch.from_numpy(share.source).to(device)
+        target = torch.from_numpy(share.target).to(device)
+        with autocast:
+            loss = objective(source, target[:, :-1], target[:, 1:], config.label_smoothing)
+        loss = loss / total
+        value += group.mean(loss.detach())
+        loss.backward()
     if not math.isfinite(value):
         where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
         raise TrainingDiverged(
@@ -294,7 +317,6 @@ def _step(
             f"(learning rate {rate:.3g}); {where}; "
             "lower learning_rate, lengthen warmup_steps or set clip_norm"
         )
-    loss.backward()
     if config.clip_norm is not None:
         parameters = [p for settings in optimiser.param_groups for p in settings["params"]]
         torch.nn.utils.clip_grad_norm_(parameters, config.clip_norm)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.choices import check_choices, setting
 from mnmt_repro.errors import InputError
 
@@ -189,6 +190,16 @@ class UpgradeConfig:
         check_choices(self, "upgrade")
         check_gamma(self.gamma_old)
         check_gamma(self.gamma_new)
+
+    def shape(self, old: ModelConfig, vocab_size: int) -> ModelConfig:
+        """Shape of the upgraded model, with a table of that many pieces."""
+        return replace(
+            old,
+            vocab_size=vocab_size,
+            d_ff=round(old.d_ff * self.wider),
+            encoder_layers=old.encoder_layers + self.deeper.encoder,
+            decoder_layers=old.decoder_layers + self.deeper.decoder,
+        )
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> UpgradeConfig:

@@ -6,14 +6,13 @@ is built.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from mnmt_repro.architecture import ModelConfig, parameter_counts
+from mnmt_repro.architecture import ModelConfig, machine_memory, parameter_counts
 from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
@@ -106,7 +105,7 @@ def upgrade(
     with torch.device("meta"):  # its shapes only
         expected = {name: tuple(t.shape) for name, t in Transformer(old).state_dict().items()}
     _check(checkpoint, expected, config, pieces)
-    new = _widened(old, config, pieces)
+    new = _shape(old, config, pieces)
     why = ""
     if new.d_ff != old.d_ff and config.width.init != "random" and config.keep != "nothing":
         gated = old.feed_forward == "gated-gelu"
@@ -164,14 +163,8 @@ def _pieces(
     return pieces
 
 
-def _widened(old: ModelConfig, config: UpgradeConfig, pieces: PieceMap | None) -> ModelConfig:
-    return replace(
-        old,
-        vocab_size=old.vocab_size if pieces is None else len(pieces.new),
-        d_ff=round(old.d_ff * config.wider),
-        encoder_layers=old.encoder_layers + config.deeper.encoder,
-        decoder_layers=old.decoder_layers + config.deeper.decoder,
-    )
+def _shape(old: ModelConfig, config: UpgradeConfig, pieces: PieceMap | None) -> ModelConfig:
+    return config.shape(old, old.vocab_size if pieces is None else len(pieces.new))
 
 
 def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
@@ -183,7 +176,7 @@ def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
     """
     before, total = (parameter_counts(config)["total"] for config in (old, new))
     needed = 4 * (OVERHEAD * total + (2 * (before + total) if state else 0))
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = machine_memory()
     if needed > memory:
         raise InputError(
             f"the upgraded model would have {total:.4g} parameters, and making it take some "
@@ -245,7 +238,7 @@ def _check(
         )
     wants_state = config.optimiser == "carried" and config.keep != "nothing"
     adamw = bool(checkpoint.optimiser) and not is_adafactor(checkpoint.optimiser)
-    _check_memory(old, _widened(old, config, pieces), state=wants_state and adamw)
+    _check_memory(old, _shape(old, config, pieces), state=wants_state and adamw)
     check_width(old.d_ff, round(wide), config.width, gated=old.feed_forward == "gated-gelu")
     if wants_state and not checkpoint.optimiser:
         raise InputError(

@@ -6,7 +6,7 @@
 
 const mnmtLaws = (() => {
   const ALPHA = [1e-3, 10]; // exponents searched, as laws.projection.ALPHA_BOUNDS
-  const TREND_LEVEL = 0.003; // as laws.grouped_law
+  const TREND_LEVEL = 0.003; // as laws.shared_exponent
   const MIN_WEIGHT = 0.01; // least share of a pair, as laws.recommendation
   const GOOD_R2 = 0.95; // likewise
   const STEPS = 400; // of the weights among which the best is sought

@@ -1,4 +1,4 @@
-// Enlivens the displays of mnmt_repro.figures.house: draws charts, sorts tables.
+// Enlivens the displays of mnmt_repro.figures.display: draws charts, sorts tables.
 // Without it a page still shows every chart (as an image) and every table.
 "use strict";
 

@@ -1,0 +1,460 @@
+"""A grid of a user's runs: sizes, weights and seeds on one text. No torch is needed to declare it.
+
+`Grid` is what a file of ``mnmt-repro sweep GRID.yml`` holds, and what a notebook declares::
+
+    grid = Grid.read("grid.yml")
+    done = grid.run("runs")  # trains what is missing
+    law = done.fit("eng-deu")
+    done.plot("eng-deu")
+    wider = done.upgrade(done.best(), UpgradeConfig(wider=2.0)).run("runs")
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import yaml
+
+from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.encoding import Tags, resolve_tags
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.reading import FieldError, build, place
+from mnmt_repro.runs.own import TextSource, TrainingText
+from mnmt_repro.runs.spec import OWN, Own, RunSpec, Upgrade
+from mnmt_repro.runs.sweep import Estimate, sweep_grid
+from mnmt_repro.training.config import TrainingConfig, usual_settings, usual_training
+from mnmt_repro.upgrading.config import UpgradeConfig
+
+if TYPE_CHECKING:
+    import altair
+    import pandas as pd
+
+    from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.laws import JointLawFit
+
+Weight = float | dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """One model size of a grid; `layers` in the encoder and as many in the decoder."""
+
+    d_model: int
+    layers: int = 1
+    heads: int = 2
+    d_ff: int | None = None  # None: four times the width
+    steps: int | None = None  # in place of the budget that the grid's other sizes have
+    target_tokens: int | None = None  # likewise
+    learning_rate: float | None = None  # in place of the grid's rate
+
+    def training(self, config: TrainingConfig) -> TrainingConfig:
+        """The grid's training settings as this size has them."""
+        if self.steps is not None:
+            config = replace(config, steps=self.steps, target_tokens=None)
+        if self.target_tokens is not None:
+            config = replace(config, steps=None, target_tokens=self.target_tokens)
+        if self.learning_rate is not None:
+            config = replace(config, learning_rate=self.learning_rate)
+        return config
+
+    def model(
+        self, pieces: int, arch: Literal["t5", "fairseq"] = "t5", dropout: float = 0.0
+    ) -> ModelConfig:
+        """The shape of this size with a vocabulary of that many pieces.
+
+        Raises
+        ------
+        InputError
+            When the width is no multiple of the heads.
+        """
+        if self.heads < 1 or self.d_model % self.heads:
+            raise InputError(f"heads {self.heads} must divide d_model {self.d_model}")
+        make = ModelConfig.t5 if arch == "t5" else ModelConfig.fairseq
+        return make(
+            vocab_size=pieces,
+            d_model=self.d_model,
+            layers=self.layers,
+            heads=self.heads,
+            d_ff=self.d_ff,
+            dropout=dropout,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Models of several sizes, each trained with several weights and seeds on one text.
+
+    The text is the user's own (`data`), a registered corpus or a conlang. All runs share one
+    vocabulary, and language tags where the pairs need them. A run is the same as that of
+    ``mnmt-repro train`` with the same settings, and has the same `run_id`.
+
+    Raises
+    ------
+    InputError
+        When the fields do not fit together; the message names the field.
+    """
+
+    data: dict[str, str] = field(default_factory=dict)  # pair: FILE, or SOURCE,TARGET
+    valid: dict[str, str] = field(default_factory=dict)  # what models are scored on; none: a
+    # twentieth of `data` is held out, at most 400 sentences of each pair
+    corpus: str | None = None  # registered text, in place of `data`
+    conlang: ConlangConfig | None = None  # generated text, in place of `data`
+    pairs: tuple[str, ...] = ()  # of a corpus or conlang; none: all out of English (or the first)
+    sizes: tuple[int | Size, ...]  # a number: that width, one layer, two heads
+    weights: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)  # a number: that of the first pair;
+    # pairs that are not named share the rest evenly
+    seeds: tuple[int, ...] = (1,)
+    training: TrainingConfig = field(default_factory=usual_training)
+    arch: Literal["t5", "fairseq"] = "t5"
+    dropout: float = 0.0
+    tags: Literal["auto", "none", "source", "both"] = "auto"
+    pieces: int = 4000  # vocabulary size, where one is trained
+    vocabulary_temperature: float = 1.0
+    vocabulary: Path | None = None  # use this one, train none
+    upgrade: Upgrade | None = None  # every run begins with this; then its model has the one size
+
+    def __post_init__(self) -> None:
+        sizes = tuple(each if isinstance(each, Size) else Size(d_model=each) for each in self.sizes)
+        object.__setattr__(self, "sizes", sizes)
+        if [bool(self.data), self.corpus is not None, self.conlang is not None].count(True) != 1:
+            raise InputError("name the text, in one of data, corpus and conlang")
+        if self.data and self.pairs:
+            raise InputError("pairs are of a corpus or a conlang; data names its own")
+        if self.valid and not self.data:
+            raise InputError("valid goes with data")
+        for name in ("weights", "seeds", *(() if self.upgrade else ("sizes",))):
+            values = getattr(self, name)
+            if not values:
+                raise FieldError((name,), "must not be empty")
+            if twice := next((i for i, each in enumerate(values) if each in values[:i]), None):
+                raise FieldError((name, twice), "is there already")
+
+    @classmethod
+    def read(cls, path: Path | str) -> Grid:
+        """Read a grid's file, in YAML; names of files in it start from its folder.
+
+        ``training`` needs but the settings that are not the usual ones.
+
+        Raises
+        ------
+        InputError
+            With the file, the line and the key at fault.
+        """
+        path = Path(path)
+        try:
+            node = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
+            content = yaml.SafeLoader("").construct_document(node) if node else None
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        except (UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
+            raise InputError(f"{path}: is no YAML file: {' '.join(str(error).split())}") from error
+        try:
+            if twice := _twice(node):
+                raise FieldError(*twice)
+            if isinstance(content, dict):
+                content = _whole(content, path.parent)
+            grid = build(cls, content)
+            assert grid.runs  # so that what does not fit the text is told here, too
+        except FieldError as error:
+            line = _line(node, error.at)
+            named = f"{place(error.at)}: " if error.at else ""
+            raise InputError(f"{path} line {line}: {named}{error.why}") from error
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+        return grid
+
+    @cached_property
+    def source(self) -> TextSource:
+        """Where the text comes from."""
+        return TextSource(
+            data=tuple(f"{pair}={file}" for pair, file in self.data.items()),
+            valid=tuple(f"{pair}={file}" for pair, file in self.valid.items()),
+            corpus=self.corpus or ("conlang" if self.conlang else OWN),
+            pairs=self.pairs,
+            conlang=self.conlang,
+            pieces=self.pieces,
+            vocabulary_temperature=self.vocabulary_temperature,
+            vocabulary=self.vocabulary,
+        )
+
+    @cached_property
+    def text(self) -> TrainingText:
+        """The text itself, read once."""
+        with _keys_named():
+            return self.source.read()
+
+    @cached_property
+    def vocabulary_used(self) -> Vocabulary:
+        """The pieces of all runs; they are trained, and kept, where none are named."""
+        from mnmt_repro.runs.data import make_vocabulary
+
+        with _keys_named():
+            return make_vocabulary(self.text, self.source)
+
+    @cached_property
+    def mixtures(self) -> tuple[Mixture, ...]:
+        """The mixtures that `weights` stand for.
+
+        Raises
+        ------
+        InputError
+            When a weight is out of range or of an unknown pair.
+        """
+        return tuple(self._mixture(i, each) for i, each in enumerate(self.weights))
+
+    def _mixture(self, at: int, weight: Weight) -> Mixture:
+        pairs = self.text.pairs
+        given = weight if isinstance(weight, dict) else {pairs[0]: weight}
+        if unknown := [pair for pair in given if pair not in pairs]:
+            raise FieldError(("weights", at, unknown[0]), f"the pairs are {', '.join(pairs)}")
+        others = [pair for pair in pairs if pair not in given]
+        rest = round(1 - math.fsum(given.values()), 12)
+        shares = {pair: rest / len(others) for pair in others}
+        try:
+            return Mixture.of({**given, **shares})
+        except InputError as error:
+            raise FieldError(("weights", at), str(error)) from error
+
+    @cached_property
+    def runs(self) -> tuple[RunSpec, ...]:
+        """All runs of the grid, small models first; the text is read for it.
+
+        Raises
+        ------
+        InputError
+            When the text is not there, or a field does not fit it.
+        """
+        return tuple(self._runs())
+
+    def _runs(self) -> Iterator[RunSpec]:
+        text, pieces = self.text, self.source.vocabulary_size
+        tags: Tags = resolve_tags(self.tags, text.pairs)
+        own = Own(text=text.hashes, pieces=self.source.pieces_from)
+        for seed in self.seeds:
+            for model, training in self._models(pieces):
+                for mixture in self.mixtures:
+                    yield RunSpec(
+                        tier=OWN,
+                        corpus=text.corpus,
+                        mixture=mixture,
+                        model=model,
+                        training=training,
+                        tags=tags,
+                        seed=seed,
+                        conlang=text.conlang,
+                        own=own,
+                        upgrade=self.upgrade,
+                    )
+
+    def _models(self, pieces: int) -> Iterator[tuple[ModelConfig, TrainingConfig]]:
+        if self.upgrade is not None:
+            yield self.upgrade.config.shape(self.upgrade.parent.model, pieces), self.training
+        for at, size in enumerate(self.sizes):
+            assert isinstance(size, Size)
+            try:
+                yield size.model(pieces, self.arch, self.dropout), size.training(self.training)
+            except InputError as error:
+                raise FieldError(("sizes", at), str(error)) from error
+
+    def run(
+        self,
+        folder: Path | str = "runs",
+        *,
+        workers: int = 1,
+        results: Path | str | None = None,
+        device: str = "cpu",
+    ) -> GridRuns:
+        """Train what is missing; a call that was interrupted goes on where it was.
+
+        Parameters
+        ----------
+        folder
+            Of checkpoints, a folder a run.
+        workers
+            Processes; 1: in this one.
+        results
+            The store that rows are added to; None: `results` in `folder`.
+
+        Raises
+        ------
+        InputError
+            When runs failed, after the others; or as `runs`.
+        """
+        if workers < 1:
+            raise InputError(f"workers {workers}: give a number of processes, 1 or more")
+
+        store = None if results is None else Path(results)
+        done = GridRuns(grid=self, folder=Path(folder), results=store)
+        if failures := sweep_grid(
+            done, workers=workers, device=device, progress_bar=sys.stderr.isatty()
+        ):
+            raise InputError(f"{len(failures)} runs failed; the first: {failures[0]}")
+        return done
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridRuns:
+    """A grid's runs: where they lie, their losses, and what follows from them."""
+
+    grid: Grid
+    folder: Path  # of checkpoints
+    results: Path | None = None  # store of rows; None: `results` in `folder`, as `train` has it
+
+    @property
+    def store(self) -> Path:
+        """The results store."""
+        return self.folder / "results" if self.results is None else self.results
+
+    def row(self, spec: RunSpec) -> Path:
+        """The file of a run in the store."""
+        return self.store / spec.corpus / f"{spec.run_id}.json"
+
+    @property
+    def estimate(self) -> Estimate:
+        """How long runs take, by those that are finished."""
+        from mnmt_repro.results import read_run
+
+        stored = [(spec, self.row(spec)) for spec in self.grid.runs]
+        return Estimate.from_runs(
+            (spec, read_run(path)["run"]["wall_seconds"]) for spec, path in stored if path.exists()
+        )
+
+    @property
+    def losses(self) -> pd.DataFrame:
+        """Losses of the runs that are finished: the rows of `results.load`, on whole test sets."""
+        from mnmt_repro import results
+
+        frame = results.load(
+            root=self.store,
+            run_id=[spec.run_id for spec in self.grid.runs],
+            test_set="indomain",
+            domain="all",
+        )
+        return frame
+
+    def fit(self, pair: str, errors: Literal["absolute", "relative"] = "relative") -> JointLawFit:
+        """The joint law of one pair's losses, over all weights."""
+        from mnmt_repro.laws import fit_joint_law
+
+        return fit_joint_law(self._of(pair), errors=errors, label=pair)
+
+    def plot(self, pair: str) -> altair.LayerChart:
+        """A pair's losses against size on log axes, with the joint law, in a colour per weight."""
+        import altair as alt
+        import numpy as np
+        import pandas as pd
+
+        losses, law = self._of(pair), self.fit(pair)
+        n = losses["n_non_embedding"]
+        sizes = np.geomspace(n.min(), n.max(), 40)
+        curves = pd.concat(
+            pd.DataFrame({"p": p, "n_non_embedding": sizes, "cross_entropy": law.predict(p, sizes)})
+            for p in law.p
+        )
+        scale = alt.Scale(type="log", nice=False, padding=8)
+        x = alt.X("n_non_embedding:Q", scale=scale, title="parameters without embeddings")
+        y = alt.Y("cross_entropy:Q", scale=scale, title="loss, nats per token")
+        visible = alt.SchemeParams(name="viridis", extent=[0, 0.8])  # without its pale end
+        colour = alt.Color("p:O", scale=alt.Scale(scheme=visible), title=f"weight of {pair}")
+        shown = losses[["p", "seed", "n_non_embedding", "cross_entropy"]]
+        lines = alt.Chart(curves).mark_line().encode(x, y, colour)
+        points = alt.Chart(shown).mark_point(filled=True, opacity=1).encode(x, y, colour)
+        return lines + points
+
+    def _of(self, pair: str) -> pd.DataFrame:
+        losses = self.losses
+        found = losses[losses["pair"] == pair]
+        if found.empty:
+            there = ", ".join(sorted(losses["pair"].unique())) or "none yet"
+            raise InputError(f"no losses of {pair}; there are those of {there}")
+        return found
+
+    def best(self) -> RunSpec:
+        """The run of the largest model whose mean loss over all pairs of the grid is least."""
+        losses = self.losses
+        whole = losses.groupby("run_id")["pair"].nunique() == losses["pair"].nunique()
+        means = losses.groupby("run_id")[["n_non_embedding", "cross_entropy"]].mean()[whole]
+        order = means.sort_values(["n_non_embedding", "cross_entropy"], ascending=[False, True])
+        return next(spec for spec in self.grid.runs if spec.run_id == order.index[0])
+
+    def upgrade(self, old: RunSpec, config: UpgradeConfig, **changes: Any) -> Grid:
+        """A grid whose runs all begin with one finished run of this one, upgraded.
+
+        Parameters
+        ----------
+        old
+            Of `grid.runs`; see `best`.
+        **changes
+            Fields of the new grid that differ from this one's, such as `data`, `weights`,
+            `training`. A vocabulary is trained on the new text, and `old`'s pieces are kept where
+            it has them.
+        """
+        return replace(self.grid, sizes=(), upgrade=Upgrade(parent=old, config=config), **changes)
+
+
+def _whole(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """A file's content with paths from its folder, and the usual training filled in."""
+    whole = dict(content)
+    for name in ("data", "valid"):
+        if isinstance(files := whole.get(name), dict):
+            whole[name] = {pair: _from(folder, file) for pair, file in files.items()}
+    if isinstance(file := whole.get("vocabulary"), str):
+        whole["vocabulary"] = str(folder / file)
+    if isinstance(given := whole.get("training", {}), dict):
+        whole["training"] = usual_settings(given)
+    return whole
+
+
+def _from(folder: Path, file: Any) -> Any:
+    """The files of a bitext, one or two, seen from a folder."""
+    if not isinstance(file, str):
+        return file
+    names = [file] if (folder / file).exists() else file.split(",")
+    return ",".join(str(folder / name.strip()) for name in names)
+
+
+@contextlib.contextmanager
+def _keys_named() -> Iterator[None]:
+    """Name options of the command line in a mistake as the keys that they are here."""
+    try:
+        yield
+    except InputError as error:
+        told = re.sub(r"--([a-z-]+)", lambda at: at[1].replace("-", "_"), str(error))
+        raise InputError(told) from error
+
+
+def _twice(node: yaml.Node | None, at: tuple[str | int, ...] = ()) -> tuple[Any, str] | None:
+    """Where a key is written for the second time, which YAML would read in place of the first."""
+    if isinstance(node, yaml.MappingNode):
+        names = [key.value for key, _ in node.value]
+        for name, (_, value) in zip(names, node.value, strict=True):
+            if names.count(name) > 1:
+                return (*at, name), "is there twice"
+            if found := _twice(value, (*at, name)):
+                return found
+    return None
+
+
+def _line(node: yaml.Node | None, at: tuple[str | int, ...]) -> int:
+    """The line of a key or a place in a list; that of the nearest one around it that is there."""
+    line = 1 if node is None else node.start_mark.line + 1
+    for step in at:
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            node = node.value[step]
+            line = node.start_mark.line + 1
+        elif isinstance(node, yaml.MappingNode):
+            found = [both for both in node.value if both[0].value == str(step)]
+            if not found:
+                break
+            line, node = found[0][0].start_mark.line + 1, found[0][1]
+    return line

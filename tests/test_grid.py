@@ -1,0 +1,290 @@
+"""A user's grid: from a file or from Python, to losses, a law, a figure and weights."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import fails
+from small_runs import VARIED
+from small_text import small_bitext
+
+from mnmt_repro import results
+from mnmt_repro.cli import main
+from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.errors import InputError
+from mnmt_repro.runs.grid import Grid, GridRuns, Size
+from mnmt_repro.runs.trained import load_trained
+from mnmt_repro.training.config import TrainingConfig, usual_training
+from mnmt_repro.upgrading.config import DepthConfig, UpgradeConfig
+
+TEXTS = {"eng-deu": "talks", "eng-fra": "news", "eng-ces": "books"}
+OWN = """\
+data:
+  eng-deu: talks.tsv
+  eng-fra: news.tsv
+  eng-ces: books.tsv
+pieces: 380
+sizes: [4, 8, 16]
+weights: [1, {eng-fra: 1}, {eng-ces: 1}, {}, 0.6, {eng-fra: 0.6}, {eng-ces: 0.6}]
+training:
+  steps: 60
+  warmup_steps: 10
+  batch_tokens: 256
+  curve_points: 2
+"""
+SHORT = usual_training(steps=3, curve_points=2)
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+
+
+def write_texts() -> None:
+    for seed, (pair, name) in enumerate(TEXTS.items()):
+        text = small_bitext(pair, 120, seed)
+        letters = str.maketrans({chr(97 + i): chr(97 + (i + 7 * seed) % 26) for i in range(26)})
+        targets = [sentence.translate(letters) for sentence in text.target]  # of three languages
+        lines = [f"{a}\t{b}" for a, b in zip(text.source, targets, strict=True)]
+        for file, part in ((f"{name}.tsv", lines[:100]), (f"{name}.test.tsv", lines[100:])):
+            Path(file).write_text("\n".join(["source\ttarget", *part]) + "\n", encoding="utf-8")
+
+
+def write_grid(text: str) -> list[str]:
+    Path("grid.yml").write_text(text, encoding="utf-8")
+    return ["sweep", "grid.yml"]
+
+
+def conlang_grid(**fields) -> Grid:
+    usual = {"conlang": VARIED, "sizes": (4, 8), "weights": (0.5, 1.0), "training": SHORT}
+    return Grid(**usual | fields)
+
+
+# --- what a grid stands for --------------------------------------------------------------------
+
+
+def test_a_grid_has_a_run_for_each_size_weight_and_seed() -> None:
+    grid = conlang_grid(seeds=(1, 2), sizes=(4, Size(d_model=8, layers=2, target_tokens=900)))
+    found = [
+        (run.seed, run.size, run.mixture.weights["src-aaa"], run.training) for run in grid.runs
+    ]
+    longer = TrainingConfig(**{**SHORT.settings(), "steps": None, "target_tokens": 900})
+    assert found == [
+        (seed, size, p, training)
+        for seed in (1, 2)
+        for size, training in (("d4x1", SHORT), ("d8x2", longer))
+        for p in (0.5, 1.0)
+    ]
+    assert {run.tags for run in grid.runs} == {"source"}  # of a single pair, too
+
+
+def test_pairs_without_a_weight_share_the_rest_evenly() -> None:
+    three = ConlangConfig(**{**vars(VARIED), "languages": ("src", "a", "b", "c"),
+                             "families": None, "orders": None})  # fmt: skip
+    weights = (0.5, {"src-b": 0.2}, {}, {"src-a": 0.3, "src-c": 0.7})
+    grid = conlang_grid(conlang=three, weights=weights)
+    first, second, third, last = grid.mixtures
+    assert first.weights == {"src-a": 0.5, "src-b": 0.25, "src-c": 0.25}
+    assert second.weights == {"src-a": 0.4, "src-b": 0.2, "src-c": 0.4}
+    assert third.weights == pytest.approx(dict.fromkeys(first.pairs, 1 / 3))
+    assert last == Mixture.of({"src-a": 0.3, "src-c": 0.7})
+
+
+def test_a_run_of_a_grid_is_that_of_train() -> None:
+    write_texts()
+    write_grid(OWN)
+    data = [part for pair, name in TEXTS.items() for part in ("--data", f"{pair}={name}.tsv")]
+    settings = {
+        "pieces": 380, "d-model": 8, "heads": 2, "steps": 60, "warmup-steps": 10,
+        "batch-tokens": 256, "curve-points": 2, "tags": "source", "weights": "0,1,0",
+        "out": "run", "results": "store",
+    }  # fmt: skip
+    options = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
+    assert main(["train", *data, *options]) == 0
+    (content,) = results.load_runs("store")
+    (same,) = [
+        run for run in Grid.read("grid.yml").runs
+        if run.size == "d8x1" and run.mixture.pairs == ("eng-fra",)
+    ]  # fmt: skip
+    assert content["run"]["run_id"] == same.run_id
+    assert json.loads(Path("run/run.json").read_text("utf-8"))["identity"] == same.identity
+
+
+@pytest.mark.parametrize(
+    "wrong, parts",
+    [
+        (("sizes: [4", "size: [4"), ("line 6", "size: unknown key; did you mean sizes?")),
+        (("sizes: [4", "sizes: [x"), ("line 6", "sizes[0]", "must be a whole number, got 'x'")),
+        (("sizes: [4, 8", "sizes: [4, 5"), ("line 6", "sizes[1]", "heads 2 must divide d_model 5")),
+        (("sizes: [4, 8", "sizes: [4, 4"), ("line 6", "sizes[1]: is there already")),
+        (("sizes: [4, 8, 16]\n", ""), ("line 1", "sizes: is missing")),
+        (("{eng-fra: 1}", "{eng-xho: 1}"), ("line 7", "weights[1].eng-xho", "eng-deu, eng-fra")),
+        (("weights: [1", "weights: [2"), ("line 7", "weights[0]", "must lie in [0, 1]")),
+        (("  steps: 60", "  step: 20"), ("line 9", "training.step", "did you mean steps?")),
+        (("  steps: 60", "  steps: -1"), ("line 8", "training", "steps must be above 0")),
+        (("talks.tsv", "gone.tsv"), ("grid.yml", "gone.tsv")),
+        (("pieces: 380", "conlang: {}"), ("in one of data, corpus and conlang",)),
+        (("pieces: 380", "pairs: [eng-deu]"), ("pairs are of a corpus or a conlang",)),
+        (("pieces: 380", "pieces: 3800"), ("pieces 3800: ", "this text gives at most")),
+        (("eng-fra: news", "eng-deu: news"), ("line 2", "data.eng-deu: is there twice")),
+        (("data:", "data: ["), ("is no YAML file",)),
+        ((OWN, ""), ("line 1", "must have the keys data")),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_file_is_told_with_its_line(wrong, parts, capsys) -> None:
+    write_texts()
+    assert wrong[0] in OWN
+    fails(write_grid(OWN.replace(*wrong)), capsys, "grid.yml", *parts)
+
+
+def test_a_grid_file_is_swept_alone_and_without_options_of_cohorts(capsys) -> None:
+    write_texts()
+    command = write_grid(OWN)
+    fails([*command, "conlang-sim0"], capsys, "conlang-sim0: a file of a grid is swept alone")
+    fails([*command, "--tier", "gpu"], capsys, "--tier: is of cohorts; leave it out")
+    fails(["sweep", "absent.yml"], capsys, "absent.yml: cannot be read")
+
+
+def test_numbers_may_be_written_as_yaml_does_not_read_them() -> None:
+    Path("grid.yml").write_text(
+        "conlang: {concepts: 64, syllables: 24, min_concepts: 3, max_concepts: 8}\n"
+        "sizes: [4]\ntraining: {learning_rate: 3e-1, target_tokens: 6e4}\n", encoding="utf-8"
+    )  # fmt: skip
+    training = Grid.read("grid.yml").training
+    assert (training.learning_rate, training.target_tokens) == (0.3, 60_000)
+    assert Grid.read("grid.yml").conlang == VARIED
+
+
+# --- what is run -------------------------------------------------------------------------------
+
+
+def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
+    write_texts()
+    command = write_grid(OWN)
+    assert main([*command, "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count(" min ") == 21 and shown.count(" MiB ") == 21
+    assert "21 of 21 runs are missing: about 0.0 hours on 2 worker(s)" in shown
+    assert not Path("runs").exists()
+
+    assert main([*command, "--workers", "1"]) == 0
+    assert "next: mnmt-repro fit runs/results" in capsys.readouterr().out
+    assert main(["fit", "runs/results", "--law", "eq12", "--json"]) == 0
+    laws = {law["pair"]: law for law in json.loads(capsys.readouterr().out)}
+    assert {pair: law["observations"] for pair, law in laws.items()} == dict.fromkeys(TEXTS, 15)
+
+    # The same from test files, each with its own name, scored by hand.
+    for run in Grid.read("grid.yml").runs:
+        tests = [
+            part for pair, name in TEXTS.items() if pair in run.mixture.pairs
+            for part in ("--data", f"{pair}={name}.test.tsv")
+        ]  # fmt: skip
+        assert main(["evaluate", f"runs/{run.run_id}", *tests, "--add-to", "losses.csv"]) == 0
+    assert pd.read_csv("losses.csv")["test_set"].nunique() == 3
+    for table in ("runs/results", "losses.csv"):
+        assert main(["fit", table, "--law", "eq12"]) == 0
+        capsys.readouterr()
+        wish = ["recommend", table, "--n", "1000", "--equal-regret", "--force"]
+        assert main([*wish, "--json"]) == 0
+        weights = json.loads(capsys.readouterr().out)["weights"]
+        assert weights.keys() == TEXTS.keys() and sum(weights.values()) == pytest.approx(1)
+
+    assert main(command) == 0  # nothing is left
+    assert "0 of 21 runs are missing" in capsys.readouterr().out
+    a, b = (f"runs/{run.run_id}" for run in Grid.read("grid.yml").runs[:8:7])
+    assert main(["compare", a, b, "--data", "eng-deu=talks.test.tsv"]) == 0
+
+
+def test_one_object_declares_runs_fits_plots_and_upgrades(capsys) -> None:
+    grid = conlang_grid(sizes=(4, 6, 8))
+    done = grid.run("runs")
+    assert len(done.losses) == 3 * (2 + 1)
+    law = done.fit("src-aaa")
+    assert law.observations == 6 and law.label == "src-aaa"
+    layers = done.plot("src-aaa").to_dict()["layer"]
+    assert [layer["mark"]["type"] for layer in layers] == ["line", "point"]
+    wider = done.upgrade(done.best(), UpgradeConfig(wider=2.0), weights=(0.3, 0.6), seeds=(2,))
+    after = wider.run("runs")
+    assert set(after.losses["size"]) == {"d8x1ff64"} and len(after.losses) == 4
+    assert {run.upgrade.parent for run in wider.runs} == {done.best()}
+    assert done.best().size == "d8x1"
+    assert capsys.readouterr() == ("", "")
+    with pytest.raises(InputError, match="no losses of src-bbb-x; there are those of src-aaa"):
+        done.fit("src-bbb-x")
+
+
+def test_an_upgrade_adds_a_language_of_own_text() -> None:
+    write_texts()
+    data = {"eng-deu": "talks.tsv"}
+    grid = Grid(data=data, pieces=330, sizes=(8,), weights=(1.0,), training=SHORT)
+    done = grid.run("runs")
+    both = done.upgrade(
+        done.best(),
+        UpgradeConfig(deeper=DepthConfig(encoder=1), optimiser="reset", schedule="reset"),
+        data={**data, "eng-fra": "news.tsv"},
+        weights=(0.5,),
+        pieces=345,
+    )  # fmt: skip
+    (run,) = both.runs
+    assert set(both.run("runs").losses["pair"]) == {"eng-deu", "eng-fra"}
+    model = load_trained(Path("runs", run.run_id))
+    assert len(model.vocabulary) == 345 and model.vocabulary.languages == ("deu", "eng", "fra")
+    assert model.model.config.encoder_layers == 2
+
+
+def test_a_run_that_fails_is_told_after_the_others() -> None:
+    training = usual_training(steps=3, optimiser="adamw")
+    sizes = (4, Size(d_model=4, layers=2, learning_rate=1e30))
+    grid = conlang_grid(sizes=sizes, weights=(1.0,), training=training)
+    with pytest.raises(InputError, match="1 runs failed; the first: .*became nan"):
+        grid.run("runs")
+    assert set(GridRuns(grid=grid, folder=Path("runs")).losses["size"]) == {"d4x1"}
+    with pytest.raises(InputError, match="workers 0"):
+        grid.run("runs", workers=0)
+
+
+MEASURE = """\
+import torch
+from pathlib import Path
+from mnmt_repro.architecture import ModelConfig, training_memory
+from mnmt_repro.model import Transformer
+from mnmt_repro.training.loop import make_optimiser
+from mnmt_repro.training.config import usual_training
+
+def steps(config, tokens, count):
+    model = Transformer(config)
+    optimiser = make_optimiser(model, usual_training(optimiser="{optimiser}"))
+    for _ in range(count):
+        text = torch.randint(5, config.vocab_size, (tokens // 32, 33))
+        model.loss(text, text[:, :-1], text[:, 1:]).backward()
+        optimiser.step()
+        optimiser.zero_grad()
+
+def held(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) * 1024
+
+torch.set_num_threads(1)
+shape = dict(d_model=96, layers=2, heads=4)
+steps(ModelConfig.t5(vocab_size=50, d_model=8, layers=1, heads=2), 64, 1)
+before = held("VmRSS")
+config = ModelConfig.{arch}(vocab_size=4000, **shape)
+steps(config, 2048, 1)
+told = training_memory(config, batch_tokens=2048, sentence_tokens=32, optimiser="{optimiser}")
+print(told / (held("VmHWM") - before))
+"""
+
+
+@pytest.mark.parametrize("arch, optimiser", [("t5", "adafactor"), ("fairseq", "adamw")])
+def test_the_memory_that_is_told_is_what_training_takes(arch: str, optimiser: str) -> None:
+    script = MEASURE.format(arch=arch, optimiser=optimiser)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 0.7 < float(done.stdout) < 1.4
