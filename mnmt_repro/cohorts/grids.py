@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import Tags, table_size
@@ -174,92 +175,83 @@ FIVE_PAIRS = (*THREE_PAIRS, "src-ddd", "src-eee")
 ALONE = Mixture.of({"src-aaa": 1.0})
 
 
-def _more_seeds(cohort: str, about: str, first: str, second: str, tags: Tags) -> Cohort:
+# Of Paper A: what a cohort is called, its languages and figures, its pairs, and its tags.
+_REAL: tuple[tuple[str, str, str, tuple[str, str], Tags], ...] = (
+    ("en-dezh", "En→{De, Zh}", "2 to 7 and 15", ("eng-deu", "eng-zho"), "source"),
+    ("en-defr", "En→{De, Fr}", "6, 8, 9, 11, 12 and 16", ("eng-deu", "eng-fra"), "source"),
+    ("dezh-en", "{De, Zh}→En", "6, 13, 14 and 17", ("deu-eng", "zho-eng"), "none"),
+)
+
+
+def two_pairs(
+    name: str,
+    about: str,
+    corpus: Corpus,
+    pairs: tuple[str, str],
+    tags: Tags = "source",
+    weights: Sequence[float] = WEIGHTS,
+    **more: Any,
+) -> Cohort:
+    """Declare a grid of two pairs' mixtures; `more` are further fields of a cohort."""
+    mixtures = two_pair_mixtures(*pairs, weights)
     return Cohort(
-        name=f"{cohort}-seeds",
-        about=f"{about} again with other seeds, at some weights and sizes",
-        corpus=WEBTECH,
-        pairs=(first, second),
-        mixtures=two_pair_mixtures(first, second, SEED_WEIGHTS),
-        tags=tags,
-        sizes=FOUR_SIZES,
-        seeds=MORE_SEEDS,
-        repeats=cohort,
+        name=name, about=about, corpus=corpus, pairs=pairs, mixtures=mixtures, tags=tags, **more
     )
 
 
-def _shared_english(name: str, about: str, first: str, second: str, tags: Tags) -> Cohort:
+def _many(
+    name: str, many: str, corpus: Corpus, pairs: tuple[str, ...], ahead: Sequence[float]
+) -> Cohort:
     return Cohort(
         name=name,
-        about=f"{about} with the same English sentences in all languages: the controlled contrast",
-        corpus=SHARED_ENGLISH,
-        pairs=(first, second),
-        mixtures=two_pair_mixtures(first, second, FEW_WEIGHTS),
-        tags=tags,
-        sizes=FOUR_SIZES,
+        about=f"one language to {many} unrelated ones, and to the first of them alone",
+        corpus=corpus,
+        pairs=pairs,
+        mixtures=(
+            ALONE,
+            even_mixture(pairs),
+            *(mixture_with_ahead(pairs, pairs[0], p) for p in ahead),
+        ),
+        tags="source",
+        sizes=FIVE_SIZES if many == "three" else FOUR_SIZES,
     )
 
 
+_S_AB, _AB_S = ("src-aaa", "src-bbb"), ("aaa-src", "bbb-src")
 GRIDS: tuple[Cohort, ...] = (
-    Cohort(
-        name="webtech-en-dezh",
-        about="En→{De, Zh} on real text: Figures 2 to 7 and 15",
-        corpus=WEBTECH,
-        pairs=("eng-deu", "eng-zho"),
-        mixtures=two_pair_mixtures("eng-deu", "eng-zho"),
-        tags="source",
-    ),
-    Cohort(
-        name="webtech-en-defr",
-        about="En→{De, Fr} on real text: Figures 6, 8, 9, 11, 12 and 16",
-        corpus=WEBTECH,
-        pairs=("eng-deu", "eng-fra"),
-        mixtures=two_pair_mixtures("eng-deu", "eng-fra"),
-        tags="source",
-    ),
-    Cohort(
-        name="webtech-dezh-en",
-        about="{De, Zh}→En on real text: Figures 6, 13, 14 and 17",
-        corpus=WEBTECH,
-        pairs=("deu-eng", "zho-eng"),
-        mixtures=two_pair_mixtures("deu-eng", "zho-eng"),
-        tags="none",
+    *(
+        two_pairs(f"webtech-{name}", f"{about} on real text: Figures {made}", WEBTECH, pairs, tags)
+        for name, about, made, pairs, tags in _REAL
     ),
     *(
-        Cohort(
-            name=f"webtech-en-dezh-{millions}m",
-            about=f"En→{{De, Zh}} on {millions}M target tokens: what is due to under-training?",
-            corpus=_webtech(millions * 1_000_000),
-            pairs=("eng-deu", "eng-zho"),
-            mixtures=two_pair_mixtures("eng-deu", "eng-zho", FEW_WEIGHTS),
-            tags="source",
+        two_pairs(
+            f"webtech-en-dezh-{millions}m",
+            f"En→{{De, Zh}} on {millions}M target tokens: what is due to under-training?",
+            _webtech(millions * 1_000_000),
+            ("eng-deu", "eng-zho"),
+            weights=FEW_WEIGHTS,
             sizes=FIVE_SIZES,
         )
         for millions in (8, 16)
     ),
-    Cohort(
-        name="conlang-sim0",
-        about="one language to two unrelated ones, where the irreducible loss is known",
-        corpus=CONLANG_UNRELATED,
-        pairs=("src-aaa", "src-bbb"),
-        mixtures=two_pair_mixtures("src-aaa", "src-bbb"),
-        tags="source",
+    two_pairs(
+        "conlang-sim0",
+        "one language to two unrelated ones, where the irreducible loss is known",
+        CONLANG_UNRELATED,
+        _S_AB,
     ),
-    Cohort(
-        name="conlang-sim1",
-        about="one language to two of the same lexicon: Figure 6 centre, with the truth known",
-        corpus=CONLANG_RELATED,
-        pairs=("src-aaa", "src-bbb"),
-        mixtures=two_pair_mixtures("src-aaa", "src-bbb"),
-        tags="source",
+    two_pairs(
+        "conlang-sim1",
+        "one language to two of the same lexicon: Figure 6 centre, with the truth known",
+        CONLANG_RELATED,
+        _S_AB,
     ),
-    Cohort(
-        name="conlang-many2one",
-        about="two unrelated languages to one: Figure 6 right, with the truth known",
-        corpus=CONLANG_UNRELATED,
-        pairs=("aaa-src", "bbb-src"),
-        mixtures=two_pair_mixtures("aaa-src", "bbb-src"),
-        tags="none",
+    two_pairs(
+        "conlang-many2one",
+        "two unrelated languages to one: Figure 6 right, with the truth known",
+        CONLANG_UNRELATED,
+        _AB_S,
+        "none",
     ),
     Cohort(
         name="webtech-en-defrzh",
@@ -268,55 +260,46 @@ GRIDS: tuple[Cohort, ...] = (
         pairs=WEBTECH_PAIRS,
         mixtures=(
             even_mixture(WEBTECH_PAIRS),
-            *(mixture_with_ahead(WEBTECH_PAIRS, pair, 0.5) for pair in WEBTECH_PAIRS),
-            *(mixture_with_ahead(WEBTECH_PAIRS, pair, 0.8) for pair in WEBTECH_PAIRS),
+            *(
+                mixture_with_ahead(WEBTECH_PAIRS, pair, p)
+                for p in (0.5, 0.8)
+                for pair in WEBTECH_PAIRS
+            ),
         ),
         tags="source",
         sizes=FIVE_SIZES,
     ),
-    Cohort(
-        name="conlang-three",
-        about="one language to three unrelated ones, and to the first of them alone",
-        corpus=CONLANG_THREE,
-        pairs=THREE_PAIRS,
-        mixtures=(
-            ALONE,
-            even_mixture(THREE_PAIRS),
-            *(mixture_with_ahead(THREE_PAIRS, "src-aaa", p) for p in (0.5, 0.8, 0.9)),
-        ),
-        tags="source",
-        sizes=FIVE_SIZES,
-    ),
-    _more_seeds("webtech-en-dezh", "En→{De, Zh}", "eng-deu", "eng-zho", "source"),
-    _more_seeds("webtech-en-defr", "En→{De, Fr}", "eng-deu", "eng-fra", "source"),
-    _more_seeds("webtech-dezh-en", "{De, Zh}→En", "deu-eng", "zho-eng", "none"),
-    _shared_english("shared-en-dezh", "En→{De, Zh}", "eng-deu", "eng-zho", "source"),
-    _shared_english("shared-en-defr", "En→{De, Fr}", "eng-deu", "eng-fra", "source"),
-    _shared_english("shared-dezh-en", "{De, Zh}→En", "deu-eng", "zho-eng", "none"),
+    _many("conlang-three", "three", CONLANG_THREE, THREE_PAIRS, (0.5, 0.8, 0.9)),
     *(
-        Cohort(
-            name=f"conlang-sim{similarity:g}".replace(".", ""),
-            about=f"one language to two that share {similarity:.0%} of their lexicon",
-            corpus=_conlang(f"conlang-sim{similarity:g}".replace(".", ""), similarity),
-            pairs=("src-aaa", "src-bbb"),
-            mixtures=two_pair_mixtures("src-aaa", "src-bbb", FEW_WEIGHTS),
-            tags="source",
+        two_pairs(
+            f"webtech-{name}-seeds",
+            f"{about} again with other seeds, at some weights and sizes",
+            *(WEBTECH, pairs, tags, SEED_WEIGHTS),
+            sizes=FOUR_SIZES,
+            seeds=MORE_SEEDS,
+            repeats=f"webtech-{name}",
+        )
+        for name, about, _, pairs, tags in _REAL
+    ),
+    *(
+        two_pairs(
+            f"shared-{name}",
+            f"{about} with the same English sentences in all languages: the controlled contrast",
+            *(SHARED_ENGLISH, pairs, tags, FEW_WEIGHTS),
+            sizes=FOUR_SIZES,
+        )
+        for name, about, _, pairs, tags in _REAL
+    ),
+    *(
+        two_pairs(
+            name := f"conlang-sim{similarity:g}".replace(".", ""),
+            f"one language to two that share {similarity:.0%} of their lexicon",
+            _conlang(name, similarity),
+            _S_AB,
+            weights=FEW_WEIGHTS,
             sizes=FIVE_SIZES,
         )
         for similarity in (0.25, 0.5, 0.75)
     ),
-    Cohort(
-        name="conlang-five",
-        about="one language to five unrelated ones, and to the first of them alone",
-        corpus=CONLANG_FIVE,
-        pairs=FIVE_PAIRS,
-        mixtures=(
-            ALONE,
-            even_mixture(FIVE_PAIRS),
-            *(mixture_with_ahead(FIVE_PAIRS, "src-aaa", p) for p in (0.6, 0.8)),
-        ),
-        tags="source",
-        sizes=FOUR_SIZES,
-    ),
+    _many("conlang-five", "five", CONLANG_FIVE, FIVE_PAIRS, (0.6, 0.8)),
 )
-"""Paper A's cohorts, those that matter most first."""

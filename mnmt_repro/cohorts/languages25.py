@@ -1,22 +1,30 @@
 """Paper B's 25 languages beside English, and its divisions into original and added ones.
 
-Transcribed from Tables 2, 9, 10 and 11 (left); `data/papers` holds the same as CSV, and a test
-compares the two.
+They are those of Tables 2, 9, 10 and 11 (left), in `data/papers`.
 """
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+
+from mnmt_repro.repository import ROOT
 
 LEVELS = ("high", "mid", "low", "very low")
 """Of resources: above 10M pairs with English, above 1M, fewer; below 100k."""
 
 
-@dataclass(frozen=True)
+def _printed(number: int) -> list[dict[str, str]]:
+    """Rows of a table of Paper B."""
+    path = ROOT / "data" / "papers" / f"paper-b-table-{number:02d}.csv"
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Language:
     """A row of Table 9."""
 
-    code: str
+    name: str
     family: str
     sentences: int  # pairs with English in the paper's training text
     level: str  # one of `LEVELS`
@@ -24,35 +32,16 @@ class Language:
 
 
 LANGUAGES: dict[str, Language] = {
-    row[0]: Language(*row)
-    for row in (
-        ("lav", "Baltic", 2_288_307, "mid", "Latn"),
-        ("lit", "Baltic", 2_322_619, "mid", "Latn"),
-        ("swh", "Benue-Congo", 1_133_371, "mid", "Latn"),
-        ("zul", "Benue-Congo", 656_450, "low", "Latn"),
-        ("ukr", "East Slavic", 925_922, "low", "Cyrl"),
-        ("bel", "East Slavic", 55_185, "very low", "Cyrl"),
-        ("rus", "East Slavic", 13_962_768, "high", "Cyrl"),
-        ("hin", "Indo-Iranian", 1_032_502, "mid", "Deva"),
-        ("mar", "Indo-Iranian", 181_642, "low", "Deva"),
-        ("msa", "Malayo-Polynesian", 305_469, "low", "Latn"),
-        ("mkd", "South Slavic", 403_742, "low", "Cyrl"),
-        ("bul", "South Slavic", 2_118_839, "mid", "Cyrl"),
-        ("kir", "Turkic", 336_554, "low", "Cyrl"),
-        ("fin", "Uralic", 3_764_770, "mid", "Latn"),
-        ("est", "Uralic", 2_410_543, "mid", "Latn"),
-        ("pol", "West Slavic", 3_062_818, "mid", "Latn"),
-        ("ces", "West Slavic", 23_792_604, "high", "Latn"),
-        ("fra", "Western European", 20_031_051, "high", "Latn"),
-        ("spa", "Western European", 16_606_594, "high", "Latn"),
-        ("deu", "Western European", 10_198_897, "high", "Latn"),
-        ("xho", "Benue-Congo", 634_078, "low", "Latn"),
-        ("guj", "Indo-Iranian", 153_985, "low", "Gujr"),
-        ("npi", "Indo-Iranian", 72_250, "very low", "Deva"),
-        ("ind", "Malayo-Polynesian", 771_801, "low", "Latn"),
-        ("kaz", "Turkic", 627_734, "low", "Cyrl"),
+    row["language"]: Language(
+        name=row["name"],
+        family=row["family"],
+        sentences=int(row["value"]),
+        level=row["level"],
+        script=row["script"],
     )
+    for row in _printed(9)
 }
+"""By code, in the order of Table 9."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,38 +67,23 @@ class Grouping:
         return "added" if set(pair.split("-")) & set(self.added) else "original"
 
 
-GROUPINGS: dict[str, Grouping] = {
-    grouping.name: grouping
-    for grouping in (
-        Grouping(  # Table 2
-            name="Mt25",
-            old_model="M20",
-            added=("xho", "guj", "npi", "ind", "kaz"),
-            related=("zul", "msa", "kir"),
-        ),
-        Grouping(  # Table 10, left
-            name="Mt25-v1",
-            old_model="M20-v1",
-            added=("guj", "npi", "est", "bel", "kir"),
-            related=("ukr", "mar", "kaz"),
-        ),
-        Grouping(  # Table 10, right
-            name="Mt25-v2",
-            old_model="M20-v2",
-            added=("zul", "xho", "ind", "bel", "kir"),
-            related=("ukr", "kaz", "msa"),
-        ),
-        Grouping(  # Table 11, left
-            name="M12t25",
-            old_model="M12",
-            added=(
-                "zul", "xho", "ukr", "bel", "hin", "mkd", "kir",
-                "mar", "guj", "npi", "ind", "msa", "kaz",
-            ),
-            related=(),
-        ),
+def _grouping(name: str, old_model: str, number: int) -> Grouping:
+    mine = [row for row in _printed(number) if name in (row.get("grouping"), row.get("model"))]
+    return Grouping(
+        name=name,
+        old_model=old_model,
+        added=tuple(row["language"] for row in mine if row["group"] == "added"),
+        related=tuple(row["language"] for row in mine if row["mark"] == "*"),
     )
-}  # fmt: skip
+
+
+GROUPINGS: dict[str, Grouping] = {
+    name: _grouping(name, old_model, number)
+    for name, old_model, number in (
+        *(("Mt25", "M20", 2), ("Mt25-v1", "M20-v1", 10), ("Mt25-v2", "M20-v2", 10)),
+        ("M12t25", "M12", 11),
+    )
+}
 
 
 def directions(languages: tuple[str, ...]) -> tuple[str, ...]:

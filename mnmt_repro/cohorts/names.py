@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
+from mnmt_repro.cohorts import languages25
+
 HUBS = ("eng", "src")  # the language that all pairs of a corpus share
 LANGUAGES = {
     "eng": "English",
-    "deu": "German",
-    "fra": "French",
     "zho": "Chinese",
     "src": "language S",
-    "aaa": "language A",
-    "bbb": "language B",
-    "ccc": "language C",
-    "ddd": "language D",
-    "eee": "language E",
-    "fff": "language F",
-    "lav": "Latvian",
-    "lit": "Lithuanian",
-    "swh": "Swahili",
-    "zul": "Zulu",
-    "ukr": "Ukrainian",
-    "bel": "Belarusian",
-    "rus": "Russian",
-    "hin": "Hindi",
-    "mar": "Marathi",
-    "msa": "Malay",
-    "mkd": "Macedonian",
-    "bul": "Bulgarian",
-    "kir": "Kyrgyz",
-    "fin": "Finnish",
-    "est": "Estonian",
-    "pol": "Polish",
-    "ces": "Czech",
-    "spa": "Spanish",
-    "xho": "Xhosa",
-    "guj": "Gujarati",
-    "npi": "Nepali",
-    "ind": "Indonesian",
-    "kaz": "Kazakh",
+    **{3 * letter: f"language {letter.upper()}" for letter in "abcdef"},
+    **{code: printed.name for code, printed in languages25.LANGUAGES.items()},
 }
 
 

@@ -7,7 +7,7 @@ its own control: Table 4 neither scales learning rates nor up-samples related la
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mnmt_repro.cohorts.languages25 import GROUPINGS
@@ -46,26 +46,14 @@ def _central(
         old = from_scratch(tier, "same", languages=original, seed=seed, condition=condition)
         variants.append(Variant(name="M20", updates_share=1.0, spec=old, decode=True))
         for kind in KINDS:
-            for share in BASELINE_SHARES:
-                run = from_scratch(tier, kind, share=share, seed=seed, condition=condition)
-                variants.append(
-                    Variant(
-                        name=f"M25{SUFFIX[kind]}",
-                        updates_share=share,
-                        spec=run,
-                        decode=share == BASELINE_SHARES[-1],
-                    )
-                )
-            for share in SHARES[kind]:
-                run = upgraded(tier, kind, share=share, seed=seed, condition=condition)
-                variants.append(
-                    Variant(
-                        name=f"Mt25{SUFFIX[kind]}",
-                        updates_share=share,
-                        spec=run,
-                        decode=share == SHARES[kind][-1],
-                    )
-                )
+            for prefix, make, shares in (
+                ("M25", from_scratch, BASELINE_SHARES),
+                ("Mt25", upgraded, SHARES[kind]),
+            ):
+                for share in shares:
+                    spec = make(tier, kind, share=share, seed=seed, condition=condition)
+                    name, last = f"{prefix}{SUFFIX[kind]}", share == shares[-1]
+                    variants.append(Variant(name=name, updates_share=share, spec=spec, decode=last))
     return tuple(variants)
 
 
@@ -292,77 +280,56 @@ OURS = ("not reset, optimiser reset", "noise 0.27")
 """Variants of the ablations that no claim reads; they are not repeated."""
 
 
-def _fresh(tier: Tier) -> tuple[VariantCohort, ...]:
+# Ablations whose verdict was open after the first round, by the name of their cohort.
+_OPEN: dict[str, tuple[str, Callable[..., tuple[Variant, ...]]]] = {
+    "table4": ("ways to initialise what is new: Table 4", _table4),
+    "table5": ("up-sampling: Table 5", _table5),
+    "table6": ("learning-rate factors of old and new weights: Table 6", _table6),
+    "table11": ("learning-rate scaling by Fisher information: Table 11", _table11),
+    "schedule": ("what becomes of the learning rate: footnote 7", _schedule),
+    "insertion": ("where new layers go: Section 4.2", _insertion),
+    "noise": ("noise on copied units: footnote 10", _noise),
+}
+
+
+def _fresh(tier: Tier) -> Iterator[tuple[str, str, tuple[Variant, ...]]]:
     """Every ablation whose verdict was open, and the central comparison, on fresh seeds.
 
     Upgrades of one seed share an old model, so the claims pair them by seed (`Study.blocked`).
     """
-
-    def cohort(name: str, about: str, rows: Callable[..., tuple[Variant, ...]]) -> VariantCohort:
-        variants = [
-            variant
-            for seed in FRESH_SEEDS
-            for variant in rows(tier, seed)
-            if variant.name not in OURS
-        ]
-        return VariantCohort(
-            name=f"{CORPUS}-{name}-fresh",
-            about=f"{about}, on four fresh seeds",
-            variants=tuple(variants),
-            tier=tier.name,
-        )
-
-    return (
-        cohort("table4", "ways to initialise what is new: Table 4", _table4),
-        cohort("table5", "up-sampling: Table 5", _table5),
-        cohort("table6", "learning-rate factors of old and new weights: Table 6", _table6),
-        cohort("table11", "learning-rate scaling by Fisher information: Table 11", _table11),
-        cohort("schedule", "what becomes of the learning rate: footnote 7", _schedule),
-        cohort("insertion", "where new layers go: Section 4.2", _insertion),
-        cohort("noise", "noise on copied units: footnote 10", _noise),
-        cohort(
-            "main",
-            "from scratch and upgraded: Table 1, Figure 4",
-            lambda tier, seed: _central(tier, (seed,)),
-        ),
-    )
+    main = ("from scratch and upgraded: Table 1, Figure 4", lambda t, seed: _central(t, (seed,)))
+    for name, (about, rows) in {**_OPEN, "main": main}.items():
+        every = (variant for seed in FRESH_SEEDS for variant in rows(tier, seed))
+        kept = tuple(variant for variant in every if variant.name not in OURS)
+        yield f"{name}-fresh", f"{about}, on four fresh seeds", kept
 
 
 def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
     """All of Paper B's runs at one tier, in the order in which they matter."""
-
-    def cohort(name: str, about: str, variants: tuple[Variant, ...]) -> VariantCohort:
-        return VariantCohort(
-            name=f"{CORPUS}-{name}", about=about, variants=variants, tier=tier.name
-        )
-
-    return (
-        cohort(
-            "main",
-            "from scratch and upgraded, added languages cut to Table 9's share: Table 1, Figure 4",
-            _central(tier, (1, 2, 3)),
-        ),
-        cohort(
+    cut, full = "added languages cut to Table 9's share: Table 1, Figure 4", "the second condition"
+    first = {name: (name, about, rows(tier)) for name, (about, rows) in _OPEN.items()}
+    found = (
+        ("main", f"from scratch and upgraded, {cut}", _central(tier, (1, 2, 3))),
+        (
             "total",
             "baselines trained for as long as the old model and its upgrade together (ours)",
             _total(tier),
         ),
-        cohort("table3", "the recipe without one of its parts: Table 3", _table3(tier)),
-        cohort("table4", "ways to initialise what is new: Table 4", _table4(tier)),
-        cohort("table5", "up-sampling: Table 5", _table5(tier)),
-        cohort("table6", "learning-rate factors of old and new weights: Table 6", _table6(tier)),
-        cohort("table11", "learning-rate scaling by Fisher information: Table 11", _table11(tier)),
-        cohort("table7", "other divisions into old and new: Tables 7 and 8", _table7(tier)),
-        cohort(
+        ("table3", "the recipe without one of its parts: Table 3", _table3(tier)),
+        *(first[name] for name in ("table4", "table5", "table6", "table11")),
+        ("table7", "other divisions into old and new: Tables 7 and 8", _table7(tier)),
+        (
             "full",
-            "from scratch and upgraded on all text: the second condition of Table 1",
+            f"from scratch and upgraded on all text: {full} of Table 1",
             _central(tier, (1,), "full"),
         ),
-        cohort("schedule", "what becomes of the learning rate: footnote 7", _schedule(tier)),
-        cohort("insertion", "where new layers go: Section 4.2", _insertion(tier)),
-        cohort("noise", "noise on copied units: footnote 10", _noise(tier)),
-        cohort("unsaid", "rates that the paper does not say (ours)", _unsaid(tier)),
+        *(first[name] for name in ("schedule", "insertion", "noise")),
+        ("unsaid", "rates that the paper does not say (ours)", _unsaid(tier)),
         *_fresh(tier),
+    )
+    return tuple(
+        VariantCohort(name=f"{CORPUS}-{name}", about=about, variants=variants, tier=tier.name)
+        for name, about, variants in found
     )
 
 

@@ -15,14 +15,7 @@ from functools import cache
 from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.cohorts.languages25 import (
-    CHANGING,
-    GROUPINGS,
-    LANGUAGES,
-    Grouping,
-    cut_to_table9,
-    directions,
-)
+from mnmt_repro.cohorts import languages25
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
@@ -32,7 +25,7 @@ from mnmt_repro.training.published import PUBLISHED
 from mnmt_repro.upgrading.config import DepthConfig, Kind, UpgradeConfig, WidthConfig, published
 
 CORPUS = "software25"
-_ALL = tuple(LANGUAGES)
+_ALL = tuple(languages25.LANGUAGES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +147,7 @@ def available() -> dict[str, int]:
         language: file.sentences["train"]
         for file in get_card(CORPUS).files
         for language in file.languages
-        if language in LANGUAGES
+        if language in languages25.LANGUAGES
     }
 
 
@@ -167,8 +160,12 @@ compared, all that some grouping adds or up-samples, so that none adds more than
 @cache
 def kept_pairs(condition: Condition) -> dict[str, int]:
     """Training pairs of each language that a condition cuts."""
-    chosen = {"main": GROUPINGS["Mt25"].added, "full": (), "groupings": CHANGING}
-    return cut_to_table9(available(), chosen[condition])
+    chosen = {
+        "main": languages25.GROUPINGS["Mt25"].added,
+        "full": (),
+        "groupings": languages25.CHANGING,
+    }
+    return languages25.cut_to_table9(available(), chosen[condition])
 
 
 def _mixture(
@@ -183,11 +180,14 @@ def _mixture(
     upsampling
         Factor (alpha) of each up-sampled language's size, applied before ratios are taken.
     """
+    both_ways = languages25.directions
     here = {code: kept.get(code, available()[code]) for code in languages}
     return Mixture.from_sizes(
-        {pair: here[code] for code in languages for pair in directions((code,))},
+        {pair: here[code] for code in languages for pair in both_ways((code,))},
         upsampling={
-            pair: factor for code, factor in upsampling.items() for pair in directions((code,))
+            pair: factor
+            for code, factor in upsampling.items()
+            for pair in languages25.directions((code,))
         },
     )
 
@@ -249,7 +249,7 @@ def upgraded(
     tier: Tier,
     kind: Kind,
     *,
-    grouping: Grouping = GROUPINGS["Mt25"],
+    grouping: languages25.Grouping = languages25.GROUPINGS["Mt25"],
     share: float = 0.3,
     seed: int = 1,
     condition: Condition = "main",

@@ -16,12 +16,12 @@ from dataclasses import replace
 
 from mnmt_repro.cohorts.grids import (
     FEW_WEIGHTS,
-    WEIGHTS,
     Cohort,
     Corpus,
     even_mixture,
     mixture_with_ahead,
     two_pair_mixtures,
+    two_pairs,
 )
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
@@ -133,19 +133,10 @@ def similar(similarity: float) -> tuple[Cohort, Cohort]:
     """One language to two that share so much of their lexicon."""
     name = f"conlang-steady-sim{similarity:g}".replace(".", "")
     config = replace(_languages(seed=1), similarity=similarity)
-    return with_half(
-        Cohort(
-            name=name,
-            about=f"one language to two that share {similarity:.0%} of their lexicon",
-            tier=TIER,
-            corpus=replace(STEADY, name=name, conlang=config),
-            pairs=_PAIRS,
-            mixtures=mixtures(FEW_WEIGHTS),
-            tags="source",
-            seeds=(1, 2),
-        ),
-        FOUR_WIDTHS,
-    )
+    about = f"one language to two that share {similarity:.0%} of their lexicon"
+    corpus = replace(STEADY, name=name, conlang=config)
+    few = two_pairs(name, about, corpus, _PAIRS, weights=FEW_WEIGHTS, tier=TIER, seeds=(1, 2))
+    return with_half(few, FOUR_WIDTHS)
 
 
 def many(name: str, targets: tuple[str, ...], ahead: tuple[float, ...]) -> tuple[Cohort, Cohort]:
@@ -169,43 +160,38 @@ def many(name: str, targets: tuple[str, ...], ahead: tuple[float, ...]) -> tuple
     )
 
 
-_RATES = Cohort(
-    name="conlang-pilot-rates",
-    about="learning rates of the steady tier, tried at each size; enters no verdict",
+_RATES = two_pairs(
+    "conlang-pilot-rates",
+    "learning rates of the steady tier, tried at each size; enters no verdict",
+    PILOT_CORPUS,
+    _PAIRS,
+    weights=(0.5,),
     tier=TIER,
-    corpus=PILOT_CORPUS,
-    pairs=_PAIRS,
-    mixtures=mixtures((0.5,)),
-    tags="source",
     sizes=tuple(size(width, rate) for width, rates in TRIALS.items() for rate in rates),
 )
-_PILOT = Cohort(
-    name="conlang-pilot",
-    about="the setting of the steady tier, tried at two weights; enters no verdict",
+_PILOT = two_pairs(
+    "conlang-pilot",
+    "the setting of the steady tier, tried at two weights; enters no verdict",
+    PILOT_CORPUS,
+    _PAIRS,
+    weights=(0.5, 1.0),
     tier=TIER,
-    corpus=PILOT_CORPUS,
-    pairs=_PAIRS,
-    mixtures=mixtures((0.5, 1.0)),
-    tags="source",
 )
-_ONE_TO_MANY = Cohort(
-    name="conlang-steady",
-    about="one language to two unrelated ones: Figures 2 to 7, with the truth known",
+_ONE_TO_MANY = two_pairs(
+    "conlang-steady",
+    "one language to two unrelated ones: Figures 2 to 7, with the truth known",
+    STEADY,
+    _PAIRS,
     tier=TIER,
-    corpus=STEADY,
-    pairs=_PAIRS,
-    mixtures=mixtures(WEIGHTS),
-    tags="source",
     seeds=(1, 2, 3),
 )
-_MANY_TO_ONE = Cohort(
-    name="conlang-steady-many2one",
-    about="two unrelated languages to one: Figure 6 right, with the truth known",
+_MANY_TO_ONE = two_pairs(
+    "conlang-steady-many2one",
+    "two unrelated languages to one: Figure 6 right, with the truth known",
+    STEADY,
+    ("aaa-src", "bbb-src"),
+    "none",
     tier=TIER,
-    corpus=STEADY,
-    pairs=("aaa-src", "bbb-src"),
-    mixtures=two_pair_mixtures("aaa-src", "bbb-src"),
-    tags="none",
 )
 
 

@@ -14,14 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mnmt_repro.architecture import PAPER_A, PublishedSize, parameter_counts
-from mnmt_repro.cohorts.grids import (
-    GRIDS,
-    MINI_SIZES,
-    WEBTECH,
-    WEBTECH_VOCABULARY,
-    Cohort,
-    Corpus,
-)
+from mnmt_repro.cohorts import grids
 from mnmt_repro.runs.grid import Size
 from mnmt_repro.training.config import TrainingConfig
 from mnmt_repro.training.published import PUBLISHED
@@ -67,7 +60,7 @@ GPU_TRAINING = TrainingConfig(
 )
 
 
-def _gpu_corpus(corpus: Corpus) -> Corpus:
+def _gpu_corpus(corpus: grids.Corpus) -> grids.Corpus:
     assert corpus.training.target_tokens is not None
     training = replace(GPU_TRAINING, target_tokens=GPU_TOKENS[corpus.training.target_tokens])
     if corpus.conlang is not None:
@@ -81,25 +74,27 @@ def _gpu_corpus(corpus: Corpus) -> Corpus:
     )
 
 
-def _at(tier: str, cohort: Cohort, sizes: tuple[Size, ...], corpus: Corpus) -> Cohort:
+def _at(
+    tier: str, cohort: grids.Cohort, sizes: tuple[Size, ...], corpus: grids.Corpus
+) -> grids.Cohort:
     """The grid of mini's `cohort` at another tier: its i-th size becomes that of `sizes`."""
-    chosen = tuple(sizes[MINI_SIZES.index(size)] for size in cohort.sizes)
+    chosen = tuple(sizes[grids.MINI_SIZES.index(size)] for size in cohort.sizes)
     return replace(cohort, tier=tier, sizes=chosen, corpus=corpus)
 
 
 GPU_GRIDS = tuple(
     _at("gpu", cohort, GPU_SIZES, _gpu_corpus(cohort.corpus))
-    for cohort in GRIDS
+    for cohort in grids.GRIDS
     if cohort.corpus.training.target_tokens in GPU_TOKENS
 )
 
 _PAPER_CORPUS = replace(
-    WEBTECH,
+    grids.WEBTECH,
     training=PUBLISHED["paper-a"].training,
-    vocabulary=replace(WEBTECH_VOCABULARY, pieces=PUBLISHED["paper-a"].model.vocab_size),
+    vocabulary=replace(grids.WEBTECH_VOCABULARY, pieces=PUBLISHED["paper-a"].model.vocab_size),
 )
 PAPER_GRIDS = tuple(
     _at("paper", cohort, PAPER_SIZES, _PAPER_CORPUS)
-    for cohort in GRIDS
-    if cohort.corpus == WEBTECH and not cohort.repeats
+    for cohort in grids.GRIDS
+    if cohort.corpus == grids.WEBTECH and not cohort.repeats
 )
