@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CHART = """
 import altair
 import pandas as pd
+from IPython.display import display
 
 from mnmt_repro.figures.badge import Badge
 from mnmt_repro.figures.display import show, show_table
@@ -28,13 +29,13 @@ chart = (
     .mark_line(point=True)
     .encode(x=altair.X("n", scale=altair.Scale(type="log")), y="loss", color=weight_color([0.5, 1]))
 )
+display(Badge(verdict="reproduced", text="A2", title="R² 0.999, rule: at least 0.99"))
 show(
     chart,
     name="law",
     alt='The loss falls with "size" & weight <p>.',
     data=frame,
     provenance="Made up.",
-    badge=Badge(verdict="reproduced", text="A2", title="R² 0.999, rule: at least 0.99"),
     caption="Ends no script: </script>.",
 )
 """

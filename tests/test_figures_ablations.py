@@ -13,8 +13,9 @@ from software25_store import write_store
 from stored_claims import first_round
 
 from mnmt_repro import results
-from mnmt_repro.analysis import ablations, audit, groupings, languages25
+from mnmt_repro.analysis import ablations, groupings, languages25
 from mnmt_repro.analysis.ablations import ABLATIONS
+from mnmt_repro.analysis.audit import languages, tables
 from mnmt_repro.analysis.published import comparisons
 from mnmt_repro.analysis.variants import Variants, variants_of
 from mnmt_repro.claims import load_claims
@@ -23,7 +24,7 @@ from mnmt_repro.cohorts.languages25 import GROUPINGS, directions_of
 from mnmt_repro.cohorts.names import LANGUAGES as NAMES
 from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import paper_forest
+from mnmt_repro.figures import forest
 from mnmt_repro.figures.ablations import as_printed, span
 from mnmt_repro.figures.gains import interval
 from mnmt_repro.figures.languages25 import shares_chart
@@ -221,20 +222,16 @@ def test_gains_of_named_variants(rows: pd.DataFrame) -> None:
 
 def test_a_forest_has_both_sides_and_a_mark_for_what_is_clear(rows: pd.DataFrame) -> None:
     table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"))
-    sides = paper_forest.two_sides(table)
+    sides = forest.two_sides(table)
     cells = sides.set_index(["side", "variant", "group"])
-    five = cells.loc[(paper_forest.HERE, "alpha 5", "added")]
+    five = cells.loc[(forest.HERE, "alpha 5", "added")]
     assert five["clear"] and five["low"] < five["value"] < five["high"]
-    printed = cells.loc[(paper_forest.PRINTED, "alpha 5", "added")]
+    printed = cells.loc[(forest.PRINTED, "alpha 5", "added")]
     assert printed["clear"] and printed["value"] == 3.5 and math.isnan(printed["low"])
-    assert not cells.loc[
-        (paper_forest.PRINTED, "alpha 10", "all"), "clear"
-    ]  # printed without a star
+    assert not cells.loc[(forest.PRINTED, "alpha 10", "all"), "clear"]  # printed without a star
     assert "alpha 1" not in set(sides["variant"])
-    drawn = paper_forest.gains_forest(sides, rows="variant", colour="group").to_dict()
-    assert drawn["columns"] == 2
-    ours = sides[sides["side"] == paper_forest.HERE]
-    assert paper_forest.gains_forest(ours, rows="variant", colour="group").to_dict()["columns"] == 1
+    drawn = forest.gains_forest(sides, sides["variant"], sides["group"]).to_dict()
+    assert [panel["title"] for panel in drawn["concat"]] == [forest.HERE, forest.PRINTED]
 
 
 # Groupings
@@ -287,10 +284,10 @@ def test_table_9_beside_ours() -> None:
     old = table[table["group"] == "original"]
     assert (old["pairs, main condition"] == old["pairs, all our text"]).all()
     factor = old["pairs, paper"].sum() / old["pairs, all our text"].sum()
-    assert nepali["level, all our text"] == audit.resource_level(
+    assert nepali["level, all our text"] == languages.resource_level(
         nepali["pairs, all our text"] * factor
     )
-    assert (table["level, paper"] == audit.grouping("Mt25")["level"]).all()
+    assert (table["level, paper"] == tables.grouping("Mt25")["level"]).all()
     assert table["name"].to_dict() == {code: NAMES[code] for code in table.index}
 
 
@@ -314,7 +311,7 @@ def test_groupings_are_those_of_the_paper() -> None:
         "original *", "original", "added", "added",
     ]  # fmt: skip
     for name in GROUPINGS:
-        printed = audit.grouping(name)
+        printed = tables.grouping(name)
         starred = printed["upsampled"] & (printed["group"] == "original")
         assert (table[name] == printed["group"] + starred.map({True: " *", False: ""})).all()
     sizes = languages25.grouping_sizes(languages).set_index("grouping")

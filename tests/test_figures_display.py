@@ -89,13 +89,10 @@ def test_provenance_needs_its_columns_and_some_rows() -> None:
 
 
 def test_a_figure_carries_a_page_a_print_and_a_terminal_version() -> None:
-    badge = Badge(verdict="undecided here", text="A3", title="power 0.4")
-    figure = show(
-        CHART, name="fig", alt="It falls.", data=FRAME, provenance="By hand.", badge=badge
-    )
+    figure = show(CHART, name="fig", alt="It falls.", data=FRAME, provenance="By hand.")
     bundle = figure._repr_mimebundle_()
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
-    assert bundle["text/plain"] == "It falls.\n? A3\nBy hand."
+    assert bundle["text/plain"] == "It falls.\nBy hand."
     spec = re.search(r'<script type="application/json">(.*?)</script>', bundle["text/html"], re.S)
     assert spec is not None
     read = json.loads(spec[1])

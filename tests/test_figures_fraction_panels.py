@@ -116,9 +116,9 @@ def test_both_estimators_and_the_paper_are_rows_of_a_forest():
     assert german[PRINTED_SERIES] == 3.0
     assert german[[JOINT, DIRECT]].to_numpy() == pytest.approx(3.0, rel=2e-3)
     assert PRINTED_SERIES not in set(rows_.loc[rows_["label"] == "in-domain, Chinese", "series"])
-    chart = forest(rows_, title="f / p", log=True, reference=1).to_dict()
-    assert len(chart["vconcat"]) == 1
-    assert chart["vconcat"][0]["layer"][-1]["encoding"]["shape"]["scale"]["domain"] == [
+    chart = forest(rows_, "f / p", log=True, marks={"": 1}).to_dict()
+    assert len(chart["concat"]) == 1
+    assert chart["concat"][0]["layer"][3]["encoding"]["shape"]["scale"]["domain"] == [
         JOINT,
         DIRECT,
         PRINTED_SERIES,

@@ -6,6 +6,7 @@ import math
 
 import pandas as pd
 import pytest
+from mnmt_repro.figures.interval_chart import interval_chart
 from synthetic import rows
 
 from mnmt_repro.analysis.grids import NEWS, read_all
@@ -13,7 +14,6 @@ from mnmt_repro.claims import read_stored
 from mnmt_repro.claims.claim_measures import claim_measures
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import grid_figures
-from mnmt_repro.figures.interval_chart import interval_chart
 from mnmt_repro.repository import ROOT
 
 

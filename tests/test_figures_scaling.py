@@ -144,7 +144,7 @@ def test_relative_errors_find_a_floor_that_noisy_small_models_hide():
     points["loss"] *= 1 + 0.05 * rng.standard_normal(len(points))
     found = against_truth({"conlang-sim0": points}).set_index(["law", "errors"])["fitted L∞"]
     off = (found.loc["joint (Eq. 7)"] - 0.2).abs()
-    assert floor_chart(against_truth({"conlang-sim0": points})).to_dict()["layer"]
+    assert floor_chart(against_truth({"conlang-sim0": points})).to_dict()["concat"]
     assert off["relative"] < 0.01 < off["absolute"]
     table = absolute_and_relative({"conlang-sim0": points}).set_index("errors")
     assert table.loc["relative", "f, joint"] == pytest.approx(0.05**0.3, rel=0.1)

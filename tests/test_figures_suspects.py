@@ -45,6 +45,8 @@ def test_settings_side_by_side() -> None:
     assert (max(SIZES) + TABLES) / (min(SIZES) + TABLES) < 3
     assert german.loc["N with the tables", "α alone"] > 0.5
     drawn = exponent_chart(other_causes.compared(grid())).to_dict()
-    shares = pd.DataFrame(next(iter(drawn["datasets"].values()))).set_index(["pair", "setting"])
-    assert shares.loc[("English→German", "as above"), "share"] == pytest.approx(0.68, abs=0.01)
-    assert shares.loc[("English→German", "docs alone"), "share"] == pytest.approx(1, abs=0.01)
+    panel = next(panel for panel in drawn["concat"] if panel["title"] == "English→German")
+    dots = pd.DataFrame(drawn["datasets"][panel["layer"][3]["data"]["name"]])
+    shares = dots.set_index("label")["value"]
+    assert shares["as above"] == pytest.approx(0.68, abs=0.01)
+    assert shares["docs alone"] == pytest.approx(1, abs=0.01)

@@ -39,8 +39,7 @@ def test_noise_between_two_seeds_by_hand():
     again = one[cell].assign(seed=2, cross_entropy=2.2)
     row = uncertainty.noise_levels(grids(one, again)).iloc[0]
     assert row["cells with seeds"] == 1
-    # Mean 2.1; variance ((0.1)² + (0.1)²) / 1 = 0.02.
-    assert row["between seeds"] == pytest.approx(0.02**0.5 / 2.1)
+    assert row["between seeds"] == pytest.approx(np.log(2.2 / 2.0) / 2**0.5)
     assert row["footnote 5"] == 0.01
 
 
@@ -145,7 +144,7 @@ def test_a_law_of_size_and_text_is_found_where_it_is_true():
     best = uncertainty.best_laws(table.reset_index(), "ΔAICc")
     assert best == "size and text in 1 of 1 cases"
     chart = laws_chart(table.reset_index(), "ΔAICc", "AICc")
-    assert chart.to_dict()["layer"]
+    assert chart.to_dict()["concat"]
 
 
 def test_a_small_grid_has_a_comparison_too():

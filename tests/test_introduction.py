@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from mnmt_repro.claims import Claim, load_claims, load_exhibits, read_stored
+from mnmt_repro.claims import load_claims, load_exhibits, read_stored
 from mnmt_repro.claims.exhibits import ALL, EXHIBITS_FILE
+from mnmt_repro.claims.schema import Claim
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import STYLE
 from mnmt_repro.figures.scoreboard import scale_chart, scales, scoreboard

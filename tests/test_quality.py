@@ -191,22 +191,20 @@ def test_every_chart_is_valid_vega_lite() -> None:
     errors = quality.score_errors(points, "chrf")
     drawn = charts.held_out_chart(errors, "chrf").to_dict()
     found = [row for rows in drawn["datasets"].values() for row in rows]
-    assert {row["row"] for row in found} == {
+    assert {row["label"] for row in found if "label" in row} == {
         f"{language}, {measure}"
         for language in ("German", "French")
         for measure in ("chrF", "test loss")
     }
-    assert {row["way"] for row in found} == {"the law", "the nearest run"}
+    assert {row["series"] for row in found if "series" in row} == {"the law", "the nearest run"}
     charts.held_out_chart(errors.assign(error=np.nan, low=np.nan, high=np.nan), "chrf").to_dict()
 
 
 def test_a_page_says_in_one_sentence_what_is_missing() -> None:
-    assert charts.not_decoded(scored(), "c") == ""
-    text = charts.not_decoded(undecoded(), "c")
-    assert "has been decoded yet (`mnmt-repro sweep c --decode`" in text
-    assert "No runs of c are stored yet" in charts.not_decoded(scored().iloc[:0], "c")
-    text = charts.not_decoded(scored(), "c", ("bleurt",))
-    assert "BLEURT" in text and "weights" in text
+    assert charts.not_decoded(scored(), "c", "chrf") == ""
+    text = charts.not_decoded(undecoded(), "c", "chrf")
+    assert "scored with chrF yet (`mnmt-repro sweep c --decode` does it, where" in text
+    assert "BLEURT's weights" in charts.not_decoded(scored(), "c", "bleurt")
     assert quality.observed_scores(undecoded(), "chrf").empty
     assert quality.linearity(quality.observed_scores(undecoded(), "chrf")).empty
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.audit.tables import GROUPS, PARTS
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.published import comparisons, printed_rows
 from mnmt_repro.analysis.variants import NO_GAIN, Variants, star
 from mnmt_repro.cohorts.catalogue import find_cohort
@@ -145,9 +146,10 @@ ABLATIONS = (
 )
 
 
+@framed()
 def cells(
     ablation: Ablation, variants: Variants, verdicts: Mapping[tuple[str, str], str] | None = None
-) -> pd.DataFrame:
+) -> Rows:
     """A table of the paper beside ours, a row a cell.
 
     Parameters
@@ -165,24 +167,20 @@ def cells(
         variants that only we ran no printed numbers.
     """
     printed = _printed(ablation)
-    rows = []
     for variant in ablation.variants:
         mine, control = variants.variant(variant, SHARE), ablation.control_of(variant)
         base = variants.variant(control, SHARE)
         for group in ablation.groups:
             pairs = directions_of(group)
-            rows.append(
-                {
-                    "variant": variant,
-                    "group": group,
-                    **printed.get((variant, group), _NOT_PRINTED),
-                    "loss": variants.mean(mine, pairs),
-                    **(NO_GAIN if variant == control else variants.gain(mine, base, pairs)),
-                    "seeds": variants.seeds(pairs, mine, base),
-                    "verdict": (verdicts or {}).get((variant, group)),
-                }
-            )
-    return pd.DataFrame(rows)
+            yield {
+                "variant": variant,
+                "group": group,
+                **printed.get((variant, group), _NOT_PRINTED),
+                "loss": variants.mean(mine, pairs),
+                **(NO_GAIN if variant == control else variants.gain(mine, base, pairs)),
+                "seeds": variants.seeds(pairs, mine, base),
+                "verdict": (verdicts or {}).get((variant, group)),
+            }
 
 
 def gains(table: pd.DataFrame, group: str, *names: str) -> pd.Series[float]:
@@ -202,9 +200,8 @@ def gains(table: pd.DataFrame, group: str, *names: str) -> pd.Series[float]:
     return table.loc[chosen, "gain, %"].dropna()
 
 
-def between(
-    ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, str]]
-) -> pd.DataFrame:
+@framed()
+def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, str]]) -> Rows:
     """Variants of a table against others than its control.
 
     Parameters
@@ -219,7 +216,6 @@ def between(
         `variants.GAIN` and ``seeds``.
     """
     printed = _printed(ablation)
-    rows = []
     for variant, other in pairs:
         mine, base = variants.variant(variant, SHARE), variants.variant(other, SHARE)
         for group in ablation.groups:
@@ -227,18 +223,15 @@ def between(
                 printed.get((name, group), _NOT_PRINTED)["paper"] for name in (variant, other)
             ]
             chosen = directions_of(group)
-            rows.append(
-                {
-                    "variant": variant,
-                    "against": other,
-                    "group": group,
-                    "difference": scores[0] - scores[1],
-                    "loss": variants.mean(mine, chosen),
-                    **variants.gain(mine, base, chosen),
-                    "seeds": variants.seeds(chosen, mine, base),
-                }
-            )
-    return pd.DataFrame(rows)
+            yield {
+                "variant": variant,
+                "against": other,
+                "group": group,
+                "difference": scores[0] - scores[1],
+                "loss": variants.mean(mine, chosen),
+                **variants.gain(mine, base, chosen),
+                "seeds": variants.seeds(chosen, mine, base),
+            }
 
 
 _NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.variants import Variant, Variants
 from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.errors import InputError
@@ -73,12 +73,13 @@ def bootstrap_losses(
     return bootstrap_gaps(gaps, counts, draws=draws, seed=seed)
 
 
+@framed()
 def over_sentences(
     variants: Variants,
     compared: Iterable[tuple[Variant, Variant]],
     losses: Mapping[str, SentenceLosses],
     groups: Iterable[str],
-) -> pd.DataFrame:
+) -> Rows:
     """Differences of variants with other test sentences: paired bootstrap, a row a seed.
 
     Parameters
@@ -98,7 +99,6 @@ def over_sentences(
     keys = ["variant", "updates_share", "seed"]
     known = [run for run, each in losses.items() if each.test_set == variants.test_set]
     ids = variants.own[variants.own["run_id"].isin(known)].groupby(keys)["run_id"].first()
-    rows = []
     groups = tuple(groups)
     for treated, control in compared:
         for seed in sorted(variants.own["seed"].unique()):
@@ -108,17 +108,14 @@ def over_sentences(
             mine, base = (losses[ids[key]] for key in both)
             for group in groups:
                 found = bootstrap_losses(mine, base, directions_of(group))
-                rows.append(
-                    {
-                        "model": treated.name,
-                        "updates": treated.share,
-                        "group": group,
-                        "seed": seed,
-                        "difference": found.difference,
-                        "low": found.low,
-                        "high": found.high,
-                        "p": found.p_value,
-                        "sentences": found.sentences,
-                    }
-                )
-    return pd.DataFrame(rows)
+                yield {
+                    "model": treated.name,
+                    "updates": treated.share,
+                    "group": group,
+                    "seed": seed,
+                    "difference": found.difference,
+                    "low": found.low,
+                    "high": found.high,
+                    "p": found.p_value,
+                    "sentences": found.sentences,
+                }

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.cells import mean_losses
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
@@ -63,7 +64,8 @@ def cells_of(rows: pd.DataFrame) -> pd.DataFrame:
     return mean_losses(rows, "budget", "pair", "p", passes=("passes", "max"))
 
 
-def laws_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
+@framed(by=["pair", "p", "budget"])
+def laws_by_budget(cells: pd.DataFrame) -> Rows:
     """Each weight's own law (Eq. 6) and how its effective fraction moves with size.
 
     Parameters
@@ -79,29 +81,26 @@ def laws_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
         zero where the fraction does not depend on size, and over how many sizes; NaN at p = 1, and
         with fewer than three sizes at which the single pair's law need not be extrapolated.
     """
-    rows = []
     for (pair, budget), group in cells.groupby(["pair", "budget"]):
         laws = fit_per_weight_laws(group, n="n", loss="loss")
         mixed = group[group["p"] < 1]
         slopes = fraction_slope(laws[1.0], mixed, n="n", loss="loss").set_index("p")
         for p, law in laws.items():
             tilt = dict(slopes.loc[p]) if p in slopes.index else {}
-            rows.append(
-                {
-                    "pair": pair,
-                    "p": p,
-                    "budget": budget,
-                    "alpha": law.alpha,
-                    "l_inf": law.params["l_inf"],
-                    "at_bound": "l_inf" in law.held,
-                    "r2": law.r2,
-                    **{name: tilt.get(name, np.nan) for name in ("slope", "low", "high", "rows")},
-                }
-            )
-    return pd.DataFrame(rows).sort_values(["pair", "p", "budget"], ignore_index=True)
+            yield {
+                "pair": pair,
+                "p": p,
+                "budget": budget,
+                "alpha": law.alpha,
+                "l_inf": law.params["l_inf"],
+                "at_bound": "l_inf" in law.held,
+                "r2": law.r2,
+                **{name: tilt.get(name, np.nan) for name in ("slope", "low", "high", "rows")},
+            }
 
 
-def fractions_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
+@framed("pair", "p", "n", "budget", "f", "f_low", "f_high")
+def fractions_by_budget(cells: pd.DataFrame) -> Rows:
     """Direct effective fraction (Eq. 8) of every cell with p < 1, each against its own budget.
 
     Losses outside those that the single-pair law of the same budget was fitted to are left out.
@@ -111,15 +110,10 @@ def fractions_by_budget(cells: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``pair, p, n, budget, f, f_low, f_high``.
     """
-    parts = []
     for (pair, _), group in cells.groupby(["pair", "budget"]):
         single = fit_per_weight_laws(group, n="n", loss="loss")[1.0]
         found = effective_fraction_direct(single, group[group["p"] < 1], n="n", loss="loss")
-        parts.append(
-            found[~found["extrapolated"]].assign(pair=str(pair), budget=group["budget"].iloc[0])
-        )
-    frame = pd.concat(parts, ignore_index=True)
-    return frame[["pair", "p", "n", "budget", "f", "f_low", "f_high"]]
+        yield found[~found["extrapolated"]].assign(pair=str(pair), budget=group["budget"].iloc[0])
 
 
 def budget_laws(table: pd.DataFrame) -> pd.DataFrame:
@@ -135,7 +129,8 @@ def budget_laws(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(pair=table["pair"].map(pair_name)).rename(columns=names)
 
 
-def changes(table: pd.DataFrame) -> pd.DataFrame:
+@framed()
+def changes(table: pd.DataFrame) -> Rows:
     """What the longest budget changed against the shortest, a row per pair.
 
     Parameters
@@ -149,7 +144,6 @@ def changes(table: pd.DataFrame) -> pd.DataFrame:
         ``pair``; of both budgets, the ``spread`` of α over the weights, how many weights have L∞
         ``at_bound``, and the mean ``slope`` of log f over the weights that have one at both.
     """
-    rows = []
     ends = [table["budget"].min(), table["budget"].max()]
     for pair, group in table.groupby("pair"):
         known = group.dropna(subset=["slope"]).groupby("p")["budget"].agg(set)
@@ -160,5 +154,4 @@ def changes(table: pd.DataFrame) -> pd.DataFrame:
             row[f"spread_{when}"] = at["alpha"].max() - at["alpha"].min()
             row[f"at_bound_{when}"] = int(at["at_bound"].sum())
             row[f"slope_{when}"] = at.loc[at["p"].isin(both), "slope"].mean()
-        rows.append(row)
-    return pd.DataFrame(rows)
+        yield row

@@ -6,39 +6,34 @@ share one table of pieces, so that the upgraded model's losses can be set beside
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.variants import variants_of
-from mnmt_repro.cohorts.conlang_upgrade import (
-    BASELINE_SHARES,
-    HUB,
-    ORIGINAL,
-    SIMILAR,
-    SIMILARITIES,
-    UNRELATED,
-    UPGRADE_COHORTS,
-    UPGRADE_SHARES,
-)
+from mnmt_repro.cohorts import conlang_upgrade
 from mnmt_repro.cohorts.names import language
 
-NAMES = tuple(cohort.name for cohort in UPGRADE_COHORTS)
+NAMES = tuple(cohort.name for cohort in conlang_upgrade.UPGRADE_COHORTS)
 LIKE, UNLIKE = "added, like an old one", "added, like none"
 _GROUPS = {
-    LIKE: (SIMILAR,),
-    UNLIKE: (UNRELATED,),
-    f"old, {language(ORIGINAL[0])}": ORIGINAL[:1],
-    "old, all others": ORIGINAL[1:],
+    LIKE: (conlang_upgrade.SIMILAR,),
+    UNLIKE: (conlang_upgrade.UNRELATED,),
+    f"old, {language(conlang_upgrade.ORIGINAL[0])}": conlang_upgrade.ORIGINAL[:1],
+    "old, all others": conlang_upgrade.ORIGINAL[1:],
 }
 """Languages by what they are to one another: the first old one is what the added one is like."""
 _RUNS = (
     ("M4", "old model", (1.0,)),
-    ("M6", "from scratch", BASELINE_SHARES),
-    ("Mt6", "upgraded", UPGRADE_SHARES),
+    ("M6", "from scratch", conlang_upgrade.BASELINE_SHARES),
+    ("Mt6", "upgraded", conlang_upgrade.UPGRADE_SHARES),
 )
 _COMPARED = ["old model", "from scratch", "from scratch, as long", "upgraded"]
 
 
-def losses(rows: pd.DataFrame, tier: str = "mini") -> pd.DataFrame:
+@framed("similarity", "group", "model", "updates", "loss")
+def losses(rows: pd.DataFrame, tier: str = "mini") -> Rows:
     """Mean loss of each group of languages in each stored run.
 
     Parameters
@@ -51,17 +46,16 @@ def losses(rows: pd.DataFrame, tier: str = "mini") -> pd.DataFrame:
     DataFrame
         ``similarity, group, model, updates, loss``.
     """
-    found = []
-    for similarity, name in zip(SIMILARITIES, NAMES, strict=True):
+    hub = conlang_upgrade.HUB
+    for similarity, name in zip(conlang_upgrade.SIMILARITIES, NAMES, strict=True):
         runs = variants_of(rows, name, tier=tier)
         for group, codes in _GROUPS.items():
-            pairs = tuple(pair for code in codes for pair in (f"{HUB}-{code}", f"{code}-{HUB}"))
+            pairs = tuple(pair for code in codes for pair in (f"{hub}-{code}", f"{code}-{hub}"))
             for run, model, shares in _RUNS:
                 for share in shares:
                     loss = runs.mean(runs.variant(run, share), pairs)
-                    found.append((similarity, group, model, share, loss))
-    columns = ["similarity", "group", "model", "updates", "loss"]
-    return pd.DataFrame(found, columns=columns).dropna(ignore_index=True)
+                    if not math.isnan(loss):
+                        yield similarity, group, model, share, loss
 
 
 def comparison(table: pd.DataFrame) -> pd.DataFrame:

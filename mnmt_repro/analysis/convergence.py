@@ -14,20 +14,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mnmt_repro import laws
 from mnmt_repro.analysis.cells import Cells
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, NotIdentified, measure
 from mnmt_repro.analysis.noise import curve, noisy, refits
 from mnmt_repro.analysis.scaling import fit_pairs, joint_curves, observed
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import (
-    JointLawFit,
-    correct_convergence,
-    declared_runs,
-    extrapolate_curve,
-    fit_joint_law,
-)
 from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 
@@ -105,10 +100,10 @@ def correct(
     InputError
         When no row is declared, or one has no learning curve.
     """
-    declared = declared_runs(rows, n=n)
+    declared = laws.declared_runs(rows, n=n)
     if not declared.any():
         raise InputError("no run with p of at most 0.05 is among the two largest sizes")
-    found = correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
+    found = laws.correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
     return found.assign(declared=declared)
 
 
@@ -132,7 +127,7 @@ class Distances:
 def distances(
     rows: Cells,
     curves: pd.DataFrame,
-    fit: JointLawFit,
+    fit: laws.JointLawFit,
     *,
     multiple: float,
     n: str,
@@ -171,7 +166,7 @@ def _ratio(curves: pd.DataFrame, cell: Mapping[Any, Any], multiple: float) -> fl
         raise NoRowsYet(f"no learning curve of {what}")
     ratios = []
     for _, run in mine.groupby("run_id"):
-        read = extrapolate_curve(run["step"], run["cross_entropy"], multiple=multiple)
+        read = laws.extrapolate_curve(run["step"], run["cross_entropy"], multiple=multiple)
         if not read.law.identified:
             raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
         ratios.append(read.ratio)
@@ -192,7 +187,8 @@ def distance_measures(found: Sequence[Distances]) -> Measures:
     }
 
 
-def corrected_cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
+@framed()
+def corrected_cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> Rows:
     """The corrected cells, and how far they lie from the law of all other cells.
 
     The joint law is fitted to the others; its multiplier at p = 0.05 is that of the smaller sizes
@@ -204,30 +200,27 @@ def corrected_cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.D
         ``pair, p, n, observed, corrected loss, law, before, after, reason``: the last but one are
         relative distances from the law, above zero where the loss is too high.
     """
-    rows = []
     for pair, group in corrected[corrected["p"] > 0].groupby("pair"):
         mine, others = group[group["declared"]], group[~group["declared"]]
-        law = fit_joint_law(others, n=n)
+        law = laws.fit_joint_law(others, n=n)
         for row in mine.to_dict("records"):
             known = law.identified and row["p"] in law.p
             at = float(law.predict(row["p"], row[n])[0]) if known else np.nan
-            rows.append(
-                {
-                    "pair": pair_name(str(pair)),
-                    "p": row["p"],
-                    "n": row[n],
-                    "observed": row["observed"],
-                    "corrected loss": row["cross_entropy"],
-                    "law": at,
-                    "before": row["observed"] / at - 1,
-                    "after": row["cross_entropy"] / at - 1,
-                    "reason": row["correction_reason"] or "corrected",
-                }
-            )
-    return pd.DataFrame(rows)
+            yield {
+                "pair": pair_name(str(pair)),
+                "p": row["p"],
+                "n": row[n],
+                "observed": row["observed"],
+                "corrected loss": row["cross_entropy"],
+                "law": at,
+                "before": row["observed"] / at - 1,
+                "after": row["cross_entropy"] / at - 1,
+                "reason": row["correction_reason"] or "corrected",
+            }
 
 
-def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
+@framed()
+def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> Rows:
     """What the correction changes in the laws of each pair.
 
     Returns
@@ -237,7 +230,6 @@ def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
         (Eq. 7) and of the separate law (Eq. 6) of the least weight.
     """
     fits = [fit_pairs(_state(corrected, state, n)) for state in STATES]
-    rows = []
     for pair in fits[0]:
         least = min(fits[0][pair][0])
         for law, pick in (
@@ -246,15 +238,12 @@ def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
         ):
             for name in ("alpha", "l_inf", "R²"):
                 values = [one.r2 if name == "R²" else one.params[name] for one in pick]
-                rows.append(
-                    {
-                        "pair": pair_name(pair),
-                        "law": law,
-                        "coefficient": {"alpha": "α", "l_inf": "L∞"}.get(name, name),
-                        **dict(zip(STATES, values, strict=True)),
-                    }
-                )
-    return pd.DataFrame(rows)
+                yield {
+                    "pair": pair_name(pair),
+                    "law": law,
+                    "coefficient": {"alpha": "α", "l_inf": "L∞"}.get(name, name),
+                    **dict(zip(STATES, values, strict=True)),
+                }
 
 
 def _state(corrected: pd.DataFrame, state: str, n: str) -> pd.DataFrame:
@@ -311,7 +300,7 @@ def curve_data(
         about = {key: row[key] for key in ("pair", "size", "p")} | {"n": row["n_non_embedding"]}
         own = pd.DataFrame({"step": mine["step"], "loss": mine["cross_entropy"]})
         seen.append(own.assign(**about))
-        read = extrapolate_curve(own["step"], own["loss"], multiple=multiple, skip=skip)
+        read = laws.extrapolate_curve(own["step"], own["loss"], multiple=multiple, skip=skip)
         if read.law.identified:
             steps = np.geomspace(skip * read.last, read.target, 60)
             line = pd.DataFrame({"step": steps, "loss": read.law.predict(steps)})

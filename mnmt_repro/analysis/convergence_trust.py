@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.names import cohort_name
 from mnmt_repro.laws import extrapolate_curve
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
@@ -58,9 +59,10 @@ def backtest(
     return frame.rename(columns={"n_non_embedding": "n"})
 
 
+@framed("cohort", "pair", "p", "n", "multiple", *FORECAST)
 def against_longer(
     rows: pd.DataFrame, curves: pd.DataFrame, longer: pd.DataFrame, *, skip: float = SKIP
-) -> pd.DataFrame:
+) -> Rows:
     """Predict the losses of longer runs from the shorter ones, and compare.
 
     Parameters
@@ -80,7 +82,6 @@ def against_longer(
     wanted = longer[longer["p"] > 0][[*cell, "cohort", "target_tokens", "cross_entropy"]]
     own = rows[rows["p"] > 0][[*cell, "run_id", "target_tokens", "cross_entropy"]]
     both = own.merge(wanted, on=cell, suffixes=("", "_longer"))
-    found = []
     for row in both.to_dict("records"):
         mine = curves[(curves["run_id"] == row["run_id"]) & (curves["pair"] == row["pair"])]
         multiple = row["target_tokens_longer"] / row["target_tokens"]
@@ -89,17 +90,14 @@ def against_longer(
         read = extrapolate_curve(mine["step"], mine["cross_entropy"], multiple=multiple, skip=skip)
         if not read.law.identified:
             continue
-        found.append(
-            {
-                "cohort": cohort_name(row["cohort"]),
-                "pair": row["pair"],
-                "p": row["p"],
-                "n": row["n_non_embedding"],
-                "multiple": multiple,
-                **_forecast(row["cross_entropy"], read.ratio, row["cross_entropy_longer"]),
-            }
-        )
-    return pd.DataFrame(found, columns=["cohort", "pair", "p", "n", "multiple", *FORECAST])
+        yield {
+            "cohort": cohort_name(row["cohort"]),
+            "pair": row["pair"],
+            "p": row["p"],
+            "n": row["n_non_embedding"],
+            "multiple": multiple,
+            **_forecast(row["cross_entropy"], read.ratio, row["cross_entropy_longer"]),
+        }
 
 
 def _forecast(reached: float, ratio: float, end: float) -> dict[str, float]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 import sympy as sp
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.laws import fraction_slope
@@ -210,7 +211,11 @@ def fraction_with_own_exponents() -> sp.Expr:
     return answer / N
 
 
-def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+@framed(
+    *("pair", "p", "α", "α at p = 1", "implied slope", "direct slope", "low", "high", "sizes"),
+    "same L∞",
+)
+def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> Rows:
     """Slope of log f on log N: what the exponents imply, and what the losses say.
 
     With one L∞ for both, exponents α_p and α₁ make f a power of N with exponent
@@ -231,7 +236,6 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
         are those that the direct slope is over; the last says whether both laws have L∞ at zero,
         where the algebra is exact.
     """
-    rows = []
     for pair, (alone, _) in fits.items():
         single = alone.get(1.0)
         if single is None or not single.identified:
@@ -242,22 +246,18 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
         for p, law in alone.items():
             if p == 1.0 or not law.identified or p not in direct:
                 continue
-            rows.append(
-                {
-                    "pair": pair_name(pair),
-                    "p": p,
-                    "α": law.alpha,
-                    "α at p = 1": single.alpha,
-                    "implied slope": law.alpha / single.alpha - 1,
-                    "direct slope": direct[p]["slope"],
-                    "low": direct[p]["low"],
-                    "high": direct[p]["high"],
-                    "sizes": direct[p]["rows"],
-                    "same L∞": bool("l_inf" in law.held and "l_inf" in single.held),
-                }
-            )
-    names = ["pair", "p", "α", "α at p = 1", "implied slope", "direct slope"]
-    return pd.DataFrame(rows, columns=[*names, "low", "high", "sizes", "same L∞"])
+            yield {
+                "pair": pair_name(pair),
+                "p": p,
+                "α": law.alpha,
+                "α at p = 1": single.alpha,
+                "implied slope": law.alpha / single.alpha - 1,
+                "direct slope": direct[p]["slope"],
+                "low": direct[p]["low"],
+                "high": direct[p]["high"],
+                "sizes": direct[p]["rows"],
+                "same L∞": bool("l_inf" in law.held and "l_inf" in single.held),
+            }
 
 
 def doubling_of_the_whole() -> _Step:

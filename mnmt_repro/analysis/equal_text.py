@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.laws import fit_additive_law
 
 TEXT_PARTS = {"text": "the text it was not shown", "equal": "at equal text"}
@@ -53,25 +54,16 @@ def split(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         tokens = float(seen.loc[(cell["run_id"], cell["pair"]), "pair_target_tokens"])
         if alone is None or tokens < alone.index[0]:
             continue
+        loss, end = cell["cross_entropy"], alone.iloc[-1]
         same_text = float(np.interp(np.log(tokens), np.log(alone.index), alone))
-        found.append(
-            {
-                "pair": cell["pair"],
-                "p": cell["p"],
-                "n": cell["n_non_embedding"],
-                "tokens": tokens,
-                "loss": cell["cross_entropy"],
-                "gap": cell["cross_entropy"] - alone.iloc[-1],
-                "equal": cell["cross_entropy"] - same_text,
-                "text": same_text - alone.iloc[-1],
-            }
-        )
+        key = (cell["pair"], cell["p"], cell["n_non_embedding"])
+        found.append((*key, tokens, loss, loss - end, loss - same_text, same_text - end))
     columns = ["pair", "p", "n", "tokens", "loss", "gap", "equal", "text"]
-    parts = pd.DataFrame(found, columns=columns)
-    return parts.groupby(["pair", "p", "n"], as_index=False).mean()
+    return pd.DataFrame(found, columns=columns).groupby(columns[:3], as_index=False).mean()
 
 
-def predicted_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> pd.DataFrame:
+@framed()
+def predicted_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> Rows:
     """What a law of size and text, fitted to one budget, predicts of another one.
 
     If the weight acted by the text that it shows and by nothing else, then twice the budget at the
@@ -89,19 +81,14 @@ def predicted_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> pd.DataFrame
         ``pair, p, n``, ``observed`` and ``predicted``: by how many nats the longer run is lower.
     """
     cell = ["pair", "p", "n_non_embedding"]
-    parts = []
     for pair, rows in short[short["p"] > 0].groupby("pair"):
         law = fit_additive_law(
             rows["n_non_embedding"], rows["pair_target_tokens"], rows["cross_entropy"]
         )
         both = rows.merge(longer[longer["pair"] == pair], on=cell, suffixes=("", "_longer"))
-        size = both["n_non_embedding"]
-        predicted = law.predict(size, both["pair_target_tokens"]) - law.predict(
-            size, both["pair_target_tokens_longer"]
+        size, text = both["n_non_embedding"], "pair_target_tokens"
+        yield both[cell[:2]].assign(
+            n=size,
+            observed=both["cross_entropy"] - both["cross_entropy_longer"],
+            predicted=law.predict(size, both[text]) - law.predict(size, both[f"{text}_longer"]),
         )
-        parts.append(
-            both[cell].assign(
-                observed=both["cross_entropy"] - both["cross_entropy_longer"], predicted=predicted
-            )
-        )
-    return pd.concat(parts, ignore_index=True).rename(columns={"n_non_embedding": "n"})

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.scaling import fit_pairs
 from mnmt_repro.cohorts.grids import GRIDS
 from mnmt_repro.cohorts.names import cohort_name, pair_name
@@ -21,7 +22,12 @@ from mnmt_repro.laws.checks import Errors
 _KINDS: tuple[Errors, ...] = ("absolute", "relative")
 
 
-def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+@framed(
+    *("cohort", "pair", "law", "errors", "lowest loss", "fitted L∞", "low", "high", "exact"),
+    "covered",
+    by=["cohort", "pair", "law"],
+)
+def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
     """Fitted irreducible losses beside the exact one, for cohorts of generated languages.
 
     Parameters
@@ -36,7 +42,6 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         L∞, low, high, exact, covered``: of the single pair's own law and of the joint law, with
         the fit's 95 % interval, by residual bootstrap where L∞ sits at its bound.
     """
-    rows = []
     for cohort, frame in points.items():
         declared = next((each for each in GRIDS if each.name == cohort), None)
         if declared is None or (config := declared.corpus.conlang) is None:
@@ -49,23 +54,18 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                 for name, law in laws.items():
                     exact = irreducible_entropy(config, pair)
                     low, high = _interval(law)
-                    rows.append(
-                        {
-                            "cohort": cohort_name(cohort),
-                            "pair": pair_name(pair),
-                            "law": name,
-                            "errors": errors,
-                            "lowest loss": min(law.loss),
-                            "fitted L∞": law.l_inf,
-                            "low": low,
-                            "high": high,
-                            "exact": exact,
-                            "covered": bool(low <= exact <= high),
-                        }
-                    )
-    columns = ["cohort", "pair", "law"]
-    table = pd.DataFrame(rows, columns=None if rows else columns)
-    return table.sort_values(columns, kind="stable", ignore_index=True)
+                    yield {
+                        "cohort": cohort_name(cohort),
+                        "pair": pair_name(pair),
+                        "law": name,
+                        "errors": errors,
+                        "lowest loss": min(law.loss),
+                        "fitted L∞": law.l_inf,
+                        "low": low,
+                        "high": high,
+                        "exact": exact,
+                        "covered": bool(low <= exact <= high),
+                    }
 
 
 def _interval(law: PowerLawFit | JointLawFit) -> tuple[float, float]:
@@ -73,7 +73,8 @@ def _interval(law: PowerLawFit | JointLawFit) -> tuple[float, float]:
     return law.interval(method="residual" if held else "t", draws=1000)["l_inf"]
 
 
-def absolute_and_relative(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+@framed(by=["cohort", "pair"])
+def absolute_and_relative(points: Mapping[str, pd.DataFrame]) -> Rows:
     """Laws by the least squares of errors, and of their share of the loss.
 
     Parameters
@@ -89,7 +90,6 @@ def absolute_and_relative(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         weight by the joint law (``f, joint``, Eq. 10) and directly (``f, direct``, Eq. 8, the
         median over ``sizes`` that need no extrapolation).
     """
-    rows = []
     for cohort, frame in points.items():
         for errors in _KINDS:
             fits = fit_pairs(frame, errors)
@@ -98,18 +98,14 @@ def absolute_and_relative(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                 least = min(alone)
                 by_joint = joint[(joint["pair"] == pair) & (joint["p"] == least)]["f"]
                 by_size = direct[(direct["pair"] == pair) & (direct["p"] == least)]["f"]
-                rows.append(
-                    {
-                        "cohort": cohort_name(cohort),
-                        "pair": pair_name(pair),
-                        "errors": errors,
-                        "α alone": alone[1.0].alpha,
-                        "α, least weight": alone[least].alpha,
-                        "p": least,
-                        "f, joint": by_joint.mean(),
-                        "f, direct": by_size.median(),
-                        "sizes": len(by_size),
-                    }
-                )
-    table = pd.DataFrame(rows)
-    return table.sort_values(["cohort", "pair"], kind="stable", ignore_index=True)
+                yield {
+                    "cohort": cohort_name(cohort),
+                    "pair": pair_name(pair),
+                    "errors": errors,
+                    "α alone": alone[1.0].alpha,
+                    "α, least weight": alone[least].alpha,
+                    "p": least,
+                    "f, joint": by_joint.mean(),
+                    "f, direct": by_size.median(),
+                    "sizes": len(by_size),
+                }

@@ -14,6 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from mnmt_repro.analysis import languages25
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, measure, resampled
 from mnmt_repro.analysis.variants import MAIN, TABLE3, Variant
 from mnmt_repro.cohorts.analysed import GATED
@@ -107,7 +108,8 @@ def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:
     return table.reset_index().rename_axis(columns=None)
 
 
-def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
+@framed()
+def relatives_apart(analyses: pd.DataFrame, model: str) -> Rows:
     """Is it size, or being trained on? Loss added where related languages are up-sampled and not.
 
     Returns
@@ -121,11 +123,10 @@ def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
     rises = {title: mine.groupby("pair")["value"].mean() for title, mine in compared.items()}
     table = pd.DataFrame(rises).dropna()
     if table.empty:
-        return table
+        return
     codes = table.index.map(foreign)
     pairs = pd.Series(languages().set_index("code")["pairs"][codes].to_numpy(), table.index)
     related = pd.Series(codes.isin(GROUPINGS["Mt25"].related), table.index)
-    rows = []
     for what, mine in (("related", related), ("others", ~related), ("all", related | ~related)):
         row: dict[str, object] = {"directions": what, "count": int(mine.sum())}
         for title in UPSAMPLED.values():
@@ -133,8 +134,7 @@ def relatives_apart(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
             if what != "related":  # three languages make no rank
                 rank = stats.spearmanr(table.loc[mine, title], pairs[mine])
                 row[f"rank, {title}"] = rank.statistic
-        rows.append(row)
-    return pd.DataFrame(rows)
+        yield row
 
 
 def moved(analyses: pd.DataFrame) -> pd.DataFrame:
@@ -190,7 +190,8 @@ def fisher(analyses: pd.DataFrame) -> pd.DataFrame:
     return found.assign(**{"share above": found["share"][::-1].cumsum()[::-1]})
 
 
-def thresholds(analyses: pd.DataFrame) -> pd.DataFrame:
+@framed("paper", "share", "ours")
+def thresholds(analyses: pd.DataFrame) -> Rows:
     """The information above which runs of Table 11 slow old weights down, printed and ours.
 
     Returns
@@ -200,12 +201,9 @@ def thresholds(analyses: pd.DataFrame) -> pd.DataFrame:
     """
     mine = _of(analyses, TABLE11, "threshold")
     ours = mine.assign(share=mine["block"].astype(float)).groupby("share")["value"].mean()
-    rows = [
-        {"paper": float(printed), "share": share, "ours": ours[share]}
-        for printed, share in FISHER_SHARES.items()
-        if share in ours
-    ]
-    return pd.DataFrame(rows, columns=["paper", "share", "ours"])
+    for printed, share in FISHER_SHARES.items():
+        if share in ours:
+            yield {"paper": float(printed), "share": share, "ours": ours[share]}
 
 
 def overlap(analyses: pd.DataFrame) -> pd.DataFrame:
@@ -225,7 +223,10 @@ def overlap(analyses: pd.DataFrame) -> pd.DataFrame:
     return table.assign(share=table["kept"] / (table["kept"] + table["added"])).reset_index()
 
 
-def widened(analyses: pd.DataFrame) -> pd.DataFrame:
+@framed(
+    "model", "normalisation", "noise", "mean", "least", "most", "keeps the function", "directions"
+)
+def widened(analyses: pd.DataFrame) -> Rows:
     """What a model loses by being made twice as wide, before any training.
 
     Returns
@@ -235,26 +236,21 @@ def widened(analyses: pd.DataFrame) -> pd.DataFrame:
         seeds, in nats per token; ``keeps the function``, whether all are below `KEPT` in size;
         ``directions``.
     """
-    rows = []
     for cohort, model in MODELS.items():
         mine = _of(analyses, cohort, "widened")
         for block, group in mine.groupby("block", sort=False):
             normalisation, _, noise = str(block).partition(", noise ")
             rises = group["value"]
-            rows.append(
-                {
-                    "model": model,
-                    "normalisation": normalisation,
-                    "noise": float(noise),
-                    "mean": rises.mean(),
-                    "least": rises.min(),
-                    "most": rises.max(),
-                    "keeps the function": bool(rises.abs().max() < KEPT),
-                    "directions": group["pair"].nunique(),
-                }
-            )
-    names = ["mean", "least", "most", "keeps the function", "directions"]
-    return pd.DataFrame(rows, columns=["model", "normalisation", "noise", *names])
+            yield {
+                "model": model,
+                "normalisation": normalisation,
+                "noise": float(noise),
+                "mean": rises.mean(),
+                "least": rises.min(),
+                "most": rises.max(),
+                "keeps the function": bool(rises.abs().max() < KEPT),
+                "directions": group["pair"].nunique(),
+            }
 
 
 def used(

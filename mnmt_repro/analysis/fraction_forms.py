@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.fractions import fraction_fits, held_out_errors
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
@@ -87,16 +88,12 @@ def _held_out(points: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-def form_curves(laws: Mapping[Form, Mapping[str, FractionFit]]) -> pd.DataFrame:
+@framed("pair", "form", "p", "f")
+def form_curves(laws: Mapping[Form, Mapping[str, FractionFit]]) -> Rows:
     """Fraction of each form over the weight: ``pair, form, p, f``."""
     grid = np.linspace(0.01, 1, 100)
-    return pd.DataFrame(
-        [
-            {"pair": pair, "form": FORMS[form], "p": p, "f": f}
-            for form, fits in laws.items()
-            for pair, law in fits.items()
-            if law.identified
-            for p, f in zip(grid, law.fraction(grid), strict=True)
-        ],
-        columns=["pair", "form", "p", "f"],
-    )
+    for form, fits in laws.items():
+        for pair, law in fits.items():
+            if law.identified:
+                curve = {"pair": pair, "form": FORMS[form], "p": grid, "f": law.fraction(grid)}
+                yield pd.DataFrame(curve)

@@ -14,6 +14,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.cells import common_cells
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.grids import Grid, read_grid, read_grids
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.cohorts.grids import GRIDS
@@ -234,7 +235,8 @@ def capacity_ratios(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
     return table.rename(columns={"line": "what", "test_set": "test set"})
 
 
-def line_ratios(lines: pd.DataFrame) -> pd.DataFrame:
+@framed("panel", "language", "line", "against", "weights", "ratio of f", "ratio of f / w")
+def line_ratios(lines: pd.DataFrame) -> Rows:
     """Ratio of f, and of f / w, between the two lines of a panel, for each language.
 
     By the joint law, and as the geometric mean over the weights below one that both lines have.
@@ -250,7 +252,6 @@ def line_ratios(lines: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``panel, language, line, against, weights, ratio of f, ratio of f / w``.
     """
-    rows = []
     between = lines[(lines["estimator"] == ESTIMATORS["eq10"]) & (lines["p"] < 1)]
     for (panel, name), group in between.groupby(["panel", "language"], sort=False):
         names = list(dict.fromkeys(group["line"]))
@@ -260,19 +261,15 @@ def line_ratios(lines: pd.DataFrame) -> pd.DataFrame:
         both = pd.merge(other[["f", "w"]], base[["f", "w"]], on="p", suffixes=("", " of base"))
         logs = np.log(both.astype(float))
         f, w = (logs[column] - logs[f"{column} of base"] for column in ("f", "w"))
-        rows.append(
-            {
-                "panel": panel,
-                "language": name,
-                "line": names[1],
-                "against": names[0],
-                "weights": len(both),
-                "ratio of f": np.exp(f.mean()),
-                "ratio of f / w": np.exp((f - w).mean()),
-            }
-        )
-    columns = ["panel", "language", "line", "against", "weights", "ratio of f", "ratio of f / w"]
-    return pd.DataFrame(rows, columns=columns)
+        yield {
+            "panel": panel,
+            "language": name,
+            "line": names[1],
+            "against": names[0],
+            "weights": len(both),
+            "ratio of f": np.exp(f.mean()),
+            "ratio of f / w": np.exp((f - w).mean()),
+        }
 
 
 LABELS = {f"similarity {value:g}": value for value in similarity_cohorts()}

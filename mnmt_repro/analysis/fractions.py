@@ -7,16 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from mnmt_repro import laws
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.grids import Grid
 from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import cohort_name, pair_name
-from mnmt_repro.laws import (
-    FractionFit,
-    effective_fraction,
-    effective_fraction_direct,
-    fraction_slope,
-)
 from mnmt_repro.laws.fraction import Form
 
 
@@ -29,7 +25,7 @@ def fractions(fits: PairFits) -> pd.DataFrame:
         ``pair, p, f, f_low, f_high, relative, relative_low, relative_high``.
     """
     nothing = pd.DataFrame(columns=["pair", "p", "f", "f_low", "f_high"])
-    parts = [effective_fraction(joint).assign(pair=pair) for pair, (_, joint) in fits.items()]
+    parts = [laws.effective_fraction(joint).assign(pair=pair) for pair, (_, joint) in fits.items()]
     return pd.concat(parts, ignore_index=True) if parts else nothing
 
 
@@ -49,7 +45,7 @@ def direct_fractions(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
     for pair, (alone, _) in fits.items():
         if not alone[1.0].identified:
             continue
-        found = effective_fraction_direct(
+        found = laws.effective_fraction_direct(
             alone[1.0], points[points["pair"] == pair], n="n", loss="loss"
         )
         parts.append(found[~found["extrapolated"]].assign(pair=pair))
@@ -60,7 +56,8 @@ def direct_fractions(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
 SLOPE_DRAWS = 300
 
 
-def fraction_slopes(grids: Mapping[str, Grid], weights: Sequence[float]) -> pd.DataFrame:
+@framed("cohort", "pair", "p", "slope", "low", "high", "rows", "draws")
+def fraction_slopes(grids: Mapping[str, Grid], weights: Sequence[float]) -> Rows:
     """Slope of log f on log N of the direct estimator, at chosen weights.
 
     Parameters
@@ -76,22 +73,19 @@ def fraction_slopes(grids: Mapping[str, Grid], weights: Sequence[float]) -> pd.D
         interval (in the others some fraction is infinite or zero).
     """
     wanted = {round(weight, 9) for weight in weights}
-    parts = []
     for cohort, grid in grids.items():
         for pair, (alone, _) in grid.fits.items():
             if not alone[1.0].identified:
                 continue
             mine = grid.points[grid.points["pair"] == pair]
             mine = mine[[round(p, 9) in wanted for p in mine["p"]]]
-            found = fraction_slope(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
-            parts.append(found.assign(cohort=cohort_name(cohort), pair=pair_name(pair)))
-    columns = ["cohort", "pair", "p", "slope", "low", "high", "rows", "draws"]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+            found = laws.fraction_slope(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
+            yield found.assign(cohort=cohort_name(cohort), pair=pair_name(pair))
 
 
 def fraction_fits(
     points: pd.DataFrame, form: Form = "eq12", *, column: str = "loss", metric: str = ""
-) -> dict[str, FractionFit]:
+) -> dict[str, laws.FractionFit]:
     """Eq. 11 for each pair, from all points given; `column` and `metric` as of `fit_eq11`."""
     return {
         str(pair): fit_eq11(group, form, column=column, metric=metric)
@@ -108,7 +102,8 @@ def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
     return wide.reset_index().rename(columns={"share": "p"})
 
 
-def held_out_errors(points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13")) -> pd.DataFrame:
+@framed()
+def held_out_errors(points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13")) -> Rows:
     """Error of Eq. 11 on the weights and sizes that claims A14 and A15 hold out.
 
     Returns
@@ -117,20 +112,16 @@ def held_out_errors(points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13
         ``pair, form, fitted, predicted, relative error`` (root mean square) and ``worst``.
     """
     unseen = held_out(points)
-    rows = []
     for pair, group in points.groupby("pair"):
         mine = unseen[group.index]
         for form in forms:
             law = fit_eq11(group[~mine], form)
             error = predict_unseen(group, mine, law).relative
-            rows.append(
-                {
-                    "pair": pair_name(str(pair)),
-                    "form": {"eq12": "Eq. 12", "eq13": "Eq. 13"}[form],
-                    "fitted": int((~mine).sum()),
-                    "predicted": len(error),
-                    "relative error": float(np.sqrt(np.mean(error**2))),
-                    "worst": float(np.abs(error).max()),
-                }
-            )
-    return pd.DataFrame(rows)
+            yield {
+                "pair": pair_name(str(pair)),
+                "form": {"eq12": "Eq. 12", "eq13": "Eq. 13"}[form],
+                "fitted": int((~mine).sum()),
+                "predicted": len(error),
+                "relative error": float(np.sqrt(np.mean(error**2))),
+                "worst": float(np.abs(error).max()),
+            }

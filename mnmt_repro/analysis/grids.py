@@ -199,33 +199,21 @@ def read_grids(
     for cohort in cohorts:
         grid = read_grid(stored, cohort, test_set, n=n)
         if grid is None:
-            sentences.append(_absent(stored, cohort, n))
+            sentences.append(_absent(stored, cohort))
         else:
             grids[cohort] = grid
     return grids, "\n\n".join(sentences)
 
 
-def _absent(stored: pd.DataFrame, cohort: str, n: str) -> str:
-    own = stored[(stored["cohort"] == cohort) & (stored["p"] > 0)]
-    cells = len(own.drop_duplicates(["pair", "p", n]))
-    if not cells:
+def _absent(stored: pd.DataFrame, cohort: str) -> str:
+    name = cohort_name(cohort)
+    if not ((stored["cohort"] == cohort) & (stored["p"] > 0)).any():
         get_cohort(cohort)  # a name that is misspelt is none whose runs may yet come
-        return f"*No runs of {cohort_name(cohort)} are stored yet.*"
+        return f"*No runs of {name} are stored yet.*"
     return (
-        f"*Too few runs of {cohort_name(cohort)} are stored yet to fit laws to here "
-        f"({_coverage(cohort, cells)}): a pair needs {_MIN_SIZES} sizes at p = 1 and at one more "
-        "weight, scored on this test set.*"
+        f"*Too few runs of {name} are stored yet to fit laws to here: a pair needs {_MIN_SIZES} "
+        "sizes at p = 1 and at one more weight, scored on this test set.*"
     )
-
-
-def _coverage(cohort: str, cells: int) -> str:
-    try:
-        declared = get_cohort(cohort)
-    except InputError:  # rows of a grid that is not declared here
-        return f"{cells} cells"
-    weights = [mixture.weights.values() for mixture in declared.mixtures]
-    whole = len(declared.sizes) * sum(p > 0 for values in weights for p in values)
-    return f"all {whole} cells" if cells >= whole else f"{cells} of {whole} cells"
 
 
 def read_all(

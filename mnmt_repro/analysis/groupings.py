@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from mnmt_repro.analysis.ablations import SHARE, Ablation
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.published import table, zoomed
 from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.cohorts.languages25 import INTO, LEVELS, OUT, directions_of, side_of
@@ -26,9 +27,8 @@ TABLE7 = Ablation(
 )
 
 
-def table8(
-    variants: Variants, verdicts: Mapping[tuple[str, str], str] | None = None
-) -> pd.DataFrame:
+@framed()
+def table8(variants: Variants, verdicts: Mapping[tuple[str, str], str] | None = None) -> Rows:
     """Table 8: chosen directions of wide upgraded models, against the wide model from scratch.
 
     Ours is after 30 % of the updates, against all of the baseline's.
@@ -48,28 +48,25 @@ def table8(
     printed = table(8)
     places = zip(printed["grouping"], printed["pair"], strict=True)
     upsampled = dict(zip(places, printed["upsampled"], strict=True))
-    rows = []
     for cell in zoomed():
         pairs = directions_of(cell.group)
         mine, base = variants.variant(cell.treated, SHARE), variants.variant(cell.control, 1.0)
-        rows.append(
-            {
-                "pair": cell.group,
-                "grouping": cell.treated,
-                "up-sampled": upsampled[cell.treated, cell.group],
-                "difference": cell.difference,
-                "mark": "(*)" if cell.marked else "",
-                "loss": variants.mean(mine, pairs),
-                "from scratch": variants.mean(base, pairs),
-                **variants.gain(mine, base, pairs),
-                "seeds": variants.seeds(pairs, mine, base),
-                "verdict": (verdicts or {}).get((cell.treated, cell.group)),
-            }
-        )
-    return pd.DataFrame(rows)
+        yield {
+            "pair": cell.group,
+            "grouping": cell.treated,
+            "up-sampled": upsampled[cell.treated, cell.group],
+            "difference": cell.difference,
+            "mark": "(*)" if cell.marked else "",
+            "loss": variants.mean(mine, pairs),
+            "from scratch": variants.mean(base, pairs),
+            **variants.gain(mine, base, pairs),
+            "seeds": variants.seeds(pairs, mine, base),
+            "verdict": (verdicts or {}).get((cell.treated, cell.group)),
+        }
 
 
-def by_side(cells: pd.DataFrame) -> pd.DataFrame:
+@framed()
+def by_side(cells: pd.DataFrame) -> Rows:
     """Table 8 out of English and into it, of languages that the grouping up-samples and of others.
 
     Parameters
@@ -84,21 +81,17 @@ def by_side(cells: pd.DataFrame) -> pd.DataFrame:
         are ``zero or above``; here ``with rows``, the ``mean gain, %`` and how many are zero or
         above.
     """
-    rows = []
     for which, upsampled in itertools.product((OUT, INTO), ("yes", "no")):
         here = (cells["pair"].map(side_of) == which) & (cells["up-sampled"] == upsampled)
         mine = cells[here]
         ours = mine["gain, %"].dropna()
-        rows.append(
-            {
-                "direction": which,
-                "up-sampled": upsampled,
-                "cells": len(mine),
-                "mean difference": mine["difference"].mean(),
-                "zero or above": int((mine["difference"] >= 0).sum()),
-                "with rows": len(ours),
-                "mean gain, %": ours.mean(),
-                "zero or above here": int((ours >= 0).sum()),
-            }
-        )
-    return pd.DataFrame(rows)
+        yield {
+            "direction": which,
+            "up-sampled": upsampled,
+            "cells": len(mine),
+            "mean difference": mine["difference"].mean(),
+            "zero or above": int((mine["difference"] >= 0).sum()),
+            "with rows": len(ours),
+            "mean gain, %": ours.mean(),
+            "zero or above here": int((ours >= 0).sum()),
+        }

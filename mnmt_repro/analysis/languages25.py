@@ -11,7 +11,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from mnmt_repro.analysis import audit
+from mnmt_repro.analysis.audit.languages import resource_level
+from mnmt_repro.analysis.audit.tables import grouping as printed_grouping
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.languages25 import GROUPINGS, LEVELS
 from mnmt_repro.cohorts.software25_runs import available, kept_pairs
 
@@ -30,7 +32,7 @@ def table9() -> pd.DataFrame:
         ``language, name, family, script, group``; for each of `TEXTS` the sentence ``pairs`` with
         English and the ``level``.
     """
-    printed = audit.grouping("Mt25")
+    printed = printed_grouping("Mt25")
     frame = printed[["name", "family", "script", "group"]].copy()
     here = available()
     cut = (here | kept_pairs("main"), here | kept_pairs("groupings"))
@@ -41,7 +43,7 @@ def table9() -> pd.DataFrame:
         frame[f"pairs, {text}"] = pairs[text].astype(int)
     for text in TEXTS:
         alike = pairs[text] * whole[TEXTS[0]] / whole[text]
-        frame[f"level, {text}"] = alike.map(audit.resource_level)
+        frame[f"level, {text}"] = alike.map(resource_level)
     return frame.rename_axis("language").reset_index()
 
 
@@ -95,7 +97,8 @@ def groupings(languages: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def grouping_sizes(languages: pd.DataFrame) -> pd.DataFrame:
+@framed()
+def grouping_sizes(languages: pd.DataFrame) -> Rows:
     """How much of the text is up-sampled in each grouping, in per cent.
 
     Returns
@@ -104,7 +107,7 @@ def grouping_sizes(languages: pd.DataFrame) -> pd.DataFrame:
         ``grouping, added, up-sampled relatives`` (how many languages); for each of `TEXTS` the
         share of both together in the text, and in what is trained on, at a factor of `FACTOR`.
     """
-    indexed, rows = languages.set_index("language"), []
+    indexed = languages.set_index("language")
     for name, grouping in GROUPINGS.items():
         row = {
             "grouping": name,
@@ -113,13 +116,10 @@ def grouping_sizes(languages: pd.DataFrame) -> pd.DataFrame:
         }
         for text in TEXTS:
             pairs = indexed[f"pairs, {text}"]
-            chosen = pairs[[*grouping.added, *grouping.related]].sum()
+            chosen, more = pairs[[*grouping.added, *grouping.related]].sum(), FACTOR - 1
             row[text] = 100 * chosen / pairs.sum()
-            row[f"{text}, × {FACTOR}"] = (
-                100 * FACTOR * chosen / (pairs.sum() + (FACTOR - 1) * chosen)
-            )
-        rows.append(row)
-    return pd.DataFrame(rows)
+            row[f"{text}, × {FACTOR}"] = 100 * FACTOR * chosen / (pairs.sum() + more * chosen)
+        yield row
 
 
 def shares(languages: pd.DataFrame) -> pd.DataFrame:

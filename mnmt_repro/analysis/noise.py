@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from mnmt_repro.analysis.intervals import DRAWS, NotIdentified
@@ -80,3 +81,26 @@ def pooled_sd(fits: Iterable[LawFit]) -> float:
     known = [fit for fit in fits if fit.identified]
     spare = sum(fit.degrees_of_freedom for fit in known)
     return float(np.sqrt(sum(fit.rss for fit in known) / spare)) if spare > 0 else float("nan")
+
+
+def between_seeds(rows: pd.DataFrame, *cell: str) -> tuple[float, int]:
+    """Standard deviation of a log loss between the seeds of a cell, pooled over cells.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`.
+    cell
+        Columns whose values seeds have in common.
+
+    Returns
+    -------
+    The deviation, NaN where no cell has two seeds, and how many cells have.
+    """
+    grouped = np.log(rows["cross_entropy"]).groupby([rows[column] for column in cell])
+    free, variance = grouped.size() - 1, grouped.var()
+    several = free > 0
+    if not several.any():
+        return float("nan"), 0
+    pooled = (variance * free)[several].sum() / free[several].sum()
+    return float(np.sqrt(pooled)), int(several.sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from mnmt_repro.analysis.budget import laws_by_budget
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.scaling import observed
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.laws import fit_joint_law
@@ -26,7 +27,8 @@ def common_domain(rows: pd.DataFrame) -> str:
     return str(tokens.dropna().min(axis=1).idxmax())
 
 
-def compared(rows: pd.DataFrame) -> pd.DataFrame:
+@framed(by=["pair"])
+def compared(rows: pd.DataFrame) -> Rows:
     """The laws of a grid as they are, with the tables counted in N, and of one domain alone.
 
     Parameters
@@ -57,24 +59,20 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
     sloped = pd.concat([each.dropna(subset=["slope"]) for each in laws.values()])
     times = sloped.groupby(["pair", "p"]).size()
     in_all = set(times[times == len(laws)].index)
-    table = []
     for name, points in settings.items():
         for pair, group in laws[name].groupby("pair"):
             common = pd.Series([(pair, p) in in_all for p in group["p"]], index=group.index)
             mine = points[points["pair"] == pair]
             alpha = group.set_index("p")["alpha"]
-            table.append(
-                {
-                    "pair": pair_name(str(pair)),
-                    "fitted to": name,
-                    "α alone": alpha[1.0],
-                    "α, least weight": alpha[alpha.index.min()],
-                    "spread of α": alpha.max() - alpha.min(),
-                    "L∞ at bound": f"{int(group['at_bound'].sum())} of {len(group)}",
-                    "slope of log f": group.loc[common, "slope"].mean(),
-                    "weights": int(common.sum()),
-                    "test tokens": int(tokens[read[name], pair]),
-                    "R²": fit_joint_law(mine, n="n", loss="loss").r2,
-                }
-            )
-    return pd.DataFrame(table).sort_values("pair", kind="stable", ignore_index=True)
+            yield {
+                "pair": pair_name(str(pair)),
+                "fitted to": name,
+                "α alone": alpha[1.0],
+                "α, least weight": alpha[alpha.index.min()],
+                "spread of α": alpha.max() - alpha.min(),
+                "L∞ at bound": f"{int(group['at_bound'].sum())} of {len(group)}",
+                "slope of log f": group.loc[common, "slope"].mean(),
+                "weights": int(common.sum()),
+                "test tokens": int(tokens[read[name], pair]),
+                "R²": fit_joint_law(mine, n="n", loss="loss").r2,
+            }

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.laws import JointLawFit, fit_joint_law
 
 _CURVE_POINTS = 12
@@ -41,19 +42,19 @@ def laws_by_domain(laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
     )
 
 
-def law_curves(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
+@framed()
+def law_curves(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> Rows:
     """The laws over the range of sizes: ``pair, mixture, p, n, loss``."""
-    parts = []
     for (name, mixture), part in rows.groupby(["pair", "mixture"]):
         sizes = part["n_non_embedding"]
         n = np.geomspace(sizes.min(), sizes.max(), _CURVE_POINTS)
         loss = laws[str(name)].predict([str(mixture)] * len(n), n)
         p = part["p"].iloc[0]
-        parts.append(pd.DataFrame({"pair": name, "mixture": mixture, "p": p, "n": n, "loss": loss}))
-    return pd.concat(parts, ignore_index=True)
+        yield pd.DataFrame({"pair": name, "mixture": mixture, "p": p, "n": n, "loss": loss})
 
 
-def relative_fractions(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
+@framed()
+def relative_fractions(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> Rows:
     """Effective parameters of a domain in each mixture, relative to its highest weight.
 
     By Eq. 10 the ratio of two effective fractions is (beta / beta_0) ** (-1 / alpha). Only such
@@ -65,23 +66,19 @@ def relative_fractions(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> p
     DataFrame
         ``domain, mixture, p, weight_ratio, fraction_ratio``; a neutral domain has two equal ratios.
     """
-    parts = []
     for name, law in laws.items():
         p = rows[rows["pair"] == name].groupby("mixture")["p"].first().reindex(list(law.groups))
         log_beta = np.log(list(law.beta.values()))
         highest = log_beta[np.isclose(p, p.max())].mean()
-        parts.append(
-            pd.DataFrame(
-                {
-                    "domain": name,
-                    "mixture": law.groups,
-                    "p": p.to_numpy(),
-                    "weight_ratio": (p / p.max()).to_numpy(),
-                    "fraction_ratio": np.exp(-(log_beta - highest) / law.alpha),
-                }
-            )
+        yield pd.DataFrame(
+            {
+                "domain": name,
+                "mixture": law.groups,
+                "p": p.to_numpy(),
+                "weight_ratio": (p / p.max()).to_numpy(),
+                "fraction_ratio": np.exp(-(log_beta - highest) / law.alpha),
+            }
         )
-    return pd.concat(parts, ignore_index=True)
 
 
 def lowest_weights(fractions: pd.DataFrame) -> pd.DataFrame:

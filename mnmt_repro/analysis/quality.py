@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from mnmt_repro.analysis.cells import mean_losses
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.intervals import root_mean_square
 from mnmt_repro.errors import InputError
@@ -82,7 +83,11 @@ def decoded(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return rows[rows[metric].notna() & (rows["p"] > 0)]
 
 
-def linearity(points: pd.DataFrame) -> pd.DataFrame:
+LINEARITY = ("pair", "cells", "r", "low", "high", "R²", "gain of a square", "lowest", "highest")
+
+
+@framed(*LINEARITY)
+def linearity(points: pd.DataFrame) -> Rows:
     """How near to a straight line the score lies over cross-entropy (Figure 8, left).
 
     Returns
@@ -92,40 +97,34 @@ def linearity(points: pd.DataFrame) -> pd.DataFrame:
         with its 95 % interval (Fisher's z), its square, how much a quadratic term adds to that, and
         the range of scores. Pairs with fewer than three cells are left out.
     """
-    table = []
     for pair, group in points.groupby("pair"):
         if len(group) < LEAST_CELLS:
             continue
         line = straight_line(group["loss"], group["score"])
-        table.append(
-            {
-                "pair": pair,
-                "cells": len(group),
-                "r": line.r,
-                "low": line.low,
-                "high": line.high,
-                "R²": line.r**2,
-                "gain of a square": line.curvature_gain,
-                "lowest": float(group["score"].min()),
-                "highest": float(group["score"].max()),
-            }
-        )
-    names = ["pair", "cells", "r", "low", "high", "R²", "gain of a square", "lowest", "highest"]
-    return pd.DataFrame(table, columns=names)
+        yield {
+            "pair": pair,
+            "cells": len(group),
+            "r": line.r,
+            "low": line.low,
+            "high": line.high,
+            "R²": line.r**2,
+            "gain of a square": line.curvature_gain,
+            "lowest": float(group["score"].min()),
+            "highest": float(group["score"].max()),
+        }
 
 
-def linearity_of_metrics(rows: pd.DataFrame) -> pd.DataFrame:
+@framed("metric", *LINEARITY)
+def linearity_of_metrics(rows: pd.DataFrame) -> Rows:
     """`linearity` for each metric that any of `rows` was scored with: a column ``metric`` first."""
-    parts = []
     for metric in METRICS:
         table = linearity(observed_scores(rows, metric))
-        table.insert(0, "metric", metric)
-        parts.append(table)
-    whole = [table for table in parts if not table.empty]
-    return pd.concat(whole, ignore_index=True) if whole else parts[0]
+        if len(table):
+            yield table.assign(metric=metric)
 
 
-def linearity_by_weight(points: pd.DataFrame) -> pd.DataFrame:
+@framed("pair", "p", "cells", "slope", AT_EQUAL, "R²")
+def linearity_by_weight(points: pd.DataFrame) -> Rows:
     """A straight line of score over cross-entropy for each weight by itself: whether one would do.
 
     Returns
@@ -135,26 +134,22 @@ def linearity_by_weight(points: pd.DataFrame) -> pd.DataFrame:
         score at `common_loss`; NaN where the weight's own losses do not reach it) and ``R²``;
         weights with fewer than three cells are left out.
     """
-    table = []
     for pair, group in points.groupby("pair"):
         common = common_loss(group)
         for p, cells in group.groupby("p"):
             if len(cells) < LEAST_CELLS:
                 continue
             line = stats.linregress(cells["loss"], cells["score"])
-            table.append(
-                {
-                    "pair": pair,
-                    "p": p,
-                    "cells": len(cells),
-                    "slope": float(line.slope),
-                    AT_EQUAL: float(line.intercept + line.slope * common)
-                    if cells["loss"].min() <= common <= cells["loss"].max()
-                    else np.nan,
-                    "R²": float(line.rvalue**2),
-                }
-            )
-    return pd.DataFrame(table, columns=["pair", "p", "cells", "slope", AT_EQUAL, "R²"])
+            yield {
+                "pair": pair,
+                "p": p,
+                "cells": len(cells),
+                "slope": float(line.slope),
+                AT_EQUAL: float(line.intercept + line.slope * common)
+                if cells["loss"].min() <= common <= cells["loss"].max()
+                else np.nan,
+                "R²": float(line.rvalue**2),
+            }
 
 
 def common_loss(points: pd.DataFrame) -> float:
@@ -173,7 +168,8 @@ def common_loss(points: pd.DataFrame) -> float:
     return float((middles[first] + middles[last]) / 2)
 
 
-def weight_matters(points: pd.DataFrame) -> pd.DataFrame:
+@framed()
+def weight_matters(points: pd.DataFrame) -> Rows:
     """Whether the score depends on the weight beside the loss.
 
     Returns
@@ -184,7 +180,6 @@ def weight_matters(points: pd.DataFrame) -> pd.DataFrame:
         with ``score at least, score at most``: the smallest and the largest weight that reach this
         loss, and the scores of their lines there. Pairs with one weight are left out.
     """
-    table = []
     for pair, group in points.groupby("pair"):
         own = linearity_by_weight(group)
         if len(own) < 2:
@@ -193,17 +188,14 @@ def weight_matters(points: pd.DataFrame) -> pd.DataFrame:
         unexplained = (1 - about["loss"].corr(about["score"]) ** 2) * (about["score"] ** 2).sum()
         whole = ((group["score"] - group["score"].mean()) ** 2).sum()
         reached = own.dropna(subset=[AT_EQUAL]).sort_values("p").iloc[[0, -1]]
-        table.append(
-            {
-                "pair": pair,
-                "one line": group["loss"].corr(group["score"]) ** 2,
-                "parallel lines": 1 - unexplained / whole,
-                "loss": common_loss(group),
-                **dict(zip(("least", "most"), reached["p"], strict=True)),
-                **dict(zip(("score at least", "score at most"), reached[AT_EQUAL], strict=True)),
-            }
-        )
-    return pd.DataFrame(table)
+        yield {
+            "pair": pair,
+            "one line": group["loss"].corr(group["score"]) ** 2,
+            "parallel lines": 1 - unexplained / whole,
+            "loss": common_loss(group),
+            **dict(zip(("least", "most"), reached["p"], strict=True)),
+            **dict(zip(("score at least", "score at most"), reached[AT_EQUAL], strict=True)),
+        }
 
 
 def score_laws(laws: Mapping[str, FractionFit]) -> pd.DataFrame:

@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.convergence import PAPER_BATCH, PAPER_STEPS
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.cohorts.names import cohort_name
 
 LAST_POINTS = 4  # of a learning curve, from which its end slope is read
 
 
-def end_slopes(curves: pd.DataFrame) -> pd.DataFrame:
+@framed("run_id", "pair", "p", "size", "n_non_embedding", "end_slope")
+def end_slopes(curves: pd.DataFrame) -> Rows:
     """Slope of validation loss on log2(target tokens) at the end of each curve.
 
     It is what the loss would change by if the run were twice as long and kept its pace: minus 0.1
@@ -29,12 +31,10 @@ def end_slopes(curves: pd.DataFrame) -> pd.DataFrame:
         ``run_id, pair, p, size, n_non_embedding, end_slope``.
     """
     keys = ["run_id", "pair", "p", "size", "n_non_embedding"]
-    rows = []
     for key, group in curves.groupby(keys):
         last = group.sort_values("target_tokens").tail(LAST_POINTS)
         slope = np.polyfit(np.log2(last["target_tokens"]), last["cross_entropy"], 1)[0]
-        rows.append({**dict(zip(keys, key, strict=True)), "end_slope": slope})
-    return pd.DataFrame(rows, columns=[*keys, "end_slope"])
+        yield {**dict(zip(keys, key, strict=True)), "end_slope": slope}
 
 
 def by_size(rows: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
@@ -85,7 +85,8 @@ def _group(corpus: str) -> str:
     return "generated languages" if corpus.startswith("conlang") else "real text"
 
 
-def cohort_table(rows: pd.DataFrame) -> pd.DataFrame:
+@framed()
+def cohort_table(rows: pd.DataFrame) -> Rows:
     """What is stored, a row a cohort; runs of no cohort are left out.
 
     Parameters
@@ -99,23 +100,19 @@ def cohort_table(rows: pd.DataFrame) -> pd.DataFrame:
         Cohort, runs, seeds, sizes, and as ranges: N, target tokens, tokens a (non-embedding)
         parameter; the most passes over a pair's text.
     """
-    table = []
     for cohort, group in rows[rows["cohort"] != ""].groupby("cohort"):
         runs = group.drop_duplicates("run_id")
         each = runs["target_tokens"] / runs["n_non_embedding"]
-        table.append(
-            {
-                "cohort": cohort_name(str(cohort)),
-                "runs": len(runs),
-                "seeds": runs["seed"].nunique(),
-                "sizes": runs["size"].nunique(),
-                "N": _range(runs["n_non_embedding"]),
-                "target tokens": _range(runs["target_tokens"]),
-                "tokens a parameter": _range(each),
-                "most passes": round(float(group["passes"].max()), 2),
-            }
-        )
-    return pd.DataFrame(table)
+        yield {
+            "cohort": cohort_name(str(cohort)),
+            "runs": len(runs),
+            "seeds": runs["seed"].nunique(),
+            "sizes": runs["size"].nunique(),
+            "N": _range(runs["n_non_embedding"]),
+            "target tokens": _range(runs["target_tokens"]),
+            "tokens a parameter": _range(each),
+            "most passes": round(float(group["passes"].max()), 2),
+        }
 
 
 def paper_sizes() -> pd.DataFrame:

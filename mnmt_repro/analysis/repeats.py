@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.names import cohort_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.repeats import compare
@@ -16,11 +17,15 @@ KEY = ["run_id", "pair", "test_set", "domain"]
 ONE_THREAD = ", 1 thread(s)"  # what every run of the mini tier has
 
 
+@framed(
+    *("run", "cohort", "size", "starts from", "stored on", "again on", "begins", "ends", "row"),
+    "reproduced",
+)
 def repeats_table(
     rows: pd.DataFrame,
     stored: Iterable[Mapping[str, Any]],
     repeats: Iterable[Mapping[str, Any]],
-) -> pd.DataFrame:
+) -> Rows:
     """What came of training stored runs again, a row a repeat.
 
     Parameters
@@ -45,7 +50,6 @@ def repeats_table(
     """
     kept = {content["run"]["run_id"]: content for content in stored}
     cohorts = rows.drop_duplicates("run_id").set_index("run_id")["cohort"]
-    table = []
     for again in repeats:
         first = kept.get(again["run"]["run_id"])
         if first is None:
@@ -54,22 +58,18 @@ def repeats_table(
             )
         run, found = first["run"], compare(first, again)
         verdict = "identical" if found.identical else "yes" if found.reproduced else "no"
-        table.append(
-            {
-                "run": run["run_id"],
-                "cohort": cohort_name(cohorts.get(run["run_id"], "")),
-                "size": run["size"],
-                "starts from": "an old model" if run["config"].get("upgrade") else "scratch",
-                "stored on": run["hardware"].removesuffix(ONE_THREAD),
-                "again on": again["run"]["hardware"].removesuffix(ONE_THREAD),
-                "begins": found.beginning,
-                "ends": found.mean,
-                "row": found.largest,
-                "reproduced": verdict,
-            }
-        )
-    columns = ["run", "cohort", "size", "starts from", "stored on", "again on"]
-    return pd.DataFrame(table, columns=[*columns, "begins", "ends", "row", "reproduced"])
+        yield {
+            "run": run["run_id"],
+            "cohort": cohort_name(cohorts.get(run["run_id"], "")),
+            "size": run["size"],
+            "starts from": "an old model" if run["config"].get("upgrade") else "scratch",
+            "stored on": run["hardware"].removesuffix(ONE_THREAD),
+            "again on": again["run"]["hardware"].removesuffix(ONE_THREAD),
+            "begins": found.beginning,
+            "ends": found.mean,
+            "row": found.largest,
+            "reproduced": verdict,
+        }
 
 
 def noise_of_repeats(rows: pd.DataFrame, repeats: Iterable[Mapping[str, Any]]) -> tuple[float, int]:

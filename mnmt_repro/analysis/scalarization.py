@@ -17,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.corpora.mixture import explicit_weights
 from mnmt_repro.errors import InputError
@@ -192,7 +193,8 @@ def batch_gradients(
     return pd.DataFrame(found)
 
 
-def token_shares(rows: pd.DataFrame) -> pd.DataFrame:
+@framed("pair", "p", "w", "predicted")
+def token_shares(rows: pd.DataFrame) -> Rows:
     """The task weights that runs were in fact trained with: each pair's share of target tokens.
 
     For two pairs whose sentences have a and b target tokens on average, w = p a / (p a + (1-p) b).
@@ -209,25 +211,12 @@ def token_shares(rows: pd.DataFrame) -> pd.DataFrame:
         ``pair, p, w, predicted``: means over the runs with that weight; pairs that lack p = 0.5 are
         left out.
     """
-    parts = []
     mixed = rows[(rows["p"] > 0) & (rows["p"] < 1)]
     for pair, group in mixed.groupby("pair"):
-        shares = group.groupby("p", as_index=False)["token_share"].mean()
-        half = shares.loc[np.isclose(shares["p"], 0.5), "token_share"]
-        if half.empty:
-            continue
-        odds = float(half.iloc[0] / (1 - half.iloc[0]))
-        predicted = shares["p"] * odds / (shares["p"] * odds + 1 - shares["p"])
-        parts.append(
-            pd.DataFrame(
-                {
-                    "pair": pair_name(str(pair)),
-                    "p": shares["p"],
-                    "w": shares["token_share"],
-                    "predicted": predicted,
-                }
-            )
-        )
-    if not parts:
-        return pd.DataFrame(columns=["pair", "p", "w", "predicted"])
-    return pd.concat(parts, ignore_index=True)
+        w = group.groupby("p")["token_share"].mean()
+        half = w[np.isclose(w.index, 0.5)]
+        if len(half):
+            odds = float(half.iloc[0] / (1 - half.iloc[0]))
+            predicted = w.index * odds / (w.index * odds + 1 - w.index)
+            table = {"pair": pair_name(str(pair)), "p": w.index, "w": w, "predicted": predicted}
+            yield pd.DataFrame(table)

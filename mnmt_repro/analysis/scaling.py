@@ -13,6 +13,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.cells import mean_losses
 from mnmt_repro.analysis.fit_quality import size_left_out
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
@@ -126,15 +127,14 @@ def joint_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
     )
 
 
-def reducible_loss(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+@framed()
+def reducible_loss(points: pd.DataFrame, fits: PairFits) -> Rows:
     """Loss minus the joint law's irreducible loss: ``pair, p, n, loss, reducible, law``."""
-    parts = []
     for pair, group in points.groupby("pair"):
         law = fits[str(pair)][1]
         limit = law.params["l_inf"]
         predicted = [law.predict(p, n)[0] for p, n in zip(group["p"], group["n"], strict=True)]
-        parts.append(group.assign(reducible=group["loss"] - limit, law=np.array(predicted) - limit))
-    return pd.concat(parts, ignore_index=True)
+        yield group.assign(reducible=group["loss"] - limit, law=np.array(predicted) - limit)
 
 
 def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
@@ -163,7 +163,8 @@ def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
     return frame[[*names, "identified"]]
 
 
-def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
+@framed()
+def fit_quality(points: pd.DataFrame) -> Rows:
     """How well separate laws (Eq. 6) and the joint law (Eq. 7) describe and predict each pair.
 
     Returns
@@ -173,7 +174,6 @@ def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
         root mean square relative error on sizes held out one at a time (as claim A6 has it), and
         AICc.
     """
-    parts = []
     for pair, group in points.groupby("pair"):
         alone = list(fit_per_weight_laws(group, n="n", loss="loss").values())
         joint = fit_joint_law(group, n="n", loss="loss")
@@ -184,21 +184,19 @@ def fit_quality(points: pd.DataFrame) -> pd.DataFrame:
             ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values()), together),
         ]
         for name, fits, lowest, held_out in laws:
-            parts.append(
-                {
-                    "pair": pair_name(str(pair)),
-                    "law": name,
-                    "parameters": sum(len(fit.names) for fit in fits),
-                    "R²": 1 - sum(fit.rss for fit in fits) / total,
-                    "lowest R² of a weight": lowest,
-                    HELD_OUT: float(held_out[0]),
-                    "AICc": pooled_aicc(fits),
-                }
-            )
-    return pd.DataFrame(parts)
+            yield {
+                "pair": pair_name(str(pair)),
+                "law": name,
+                "parameters": sum(len(fit.names) for fit in fits),
+                "R²": 1 - sum(fit.rss for fit in fits) / total,
+                "lowest R² of a weight": lowest,
+                HELD_OUT: float(held_out[0]),
+                "AICc": pooled_aicc(fits),
+            }
 
 
-def r2_without_a_size(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+@framed()
+def r2_without_a_size(points: Mapping[str, pd.DataFrame]) -> Rows:
     """Lowest R² of the laws of Eq. 6 over the weights, with each size left out of the fits in turn.
 
     Parameters
@@ -211,7 +209,6 @@ def r2_without_a_size(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     DataFrame
         ``cohort, pair, all``, and a column for each size left out, the smallest first (``−1``).
     """
-    rows = []
     for cohort, frame in points.items():
         for pair, group in frame.groupby("pair"):
             left = {"all": group} | {
@@ -222,5 +219,4 @@ def r2_without_a_size(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                 name: min(fit.r2 for fit in fit_per_weight_laws(part, n="n", loss="loss").values())
                 for name, part in left.items()
             }
-            rows.append({"cohort": cohort_name(cohort), "pair": pair_name(str(pair)), **lowest})
-    return pd.DataFrame(rows)
+            yield {"cohort": cohort_name(cohort), "pair": pair_name(str(pair)), **lowest}

@@ -6,6 +6,7 @@ n, loss``. Points are the same of two-pair cohorts, where pair, weight and size 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,9 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.cells import mean_losses
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import Measure, Measures, resampled_mean, root_mean_square
+from mnmt_repro.analysis.noise import between_seeds
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 
@@ -170,7 +173,8 @@ def prediction_measures(found: pd.DataFrame) -> Measures:
     }
 
 
-def error_table(found: pd.DataFrame) -> pd.DataFrame:
+@framed("mixture", "pair", "p", "sizes", "error", "bias", "worst")
+def error_table(found: pd.DataFrame) -> Rows:
     """Errors of `predict` on every mixture and pair.
 
     Returns
@@ -180,11 +184,9 @@ def error_table(found: pd.DataFrame) -> pd.DataFrame:
         over predicted, less one: above zero where the model does worse than predicted) and
         ``worst``.
     """
-    rows = [
-        {"mixture": mixture, "pair": pair, "p": p, "sizes": group["n"].nunique()} | _summary(group)
-        for (mixture, pair, p), group in found.groupby(["mixture", "pair", "p"])
-    ]
-    return pd.DataFrame(rows, columns=["mixture", "pair", "p", "sizes", "error", "bias", "worst"])
+    for (mixture, pair, p), group in found.groupby(["mixture", "pair", "p"]):
+        sizes = group["n"].nunique()
+        yield {"mixture": mixture, "pair": pair, "p": p, "sizes": sizes} | _summary(group)
 
 
 def _summary(group: pd.DataFrame) -> dict[str, float]:
@@ -196,7 +198,8 @@ def _summary(group: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def own_residuals(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
+@framed("pair", "fitted to", "p", "n", "relative_error")
+def own_residuals(laws: Laws, cells: pd.DataFrame) -> Rows:
     """Relative errors of the laws on the two-pair runs that they are fitted to.
 
     Only of two-pair runs of the cells' sizes, at weights within the range of the cells', because
@@ -207,18 +210,16 @@ def own_residuals(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``pair, fitted to, p, n, relative_error``.
     """
-    parts = []
     for pair, own in laws.items():
         for law in own:
             frame = pd.DataFrame({"pair": pair, "fitted to": law.label, "p": law.p, "n": law.n})
             frame["relative_error"] = law.fitted() / law.observed() - 1
             within = frame["p"].between(cells["p"].min() - 1e-9, cells["p"].max() + 1e-9)
-            parts.append(frame[within & frame["n"].isin(cells["n"])])
-    names = ["pair", "fitted to", "p", "n", "relative_error"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
+            yield frame[within & frame["n"].isin(cells["n"])]
 
 
-def each_law(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
+@framed("pair", "law of", "cells", "error", "bias", "worst", "own error")
+def each_law(laws: Laws, cells: pd.DataFrame) -> Rows:
     """Errors with each law alone, where a pair may have several.
 
     Returns
@@ -228,7 +229,6 @@ def each_law(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
         the law on the two-pair runs it is fitted to.
     """
     own = own_residuals(laws, cells)
-    rows = []
     for pair, fitted in laws.items():
         for law in fitted:
             mine = predict({pair: [law]}, cells[cells["pair"] == pair])
@@ -237,12 +237,11 @@ def each_law(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
             known = own[(own["pair"] == pair) & (own["fitted to"] == law.label)]
             errors = {"own error": root_mean_square(known["relative_error"]).value}
             row = {"pair": pair, "law of": law.label, "cells": len(mine)}
-            rows.append(row | _summary(mine) | errors)
-    names = ["pair", "law of", "cells", "error", "bias", "worst", "own error"]
-    return pd.DataFrame(rows, columns=names)
+            yield row | _summary(mine) | errors
 
 
-def law_lines(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
+@framed("pair", "p", "n", "loss")
+def law_lines(laws: Laws, cells: pd.DataFrame) -> Rows:
     """The mean of a pair's laws over the range of sizes, at the weights of `cells`.
 
     Returns
@@ -252,22 +251,16 @@ def law_lines(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
     """
     grid = np.geomspace(cells["n"].min(), cells["n"].max(), 50)
     shares = cells[["pair", "p"]].drop_duplicates().sort_values(["pair", "p"])
-    parts = [
-        pd.DataFrame(
-            {"pair": pair, "p": p, "n": grid}
-            | {"loss": np.mean([law.predict(p, grid) for law in laws[pair]], axis=0)}
-        )
-        for pair, p in zip(shares["pair"], shares["p"], strict=True)
-        if pair in laws
-    ]
-    names = ["pair", "p", "n", "loss"]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
+    for pair, p in shares[shares["pair"].isin(list(laws))].itertuples(index=False):
+        loss = np.mean([law.predict(p, grid) for law in laws[pair]], axis=0)
+        yield pd.DataFrame({"pair": pair, "p": p, "n": grid, "loss": loss})
 
 
 # --- without any law ---------------------------------------------------------------------------
 
 
-def same_share(cells: pd.DataFrame, two: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+@framed("mixture", "pair", "p", "n", "beside", "partner", "added", "ratio")
+def same_share(cells: pd.DataFrame, two: Mapping[str, pd.DataFrame]) -> Rows:
     """Runs against runs: the same share of the same pair beside one other pair and beside two.
 
     Parameters
@@ -282,27 +275,19 @@ def same_share(cells: pd.DataFrame, two: Mapping[str, pd.DataFrame]) -> pd.DataF
         there), ``added`` (the pair that only the mixture has) and ``ratio``, the three-pair loss
         over the two-pair loss, for each cell that has such a run.
     """
-    names = ["mixture", "pair", "p", "n", "beside", "partner", "added", "ratio"]
-    parts = []
     for cohort, points in two.items():
         left = cells.assign(share=cells["p"].round(9), beside=cohort)
         right = points.assign(share=points["p"].round(9))[["pair", "share", "n", "loss"]]
         both = left.merge(right, on=["pair", "share", "n"], suffixes=("", "_two"))
         pairs = set(points["pair"])
         both["partner"] = [next(iter(pairs - {pair})) for pair in both["pair"]]
-        both["added"] = [
-            next(pair for pair in _pairs(mixture) if pair not in pairs)
-            for mixture in both["mixture"]
-        ]
-        parts.append(both.assign(ratio=both["loss"] / both["loss_two"])[names])
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
+        listed = both["mixture"].map(lambda mixture: re.findall(r"([\w-]+):", mixture))
+        both["added"] = [next(pair for pair in each if pair not in pairs) for each in listed]
+        yield both.assign(ratio=both["loss"] / both["loss_two"])
 
 
-def _pairs(mixture: str) -> list[str]:
-    return [item.rpartition(":")[0] for item in mixture.split(",")]
-
-
-def rest_matters(cells: pd.DataFrame) -> pd.DataFrame:
+@framed("pair", "p", "mixtures", "sizes", "spread")
+def rest_matters(cells: pd.DataFrame) -> Rows:
     """The same share of a pair where the rest of the mixture differs.
 
     The laws predict that the rest does not matter: a loss depends on the pair's own share alone.
@@ -313,23 +298,19 @@ def rest_matters(cells: pd.DataFrame) -> pd.DataFrame:
         ``pair, p, mixtures, sizes, spread``: mean over sizes of the largest loss over the smallest,
         less one.
     """
-    rows = []
     for (pair, p), group in cells.groupby(["pair", cells["p"].round(9)]):
         mixtures = group.groupby("n")["mixture"].nunique()
         sizes = mixtures[mixtures > 1].index
         if not len(sizes):
             continue
         losses = group[group["n"].isin(sizes)].groupby("n")["loss"]
-        rows.append(
-            {
-                "pair": pair,
-                "p": p,
-                "mixtures": group["mixture"].nunique(),
-                "sizes": len(sizes),
-                "spread": (losses.max() / losses.min() - 1).mean(),
-            }
-        )
-    return pd.DataFrame(rows, columns=["pair", "p", "mixtures", "sizes", "spread"])
+        yield {
+            "pair": pair,
+            "p": p,
+            "mixtures": group["mixture"].nunique(),
+            "sizes": len(sizes),
+            "spread": (losses.max() / losses.min() - 1).mean(),
+        }
 
 
 def alone_again(rows: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
@@ -366,11 +347,5 @@ def seed_distance(rows: pd.DataFrame) -> float:
         From `results.load`, of any cohorts of one test set and domain.
     """
     own = rows[rows["p"] > 0].drop_duplicates(["run_id", "pair"])
-    keys = [own[key] for key in ("mixture", "pair", "n_non_embedding")]
-    grouped = np.log(own["cross_entropy"]).groupby(keys)
-    count, variance = grouped.size(), grouped.var()
-    several = count > 1
-    free = count[several] - 1
-    if free.sum() == 0:
-        return float("nan")
-    return float(2 / np.sqrt(np.pi) * np.sqrt((variance[several] * free).sum() / free.sum()))
+    sd, _ = between_seeds(own, "mixture", "pair", "n_non_embedding")
+    return float(2 / np.sqrt(np.pi) * sd)

@@ -11,8 +11,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.fraction_forms import FORMS
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.grids import Grid
-from mnmt_repro.analysis.noise import pooled_sd
+from mnmt_repro.analysis.noise import between_seeds, pooled_sd
 from mnmt_repro.analysis.repeats import noise_of_repeats
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
@@ -29,6 +31,7 @@ from mnmt_repro.laws import (
     leave_one_weight_out,
 )
 from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.fraction import Form
 from mnmt_repro.laws.selection import pooled_aicc
 from mnmt_repro.laws.uncertainty import Method
 
@@ -43,9 +46,8 @@ ADDITIVE = "size and text"
 COEFFICIENTS = {"alpha": "α", "l_inf": "L∞"}
 
 
-def noise_levels(
-    grids: Mapping[str, Grid], repeats: Sequence[Mapping[str, Any]] = ()
-) -> pd.DataFrame:
+@framed()
+def noise_levels(grids: Mapping[str, Grid], repeats: Sequence[Mapping[str, Any]] = ()) -> Rows:
     """Relative noise of the losses: what footnote 5 assumes, laws leave, seeds and repeats show.
 
     Parameters
@@ -61,44 +63,29 @@ def noise_levels(
         laws corrected for their parameters, of the seeds pooled over cells, of the repeats by
         `noise_of_repeats`. NaN where no run was trained again, or no cell has two seeds.
     """
-    rows = []
     for grid in grids.values():
         for pair, (alone, joint) in grid.fits.items():
             points = grid.points[grid.points["pair"] == pair]
             mean = float(points["loss"].mean())
             own = grid.rows[grid.rows["pair"] == pair]
-            spread, cells = _between_seeds(own, grid.n)
+            spread, cells = between_seeds(own, "p", grid.n)
             again, count = noise_of_repeats(own, repeats)
-            rows.append(
-                {
-                    "label": grid.row_label(pair),
-                    "cohort": grid.name,
-                    "pair": pair_name(pair),
-                    "footnote 5": PERTURBATION,
-                    "left by Eq. 6": pooled_sd(alone.values()) / mean,
-                    "left by Eq. 7": pooled_sd([joint]) / mean,
-                    "trained again": again,
-                    "repeats": count,
-                    "between seeds": spread,
-                    "cells with seeds": cells,
-                }
-            )
-    return pd.DataFrame(rows)
+            yield {
+                "label": grid.row_label(pair),
+                "cohort": grid.name,
+                "pair": pair_name(pair),
+                "footnote 5": PERTURBATION,
+                "left by Eq. 6": pooled_sd(alone.values()) / mean,
+                "left by Eq. 7": pooled_sd([joint]) / mean,
+                "trained again": again,
+                "repeats": count,
+                "between seeds": spread,
+                "cells with seeds": cells,
+            }
 
 
-def _between_seeds(rows: pd.DataFrame, n: str) -> tuple[float, int]:
-    """Pooled relative standard deviation between seeds, and how many cells have several."""
-    cells = rows.groupby(["p", n])["cross_entropy"].agg(["mean", "var", "size"])
-    cells = cells[cells["size"] > 1]
-    if cells.empty:
-        return float("nan"), 0
-    squared = (cells["size"] - 1) * cells["var"] / cells["mean"] ** 2
-    return float(np.sqrt(squared.sum() / (cells["size"] - 1).sum())), len(cells)
-
-
-def coefficient_errors(
-    grids: Mapping[str, Grid], *, draws: int = 2000, seed: int = 0
-) -> pd.DataFrame:
+@framed()
+def coefficient_errors(grids: Mapping[str, Grid], *, draws: int = 2000, seed: int = 0) -> Rows:
     """Standard deviations of α and L∞ by the paper's method and by three others.
 
     Parameters
@@ -114,12 +101,11 @@ def coefficient_errors(
         is Eq. 6 at one weight, or the joint law. NaN where the rows give a method nothing to go by;
         at a bound the value does not move and has no standard error.
     """
-    rows = []
     for grid in grids.values():
         for pair, (alone, joint) in grid.fits.items():
             own = grid.rows[grid.rows["pair"] == pair]
             single, together = {}, None
-            if _between_seeds(own, grid.n)[1]:  # seeds are rows of their own to this bootstrap
+            if between_seeds(own, "p", grid.n)[1]:  # seeds are rows of their own to this bootstrap
                 single = fit_per_weight_laws(own, n=grid.n)
                 together = fit_joint_law(own, n=grid.n)
             laws: list[tuple[str, LawFit, LawFit | None]] = [
@@ -141,8 +127,7 @@ def coefficient_errors(
                         "coefficient": symbol,
                         "value": law.params[key],
                     }
-                    rows.append(row | {title: found[key] for title, found in errors.items()})
-    return pd.DataFrame(rows)
+                    yield row | {title: found[key] for title, found in errors.items()}
 
 
 def _deviations(law: LawFit | None, method: Method, draws: int, seed: int) -> dict[str, float]:
@@ -181,8 +166,8 @@ def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
             table = compare_per_weight_joint(rows, n="n", loss="loss")
             table = table.rename(index={"per_weight": "Eq. 6", "joint": "Eq. 7"})
             table["rmse_weight_out"] = np.nan
-            for form, name in (("eq12", "Eq. 11 with Eq. 12"), ("eq13", "Eq. 11 with Eq. 13")):
-                table.loc[name] = _fraction_law(rows, form)
+            for form, title in FORMS.items():
+                table.loc[f"Eq. 11 with {title}"] = _fraction_law(rows, form)
             table.loc[ADDITIVE] = _law_of_text(rows)
             table["ΔAICc"] = table["aicc"] - table["aicc"].min()
             table = table.reset_index(names="law")
@@ -204,50 +189,44 @@ def best_laws(laws: pd.DataFrame, column: str) -> str:
     return f"{said} of {best.sum()} cases"
 
 
-def _fraction_law(rows: pd.DataFrame, form: Any) -> dict[str, float]:
+def _fraction_law(rows: pd.DataFrame, form: Form) -> dict[str, float]:
     fit = fit_fraction(rows, form=form, n="n", loss="loss")
     sizes = leave_one_size_out(rows, form, n="n", loss="loss")
     weights = leave_one_weight_out(rows, form, n="n", loss="loss")
-    return {
-        "parameters": len(fit.names),
-        "rss": fit.rss,
-        "r2": fit.r2,
-        "aicc": pooled_aicc([fit]),
-        "rmse_size_out": error_summary(sizes)["rmse"],
-        "rmse_weight_out": error_summary(weights)["rmse"],
-    }
+    return _compared(fit, *(error_summary(found)["rmse"] for found in (sizes, weights)))
 
 
 def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
+    """The law of size and of the pair's own text."""
+
     def fit(some: pd.DataFrame) -> AdditiveLawFit:
         return fit_additive_law(some["n"], some["pair_target_tokens"], some["loss"])
 
     def rmse_without(column: str) -> float:
-        """Root mean square error over values of the column, each left out in turn."""
-        held_out = rows.assign(predicted=np.nan, extrapolated=False)
-        for _, out in rows.groupby(column):
-            law = fit(rows.drop(out.index))
-            held_out.loc[out.index, "predicted"] = law.predict(out["n"], out["pair_target_tokens"])
-        errors = held_out.assign(error=held_out["predicted"] - held_out["loss"])
-        return error_summary(errors)["rmse"]
+        errors = [
+            fit(rows.drop(out.index)).predict(out["n"], out["pair_target_tokens"]) - out["loss"]
+            for _, out in rows.groupby(column)
+        ]
+        return float(np.sqrt(np.nanmean(np.concatenate(errors) ** 2)))
 
-    law = fit(rows)
-    return {
-        "parameters": len(law.names),
-        "rss": law.rss,
-        "r2": law.r2,
-        "aicc": pooled_aicc([law]),
-        "rmse_size_out": rmse_without("n"),
-        "rmse_weight_out": rmse_without("p"),
-    }
+    return _compared(fit(rows), rmse_without("n"), rmse_without("p"))
 
 
+def _compared(fit: LawFit, size_out: float, weight_out: float) -> dict[str, float]:
+    found = {"parameters": len(fit.names), "rss": fit.rss, "r2": fit.r2, "aicc": pooled_aicc([fit])}
+    return found | {"rmse_size_out": size_out, "rmse_weight_out": weight_out}
+
+
+@framed(
+    *("label", "cohort", "pair", "the other", "at p = 1", "change", "low", "high", "p-value"),
+    *("alternative", "power", "false alarms", "answer"),
+)
 def unchanged(
     grids: Mapping[str, Grid],
     parameter: Literal["alpha", "l_inf"] = "alpha",
     *,
     simulations: int = 1000,
-) -> pd.DataFrame:
+) -> Rows:
     """Test that α is the same at every weight: do the dots of Figure 3 lie on parallels? Or L∞.
 
     Two tests a pair (`laws.check_unchanged`): with the other coefficient one for all weights (as
@@ -277,9 +256,8 @@ def unchanged(
         for pair, group in grid.points.groupby("pair")
         for free in (False, True)
     ]
-    rows: list[dict[str, object]] = []
     for grid, pair, group, free in cases:
-        row: dict[str, object] = {
+        row = {
             "label": f"{grid.row_label(pair)}, {other} {'free' if free else 'one'}",
             "cohort": grid.name,
             "pair": pair_name(pair),
@@ -290,22 +268,16 @@ def unchanged(
                 group, parameter, other_free=free, n="n", loss="loss", simulations=simulations
             )
         except InputError as error:
-            rows.append(row | {"answer": f"no test: {error}"})
+            yield row | {"answer": f"no test: {error}"}
             continue
-        void = found.alternative == 0
-        rows.append(
-            row
-            | {
-                "at p = 1": found.at_one,
-                "change": found.change,
-                "low": found.low,
-                "high": found.high,
-                "p-value": found.p_value,
-                "alternative": found.alternative,
-                "power": np.nan if void else found.power,
-                "false alarms": found.false_alarms,
-                "answer": found.verdict,
-            }
-        )
-    names = ["label", "cohort", "pair", "the other", "at p = 1", "change", "low", "high", "p-value"]
-    return pd.DataFrame(rows, columns=[*names, "alternative", "power", "false alarms", "answer"])
+        yield row | {
+            "at p = 1": found.at_one,
+            "change": found.change,
+            "low": found.low,
+            "high": found.high,
+            "p-value": found.p_value,
+            "alternative": found.alternative,
+            "power": found.power if found.alternative else np.nan,
+            "false alarms": found.false_alarms,
+            "answer": found.verdict,
+        }

@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.upgrades import EARLY_SHARE, STATED
 from mnmt_repro.cohorts.software25 import KINDS, SUFFIX
 from mnmt_repro.upgrading.compute import compute_share
@@ -83,7 +84,8 @@ def _with_quality(points: pd.DataFrame) -> pd.DataFrame:
     return points.assign(quality=np.exp(end - points["loss"]))
 
 
-def compute_to_reach(points: pd.DataFrame) -> pd.DataFrame:
+@framed()
+def compute_to_reach(points: pd.DataFrame) -> Rows:
     """Share of the baseline's updates after which a share of its score is reached (Section 5.3).
 
     Read off the validation points, straight between two of them, and averaged over seeds. "95 %"
@@ -98,14 +100,12 @@ def compute_to_reach(points: pd.DataFrame) -> pd.DataFrame:
         no points. What the first point has reached may have been reached before.
     """
     passed = points[points["points"] == "validation"]
-    rows = []
     for run in _RUNS.values():
         here = passed[passed["shape"] == run["shape"]]
         found = [_reached(group, run["model"]) for _, group in here.groupby("seed")]
         known = [readings for readings in found if readings]
         means = np.mean(known, axis=0) if known else [math.nan] * len(READINGS)
-        rows.append({**run, **dict(zip(READINGS, means, strict=True)), "seeds": len(known)})
-    return pd.DataFrame(rows)
+        yield {**run, **dict(zip(READINGS, means, strict=True)), "seeds": len(known)}
 
 
 def _reached(points: pd.DataFrame, model: str) -> list[float]:

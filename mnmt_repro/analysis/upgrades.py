@@ -15,19 +15,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.analysis import audit, bootstrap
+from mnmt_repro.analysis import bootstrap
+from mnmt_repro.analysis.audit import tables
 from mnmt_repro.analysis.audit.checks import rows_of
-from mnmt_repro.analysis.audit.tables import GROUPS, METRIC_NAMES, PARTS, UPGRADES
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.analysis.variants import NO_GAIN, TABLE3, Variant, Variants, gap_shares, lower_by
-from mnmt_repro.cohorts.languages25 import (
-    GROUPINGS,
-    INTO,
-    OUT,
-    directions_of,
-    foreign,
-    side_of,
-)
+from mnmt_repro.cohorts import languages25
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
 from mnmt_repro.results.sentences import SentenceLosses
@@ -49,7 +43,8 @@ STATED = {("M25-wide", EARLY_SHARE): 78.0, ("Mt25-wide", EARLY_SHARE): 97.0}
 """Per cent of M25-wide's score after 10k updates (Section 5.3; the second is "over 97 %")."""
 
 
-def table1(variants: Variants) -> pd.DataFrame:
+@framed()
+def table1(variants: Variants) -> Rows:
     """Table 1: a row a model and group of languages.
 
     M20 knows the original languages only, and counts tokens of its own vocabulary.
@@ -62,35 +57,31 @@ def table1(variants: Variants) -> pd.DataFrame:
         vocabulary compare), the gain over the baseline (`variants.GAIN`), that in points of
         chrF++ (``chrF++ gain, chrF++ low, chrF++ high, chrF++ p``), ``seeds``.
     """
-    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(audit.published(1))}
-    rows = []
+    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(tables.published(1))}
     for model, share in LAST_SHARES.items():
-        mine, old = variants.variant(model, share), UPGRADES.get(model)
+        mine, old = variants.variant(model, share), tables.UPGRADES.get(model)
         baseline = variants.variant(old, 1.0) if old else mine
-        for group in GROUPS:
+        for group in tables.GROUPS:
             if (model, group, "spbleu") not in printed:
                 continue
-            pairs = directions_of("original" if model == "M20" else group)
+            pairs = languages25.directions_of("original" if model == "M20" else group)
             theirs = printed[model, group, "spbleu"]
             above = variants.points(mine, baseline, pairs, "chrfpp") if old else {}
-            rows.append(
-                {
-                    "model": model,
-                    "updates": share,
-                    "group": group,
-                    "spBLEU, paper": theirs,
-                    "chrF++, paper": printed[model, group, "chrfpp"],
-                    "difference, paper": theirs - printed.get((old, group, "spbleu"), math.nan),
-                    "loss": variants.mean(mine, pairs),
-                    "chrF++": variants.mean(mine, pairs, "chrfpp"),
-                    "spBLEU": variants.mean(mine, pairs, "spbleu"),
-                    "piece BLEU": variants.mean(mine, pairs, "piece_bleu"),
-                    **(variants.gain(mine, baseline, pairs) if old else NO_GAIN),
-                    **{f"chrF++ {name}": value for name, value in above.items()},
-                    "seeds": variants.seeds(pairs, mine, baseline),
-                }
-            )
-    return pd.DataFrame(rows)
+            yield {
+                "model": model,
+                "updates": share,
+                "group": group,
+                "spBLEU, paper": theirs,
+                "chrF++, paper": printed[model, group, "chrfpp"],
+                "difference, paper": theirs - printed.get((old, group, "spbleu"), math.nan),
+                "loss": variants.mean(mine, pairs),
+                "chrF++": variants.mean(mine, pairs, "chrfpp"),
+                "spBLEU": variants.mean(mine, pairs, "spbleu"),
+                "piece BLEU": variants.mean(mine, pairs, "piece_bleu"),
+                **(variants.gain(mine, baseline, pairs) if old else NO_GAIN),
+                **{f"chrF++ {name}": value for name, value in above.items()},
+                "seeds": variants.seeds(pairs, mine, baseline),
+            }
 
 
 def leads(table: pd.DataFrame) -> pd.DataFrame:
@@ -120,7 +111,8 @@ def score_leads(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({**about, **values, "paper": math.nan}).reset_index(drop=True)
 
 
-def old_training_counted(variants: Variants) -> pd.DataFrame:
+@framed()
+def old_training_counted(variants: Variants) -> Rows:
     """Table 1's upgrades against baselines of as many updates as M20 and upgrade together (ours).
 
     Parameters
@@ -137,31 +129,27 @@ def old_training_counted(variants: Variants) -> pd.DataFrame:
         `audit.tables.PARTS`), the loss of each, the gain of the upgraded one (`variants.GAIN`), how
         many target tokens of the group each was shown.
     """
-    rows = []
     share = LAST_SHARES["Mt25"]
     compared = [
-        *((variants.variant(new, LAST_SHARES[new]), old) for new, old in UPGRADES.items()),
+        *((variants.variant(new, LAST_SHARES[new]), old) for new, old in tables.UPGRADES.items()),
         (variants.variant(UNSAMPLED, share), "M25"),
         (Variant(TABLE3, UNSCALED, share), "M25"),
         (variants.variant(HALVED, 1 + share), "M25"),
     ]
     for treated, old in compared:
         control = variants.variant(old, 1 + LAST_SHARES.get(treated.name, share))
-        for group in PARTS:
-            pairs = directions_of(group)
-            rows.append(
-                {
-                    "upgraded": f"{treated.name}, {treated.share:.0%}",
-                    "from scratch": f"{control.name}, {control.share:.0%}",
-                    "group": group,
-                    "loss, upgraded": variants.mean(treated, pairs),
-                    "loss, from scratch": variants.mean(control, pairs),
-                    **variants.gain(treated, control, pairs),
-                    "tokens, upgraded": _shown(variants, treated, pairs),
-                    "tokens, from scratch": _shown(variants, control, pairs),
-                }
-            )
-    return pd.DataFrame(rows)
+        for group in tables.PARTS:
+            pairs = languages25.directions_of(group)
+            yield {
+                "upgraded": f"{treated.name}, {treated.share:.0%}",
+                "from scratch": f"{control.name}, {control.share:.0%}",
+                "group": group,
+                "loss, upgraded": variants.mean(treated, pairs),
+                "loss, from scratch": variants.mean(control, pairs),
+                **variants.gain(treated, control, pairs),
+                "tokens, upgraded": _shown(variants, treated, pairs),
+                "tokens, from scratch": _shown(variants, control, pairs),
+            }
 
 
 def _shown(variants: Variants, variant: Variant, pairs: tuple[str, ...]) -> float:
@@ -190,12 +178,14 @@ def lead_over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]
     """
     compared = [
         (variants.variant(new, LAST_SHARES[new]), variants.variant(old, 1.0))
-        for new, old in UPGRADES.items()
+        for new, old in tables.UPGRADES.items()
     ]
-    found = bootstrap.over_sentences(variants, compared, losses, GROUPS)
+    found = bootstrap.over_sentences(variants, compared, losses, tables.GROUPS)
     if found.empty:
         return pd.DataFrame(columns=LEAD)
-    found = found.sort_values("group", key=lambda column: column.map(GROUPS.index), kind="stable")
+    found = found.sort_values(
+        "group", key=lambda column: column.map(tables.GROUPS.index), kind="stable"
+    )
     return pd.DataFrame(
         {
             "upgraded": found["model"],
@@ -219,10 +209,10 @@ def table12(variants: Variants) -> pd.DataFrame:
         printed scores and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU
         and ``gain, %``.
     """
-    printed = audit.directions().set_index(["model", "pair"])
-    pairs = directions_of("all")
+    printed = tables.directions().set_index(["model", "pair"])
+    pairs = languages25.directions_of("all")
     parts = []
-    for new, old in UPGRADES.items():
+    for new, old in tables.UPGRADES.items():
         both = {
             "from scratch": variants.variant(old, 1.0),
             "upgraded": variants.variant(new, LAST_SHARES[new]),
@@ -230,10 +220,10 @@ def table12(variants: Variants) -> pd.DataFrame:
         part = printed.loc[new, ["group", "level"]].reindex(pairs).assign(upgraded=new)
         for side, variant in both.items():
             theirs = printed.loc[variant.name].reindex(pairs)
-            for metric, title in METRIC_NAMES.items():
+            for metric, title in tables.METRIC_NAMES.items():
                 part[f"{title}, {side}, paper"] = theirs[metric]
             part[f"loss, {side}"] = variants.by_direction(variant, pairs)
-            for metric, title in METRIC_NAMES.items():
+            for metric, title in tables.METRIC_NAMES.items():
                 part[f"{title}, {side}"] = variants.by_direction(variant, pairs, metric)
         part["difference, paper"] = (
             part["spBLEU, upgraded, paper"] - part["spBLEU, from scratch, paper"]
@@ -246,13 +236,13 @@ def table12(variants: Variants) -> pd.DataFrame:
             part["gain, %"] = lower_by(*(sample.by_direction for sample in found))
         parts.append(part.rename_axis("pair").reset_index())
     table = pd.concat(parts, ignore_index=True)
-    grouping = GROUPINGS["Mt25"]
+    grouping = languages25.GROUPINGS["Mt25"]
     kinds = {code: "added" for code in grouping.added} | dict.fromkeys(
         grouping.related, "related, up-sampled"
     )
-    codes = table["pair"].map(foreign)
+    codes = table["pair"].map(languages25.foreign)
     table.insert(3, "languages", codes.map(kinds).fillna("other original"))
-    table.insert(4, "direction", table["pair"].map(side_of))
+    table.insert(4, "direction", table["pair"].map(languages25.side_of))
     return table
 
 
@@ -262,7 +252,7 @@ def by_direction(table: pd.DataFrame) -> pd.DataFrame:
     wide = table.pivot(index=about, columns="upgraded")
     columns = {
         f"{model}, {whose}": wide[column, model]
-        for model in UPGRADES
+        for model in tables.UPGRADES
         for whose, column in (("paper", "difference, paper"), ("ours, %", "gain, %"))
     }
     return pd.DataFrame(columns).reset_index().sort_values("pair", key=_by_name, ignore_index=True)
@@ -272,7 +262,8 @@ def _by_name(pairs: pd.Series[str]) -> pd.Series[str]:
     return pairs.map(pair_name)
 
 
-def by_kind(variants: Variants, table: pd.DataFrame) -> pd.DataFrame:
+@framed(*LEAD)
+def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
     """Where the leads come from: leads over kinds of directions.
 
     Parameters
@@ -285,11 +276,10 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The columns `LEAD`; `group` is the kind of language, then ``out`` of English or ``into`` it.
     """
-    rows = []
     kinds = {"added": "added", "related": "related, up-sampled", "other": "other original"}
-    for new, old in UPGRADES.items():
+    for new, old in tables.UPGRADES.items():
         for name, languages in kinds.items():
-            for side in (OUT, INTO):
+            for side in (languages25.OUT, languages25.INTO):
                 mine = table[
                     (table["upgraded"] == new)
                     & (table["languages"] == languages)
@@ -301,20 +291,18 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> pd.DataFrame:
                     tuple(mine["pair"]),
                 )
                 scratch = mine["spBLEU, from scratch, paper"].mean()
-                rows.append(
-                    {
-                        "upgraded": new,
-                        "group": f"{name}, {side.partition(' ')[0]}",
-                        "lead": found["gain, %"],
-                        "low": found["low"],
-                        "high": found["high"],
-                        "paper": 100 * mine["difference, paper"].mean() / scratch,
-                    }
-                )
-    return pd.DataFrame(rows, columns=LEAD)
+                yield {
+                    "upgraded": new,
+                    "group": f"{name}, {side.partition(' ')[0]}",
+                    "lead": found["gain, %"],
+                    "low": found["low"],
+                    "high": found["high"],
+                    "paper": 100 * mine["difference, paper"].mean() / scratch,
+                }
 
 
-def groups_agree(table: pd.DataFrame) -> pd.DataFrame:
+@framed()
+def groups_agree(table: pd.DataFrame) -> Rows:
     """Whether the directions that gained in the paper gain here, too.
 
     Returns
@@ -324,44 +312,41 @@ def groups_agree(table: pd.DataFrame) -> pd.DataFrame:
         rows and a printed difference that is not zero, those that agree in sign; Spearman's
         correlation is over all with rows.
     """
-    rows = []
     for model, group in table.groupby("upgraded", sort=False):
         both = group.dropna(subset=["gain, %"])
         theirs, ours = both["difference, paper"].round(6), both["gain, %"]
         correlation = stats.spearmanr(theirs, ours) if len(both) > 2 else (math.nan, math.nan)
-        rows.append(
-            {
-                "upgraded": model,
-                "directions": int((theirs != 0).sum()),
-                "same sign": int(((theirs != 0) & (np.sign(theirs) == np.sign(ours))).sum()),
-                "rank correlation": float(correlation[0]),
-                "p": float(correlation[1]),
-            }
-        )
-    return pd.DataFrame(rows)
+        yield {
+            "upgraded": model,
+            "directions": int((theirs != 0).sum()),
+            "same sign": int(((theirs != 0) & (np.sign(theirs) == np.sign(ours))).sum()),
+            "rank correlation": float(correlation[0]),
+            "p": float(correlation[1]),
+        }
 
 
 def printed_recovery() -> dict[tuple[str, float], float]:
     """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
     one = {
         cell.model: cell.value
-        for cell in rows_of(audit.published(1))
+        for cell in rows_of(tables.published(1))
         if (cell.metric, cell.group) == ("spbleu", "all")
     }
     at_30k = {
         cell.model: cell.value
-        for cell in rows_of(audit.published(3))
+        for cell in rows_of(tables.published(3))
         if (cell.setting, cell.group) == ("full recipe", "all")
     }
     found = dict(STATED)
-    for new, old in UPGRADES.items():
+    for new, old in tables.UPGRADES.items():
         found[old, 1.0] = 100.0
         found[new, 0.3] = 100 * at_30k[new] / one[old]
         found[new, LAST_SHARES[new]] = 100 * one[new] / one[old]
     return found
 
 
-def recovery(variants: Variants) -> pd.DataFrame:
+@framed()
+def recovery(variants: Variants) -> Rows:
     """How much of its baseline a model has after each share of the updates, over all directions.
 
     Returns
@@ -372,8 +357,11 @@ def recovery(variants: Variants) -> pd.DataFrame:
         the baseline after a tenth of its updates and after all, with its interval
         (`variants.gap_shares`); ``seeds``.
     """
-    printed, pairs, unknown = printed_recovery(), directions_of("all"), Measure(value=math.nan)
-    rows = []
+    printed, pairs, unknown = (
+        printed_recovery(),
+        languages25.directions_of("all"),
+        Measure(value=math.nan),
+    )
     for kind in KINDS:
         old, new = f"M25{SUFFIX[kind]}", f"Mt25{SUFFIX[kind]}"
         ends = variants.variant(old, 1.0), variants.variant(old, EARLY_SHARE)
@@ -384,17 +372,14 @@ def recovery(variants: Variants) -> pd.DataFrame:
             except NoRowsYet:
                 measures = {}
             quality, closed = (measures.get(n, unknown) for n in ("perplexity_ratio", "closed"))
-            rows.append(
-                {
-                    "model": model,
-                    "updates": share,
-                    "spBLEU, paper": printed.get((model, share), math.nan),
-                    "loss": variants.mean(mine, pairs),
-                    "quality": 100 * quality.value,
-                    "closed": 100 * closed.value,
-                    "low": 100 * closed.low,
-                    "high": 100 * closed.high,
-                    "seeds": variants.seeds(pairs, mine, *ends),
-                }
-            )
-    return pd.DataFrame(rows)
+            yield {
+                "model": model,
+                "updates": share,
+                "spBLEU, paper": printed.get((model, share), math.nan),
+                "loss": variants.mean(mine, pairs),
+                "quality": 100 * quality.value,
+                "closed": 100 * closed.value,
+                "low": 100 * closed.low,
+                "high": 100 * closed.high,
+                "seeds": variants.seeds(pairs, mine, *ends),
+            }

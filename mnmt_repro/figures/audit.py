@@ -5,33 +5,20 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.figures.theme import CATEGORIES, GREY
+from mnmt_repro.figures.forest import forest
 
 
-def score_chart(found: pd.DataFrame) -> alt.LayerChart:
+def score_chart(found: pd.DataFrame) -> alt.ConcatChart:
     """Draw by how much printed scores are above what other printed numbers give.
 
-    A grey bar is what rounding alone can explain.
+    A bar reaches as far as rounding alone can explain, so it does not reach zero.
 
     Parameters
     ----------
     found
         From `score_disagreements`.
     """
-    frame = found.assign(low=-found["tolerance"], high=found["tolerance"])
-    axis = alt.Axis(labelLimit=260, grid=True, ticks=False)
-    y = alt.Y("cell:N", sort=list(frame["cell"]), title=None, axis=axis)
-    x = alt.X("difference:Q", title="printed minus recomputed, spBLEU")
-    checks = list(dict.fromkeys(frame["check"]))
-    scale = alt.Scale(domain=checks, range=list(CATEGORIES[: len(checks)]))
-    legend = alt.Legend(columns=1, labelLimit=260)
-    tooltip = [
-        *(alt.Tooltip(f"{name}:N") for name in ("cell", "check")),
-        *(alt.Tooltip(f"{name}:Q", format=".2f") for name in ("published", "recomputed")),
-    ]
-    base = alt.Chart(frame).encode(y=y)
-    rounding = base.mark_bar(color=GREY, opacity=0.35, height=7).encode(x="low:Q", x2="high:Q")
-    dots = base.mark_point(size=50, opacity=1).encode(
-        x, color=alt.Color("check:N", scale=scale, title=None, legend=legend), tooltip=tooltip
-    )
-    return (rounding + dots).properties(width=380, height=16 * len(frame))
+    value, rounding = found["difference"], found["tolerance"]
+    rows = found.assign(label=found["cell"], series=found["check"], value=value)
+    rows = rows.assign(low=value - rounding, high=value + rounding)
+    return forest(rows, "printed minus recomputed, spBLEU", marks={"": 0}, width=380)

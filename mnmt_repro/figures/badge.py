@@ -74,5 +74,4 @@ class Badge:
     def __str__(self) -> str:
         return self.label
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    __html__ = _repr_html_ = to_html

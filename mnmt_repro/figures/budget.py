@@ -7,7 +7,8 @@ import pandas as pd
 
 from mnmt_repro.analysis.equal_text import TEXT_PARTS
 from mnmt_repro.cohorts.names import pair_name
-from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, size_color, weight_color
+from mnmt_repro.figures.forest import forest
+from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, size_color, tips, weight_color
 
 
 def _budget_axis(budgets: pd.Series) -> alt.X:
@@ -31,19 +32,11 @@ def budget_laws_chart(table: pd.DataFrame) -> alt.ConcatChart:
     """
     named = table.assign(tokens=[f"{budget / 1e6:g}M tokens" for budget in table["budget"]])
     names = list(dict.fromkeys(named.sort_values("budget")["tokens"]))
-    colour = alt.Color(
-        "tokens:N",
-        scale=alt.Scale(domain=names, range=list(CATEGORIES[: len(names)])),
-        title="budget",
-    )
+    colour = alt.Color("tokens:N", title="budget")
+    colour = colour.scale(domain=names, range=list(CATEGORIES[: len(names)]))
     x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
     shift = alt.XOffset("tokens:N", sort=names)
-    tooltip = [
-        "p",
-        "tokens",
-        alt.Tooltip("alpha", format=".3f"),
-        alt.Tooltip("slope", format="+.3f"),
-    ]
+    tooltip = tips("p", "tokens", "alpha|.3f", "slope|+.3f")
     pairs = sorted(named["pair"].unique())
 
     def exponents(pair: str) -> alt.Chart:
@@ -82,7 +75,7 @@ def fraction_against_budget(fractions: pd.DataFrame) -> alt.VConcatChart:
                 _budget_axis(group["budget"]),
                 alt.Y("f:Q", scale=alt.Scale(zero=False), title="effective fraction f"),
                 colour,
-                tooltip=["n", "budget", alt.Tooltip("f", format=".3f")],
+                tooltip=tips("n", "budget", "f|.3f"),
             )
             .properties(title=f"{pair_name(str(pair))}, p = {p:g}", width=230, height=150)
             for p, group in of_pair.groupby("p")
@@ -106,7 +99,7 @@ def equal_text_chart(parts: pd.DataFrame) -> alt.FacetChart:
         x=size_axis(),
         y=alt.Y("nats:Q", title="nats"),
         color=weight_color(list(long["p"])),
-        tooltip=["part", "p", "n", alt.Tooltip("nats", format="+.3f")],
+        tooltip=tips("part", "p", "n", "nats|+.3f"),
     )
     zero = base.mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=alt.datum(0))
     return (
@@ -119,28 +112,14 @@ def equal_text_chart(parts: pd.DataFrame) -> alt.FacetChart:
     )
 
 
-def exponent_chart(table: pd.DataFrame) -> alt.FacetChart:
-    """The exponent at the least weight over that of the single pair, by setting; 1 if one law fits.
+def exponent_chart(table: pd.DataFrame) -> alt.ConcatChart:
+    """Exponent at the least weight over that at p = 1, by setting, a panel a pair.
 
     Parameters
     ----------
     table
-        From `compared`.
+        From `other_causes.compared`.
     """
-    shown = pd.DataFrame(
-        {
-            "pair": table["pair"],
-            "setting": table["fitted to"],
-            "share": table["α, least weight"] / table["α alone"],
-        }
-    )
-    x = alt.X("share:Q", title="exponent at the least weight / at p = 1")
-    y = alt.Y("setting:N", title=None, sort=list(dict.fromkeys(shown["setting"])))
-    dots = (
-        alt.Chart(shown)
-        .mark_point(size=80)
-        .encode(x, y, tooltip=["pair", "setting", alt.Tooltip("share", format=".0%")])
-    )
-    one = alt.Chart(shown).mark_rule(color=GREY, strokeDash=[2, 3]).encode(x=alt.datum(1))
-    panel = (one + dots).properties(width=230, height=80)
-    return panel.facet(column=alt.Column("pair:N", title=None))
+    share = table["α, least weight"] / table["α alone"]
+    rows = pd.DataFrame({"group": table["pair"], "label": table["fitted to"], "value": share})
+    return forest(rows, "exponent at the least weight / at p = 1", marks={"": 1})

@@ -5,16 +5,16 @@ Each row has the anchor to which the claim's badges lead.
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnmt_repro.claims import NO_ROWS, Claim, Step, printed_values
+from mnmt_repro.analysis.published import printed_values
+from mnmt_repro.claims.schema import NO_ROWS, Claim, Step
 from mnmt_repro.figures.badge import Badge, said
-from mnmt_repro.figures.display import download_link
 from mnmt_repro.figures.measures import condition, measured, named
+from mnmt_repro.figures.template import render
 from mnmt_repro.figures.verdicts import anchor, scope_table
 
 FILTERS = ("paper", "verdict", "evidence")
@@ -30,76 +30,49 @@ class ClaimList:
 
     def to_html(self) -> str:
         """Write the filters and the table; without a script all claims are shown."""
-        rows = "\n".join(self._row(verdict) for verdict in self.stored)
-        heads = "".join(
-            f'<th scope="col">{name}</th>' for name in ("claim", "paper", "ours", "verdict")
-        )
         listed = json.dumps(list(self.stored), indent=1, ensure_ascii=False)
         settings = scope_table(self.stored).to_csv(index=False, lineterminator="\n")
-        files = [
-            download_link("verdicts.csv", "text/csv", settings, "All settings (CSV)"),
-            download_link("verdicts.json", "application/json", listed, "All numbers (JSON)"),
-        ]
-        return (
-            '<section class="mnmt-figure mnmt-claims mathjax_ignore">\n'
-            f"{self._filters()}\n<table>\n"
-            f"<thead><tr>{heads}</tr></thead>\n{rows}\n</table>\n{' · '.join(files)}</section>"
+        return render(
+            "claim_list",
+            filters={
+                name: dict.fromkeys(_facts(verdict)[name] for verdict in self.stored)
+                for name in FILTERS
+            },
+            rows=[self._row(verdict) for verdict in self.stored],
+            settings=settings,
+            listed=listed,
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = "\n".join(f"{v['id']}  {v['verdict']:16}  {v['title']}" for v in self.stored)
         return {"text/html": self.to_html(), "text/plain": plain}
 
-    def _filters(self) -> str:
-        values = {name: dict.fromkeys(_facts(v)[name] for v in self.stored) for name in FILTERS}
-        chosen = "".join(
-            f'<label>{name} <select data-filter="{name}"><option value="">all</option>'
-            + "".join(f"<option>{html.escape(value)}</option>" for value in values[name])
-            + "</select></label>\n"
-            for name in FILTERS
-        )
-        return f'<div class="mnmt-filters" hidden>\n{chosen}<output></output></div>'
-
-    def _row(self, verdict: Mapping[str, Any]) -> str:
-        claim = self.claims[verdict["id"]]
-        facts = " ".join(f'data-{k}="{html.escape(v)}"' for k, v in _facts(verdict).items())
-        late = ", post hoc" if verdict["post_hoc"] else ""
-        badge = Badge(
-            verdict=verdict["verdict"],
-            text=said(verdict["verdict"]) + late,
-            href=f"{self.to_book}{claim.page}.html" if claim.page else "",
-        )
-        ours = _ours(verdict)
-        cells = (
-            f"<td><b>{verdict['id']}</b> {html.escape(verdict['title'])}</td>"
-            f"<td>{html.escape(_first_printed(claim))}</td><td>{html.escape(ours)}</td>"
-            f"<td>{badge.to_html()}</td>"
-        )
-        folded = (
-            f"<details><summary>Rule and evidence of {verdict['id']}</summary>"
-            f"{self._details(claim, verdict)}</details>"
-        )
-        return (
-            f'<tbody id="{anchor(verdict["id"])}" {facts}>\n<tr>{cells}</tr>\n'
-            f'<tr><td colspan="4">{folded}</td></tr>\n</tbody>'
-        )
-
-    def _details(self, claim: Claim, verdict: Mapping[str, Any]) -> str:
-        parts = [
-            ("The paper", f"{_flat(claim.statement)} ({claim.where})"),
-            ("It prints", "; ".join(_printed(item) for item in claim.published)),
-            ("We measure", _flat(claim.description)),
-        ]
-        text = "".join(_paragraph(*part) for part in parts)
-        text += _rule("The rule", claim.rule, claim.id)
-        if claim.cells:
-            text += _rule("The rule of each published cell", claim.cells, claim.id)
-        told = f"{verdict['says']}, because {verdict['because']}."
-        text += _paragraph("What this says of the claim", told)
-        if verdict["raw_verdict"] in claim.explained:
-            text += _paragraph("Why", _flat(claim.explained[verdict["raw_verdict"]]))
-        text += "".join(_paragraph("Revised", _flat(change)) for change in claim.revised)
-        return text + _settings(claim, verdict)
+    def _row(self, verdict: Mapping[str, Any]) -> dict[str, Any]:
+        claim, measure = self.claims[verdict["id"]], verdict["measure"]
+        known = measure and verdict["measured"] is not None
+        rules = {"The rule": claim.rule, "The rule of each published cell": claim.cells}
+        return {
+            "claim": claim,
+            "verdict": verdict,
+            "anchor": anchor(claim.id),
+            "facts": _facts(verdict),
+            "printed": [_printed(item) for item in claim.published],
+            "ours": f"{named(measure, claim.id)}: {measured(measure, verdict, claim.id)}"
+            if known
+            else "–",
+            "badge": Badge(
+                verdict=verdict["verdict"],
+                text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
+                href=f"{self.to_book}{claim.page}.html" if claim.page else "",
+            ),
+            "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
+            "why": claim.explained.get(verdict["raw_verdict"]),
+            "settings": [
+                _setting(scope, measure, claim.id)
+                for scope in verdict["scopes"]
+                if scope["verdict"] != NO_ROWS
+            ],
+        }
 
 
 def claim_list(
@@ -124,68 +97,32 @@ def _facts(verdict: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _ours(verdict: Mapping[str, Any]) -> str:
-    if not verdict["measure"] or verdict["measured"] is None:
-        return "–"
-    number = measured(verdict["measure"], verdict, verdict["id"])
-    return f"{named(verdict['measure'], verdict['id'])}: {number}"
-
-
-def _first_printed(claim: Claim) -> str:
-    return _printed(claim.published[0])
-
-
 def _printed(item: Mapping[str, Any]) -> str:
     unit = f" {item['unit']}" if "unit" in item else ""
     note = f" ({item['note']})" if "note" in item else ""
     return f"{item['quantity']}: {printed_values(item)}{unit}{note}"
 
 
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+def _steps(rule: Sequence[Step], claim: str) -> list[tuple[str, str]]:
+    """Verdict and conditions of each step."""
+    return [
+        (step.verdict, " and ".join(condition(test, claim) for test in step.when) or "otherwise")
+        for step in rule
+    ]
 
 
-def _paragraph(label: str, text: str) -> str:
-    return f"<p><b>{label}.</b> {html.escape(text)}</p>"
-
-
-def _rule(title: str, steps: Sequence[Step], claim: str) -> str:
-    listed = "".join(
-        f"<li><b>{html.escape(step.verdict)}</b>: "
-        + html.escape(" and ".join(condition(test, claim) for test in step.when) or "otherwise")
-        + "</li>"
-        for step in steps
+def _setting(scope: Mapping[str, Any], measure: str, claim: str) -> dict[str, str]:
+    """A row of the table of settings."""
+    right, wrong = (
+        "–" if scope[name] is None else f"{scope[name]:.0%}"
+        for name in ("attainability", "false_pass")
     )
-    said_first = _paragraph(title, "The first line whose conditions all hold decides.")
-    return f"{said_first}<ol>{listed}</ol>"
-
-
-def _settings(claim: Claim, verdict: Mapping[str, Any]) -> str:
-    """A row a setting with runs: evidence, what the rule alone says, and how it could come out."""
-    heads = (
-        "setting",
-        "evidence",
-        "ours",
-        "by the rule",
-        "verdict",
-        "met if right",
-        "met if wrong",
-    )
-    rows = []
-    for scope in verdict["scopes"]:
-        if scope["verdict"] == NO_ROWS:
-            continue
-        right, wrong = (
-            "–" if scope[name] is None else f"{scope[name]:.0%}"
-            for name in ("attainability", "false_pass")
-        )
-        ours = measured(verdict["measure"], scope, claim.id) if verdict["measure"] else "–"
-        found = said(scope["verdict"]) + ", post hoc" * bool(scope["post_hoc"])
-        raw = said(scope["raw_verdict"])
-        cells = (scope["scope"], scope["kind"], ours, raw, found, right, wrong)
-        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-    if not rows:
-        return ""
-    head = "".join(f"<th>{name}</th>" for name in heads)
-    table = f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>"
-    return f'<div class="mnmt-scroll"><table class="mnmt-settings">{table}</table></div>'
+    return {
+        "setting": scope["scope"],
+        "evidence": scope["kind"],
+        "ours": measured(measure, scope, claim) if measure else "–",
+        "by the rule": said(scope["raw_verdict"]),
+        "verdict": said(scope["verdict"]) + ", post hoc" * bool(scope["post_hoc"]),
+        "met if right": right,
+        "met if wrong": wrong,
+    }

@@ -8,32 +8,21 @@ import pandas as pd
 
 from mnmt_repro.analysis.convergence import STATES
 from mnmt_repro.cohorts.names import pair_name
-from mnmt_repro.figures.theme import CATEGORIES, GREY, diagonal, size_axis, weight_color
+from mnmt_repro.figures.forest import forest
+from mnmt_repro.figures.theme import diagonal, size_axis, weight_color
 
 
-def cells_chart(found: pd.DataFrame) -> alt.LayerChart:
-    """Distance of each corrected cell from the law of the others, before and after.
+def cells_chart(found: pd.DataFrame) -> alt.ConcatChart:
+    """Distance from the law of each corrected cell, before and after the correction.
 
     Parameters
     ----------
     found
-        From `cells`.
+        From `corrected_cells`.
     """
-    shown = found.assign(cell=[f"{row.pair}, N = {row.n:,}" for row in found.itertuples()])
-    shown = shown[["cell", "before", "after"]]
-    long = shown.melt("cell", var_name="state", value_name="distance")
-    y = alt.Y("cell:N", title=None, axis=alt.Axis(labelLimit=260))
-    x = alt.X("distance:Q", title="distance from the law", axis=alt.Axis(format="+.0%"))
-    colour = alt.Color(
-        "state:N",
-        scale=alt.Scale(domain=["before", "after"], range=list(CATEGORIES[:2])),
-        title="correction",
-    )
-    zero = alt.Chart(pd.DataFrame({"distance": [0.0]})).mark_rule(color=GREY, strokeDash=[2, 3])
-    lines = alt.Chart(shown).mark_rule(color=GREY).encode(y=y, x="before:Q", x2="after:Q")
-    tooltip = ["cell", "state", alt.Tooltip("distance", format="+.1%")]
-    dots = alt.Chart(long).mark_point(size=90).encode(x, y, colour, tooltip=tooltip)
-    return (zero.encode(x=x) + lines + dots).properties(width=380, height=36 * len(shown))
+    label = [f"{row.pair}, N = {row.n:,}" for row in found.itertuples()]
+    long = found.assign(label=label).melt("label", ["before", "after"], "series")
+    return forest(long, "distance from the law", marks={"": 0}, form="+.0%", width=380)
 
 
 def law_chart(points: pd.DataFrame, curves: pd.DataFrame) -> alt.VConcatChart:
@@ -55,11 +44,8 @@ def law_chart(points: pd.DataFrame, curves: pd.DataFrame) -> alt.VConcatChart:
             low, high = of_pair["loss"].min(), of_pair["loss"].max()
             scale = alt.Scale(zero=False, domain=[low, high], padding=8)
             y = alt.Y("loss:Q", scale=scale, title="test loss (nats per token)")
-            shape = alt.Shape(
-                "cell:N",
-                scale=alt.Scale(domain=["corrected", "left alone"], range=["square", "circle"]),
-                title=None,
-            )
+            shape = alt.Shape("cell:N", title=None)
+            shape = shape.scale(domain=["corrected", "left alone"], range=["square", "circle"])
             named = group.assign(cell=np.where(group["moved"], "corrected", "left alone"))
             dots = (
                 alt.Chart(named[["p", "n", "loss", "cell"]])

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.analysis.corpora import DOMAINS
-from mnmt_repro.figures.theme import CATEGORIES
+from mnmt_repro.figures.theme import CATEGORIES, tips
 
 
 def domain_chart(table: pd.DataFrame) -> alt.Chart:
@@ -26,7 +26,7 @@ def domain_chart(table: pd.DataFrame) -> alt.Chart:
                 scale=alt.Scale(domain=shown, range=[colours[name] for name in shown]),
                 legend=alt.Legend(columns=2),
             ),
-            tooltip=["language", "domain", alt.Tooltip("sentences", format=",")],
+            tooltip=tips("language", "domain", "sentences|,"),
         )
         .properties(width=420, height=alt.Step(16))
     )
@@ -42,7 +42,7 @@ def length_chart(table: pd.DataFrame) -> alt.Chart:
             alt.X("pieces:Q", title="target pieces per test sentence"),
             alt.Y("text:N", title=None, sort=list(order.index), axis=alt.Axis(labelLimit=220)),
             alt.Color("pair:N", title=None),
-            tooltip=["pair", "text", "sentences", alt.Tooltip("pieces", format=".1f")],
+            tooltip=tips("pair", "text", "sentences", "pieces|.1f"),
         )
         .properties(width=380, height=alt.Step(24))
     )

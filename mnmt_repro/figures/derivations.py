@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.cohorts.names import pair_name
-from mnmt_repro.figures.theme import GREY
+from mnmt_repro.figures.theme import GREY, tips
 
 
 def doubling_chart(table: pd.DataFrame) -> alt.HConcatChart:
@@ -17,7 +17,7 @@ def doubling_chart(table: pd.DataFrame) -> alt.HConcatChart:
         x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
         scale = alt.Scale(zero=False)
         y = alt.Y("factor:Q", scale=scale, title="reducible loss at 2N over that at N")
-        dots = base.mark_point().encode(x, y, tooltip=["p", alt.Tooltip("factor", format=".4f")])
+        dots = base.mark_point().encode(x, y, tooltip=tips("p", "factor|.4f"))
         bars = base.mark_rule().encode(x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
         law = base.mark_line(strokeDash=[6, 4], color=GREY).encode(
             x, y=alt.Y("common:Q", scale=scale)
@@ -42,7 +42,7 @@ def batch_chart(table: pd.DataFrame) -> alt.LayerChart:
             alt.X("sentences:Q", scale=alt.Scale(type="log", base=2), title="sentences a batch"),
             alt.Y("value:Q", scale=alt.Scale(type="log"), title="gradient a token"),
             alt.Color("what:N", title=None),
-            tooltip=["sentences", "what", alt.Tooltip("value", format=".3g")],
+            tooltip=tips("sentences", "what", "value|.3g"),
         )
         .properties(width=360, height=220)
     )

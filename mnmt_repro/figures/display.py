@@ -9,12 +9,10 @@ chart is drawn by the book's own copy of Vega; in plain Jupyter the static one s
 
 from __future__ import annotations
 
-import base64
-import html
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,6 +25,7 @@ import vl_convert
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge
 from mnmt_repro.figures.provenance import Provenance, counted
+from mnmt_repro.figures.template import in_base64, render
 from mnmt_repro.figures.theme import vega_lite_version
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -44,7 +43,6 @@ class _Display(ABC):
     name: str
     data: pd.DataFrame
     provenance: Provenance | str
-    badges: tuple[Badge, ...] = ()
     caption: str = ""
     folded: bool = False
 
@@ -68,39 +66,15 @@ class _Display(ABC):
 
     def to_html(self) -> str:
         """Write the whole display as HTML that fetches nothing and runs no script of its own."""
-        badges = " ".join(badge.to_html() for badge in self.badges)
-        caption = f'<span class="mnmt-caption">{html.escape(self.caption)}</span>' * bool(
-            self.caption
-        )
-        shown = (
-            f'<figure class="mnmt-figure mathjax_ignore" id="mnmt-{self.name}">\n'
-            f"{self._body()}\n"
-            f"<figcaption>{badges} {'' if self.folded else caption}\n"
-            + download_link(
-                f"{self.name}.csv",
-                "text/csv",
-                self.csv,
-                f"Download data (CSV, {counted(len(self.data), 'row')})",
-            )
-            + f"\n{self._provenance()}</figcaption>\n</figure>"
-        )
-        if not self.folded:
-            return shown
-        title = html.escape(self.caption or self.name)
-        return f'<details class="mnmt-folded"><summary>{title}</summary>\n{shown}\n</details>'
-
-    def _provenance(self) -> str:
-        if isinstance(self.provenance, str):
-            return f'<div class="mnmt-provenance">{html.escape(self.provenance)}</div>'
-        listed = json.dumps(self.provenance.details(), indent=1)
-        runs = download_link(f"{self.name}-runs.json", "application/json", listed, "runs (JSON)")
-        line = html.escape(self.provenance.line())
-        return f'<div class="mnmt-provenance">{line} · {runs}</div>'
+        source, runs = str(self.provenance), ""
+        if isinstance(self.provenance, Provenance):
+            runs = json.dumps(self.provenance.details(), indent=1)
+        rows = counted(len(self.data), "row")
+        return render("figure", shown=self, body=self._body(), rows=rows, source=source, runs=runs)
 
     def _text(self) -> str:
         """Return caption, verdicts and provenance as plain text, for print and terminals."""
-        source = self.provenance if isinstance(self.provenance, str) else self.provenance.line()
-        parts = [self.caption, self._plain(), *(badge.label for badge in self.badges), source]
+        parts = (self.caption, self._plain(), str(self.provenance))
         return "\n".join(part for part in parts if part)
 
 
@@ -133,16 +107,9 @@ class Figure(_Display):
         return vl_convert.vegalite_to_png(self.spec, vl_version=vega_lite_version(), scale=2)
 
     def _body(self) -> str:
-        alt = html.escape(self.alt)
         # "<" is escaped so that no text of the data can close the script element.
         spec = json.dumps(self.spec, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        return (
-            '<div class="mnmt-chart">\n'
-            f'<img class="mnmt-static" alt="{alt}" '
-            f'src="data:image/svg+xml;base64,{_base64(self.svg.encode())}">\n'
-            f'<div class="mnmt-live" role="group" aria-label="{alt}" hidden></div>\n'
-            f'<script type="application/json">{spec}</script>\n</div>'
-        )
+        return render("chart", alt=self.alt, svg=self.svg, spec=spec)
 
     def _plain(self) -> str:
         return self.alt
@@ -152,7 +119,7 @@ class Figure(_Display):
     ) -> dict[str, str]:  # the signature that IPython calls
         return {
             "text/html": self.to_html(),
-            "image/png": _base64(self.png),
+            "image/png": in_base64(self.png),
             "text/plain": self._text(),
         }
 
@@ -185,33 +152,24 @@ class Table(_Display):
 
     def _body(self) -> str:
         constant = self.constant
-        columns = [
-            (str(column), _number(numeric))
+        columns = {
+            str(column): numeric
             for column, numeric in zip(self.shown.columns, self.numeric, strict=True)
             if column != self.below and column not in constant
+        }
+        rows = [
+            {
+                "cells": [
+                    (row[column], "number" if numeric else _room(str(row[column]), first=not i))
+                    for i, (column, numeric) in enumerate(columns.items())
+                ],
+                "below": row.get(self.below, ""),
+            }
+            for row in self.shown.to_dict("records")
         ]
-        heads = "".join(
-            f'<th scope="col"{numeric}><button type="button">{html.escape(column)}</button></th>'
-            for column, numeric in columns
-        )
-        bodies = []
-        for row in self.shown.to_dict("records"):
-            cells = "".join(
-                f"<td{numeric or _room(str(row[column]), first=not i)}>{_escaped(row[column])}</td>"
-                for i, (column, numeric) in enumerate(columns)
-            )
-            if below := row.get(self.below, ""):
-                text = f"<b>{html.escape(self.below)}:</b> {_escaped(below)}"
-                below_all = f'class="mnmt-below" colspan="{len(columns)}"'
-                cells += f"</tr><tr><td {below_all}><div>{text}</div></td>"
-            bodies.append(f"<tbody><tr>{cells}</tr></tbody>")
-        known = [f"{column} {value}" for column, value in constant.items() if value != "–"]
-        listed = "; ".join(known)
-        same = f'<div class="mnmt-same">In every row: {html.escape(listed)}.</div>' * bool(known)
-        label = f' aria-label="{html.escape(self.caption)}"' * bool(self.caption)
-        return (
-            f'<div class="mnmt-scroll"><table class="mnmt-table"{label}>\n'
-            f"<thead><tr>{heads}</tr></thead>\n" + "\n".join(bodies) + f"</table></div>{same}"
+        same = "; ".join(f"{column} {value}" for column, value in constant.items() if value != "–")
+        return render(
+            "table", caption=self.caption, columns=columns, rows=rows, below=self.below, same=same
         )
 
     def _plain(self) -> str:
@@ -226,18 +184,8 @@ class Table(_Display):
         }
 
 
-def show(
-    chart: altair.TopLevelMixin,
-    *,
-    name: str,
-    alt: str,
-    data: pd.DataFrame,
-    provenance: Provenance | str,
-    badge: Badge | Sequence[Badge] = (),
-    caption: str = "",
-    folded: bool = False,
-) -> Figure:
-    """Display a chart with its text alternative, data, provenance and verdicts.
+def show(chart: altair.TopLevelMixin, **about: Any) -> Figure:
+    """Display a chart with its text alternative, data and provenance.
 
     Parameters
     ----------
@@ -252,8 +200,6 @@ def show(
         The numbers drawn, offered as CSV; its index is left out.
     provenance
         `Provenance.of(rows)`, or one sentence for numbers that no run of ours made.
-    badge
-        The verdicts that this figure bears on.
     caption
         A sentence under the chart.
     folded
@@ -264,29 +210,15 @@ def show(
     InputError
         If the name is malformed, or `alt` or `provenance` is empty.
     """
-    return Figure(
-        chart=chart,
-        name=name,
-        alt=alt,
-        data=data,
-        provenance=provenance,
-        badges=_badges(badge),
-        caption=caption,
-        folded=folded,
-    )
+    return Figure(chart=chart, **about)
 
 
 def show_table(
     frame: pd.DataFrame,
     *,
-    name: str,
-    provenance: Provenance | str,
-    caption: str = "",
     formats: Mapping[str, str | Callable[[Any], str]] | None = None,
     data: pd.DataFrame | None = None,
-    badge: Badge | Sequence[Badge] = (),
-    below: str = "",
-    folded: bool = False,
+    **about: Any,
 ) -> Table:
     """Display a table that can be sorted in the browser and downloaded.
 
@@ -294,7 +226,7 @@ def show_table(
     ----------
     frame
         The table as shown; its index is left out. A cell may be a `Badge`.
-    name, provenance, caption, badge, folded
+    name, provenance, caption, folded
         As for `show`.
     formats
         Column to a format specification such as ``",.0f"`` or a function of the value. Other floats
@@ -312,7 +244,9 @@ def show_table(
     formats = formats or {}
     unknown = [column for column in formats if column not in frame.columns]
     if unknown:
-        raise InputError(f"{name}: formats for columns that are not there: {', '.join(unknown)}")
+        raise InputError(
+            f"{about['name']}: formats for columns that are not there: {', '.join(unknown)}"
+        )
     shown = pd.DataFrame(
         {
             column: [_cell(value, formats.get(column)) for value in frame[column]]
@@ -323,17 +257,7 @@ def show_table(
         pd.api.types.is_numeric_dtype(frame[column]) or all(map(_marked_number, shown[column]))
         for column in frame.columns
     )
-    return Table(
-        shown=shown,
-        numeric=numeric,
-        below=below,
-        name=name,
-        data=frame if data is None else data,
-        provenance=provenance,
-        badges=_badges(badge),
-        caption=caption,
-        folded=folded,
-    )
+    return Table(shown=shown, numeric=numeric, data=frame if data is None else data, **about)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,19 +269,14 @@ class Tabs:
 
     def to_html(self) -> str:
         """Write all figures; the script of the book shows one, and without it all are shown."""
-        panels = "\n".join(
-            f'<section class="mnmt-tab" aria-label="{html.escape(label)}">\n'
-            f'<p class="mnmt-tab-label">{html.escape(label)}</p>\n{figure.to_html()}\n</section>'
-            for label, figure in self.figures.items()
-        )
-        return f'<div class="mnmt-tabs mathjax_ignore" id="mnmt-{self.name}">\n{panels}\n</div>'
+        return render("tabs", name=self.name, figures=self.figures)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         first = next(iter(self.figures.values()))
         plain = "\n\n".join(f"{label}\n{each._text()}" for label, each in self.figures.items())
         return {
             "text/html": self.to_html(),
-            "image/png": _base64(first.png),
+            "image/png": in_base64(first.png),
             "text/plain": plain,
         }
 
@@ -411,33 +330,9 @@ def _marked_number(cell: str | Badge) -> bool:
     return isinstance(cell, str) and bool(_MARKED.fullmatch(cell))
 
 
-def _badges(badge: Badge | Sequence[Badge]) -> tuple[Badge, ...]:
-    return (badge,) if isinstance(badge, Badge) else tuple(badge)
-
-
-def _number(numeric: bool) -> str:
-    return ' class="mnmt-number"' if numeric else ""
-
-
 def _room(cell: str, *, first: bool) -> str:
-    """Give a sentence room, and keep what names a row, or a name as eng-zul, on one line."""
+    """Kind of a cell of text: a name that stays on one line, a sentence, or neither."""
     if len(cell) > _PROSE:
-        return ' class="mnmt-prose"'
+        return "prose"
     a_name = len(cell) <= _FIRST_LENGTH if first else len(cell) <= _NAME_LENGTH and "-" in cell
-    return ' class="mnmt-name"' if a_name else ""
-
-
-def _escaped(cell: str | Badge) -> str:
-    return cell.to_html() if isinstance(cell, Badge) else html.escape(cell)
-
-
-def download_link(name: str, kind: str, content: str, said: str) -> str:
-    """Link to a file that the page itself carries; the book moves it to a file of its own."""
-    return (
-        f'<a class="mnmt-download" download="{name}" '
-        f'href="data:{kind};charset=utf-8;base64,{_base64(content.encode())}">{said}</a>'
-    )
-
-
-def _base64(content: bytes) -> str:
-    return base64.b64encode(content).decode("ascii")
+    return "name" if a_name else ""

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from mnmt_repro.analysis.audit import appendix_a
+from mnmt_repro.analysis.audit.tables import appendix_a
 from mnmt_repro.analysis.published import PAPERS
 from mnmt_repro.cohorts.grids import WEIGHTS
 

@@ -1,4 +1,4 @@
-"""Estimates with their intervals in rows, beside what a paper prints: in place of a table."""
+"""Estimates in rows, with their intervals, beside what a paper prints: one chart for all pages."""
 
 from __future__ import annotations
 
@@ -13,20 +13,25 @@ from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK
 
 PRINTED_SERIES = "the paper"
-"""The series of printed values: black diamonds, without an interval."""
-SLOT = 13  # pixels: a row has one for its label and one for each series
-_SHAPES = ("circle", "square", "triangle-up", "triangle-down")
+HERE, PRINTED = "Here: gain in % of the loss", "Paper B: gain in spBLEU"
+SLOT = 13  # pixels: a row has one for its label and one for each line of marks
+_SHAPES = ("circle", "square", "triangle-up", "triangle-down", "cross", "diamond")
+_NAN = float("nan")
+_GIVEN: dict[str, Any] = {"low": _NAN, "high": _NAN, "group": "", "series": "ours", "clear": True}
+_ROW = ("label", "series", "value", "low", "high", "clear")
 
 
 def forest(
     table: pd.DataFrame,
+    title: str | list[str],
     *,
-    title: str,
+    marks: Mapping[str, float] | None = None,
     log: bool = False,
-    reference: float | None = None,
+    domain: tuple[float, float] | None = None,
     form: str = "~g",
     width: int = 330,
-) -> alt.VConcatChart:
+    columns: int = 1,
+) -> alt.ConcatChart:
     """Draw a row for each label, a panel for each group, and a colour and shape for each series.
 
     Labels stand above their rows, so that the chart is narrow enough for a phone.
@@ -34,82 +39,80 @@ def forest(
     Parameters
     ----------
     table
-        ``label, value``, and where wanted ``low, high, group, series``. Rows keep their order.
+        ``label, value``, and where wanted ``low, high, group, series`` (at most six) and ``clear``,
+        whose marks are hollow where it is false. Rows keep their order; those without a value are
+        left out. Series of one label share its line, unless there are intervals.
     title
-        Of the horizontal axis.
-    log
-        Whether that axis is logarithmic.
-    reference
-        Where a dashed line stands, such as 1 for a ratio.
-    form
-        Of the numbers on the axis.
+        Of the horizontal axis, perhaps in several lines.
+    marks
+        Dashed vertical lines: what is written beside each, perhaps nothing, to its place.
+    log, form
+        Of that axis: whether it is logarithmic, and how its numbers are written.
+    domain
+        Of that axis; an interval that leaves it is cut off. By default all is shown.
+    columns
+        Of panels. With more than one, each panel has a horizontal axis of its own.
     """
-    given: dict[str, Any] = {
-        "low": float("nan"),
-        "high": float("nan"),
-        "group": "",
-        "series": "ours",
-    }
-    table = table.copy()
-    for name, value in given.items():
-        if name not in table:
-            table[name] = value
-    series = list(dict.fromkeys(table["series"]))
-    ours = [name for name in series if name != PRINTED_SERIES]
-    colours = {**dict(zip(ours, CATEGORIES, strict=False)), PRINTED_SERIES: INK}
-    shapes = {**dict(zip(ours, _SHAPES, strict=False)), PRINTED_SERIES: "diamond"}
-    legend = alt.Legend(title=None) if len(series) > 1 else None
-    ends = table[["value", "low", "high"]].stack()
-    spread = [*ends, *([] if reference is None else [reference])]
-    scale = alt.Scale(
-        type="log" if log else "linear", domain=[min(spread), max(spread)], nice=not log, padding=8
-    )
-    panels: list[alt.LayerChart | alt.FacetChart] = []
-    for group, own in table.groupby("group", sort=False):
-        labels = list(dict.fromkeys(own["label"]))
-        columns = ["label", "series", "value", "low", "high"]
-        here = [name for name in series if name in set(own["series"])]
+    table = table.assign(**{name: value for name, value in _GIVEN.items() if name not in table})
+    known = list(dict.fromkeys(table["series"].fillna("")))
+    table = table.dropna(subset=["value"]).fillna({"series": ""})
+    lines, series = marks or {}, list(dict.fromkeys(table["series"]))
+    ours = [name for name in known if name != PRINTED_SERIES]
+    styles = {name: (CATEGORIES[i], _SHAPES[i]) for i, name in enumerate(ours)}
+    styles[PRINTED_SERIES] = (INK, "diamond")
+    colours, shapes = ([styles[name][i] for name in known] for i in (0, 1))
+    legend = alt.Legend(title=None, columns=1, values=series) if len(series) > 1 else None
+    if domain:
+        table = table.assign(**{end: table[end].clip(*domain) for end in ("low", "high")})
+    several = table.groupby(["group", "label"])["series"].nunique() > 1
+    apart = several.any() and table["low"].notna().any()
+    groups = [(str(name), rows) for name, rows in table.groupby("group", sort=False)]
+    panels = []
+    for place, (group, rows) in enumerate(groups, start=1):
+        shown = (rows if columns > 1 else table)[["value", "low", "high"]].stack()
+        spread = [*shown, *lines.values()]
+        ends = list(domain or (min(spread), max(spread)))
+        scale = alt.Scale(type="log" if log else "linear", domain=ends, nice=False, padding=8)
+        labels = list(dict.fromkeys(rows["label"]))
+        slots = [name for name in series if name in set(rows["series"])] if apart else ["all"]
         y = alt.Y("label:N", sort=labels, axis=None, scale=alt.Scale(paddingInner=0.12))
-        offset = alt.YOffset("series:N", sort=["", *here], scale=alt.Scale(domain=["", *here]))
-        names = alt.Chart(pd.DataFrame({"label": labels, "series": ""}))
-        text = names.mark_text(align="left", baseline="middle", fontSize=11, color=INK)
-        base = alt.Chart(own[columns]).encode(
-            y=y,
+        offset = alt.YOffset("slot:N", sort=["", *slots], scale=alt.Scale(domain=["", *slots]))
+        names = alt.Chart(pd.DataFrame({"label": labels, "slot": ""})).mark_text(
+            align="left", baseline="middle", fontSize=11, color=INK
+        )
+        base = alt.Chart(rows[[*_ROW]].assign(slot=rows["series"] if apart else "all")).encode(
+            y,
             yOffset=offset,
             color=alt.Color(
-                "series:N",
-                scale=alt.Scale(domain=series, range=[colours[name] for name in series]),
-                legend=legend,
+                "series:N", scale=alt.Scale(domain=known, range=colours), legend=legend
             ),
+            tooltip=["label", "series", *(alt.Tooltip(c, format=".3~g") for c in _ROW[2:5])],
         )
-        axis = alt.Axis(format=form, tickCount=6, labelOverlap=True, gridOpacity=0.6)
-        last = len(panels) == table["group"].nunique() - 1
-        x = alt.X("value:Q", scale=scale, axis=axis, title=title if last else None)
-        tooltip = ["label", "series", *(alt.Tooltip(name, format=".3~g") for name in columns[2:])]
-        shape = alt.Shape(
-            "series:N",
-            scale=alt.Scale(domain=series, range=[shapes[name] for name in series]),
-            legend=legend,
-        )
-        layers: list[alt.Chart] = [
-            text.encode(x=alt.value(2), y=y, yOffset=offset, text="label:N"),
-            base.mark_rule(strokeWidth=1.6).encode(x=alt.X("low:Q", scale=scale), x2="high:Q"),
-            base.mark_point(filled=True, size=55).encode(x=x, shape=shape, tooltip=tooltip),
+        shape = alt.Shape("series:N", scale=alt.Scale(domain=known, range=shapes), legend=legend)
+        last = columns > 1 or place == len(groups)
+        x = alt.X("value:Q", scale=scale, title=title if last else None)
+        x = x.axis(format=form, tickCount=6, labelOverlap=True, gridOpacity=0.6)
+        at = alt.Chart(pd.DataFrame({"value": lines.values(), "mark": lines.keys()})).encode(x)
+        holes = base.transform_filter("!datum.clear").mark_point(filled=True, size=16, opacity=1)
+        layers = [
+            at.mark_rule(strokeDash=[4, 3], color=GREY),
+            names.encode(x=alt.value(2), y=y, text="label:N", yOffset=offset),
+            base.mark_rule(strokeWidth=1.6).encode(alt.X("low:Q", scale=scale), x2="high:Q"),
+            base.mark_point(filled=True, size=55, opacity=1).encode(x, shape=shape),
+            holes.encode(x, color=alt.value("white"), shape=shape),
+            at.mark_text(align="left", baseline="bottom", dx=3, fontSize=11, color=INK).encode(
+                y=alt.value(-2), text="mark:N"
+            ),
         ]
-        if reference is not None:
-            line = alt.Chart(pd.DataFrame({"value": [reference]}))
-            layers.insert(0, line.mark_rule(strokeDash=[4, 3], color=GREY).encode(x=x))
-        height = SLOT * (1 + len(here)) * len(labels)
-        panel = alt.layer(*layers).properties(width=width, height=height)
-        panels.append(panel.properties(title=str(group)) if group else panel)
-    return alt.vconcat(*panels, spacing=6)
+        size = {"width": width, "height": SLOT * (1 + len(slots)) * len(labels)}
+        panels.append(
+            alt.layer(*layers, title=group, **size) if group else alt.layer(*layers, **size)
+        )
+    return alt.concat(*panels, columns=columns, spacing=6 if columns == 1 else 20)
 
 
 def of_claims(
-    stored: Sequence[Mapping[str, Any]],
-    groups: Mapping[str, str],
-    measure: str,
-    printed: Mapping[str, float] | None = None,
+    stored: Sequence[Mapping[str, Any]], groups: Mapping[str, str], measure: str
 ) -> pd.DataFrame:
     """The measure behind the verdicts of some claims, a row a setting and pair, for `forest`.
 
@@ -121,27 +124,59 @@ def of_claims(
         Claim to the title of its panel; a claim without measures has none.
     measure
         Which one.
-    printed
-        Claim to the value that the paper prints, which gets a row.
     """
-    parts = []
-    for claim, group in groups.items():
-        found = claim_measures(stored, claim, measure)
-        if found.empty:
-            continue
-        labels = [
-            f"{setting}: {pair_name(pair) if '-' in pair and ' ' not in pair else pair}"
-            for setting, pair in zip(found["setting"], found["pair"], strict=True)
-        ]
-        found = found.assign(label=labels, group=group, series="our runs")
-        if printed and claim in printed:
-            row = {
-                "label": "Paper A",
-                "value": printed[claim],
-                "group": group,
-                "series": PRINTED_SERIES,
-            }
-            parts.append(pd.DataFrame([row]))
-        parts.append(found[["label", "group", "series", "value", "low", "high"]])
+    parts = [
+        found.assign(group=group, series="our runs")
+        for claim, group in groups.items()
+        if len(found := claim_measures(stored, claim, measure))
+    ]
     columns = ["label", "group", "series", "value", "low", "high"]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
+    if not parts:
+        return pd.DataFrame(columns=columns)
+    found = pd.concat(parts, ignore_index=True)
+    units = [pair_name(x) if "-" in x and " " not in x else x for x in found["pair"]]
+    return found.assign(label=found["setting"] + ": " + units)[columns]
+
+
+def two_sides(cells: pd.DataFrame) -> pd.DataFrame:
+    """Turn each cell into a row for our gain and a row for the printed difference.
+
+    Parameters
+    ----------
+    cells
+        With the columns `variants.GAIN`, ``difference`` and, where the paper tests its
+        differences, ``mark``, as `ablations.cells` returns them. Cells without our gain are left
+        out.
+
+    Returns
+    -------
+    DataFrame
+        ``side`` (`HERE` or `PRINTED`), ``value, low, high``, and ``clear``: whether our interval
+        leaves zero out, or the paper marks the difference; and the columns of the cells that name
+        them.
+    """
+    known = cells.dropna(subset=["gain, %"])
+    names = known[[name for name in _NAMES if name in known]]
+    clear = known["low"] * known["high"] > 0
+    ours = names.assign(
+        side=HERE, value=known["gain, %"], low=known["low"], high=known["high"], clear=clear
+    )
+    marked = known["mark"] != "" if "mark" in known else False
+    printed = names.assign(side=PRINTED, value=known["difference"], clear=marked)
+    return pd.concat([ours, printed.dropna(subset=["value"])], ignore_index=True)
+
+
+_NAMES = ("variant", "group", "pair", "grouping", "up-sampled")
+
+
+def gains_forest(
+    sides: pd.DataFrame, labels: pd.Series[str], series: pd.Series[str]
+) -> alt.ConcatChart:
+    """Draw both sides of `two_sides` next to each other, to the right where a variant is better."""
+    return forest(
+        sides.assign(label=labels, series=series, group=sides["side"]),
+        "← worse\u2003\u2003better →",
+        marks={"": 0},
+        width=220,
+        columns=2,
+    )

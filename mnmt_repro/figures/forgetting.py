@@ -9,7 +9,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.forgetting import BLOCKS, SETTINGS
 from mnmt_repro.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign
-from mnmt_repro.figures.theme import CATEGORIES, GREY
+from mnmt_repro.figures.theme import CATEGORIES, GREY, tips
 
 STACKS = ("encoder", "decoder")
 SIDES = (OUT, INTO)
@@ -32,7 +32,7 @@ def forgotten_chart(points: pd.DataFrame) -> alt.HConcatChart:
     )
     y = alt.Y("language:N", sort=order, title=None)
     colour = alt.Color("setting:N", title=None, scale=_COLOUR)
-    tooltip = ["language", "setting", alt.Tooltip("rise", format=".3f"), "pairs", "seeds"]
+    tooltip = tips("language", "setting", "rise|.3f", "pairs", "seeds")
     panels = []
     for side in SIDES:
         base = alt.Chart(points[points["direction"] == side])
@@ -49,13 +49,10 @@ def moved_chart(points: pd.DataFrame) -> alt.HConcatChart:
     colour = alt.Color(
         "block:N", title=None, sort=list(BLOCKS.values()), legend=alt.Legend(labelLimit=200)
     )
-    dash = alt.StrokeDash(
-        "setting:N",
-        title=None,
-        scale=alt.Scale(domain=list(SETTINGS.values()), range=[[1, 0], [5, 4]]),
-        legend=alt.Legend(symbolType="stroke"),
-    )
-    tooltip = ["name", "block", "setting", alt.Tooltip("distance", format=".3f"), "seeds"]
+    dash = alt.StrokeDash("setting:N", title=None)
+    dash = dash.scale(domain=list(SETTINGS.values()), range=[[1, 0], [5, 4]])
+    dash = dash.legend(symbolType="stroke")
+    tooltip = tips("name", "block", "setting", "distance|.3f", "seeds")
     panels = []
     for stack in STACKS:
         here = shown[shown["stack"] == stack]
@@ -79,12 +76,7 @@ def fisher_chart(bins: pd.DataFrame, marked: pd.DataFrame) -> alt.LayerChart:
     ).drop(columns=["low", "high"])  # infinity is no JSON
     scale = alt.Scale(type="log", nice=False)
     x = alt.X("left:Q", scale=scale, axis=alt.Axis(format=".0e"), title="Fisher information")
-    tooltip = [
-        alt.Tooltip("left", format=".1e"),
-        alt.Tooltip("right", format=".1e"),
-        alt.Tooltip("share", format=".2%"),
-        alt.Tooltip("share above", format=".2%"),
-    ]
+    tooltip = tips("left|.1e", "right|.1e", "share|.2%", "share above|.2%")
     bars = alt.Chart(shown).mark_bar(color=CATEGORIES[0], opacity=0.8).encode(
         x,
         alt.X2("right:Q"),

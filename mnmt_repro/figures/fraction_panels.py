@@ -8,8 +8,9 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.analysis.fraction_lines import _VALUES, ESTIMATORS
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.figures.forest import PRINTED_SERIES
-from mnmt_repro.figures.theme import diagonal, weight_color
+from mnmt_repro.figures.theme import diagonal, tips, weight_color
 
 TOP = 1.6  # of the axis; bands that reach beyond it are cut
 
@@ -69,7 +70,8 @@ def _panel(
     return alt.layer(*layers).properties(title=panel, width=150, height=210)
 
 
-def capacity_rows(table: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataFrame:
+@framed("label", "series", "value", "low", "high")
+def capacity_rows(table: pd.DataFrame, printed: Mapping[str, float]) -> Rows:
     """Rows of `relative_capacity` at one weight for `forest.forest`, by both estimators.
 
     Parameters
@@ -79,15 +81,13 @@ def capacity_rows(table: pd.DataFrame, printed: Mapping[str, float]) -> pd.DataF
         prints for it.
     """
     of = {"eq10": ("f / p", "low", "high"), "eq8": ("f / p directly", "least", "greatest")}
-    rows = []
     for row in table.to_dict("records"):
         label = f"{row['what']}, {row['language']}"
         for key, names in of.items():
             values = dict(zip(("value", "low", "high"), (row[name] for name in names), strict=True))
-            rows.append({"label": label, "series": ESTIMATORS[key], **values})
+            yield {"label": label, "series": ESTIMATORS[key], **values}
         if label in printed:
-            rows.append({"label": label, "series": PRINTED_SERIES, "value": printed[label]})
-    return pd.DataFrame(rows, columns=["label", "series", "value", "low", "high"])
+            yield {"label": label, "series": PRINTED_SERIES, "value": printed[label]}
 
 
 def similarity_chart(table: pd.DataFrame) -> alt.HConcatChart:
@@ -105,7 +105,7 @@ def similarity_chart(table: pd.DataFrame) -> alt.HConcatChart:
         base = alt.Chart(group[["p", "similarity", "f", "f_low", "f_high"]])
         x = alt.X("similarity:Q", title="share of the lexicon in common", axis=alt.Axis(format="%"))
         y = alt.Y("f:Q", title="effective fraction", scale=alt.Scale(zero=True))
-        tooltip = ["p", "similarity", alt.Tooltip("f", format=".3f")]
+        tooltip = tips("p", "similarity", "f|.3f")
         bars = base.mark_rule(opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
         line = base.mark_line(point=True).encode(x, y, colour, tooltip=tooltip)
         panels.append((bars + line).properties(title=str(language), width=220, height=240))

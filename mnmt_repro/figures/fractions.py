@@ -12,7 +12,7 @@ from mnmt_repro.analysis.fractions import fractions, observed_frontier
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.theme import diagonal, size_axis, size_color, weight_color
+from mnmt_repro.figures.theme import diagonal, size_axis, size_color, tips, weight_color
 from mnmt_repro.laws import (
     FractionFit,
     frontier,
@@ -32,7 +32,7 @@ def fraction_against_size(direct: pd.DataFrame) -> alt.HConcatChart:
         x = size_axis()
         y = alt.Y("f:Q", scale=alt.Scale(type="log", nice=False), title="effective fraction f")
         line = base.mark_line(point=True).encode(
-            x, y, colour, detail="p:N", tooltip=["p", "n", alt.Tooltip("f", format=".3f")]
+            x, y, colour, detail="p:N", tooltip=tips("p", "n", "f|.3f")
         )
         bars = base.mark_rule(opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
         panels.append((bars + line).properties(title=pair_name(str(pair)), width=220, height=240))
@@ -139,9 +139,7 @@ def form_chart(fits: PairFits, laws: Mapping[Form, Mapping[str, FractionFit]]) -
         )
         own = dots[dots["pair"] == pair]
         seen = alt.Chart(own[["p", "f", "f_low", "f_high"]])
-        points = seen.mark_point(color="black").encode(
-            x, y, tooltip=["p", alt.Tooltip("f", format=".3f")]
-        )
+        points = seen.mark_point(color="black").encode(x, y, tooltip=tips("p", "f|.3f"))
         bars = seen.mark_rule(color="black", opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q")
         panel = (diagonal(x, y) + bars + lines + points).properties(width=230, height=240)
         panels.append(panel.properties(title=pair_name(str(pair))))

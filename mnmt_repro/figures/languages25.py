@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.analysis.languages25 import TEXTS
-from mnmt_repro.figures.theme import CATEGORIES, GREY
+from mnmt_repro.figures.theme import CATEGORIES, GREY, tips
 
 
 def shares_chart(found: pd.DataFrame) -> alt.LayerChart:
@@ -19,11 +19,7 @@ def shares_chart(found: pd.DataFrame) -> alt.LayerChart:
     """
     largest_first = found[found["text"] == TEXTS[0]].sort_values("share", ascending=False)["name"]
     texts = list(dict.fromkeys(found["text"]))
-    x = alt.X(
-        "share:Q",
-        scale=alt.Scale(type="log", nice=False, padding=8),
-        title="% of all sentence pairs",
-    )
+    x = alt.X("share:Q", title="% of all sentence pairs").scale(type="log", nice=False, padding=8)
     y = alt.Y("name:N", sort=list(largest_first), title=None)
     colour = alt.Color(
         "text:N", scale=alt.Scale(domain=texts, range=[GREY, *CATEGORIES]), title=None
@@ -32,12 +28,7 @@ def shares_chart(found: pd.DataFrame) -> alt.LayerChart:
     lines = base.mark_rule(color=GREY, strokeWidth=0.6).encode(
         x=alt.X("min(share):Q"), x2="max(share):Q"
     )
-    tooltip = [
-        "name:N",
-        "text:N",
-        alt.Tooltip("pairs:Q", format=","),
-        alt.Tooltip("share:Q", format=".2f"),
-    ]
+    tooltip = tips("name:N", "text:N", "pairs:Q|,", "share:Q|.2f")
     dots = base.mark_point(size=40).encode(
         x, color=colour, shape=alt.Shape("group:N", title=None), tooltip=tooltip
     )

@@ -36,12 +36,8 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
     ]
     first, last = np.log10(points["n"].min()) - 0.1, np.log10(points["n"].max()) + 0.5
     heights = [0.7 * floor, 1.5 * points["loss"].max()]
-    y = alt.Y(
-        "loss:Q",
-        scale=alt.Scale(type="log", domain=heights, nice=False),
-        axis=alt.Axis(tickCount=6, format="~g"),
-        title="test loss, nats per token",
-    )
+    y = alt.Y("loss:Q", title="test loss, nats per token")
+    y = y.scale(type="log", domain=heights, nice=False).axis(tickCount=6, format="~g")
     x = size_axis("non-embedding parameters N")
     law = "l_inf + pow(10, log_beta) * pow(datum.n, -alpha)"
     curve = (

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from mnmt_repro.claims import Condition
+from mnmt_repro.claims.schema import Condition
 from mnmt_repro.errors import InputError
 
 

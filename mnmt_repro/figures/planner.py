@@ -161,13 +161,8 @@ def planner(
         return alt.Y(f"{field}:Q", scale=scale, title="loss")
 
     y = height("loss")
-    names = alt.Color(
-        "name:N",
-        title=None,
-        sort=None,
-        scale=alt.Scale(range=pair_colours(pairs)),
-        legend=alt.Legend(symbolOpacity=1),
-    )
+    names = alt.Color("name:N", title=None, sort=None)
+    names = names.scale(range=pair_colours(pairs)).legend(symbolOpacity=1)
 
     def of(name: str) -> alt.Chart:
         return alt.Chart(alt.NamedData(name))

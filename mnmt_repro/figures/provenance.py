@@ -83,6 +83,8 @@ class Provenance:
             ]
         )
 
+    __str__ = line
+
     def details(self) -> dict[str, tuple[str, ...]]:
         """Return what the opened line lists in full."""
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.figures.theme import CATEGORIES, diagonal, size_axis
+from mnmt_repro.figures.theme import CATEGORIES, diagonal, size_axis, tips
 
 _COLUMNS = 3
 
@@ -24,7 +24,7 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
     x = size_axis("parameters")
     y = alt.Y("loss:Q", scale=alt.Scale(type="log", zero=False, nice=False), title="loss (nats)")
     colour = alt.Color("p:Q", title="weight", scale=alt.Scale(scheme="viridis", reverse=True))
-    tooltip = ["mixture", "p", alt.Tooltip("n", format=".3s"), alt.Tooltip("loss", format=".3f")]
+    tooltip = tips("mixture", "p", "n|.3s", "loss|.3f")
 
     def panel(domain: str) -> alt.LayerChart:
         dots = points[points["pair"] == domain][["mixture", "p", "n", "loss"]]
@@ -40,11 +40,8 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
 def fraction_against_weight(fractions: pd.DataFrame) -> alt.LayerChart:
     """Relative effective fraction against relative weight, a colour a domain."""
     x = alt.X("weight_ratio:Q", scale=alt.Scale(type="log"), title="weight / highest weight")
-    y = alt.Y(
-        "fraction_ratio:Q",
-        scale=alt.Scale(type="log"),
-        title="effective fraction / that at the highest weight",
-    )
+    y = alt.Y("fraction_ratio:Q", title="effective fraction / that at the highest weight")
+    y = y.scale(type="log")
     domains = sorted(fractions["domain"].unique())
     colour = alt.Color(
         "domain:N", scale=alt.Scale(domain=domains, range=list(CATEGORIES)), title="domain"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.figures.theme import tips
+
 
 def with_distance(table: pd.DataFrame) -> pd.DataFrame:
     """Add the column ``distance``: the difference from the published number over the tolerance.
@@ -33,11 +35,7 @@ def agreement_chart(table: pd.DataFrame) -> alt.LayerChart:
         .encode(
             alt.X("distance:Q", title="difference from the published number / tolerance"),
             alt.Y("fit:N", title=None, sort=None, axis=alt.Axis(labelLimit=300)),
-            tooltip=[
-                "quantity",
-                alt.Tooltip("published", format=".6g"),
-                alt.Tooltip("ours", format=".6g"),
-            ],
+            tooltip=tips("quantity", "published|.6g", "ours|.6g"),
         )
     )
     end = (

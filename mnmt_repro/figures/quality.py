@@ -5,7 +5,7 @@ A run is drawn once it has been decoded (`mnmt-repro sweep NAME --decode`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import altair as alt
 import numpy as np
@@ -16,7 +16,8 @@ from mnmt_repro.cohorts import names
 from mnmt_repro.cohorts.names import beside_hub, cohort_name, pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import fractions
-from mnmt_repro.figures.theme import CATEGORIES, GREY, weight_color
+from mnmt_repro.figures.forest import forest
+from mnmt_repro.figures.theme import GREY, tips, weight_color
 from mnmt_repro.laws import FractionFit
 
 _PANEL = {"width": 230, "height": 240}
@@ -45,12 +46,7 @@ def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
     colour = weight_color(list(points["p"]))
     x = alt.X("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
     y = alt.Y("score:Q", scale=alt.Scale(zero=False), title=METRIC_TITLES[metric])
-    tooltip = [
-        "p",
-        alt.Tooltip("n", format=",.0f"),
-        alt.Tooltip("loss", format=".3f"),
-        alt.Tooltip("score", format=".2f"),
-    ]
+    tooltip = tips("p", "n|,.0f", "loss|.3f", "score|.2f")
     panels = []
     for pair, group in points.groupby("pair"):
         layers = [alt.Chart(group).mark_point().encode(x, y, colour, tooltip=tooltip)]
@@ -73,7 +69,7 @@ def _line(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"loss": ends, "score": base + slope * ends})
 
 
-def held_out_chart(errors: pd.DataFrame, metric: str) -> alt.LayerChart | alt.FacetChart:
+def held_out_chart(errors: pd.DataFrame, metric: str) -> alt.ConcatChart:
     """Errors of the law on unseen runs (dots with intervals) and of the nearest run (diamonds).
 
     Parameters
@@ -83,24 +79,12 @@ def held_out_chart(errors: pd.DataFrame, metric: str) -> alt.LayerChart | alt.Fa
     """
     titles = {"score": METRIC_TITLES[metric], "loss": "test loss"}
     language = errors["pair"].map(beside_hub).map(names.language)
-    shown = errors.assign(row=language + ", " + errors["measure"].map(titles))
-    ways = {"the law": CATEGORIES[0], "the nearest run": CATEGORIES[4]}
-    colour = alt.Color(
-        "way:N", title="predicted by", scale=alt.Scale(domain=list(ways), range=list(ways.values()))
-    )
-    shape = alt.Shape(
-        "way:N",
-        title="predicted by",
-        scale=alt.Scale(domain=list(ways), range=["circle", "diamond"]),
-    )
-    x = alt.X("error:Q", axis=alt.Axis(format="%"), title="error, share of the range")
-    y = alt.Y("row:N", title=None, sort=None)
-    law = shown.assign(way="the law")[["row", "way", "error", "low", "high"]].dropna()
-    near = shown.assign(way="the nearest run", error=shown["nearest"])[["row", "way", "error"]]
-    bars = alt.Chart(law).mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q", y=y, color=colour)
-    dots = alt.Chart(pd.concat([law[["row", "way", "error"]], near]))
-    points = dots.mark_point(size=90, opacity=1).encode(x, y, colour, shape)
-    return alt.layer(bars, points).properties(width=300, height=36 * len(shown))
+    label = language + ", " + errors["measure"].map(titles)
+    ends = {"low": errors["low"], "high": errors["high"]}
+    law = pd.DataFrame({"label": label, "series": "the law", "value": errors["error"], **ends})
+    nearest = {"label": label, "series": "the nearest run", "value": errors["nearest"]}
+    rows = pd.concat([law, pd.DataFrame(nearest)])
+    return forest(rows, "error, share of the range", form="%", width=300)
 
 
 def why_no_frontier(laws: Mapping[str, FractionFit]) -> str:
@@ -128,28 +112,12 @@ def score_frontier(
     )
 
 
-def not_decoded(rows: pd.DataFrame, cohort: str, metrics: Sequence[str] = ("chrf",)) -> str:
-    """What a page says where there is nothing to draw, in one sentence; empty where there is."""
-    if any(metric in rows and rows[metric].notna().any() for metric in metrics):
+def not_decoded(rows: pd.DataFrame, cohort: str, metric: str) -> str:
+    """One sentence where no row has the metric, and empty where some have."""
+    if metric in rows and rows[metric].notna().any():
         return ""
-    if rows.empty:
-        return f"No runs of {cohort_name(cohort)} are stored yet."
-    if tuple(metrics) == ("bleurt",):
-        return (
-            "No translations have been scored with BLEURT: it needs its weights, which are not "
-            "part of this project (where they are: "
-            f"`mnmt-repro sweep {cohort} --decode --bleurt FOLDER`)."
-        )
-    known = [
-        title for metric, title in METRIC_TITLES.items() if metric in rows and rows[metric].any()
-    ]
-    if known:
-        asked = " or ".join(METRIC_TITLES.get(metric, metric) for metric in metrics)
-        return (
-            f"The runs of {cohort_name(cohort)} are decoded, but not scored with {asked}; they are "
-            f"with {', '.join(known)}."
-        )
+    weights = ", with BLEURT's weights after `--bleurt`" * (metric == "bleurt")
     return (
-        f"No run of {cohort_name(cohort)} has been decoded yet (`mnmt-repro sweep {cohort} "
-        "--decode` does it, where their checkpoints are)."
+        f"No run of {cohort_name(cohort)} is scored with {METRIC_TITLES[metric]} yet "
+        f"(`mnmt-repro sweep {cohort} --decode` does it{weights}, where their checkpoints are)."
     )

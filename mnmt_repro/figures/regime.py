@@ -7,7 +7,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.regime import paper_sizes
 from mnmt_repro.cohorts.names import pair_name
-from mnmt_repro.figures.theme import CATEGORIES, INK, size_axis, weight_color
+from mnmt_repro.figures.theme import CATEGORIES, INK, size_axis, tips, weight_color
 
 _PAPER = "Paper A"
 
@@ -21,12 +21,9 @@ def beside_the_paper(table: pd.DataFrame) -> alt.HConcatChart:
         From `by_size`.
     """
     groups = sorted(table["group"].unique())
-    colour = alt.Color(
-        "group:N",
-        scale=alt.Scale(domain=[*groups, _PAPER], range=[*CATEGORIES[: len(groups)], INK]),
-        title=None,
-    )
-    tooltip = ["cohort", alt.Tooltip("n", format=","), alt.Tooltip("per", format=",.0f")]
+    colour = alt.Color("group:N", title=None)
+    colour = colour.scale(domain=[*groups, _PAPER], range=[*CATEGORIES[: len(groups)], INK])
+    tooltip = tips("cohort", "n|,", "per|,.0f")
     y = alt.Y("per:Q", scale=alt.Scale(type="log"), title="target tokens per parameter")
     y = y.axis(format="~s", tickCount=5)
     x = size_axis("non-embedding parameters")
@@ -42,7 +39,7 @@ def beside_the_paper(table: pd.DataFrame) -> alt.HConcatChart:
             x,
             alt.Y("fall:Q", title="fall of the loss per doubling (nats)"),
             colour,
-            tooltip=["cohort", alt.Tooltip("n", format=","), alt.Tooltip("fall", format=".3f")],
+            tooltip=tips("cohort", "n|,", "fall|.3f"),
         )
     )
     return alt.hconcat(
@@ -80,7 +77,7 @@ def learning_curves(curves: pd.DataFrame, pair: str) -> alt.HConcatChart:
             ),
             colour,
             detail="run_id:N",  # two mixtures may give a pair the same weight
-            tooltip=["p", "target_tokens", alt.Tooltip("cross_entropy", format=".4f")],
+            tooltip=tips("p", "target_tokens", "cross_entropy|.4f"),
         )
         .properties(title=f"{pair_name(pair)}, N = {n:,}", width=270, height=230)
         for n, group in ((n, mine[mine["n_non_embedding"] == n]) for n in ends)

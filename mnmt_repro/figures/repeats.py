@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.figures.theme import GREY
+from mnmt_repro.figures.theme import GREY, tips
 from mnmt_repro.results.repeats import BEGINNING, END
 
 MINUS = "\N{MINUS SIGN}"
@@ -24,24 +24,11 @@ def repeats_chart(table: pd.DataFrame) -> alt.LayerChart:
     shown = apart[["run", "cohort", "starts from"]].assign(
         begins=apart["begins"].abs().clip(lower=LEAST), ends=apart["ends"].abs()
     )
-    x = alt.X(
-        "begins:Q",
-        scale=alt.Scale(type="log"),
-        axis=alt.Axis(format="~e", tickCount=6),
-        title="difference at the first point of the learning curve",
-    )
-    y = alt.Y(
-        "ends:Q",
-        scale=alt.Scale(type="log"),
-        axis=alt.Axis(format="~%"),
-        title="difference of the final test loss",
-    )
-    tooltip = [
-        "run",
-        "cohort",
-        alt.Tooltip("begins", format=".1e"),
-        alt.Tooltip("ends", format=".2%"),
-    ]
+    x = alt.X("begins:Q", title="difference at the first point of the learning curve")
+    x = x.scale(type="log").axis(format="~e", tickCount=6)
+    y = alt.Y("ends:Q", title="difference of the final test loss")
+    y = y.scale(type="log").axis(format="~%")
+    tooltip = tips("run", "cohort", "begins|.1e", "ends|.2%")
     colour = alt.Color("starts from:N", title="starts from")
     dots = alt.Chart(shown).mark_point(size=70).encode(x, y, colour, tooltip=tooltip)
     limits = pd.DataFrame({"begins": [BEGINNING], "ends": [END]})

@@ -9,8 +9,8 @@ import pandas as pd
 
 from mnmt_repro.analysis.scaling import SIZE_TITLES
 from mnmt_repro.cohorts.names import pair_name
-from mnmt_repro.figures.interval_chart import interval_chart
-from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, weight_color
+from mnmt_repro.figures.forest import forest
+from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, tips, weight_color
 
 _PANEL = {"width": 220, "height": 240}
 PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
@@ -42,7 +42,7 @@ def loss_against_size(
 
     def draw(pair: str, group: pd.DataFrame) -> alt.LayerChart:
         y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
-        tooltip = ["p", alt.Tooltip("n", format=",.0f"), alt.Tooltip("loss", format=".4f")]
+        tooltip = tips("p", "n|,.0f", "loss|.4f")
         dots = alt.Chart(group).mark_point().encode(x, y, colour, tooltip=tooltip)
         lines = (
             alt.Chart(curves[curves["pair"] == pair]).mark_line().encode(x, y, colour, detail="p:N")
@@ -68,7 +68,7 @@ def reducible_against_size(
             scale = alt.Scale(type="log", nice=False, padding=8)
             return alt.Y(f"{field}:Q", scale=scale, title="test loss − L∞ (nats per token)")
 
-        tooltip = ["p", alt.Tooltip("n", format=",.0f"), alt.Tooltip("reducible", format=".4f")]
+        tooltip = tips("p", "n|,.0f", "reducible|.4f")
         dots = base.mark_point().encode(x, y("reducible"), colour, tooltip=tooltip)
         return base.mark_line().encode(x, y("law"), colour, detail="p:N") + dots
 
@@ -102,7 +102,7 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
                 y=alt.Y("low:Q", scale=scale, axis=axis, title=title), y2="high:Q"
             )
             value = alt.Y("value:Q", scale=scale, axis=axis, title=title)
-            tooltip = ["p", alt.Tooltip("value", format=".4g"), alt.Tooltip("std", format=".2g")]
+            tooltip = tips("p", "value|.4g", "std|.2g")
             dots = base.mark_point(
                 size=36, fillOpacity=1, stroke=CATEGORIES[0], strokeWidth=1.2
             ).encode(
@@ -121,10 +121,10 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
     return alt.vconcat(*rows)
 
 
-def floor_chart(floors: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+def floor_chart(floors: pd.DataFrame) -> alt.ConcatChart:
     """Fitted irreducible losses with their intervals around the exact one; from `against_truth`."""
     exact = float(floors["exact"].iloc[0])
-    return interval_chart(
+    return forest(
         pd.DataFrame(
             {
                 "label": floors["cohort"].str.removeprefix("conlang, ")

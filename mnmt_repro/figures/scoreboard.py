@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +12,11 @@ import altair
 import pandas as pd
 import yaml
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured
+from mnmt_repro.figures.template import render
 from mnmt_repro.figures.verdicts import anchor
 
 _CLAIM = re.compile(r"\{([AB]\d+)\}")
@@ -31,15 +32,6 @@ class Card:
     page: str
     alt: str
 
-    def to_html(self) -> str:
-        """Write the card; all of it leads to the page."""
-        source = _THUMBNAIL.format(page=self.page, chart=1)
-        return (
-            f'<a class="mnmt-card" href="{self.page}.html"><b>{html.escape(self.question)}</b>'
-            f'<img src="{source}" alt="{html.escape(self.alt)}"><span>{html.escape(self.answer)}'
-            "</span></a>"
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cards:
@@ -48,12 +40,9 @@ class Cards:
     cards: tuple[Card, ...]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        made = "\n".join(card.to_html() for card in self.cards)
         plain = "\n".join(f"{card.question} {card.answer}" for card in self.cards)
-        return {
-            "text/html": f'<section class="mnmt-figure mnmt-cards">\n{made}\n</section>',
-            "text/plain": plain,
-        }
+        text = render("cards", cards=self.cards, thumbnail=_THUMBNAIL)
+        return {"text/html": text, "text/plain": plain}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +54,8 @@ class Scoreboard:
 
     def to_html(self) -> str:
         """Write a table; a row leads to the page that re-makes its exhibit."""
-        heads = ("figure or table", "the paper shows", "our answer", "evidence", "verdict")
-        head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-        rows = "\n".join(map(self._row, self.exhibits))
-        return (
-            '<section class="mnmt-figure mnmt-scoreboard mathjax_ignore"><table>\n'
-            f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></section>"
-        )
+        rows = [self._row(exhibit) for exhibit in self.exhibits]
+        return render("scoreboard", rows=rows, thumbnail=_THUMBNAIL)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = "\n".join(f"{each.id}: {self.answer_to(each)}" for each in self.exhibits)
@@ -97,28 +81,19 @@ class Scoreboard:
             return "(not measured yet)"
         return measured(measure, verdict, claim)
 
-    def _row(self, exhibit: Exhibit) -> str:
-        name = html.escape(exhibit.id.removeprefix("A ").removeprefix("B "))
-        if exhibit.page:
-            source = _THUMBNAIL.format(page=exhibit.page, chart=exhibit.chart)
-            picture = f'<img src="{source}" alt="" loading="lazy">'
-            name = f'<a href="{exhibit.page}.html">{name}{picture}</a>'
-        badge, evidence = "–", "–"
+    def _row(self, exhibit: Exhibit) -> dict[str, Any]:
+        row = {"exhibit": exhibit, "ours": self.answer_to(exhibit), "badge": "–", "evidence": "–"}
         if exhibit.claims:
             claim = exhibit.claims[0]
             verdict = self._verdict(exhibit, claim)
             late = ", post hoc" if verdict["post_hoc"] else ""
-            badge = Badge(
+            row["evidence"] = verdict["kind"]
+            row["badge"] = Badge(
                 verdict=verdict["verdict"],
                 text=f"{claim} {said(verdict['verdict'])}{late}",
                 href=f"verdicts.html#{anchor(claim)}",
-            ).to_html()
-            evidence = verdict["kind"]
-        shows, ours = html.escape(exhibit.shows), html.escape(self.answer_to(exhibit))
-        return (
-            f"<tr><th scope='row'>{name}</th><td>{shows}.</td><td>{ours}</td>"
-            f"<td>{html.escape(evidence)}</td><td>{badge}</td></tr>"
-        )
+            )
+        return row
 
 
 def scoreboard(
@@ -131,7 +106,8 @@ def scoreboard(
     )
 
 
-def scales(root: Path, rows: pd.DataFrame) -> pd.DataFrame:
+@framed("paper", "quantity", "whose", "low", "high")
+def scales(root: Path, rows: pd.DataFrame) -> Rows:
     """How large the papers' runs are, and ours.
 
     Parameters
@@ -155,7 +131,6 @@ def scales(root: Path, rows: pd.DataFrame) -> pd.DataFrame:
         "target tokens a run": "target_tokens",
         "chrF++": "chrfpp",
     }
-    found = []
     listed = yaml.safe_load((root / EXHIBITS_FILE).read_text(encoding="utf-8"))["scale"]
     for entry in listed:
         paper, quantity = entry["paper"], entry["quantity"]
@@ -163,10 +138,9 @@ def scales(root: Path, rows: pd.DataFrame) -> pd.DataFrame:
         if quantity == "chrF++":  # the mean over directions of a run, as the paper's
             ours = mine[paper].dropna(subset="chrfpp").groupby("run_id")["chrfpp"].mean()
         low, high = entry["papers"]
-        found.append((paper, quantity, "the paper", low, high))
+        yield (paper, quantity, "the paper", low, high)
         if not ours.empty:
-            found.append((paper, quantity, "ours", ours.min(), ours.max()))
-    return pd.DataFrame(found, columns=["paper", "quantity", "whose", "low", "high"])
+            yield (paper, quantity, "ours", ours.min(), ours.max())
 
 
 def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:

@@ -7,32 +7,30 @@ from collections.abc import Iterable
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.architecture import PublishedSize, parameter_counts
 from mnmt_repro.figures.theme import CATEGORIES, INK
 
 _PARTS = ("encoder", "decoder", "input_embedding", "output_projection")
 
 
-def model_sizes(published: Iterable[PublishedSize]) -> pd.DataFrame:
+@framed()
+def model_sizes(published: Iterable[PublishedSize]) -> Rows:
     """One row a published size: its shape, both printed counts, ours, and the differences."""
-    rows = []
     for row in published:
         shape, counts = row.config, parameter_counts(row.config)
-        rows.append(
-            {
-                "layers": f"{shape.encoder_layers} + {shape.decoder_layers}",
-                "d": shape.d_model,
-                "heads": shape.heads,
-                "feed-forward": shape.d_ff,
-                "total, printed": row.published_total,
-                "total, counted": counts["total"],
-                "printed − counted": row.published_total - counts["total"],
-                "N, printed": row.published_non_embedding,
-                "N, counted": counts["non_embedding"],
-                "printed − counted N": row.published_non_embedding - counts["non_embedding"],
-            }
-        )
-    return pd.DataFrame(rows)
+        yield {
+            "layers": f"{shape.encoder_layers} + {shape.decoder_layers}",
+            "d": shape.d_model,
+            "heads": shape.heads,
+            "feed-forward": shape.d_ff,
+            "total, printed": row.published_total,
+            "total, counted": counts["total"],
+            "printed − counted": row.published_total - counts["total"],
+            "N, printed": row.published_non_embedding,
+            "N, counted": counts["non_embedding"],
+            "printed − counted N": row.published_non_embedding - counts["non_embedding"],
+        }
 
 
 def sizes_chart(published: Iterable[PublishedSize]) -> alt.LayerChart | alt.FacetChart:
@@ -59,18 +57,11 @@ def sizes_chart(published: Iterable[PublishedSize]) -> alt.LayerChart | alt.Face
     y = alt.Y("size:N", sort=None, title="layers, width d")
     x = alt.X("millions:Q", title="millions of parameters")
     parts = [part.replace("_", " ") for part in _PARTS]
-    colour = alt.Color(
-        "part:N",
-        title="counted",
-        scale=alt.Scale(domain=parts, range=[CATEGORIES[k] for k in (0, 5, 4, 1)]),
-        legend=alt.Legend(columns=2),
-    )
-    shape = alt.Shape(
-        "mark:N",
-        title="printed",
-        scale=alt.Scale(domain=["N", "total"], range=["triangle-down", "diamond"]),
-        legend=alt.Legend(columns=1),
-    )
+    colour = alt.Color("part:N", title="counted")
+    colour = colour.scale(domain=parts, range=[CATEGORIES[k] for k in (0, 5, 4, 1)])
+    colour = colour.legend(columns=2)
+    shape = alt.Shape("mark:N", title="printed")
+    shape = shape.scale(domain=["N", "total"], range=["triangle-down", "diamond"]).legend(columns=1)
     number = alt.Tooltip("millions:Q", format=",.3f")
     bar = alt.Chart(pd.DataFrame(bars)).mark_bar(height=16)
     mark = alt.Chart(pd.DataFrame(marks)).mark_point(color=INK, size=60, opacity=1)

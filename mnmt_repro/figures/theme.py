@@ -140,6 +140,16 @@ def diagonal(x: altair.X, y: altair.Y, ends: tuple[float, float] = (0, 1)) -> al
     return line.mark_line(strokeDash=[2, 3], color=GREY, strokeWidth=1).encode(x, y)
 
 
+def tips(*fields: str) -> list[altair.Tooltip]:
+    """Tooltips of these fields, each with the format of its number after a bar.
+
+    >>> [tip.shorthand for tip in tips("pair", "loss|.3f")]
+    ['pair', 'loss']
+    """
+    named = [field.partition("|") for field in fields]
+    return [altair.Tooltip(name, **({"format": form} if form else {})) for name, _, form in named]
+
+
 def vega_lite_version() -> str:
     """Name the Vega-Lite version of altair's charts as vl-convert does, such as ``"6.1"``."""
     return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])

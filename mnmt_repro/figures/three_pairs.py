@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.cohorts.names import beside_hub, cohort_name, language, pair_name
-from mnmt_repro.figures.theme import GREY, INK, pair_color, size_axis, weight_color
+from mnmt_repro.figures.theme import GREY, INK, pair_color, size_axis, tips, weight_color
 
 _NAMES = {"pair": pair_name, "law of": cohort_name, "beside": cohort_name}
 
@@ -52,7 +52,7 @@ def figure_20(cells: pd.DataFrame, lines: pd.DataFrame) -> alt.ConcatChart:
         dots = (
             alt.Chart(group.assign(mixture=group["mixture"].map(mixture_name)))
             .mark_point()
-            .encode(x, y, colour, tooltip=["mixture", "p", "n", alt.Tooltip("loss", format=".4f")])
+            .encode(x, y, colour, tooltip=tips("mixture", "p", "n", "loss|.4f"))
         )
         own = lines[lines["pair"] == pair]
         layers = [dots]

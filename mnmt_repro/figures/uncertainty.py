@@ -6,14 +6,14 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.analysis.uncertainty import METHODS, PERTURBATION
-from mnmt_repro.figures.interval_chart import interval_chart
+from mnmt_repro.figures.forest import forest
 
 
-def noise_chart(noise: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
+def noise_chart(noise: pd.DataFrame) -> alt.ConcatChart:
     """What laws leave, seeds and repeats show, beside the paper's 1 %; from `noise_levels`."""
     names = ("left by Eq. 6", "left by Eq. 7", "between seeds", "trained again")
     long = noise.melt(id_vars="label", value_vars=list(names), var_name="series")
-    return interval_chart(
+    return forest(
         long,
         ["standard deviation of a loss,", "as a share of the mean loss"],
         marks={"paper: 1 %": PERTURBATION},
@@ -23,23 +23,23 @@ def noise_chart(noise: pd.DataFrame) -> alt.LayerChart | alt.FacetChart:
     )
 
 
-def errors_chart(errors: pd.DataFrame, symbol: str = "α") -> alt.LayerChart | alt.FacetChart:
+def errors_chart(errors: pd.DataFrame, symbol: str = "α") -> alt.ConcatChart:
     """Standard deviations of one coefficient by each method; from `coefficient_errors`."""
     own = errors[errors["coefficient"] == symbol].drop(columns="value")
     long = own.melt(id_vars="label", value_vars=list(METHODS), var_name="series")
-    return interval_chart(long, f"standard deviation of {symbol}", log=True, width=300)
+    return forest(long, f"standard deviation of {symbol}", log=True, width=300)
 
 
-def laws_chart(laws: pd.DataFrame, column: str, title: str) -> alt.LayerChart | alt.FacetChart:
+def laws_chart(laws: pd.DataFrame, column: str, title: str) -> alt.ConcatChart:
     """One column of `law_comparison`, a row a pair and a series a law."""
-    return interval_chart(laws.assign(series=laws["law"], value=laws[column]), title, width=300)
+    return forest(laws.assign(series=laws["law"], value=laws[column]), title, width=300)
 
 
-def tests_chart(tests: pd.DataFrame, title: str) -> alt.LayerChart | alt.FacetChart:
+def tests_chart(tests: pd.DataFrame, title: str) -> alt.ConcatChart:
     """The change of a coefficient in each test, with its interval; from `unchanged`."""
     found = tests.dropna(subset=["change"])
     answers = found["answer"].str.partition(":")[0]
-    return interval_chart(
+    return forest(
         found.assign(series=answers, value=found["change"]),
         title,
         marks={"unchanged": 0},

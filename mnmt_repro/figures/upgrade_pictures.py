@@ -5,11 +5,12 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cohorts.software25 import KINDS, SHARES
 from mnmt_repro.cohorts.software25_runs import GPU, MINI, PAPER, Tier, recipe
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.theme import CATEGORIES
+from mnmt_repro.figures.theme import CATEGORIES, tips
 from mnmt_repro.upgrading.config import Kind, gamma_at
 from mnmt_repro.upgrading.places import place_layers
 
@@ -37,7 +38,8 @@ def find_tier(name: str) -> Tier:
     return _TIERS[name]
 
 
-def layers(tier: Tier) -> pd.DataFrame:
+@framed()
+def layers(tier: Tier) -> Rows:
     """Figure 1: every layer of each shape, with the old and the new hidden units of its block.
 
     Returns
@@ -47,7 +49,6 @@ def layers(tier: Tier) -> pd.DataFrame:
         units, as a share of the widest block, about the middle) and ``old layer`` (from 1; NaN for
         a new one).
     """
-    rows = []
     for kind in KINDS:
         config, d_ff = recipe(tier, kind), tier.model(kind).d_ff
         added = {"encoder": config.deeper.encoder, "decoder": config.deeper.decoder}
@@ -59,20 +60,17 @@ def layers(tier: Tier) -> pd.DataFrame:
                 for part, number in units.items():
                     if not number:
                         continue
-                    rows.append(
-                        {
-                            "model": TITLES[kind],
-                            "stack": stack,
-                            "place": place,
-                            "part": part,
-                            "units": number,
-                            "left": start / (tier.wider * tier.d_ff),
-                            "right": (start + number) / (tier.wider * tier.d_ff),
-                            "old layer": None if old is None else old + 1,
-                        }
-                    )
+                    yield {
+                        "model": TITLES[kind],
+                        "stack": stack,
+                        "place": place,
+                        "part": part,
+                        "units": number,
+                        "left": start / (tier.wider * tier.d_ff),
+                        "right": (start + number) / (tier.wider * tier.d_ff),
+                        "old layer": None if old is None else old + 1,
+                    }
                     start += number
-    return pd.DataFrame(rows)
 
 
 def layers_chart(table: pd.DataFrame) -> alt.HConcatChart:
@@ -105,7 +103,8 @@ def layers_chart(table: pd.DataFrame) -> alt.HConcatChart:
     return alt.hconcat(*panels, spacing=8).resolve_scale(color="shared")
 
 
-def blocks(tier: Tier) -> pd.DataFrame:
+@framed()
+def blocks(tier: Tier) -> Rows:
     """Figure 2: the blocks of the two matrices of a widened feed-forward layer.
 
     Returns
@@ -116,28 +115,24 @@ def blocks(tier: Tier) -> pd.DataFrame:
     """
     config, d, half = recipe(tier, "wide"), tier.d_model, tier.d_ff
     extra = tier.model("wide").d_ff - half
-    rows = []
     for matrix, along in (("up", "rows"), ("out", "columns")):
         start = 0
         for block, part, units in (("M1", OLD, half), ("M2", NEW, extra)):
             size = {"rows": d, "columns": d} | {along: units}
             low, left = (start, 0) if along == "rows" else (0, start)
-            rows.append(
-                {
-                    "matrix": matrix,
-                    "block": block,
-                    "part": part,
-                    **size,
-                    "left": left / d,
-                    "right": (left + size["columns"]) / d,
-                    "low": low / d,
-                    "high": (low + size["rows"]) / d,
-                    "begins as": "M" if part == OLD else f"M + noise ({config.width.noise:g})",
-                    "rate": gamma_at(config.gamma_old if part == OLD else config.gamma_new, 1),
-                }
-            )
+            yield {
+                "matrix": matrix,
+                "block": block,
+                "part": part,
+                **size,
+                "left": left / d,
+                "right": (left + size["columns"]) / d,
+                "low": low / d,
+                "high": (low + size["rows"]) / d,
+                "begins as": "M" if part == OLD else f"M + noise ({config.width.noise:g})",
+                "rate": gamma_at(config.gamma_old if part == OLD else config.gamma_new, 1),
+            }
             start += units
-    return pd.DataFrame(rows)
 
 
 def blocks_chart(table: pd.DataFrame) -> alt.HConcatChart:
@@ -174,7 +169,8 @@ def blocks_chart(table: pd.DataFrame) -> alt.HConcatChart:
     return alt.hconcat(*panels, spacing=40).resolve_scale(color="shared")
 
 
-def rates(tier: Tier, points: int = 300) -> pd.DataFrame:
+@framed()
+def rates(tier: Tier, points: int = 300) -> Rows:
     """Learning rate of old and of new weights, step by step, before the upgrade and after.
 
     Returns
@@ -183,9 +179,8 @@ def rates(tier: Tier, points: int = 300) -> pd.DataFrame:
         ``model, part, updates`` (those after the upgrade follow the old model's) and ``rate``.
     """
     behind = tier.steps(1.0)
-    rows = []
     for step in _spread(behind, points):
-        rows += [
+        yield from [
             {"model": TITLES[kind], "part": OLD, "updates": step, "rate": tier.training.rate(step)}
             for kind in KINDS
         ]
@@ -196,8 +191,7 @@ def rates(tier: Tier, points: int = 300) -> pd.DataFrame:
             for part, gamma in ((OLD, config.gamma_old), (NEW, config.gamma_new)):
                 rate = tier.training.rate(start + step) * gamma_at(gamma, step)
                 found = {"model": TITLES[kind], "part": part, "updates": behind + step}
-                rows.append({**found, "rate": rate})
-    return pd.DataFrame(rows)
+                yield {**found, "rate": rate}
 
 
 def _spread(steps: int, points: int) -> list[int]:
@@ -220,7 +214,7 @@ def rates_chart(table: pd.DataFrame) -> alt.HConcatChart:
             alt.X("updates:Q", axis=alt.Axis(format="~s", tickCount=3), title="updates"),
             y,
             _COLOUR,
-            tooltip=["part", "updates", alt.Tooltip("rate", format=".2e")],
+            tooltip=tips("part", "updates", "rate|.2e"),
         )
         .properties(
             title="same size" if model == TITLES["same"] else str(model), width=135, height=180
@@ -230,7 +224,8 @@ def rates_chart(table: pd.DataFrame) -> alt.HConcatChart:
     return alt.hconcat(*panels).resolve_scale(color="shared", y="shared")
 
 
-def shapes(tier: Tier) -> pd.DataFrame:
+@framed()
+def shapes(tier: Tier) -> Rows:
     """How much of each model is new, but for its vocabulary.
 
     Returns
@@ -239,17 +234,13 @@ def shapes(tier: Tier) -> pd.DataFrame:
         ``model, layers, feed-forward, parameters`` (without embeddings), ``new, %`` of them.
     """
     old = parameter_counts(tier.model("same"))["non_embedding"]
-    rows = []
     for kind in KINDS:
         config = tier.model(kind)
         count = parameter_counts(config)["non_embedding"]
-        rows.append(
-            {
-                "model": TITLES[kind],
-                "layers": f"{config.encoder_layers} + {config.decoder_layers}",
-                "feed-forward": config.d_ff,
-                "parameters": count,
-                "new, %": 100 * (count - old) / count,
-            }
-        )
-    return pd.DataFrame(rows)
+        yield {
+            "model": TITLES[kind],
+            "layers": f"{config.encoder_layers} + {config.decoder_layers}",
+            "feed-forward": config.d_ff,
+            "parameters": count,
+            "new, %": 100 * (count - old) / count,
+        }

@@ -15,9 +15,8 @@ from mnmt_repro.cohorts.conlang_upgrade import (
     SIMILARITIES,
     UPGRADE_SHARES,
 )
-from mnmt_repro.figures.theme import CATEGORIES, GREY
-
-_WHOSE = {"lead": "ours: lower loss", "paper": "paper: higher spBLEU"}
+from mnmt_repro.figures.forest import PRINTED_SERIES, forest
+from mnmt_repro.figures.theme import CATEGORIES, GREY, tips
 
 
 def lead_chart(table: pd.DataFrame, title: str = "better than from scratch, %") -> alt.ConcatChart:
@@ -30,64 +29,22 @@ def lead_chart(table: pd.DataFrame, title: str = "better than from scratch, %") 
     title
         Of the axis.
     """
-    ends = table[["lead", "low", "high", "paper"]].to_numpy()
-    x = alt.X(
-        "value:Q",
-        scale=alt.Scale(domain=[float(np.nanmin(ends)), float(np.nanmax(ends))], padding=6),
-        axis=alt.Axis(tickCount=3),
-        title=title,
-    )
-    y = alt.Y("group:N", sort=list(dict.fromkeys(table["group"])), title=None)
-    known = [whose for column, whose in _WHOSE.items() if table[column].notna().any()]
-    marks = {
-        "color": alt.Color(
-            "whose:N",
-            title=None,
-            scale=alt.Scale(domain=known, range=list(CATEGORIES[:2])),
-            legend=alt.Legend() if len(known) > 1 else None,
-        ),
-        "shape": alt.Shape(
-            "whose:N",
-            title=None,
-            scale=alt.Scale(domain=known, range=["circle", "diamond"]),
-            legend=alt.Legend() if len(known) > 1 else None,
-        ),
-    }
-    panels = []
-    for model, mine in table.groupby("upgraded", sort=False):
-        long = mine.rename(columns=_WHOSE).melt(
-            ["group", "low", "high"], list(_WHOSE.values()), var_name="whose"
-        )
-        long = long.dropna(subset=["value"])
-        tooltip = ["group", alt.Tooltip("value", format="+.2f")]
-        zero = alt.Chart(pd.DataFrame({"value": [0.0]})).mark_rule(color=GREY).encode(x)
-        ours = long[long["whose"] == _WHOSE["lead"]].dropna(subset=["low"])
-        bars = alt.Chart(ours).mark_rule(color=CATEGORIES[0], strokeWidth=2)
-        ends_of = {"x": alt.X("low:Q", title=title), "x2": alt.X2("high:Q")}
-        dots = alt.Chart(long).mark_point(opacity=1, size=60)
-        panels.append(
-            alt.layer(
-                zero,
-                bars.encode(y=y, tooltip=["group", "low", "high"], **ends_of),
-                dots.encode(x, y, tooltip=tooltip, **marks),
-            ).properties(
-                title=alt.TitleParams(_titled(str(model)), fontSize=12),
-                width=145,
-                height=alt.Step(26),
-            )
-        )
-    return alt.concat(*panels, columns=3).resolve_scale(color="shared", shape="shared")
+    ours = table.assign(value=table["lead"], series="ours: lower loss")
+    paper = table.assign(value=table["paper"], series=PRINTED_SERIES)
+    rows = pd.concat([ours, paper.drop(columns=["low", "high"])])
+    rows = rows.assign(label=rows["group"], group=rows["upgraded"].map(_titled))
+    return forest(rows, title, marks={"": 0})
 
 
-def _titled(model: str) -> list[str]:
-    """Two lines above a panel: the shape of an upgraded model or its name, and its updates.
+def _titled(model: str) -> str:
+    """Title of a panel: the shape of an upgraded model or its name, and its updates.
 
     >>> _titled("Mt25-wide"), _titled("M25, rate halved, 130%")
-    (['wider', '50% of the updates'], ['M25, rate halved', '130% of the updates'])
+    ('wider, 50% of the updates', 'M25, rate halved, 130% of the updates')
     """
     name, *last = model.rsplit(", ", 1)
     share = last[0] if last else f"{LAST_SHARES[name]:.0%}"
-    return [MODEL_CHANGES.get(name, name), f"{share} of the updates"]
+    return f"{MODEL_CHANGES.get(name, name)}, {share} of the updates"
 
 
 def added_language_chart(table: pd.DataFrame) -> alt.HConcatChart:
@@ -111,7 +68,7 @@ def added_language_chart(table: pd.DataFrame) -> alt.HConcatChart:
                 alt.X("similarity:Q", axis=alt.Axis(values=list(SIMILARITIES))),
                 alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)"),
                 colour,
-                tooltip=["similarity", "group", alt.Tooltip("loss", format=".3f")],
+                tooltip=tips("similarity", "group", "loss|.3f"),
             )
             .properties(title=[model, f"{updates:.0%} of updates"], width=150, height=200)
         )
@@ -126,24 +83,14 @@ def quality_chart(points: pd.DataFrame) -> alt.HConcatChart:
     points
         From `figure4`, with some quality known.
     """
-    x = alt.X(
-        "updates:Q",
-        scale=alt.Scale(type="log", nice=False, padding=8),
-        axis=alt.Axis(format="~%", values=[0.001, 0.01, 0.1, 1.0]),
-        title="share of its updates",
-    )
+    x = alt.X("updates:Q", title="share of its updates")
+    x = x.scale(type="log", nice=False, padding=8).axis(format="~%", values=[0.001, 0.01, 0.1, 1.0])
     y = alt.Y("quality:Q", axis=alt.Axis(format="%"), title=None)
     colours = alt.Scale(domain=[SCRATCH, UPGRADED], range=list(CATEGORIES[:2]))
     colour = alt.Color("model:N", scale=colours, title=None)
     shapes = alt.Scale(domain=[TEST, PRINTED], range=["circle", "diamond"])
     shape = alt.Shape("points:N", scale=shapes, title=None)
-    tooltip = [
-        "model",
-        "points",
-        alt.Tooltip("updates", format=".1%"),
-        alt.Tooltip("loss", format=".3f"),
-        alt.Tooltip("quality", format=".1%"),
-    ]
+    tooltip = tips("model", "points", "updates|.1%", "loss|.3f", "quality|.1%")
     target = alt.Chart(pd.DataFrame({"quality": [TARGET]}))
     rule = target.mark_rule(strokeDash=[6, 4], color=GREY).encode(y=y)
     panels = []

@@ -7,18 +7,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import pandas as pd
-
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.variants import Variants
-from mnmt_repro.claims import (
-    NO_ROWS,
-    OUT_OF_REACH,
-    UNDECIDED,
-    Claim,
-    load_claims,
-)
+from mnmt_repro.claims import load_claims
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
+from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim
 from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
@@ -179,7 +173,11 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
     return f"Of {len(names)} claims: {', '.join(told)}.{''.join(why)}"
 
 
-def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+@framed(
+    *("claim", "title", "setting", "evidence", "verdict", "by the rule", "measure", "measured"),
+    *("decided by", "rule first", "why", "page"),
+)
+def scope_table(stored: Sequence[Mapping[str, Any]]) -> Rows:
     """One row a claim and setting; a claim's first row is the setting that decided.
 
     Returns
@@ -190,7 +188,6 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         the rule asks for and was not found, then what we found out about it.
     """
     known = _claims_by_id()
-    rows = []
     for verdict in stored:
         claim = known.get(verdict["id"])
         for scope in sorted(verdict["scopes"], key=lambda s: s["scope"] != verdict["decided_in"]):
@@ -198,35 +195,29 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             found_out = claim.explained.get(scope["raw_verdict"], "") if claim and own else ""
             undecided = _undecided(scope).capitalize() if scope["undecided"] else ""
             why = [text.rstrip(".") for text in (undecided, scope["reason"], found_out) if text]
-            rows.append(
-                {
-                    "claim": verdict["id"],
-                    "title": verdict["title"],
-                    "setting": scope["scope"],
-                    "evidence": scope["kind"],
-                    "verdict": scope["verdict"],
-                    "by the rule": scope["raw_verdict"],
-                    "measure": verdict["measure"],
-                    "measured": _measured(scope),
-                    "decided by": scope["decided_by"],
-                    "rule first": {True: "no: post hoc", False: "yes", None: "–"}[
-                        scope["post_hoc"]
-                    ],
-                    "why": ". ".join(why),
-                    "page": claim.page if claim else "",
-                }
-            )
-    first = ["claim", "title", "setting", "evidence", "verdict", "by the rule", "measure"]
-    columns = [*first, "measured", "decided by", "rule first", "why", "page"]
-    return pd.DataFrame(rows, columns=columns)
+            yield {
+                "claim": verdict["id"],
+                "title": verdict["title"],
+                "setting": scope["scope"],
+                "evidence": scope["kind"],
+                "verdict": scope["verdict"],
+                "by the rule": scope["raw_verdict"],
+                "measure": verdict["measure"],
+                "measured": _measured(scope),
+                "decided by": scope["decided_by"],
+                "rule first": {True: "no: post hoc", False: "yes", None: "–"}[scope["post_hoc"]],
+                "why": ". ".join(why),
+                "page": claim.page if claim else "",
+            }
 
 
+@framed("claim", "variant", "group", "published", "marked", "gain", "p_value", "verdict")
 def cell_table(
     stored: Sequence[Mapping[str, Any]],
     *claims: str,
     test_set: str = "indomain",
     tier: str = "mini",
-) -> pd.DataFrame:
+) -> Rows:
     """One row a published cell of the tables that claims judge cell by cell.
 
     Parameters
@@ -245,9 +236,7 @@ def cell_table(
         of spBLEU against the control, `gain` in per cent of the control's loss, with its interval.
         Empty where there are no rows yet.
     """
-    columns = ["claim", "variant", "group", "published", "marked", "gain", "p_value", "verdict"]
     known = _claims_by_id()
-    rows = []
     for verdict in stored:
         if claims and verdict["id"] not in claims:
             continue
@@ -267,19 +256,16 @@ def cell_table(
             if not bar:
                 continue
             gain = {"measured": found["gain"]["value"], "interval": found["gain"]["interval"]}
-            rows.append(
-                {
-                    "claim": verdict["id"],
-                    "variant": variant,
-                    "group": group,
-                    "published": found["published"]["value"],
-                    "marked": bool(found["marked"]["value"]),
-                    "gain": _measured(gain),
-                    "p_value": _number(found["p_value"]["value"]),
-                    "verdict": unit["verdict"],
-                }
-            )
-    return pd.DataFrame(rows, columns=columns)
+            yield {
+                "claim": verdict["id"],
+                "variant": variant,
+                "group": group,
+                "published": found["published"]["value"],
+                "marked": bool(found["marked"]["value"]),
+                "gain": _measured(gain),
+                "p_value": _number(found["p_value"]["value"]),
+                "verdict": unit["verdict"],
+            }
 
 
 def cell_verdicts(

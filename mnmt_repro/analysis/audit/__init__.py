@@ -5,8 +5,14 @@ Every other function recomputes one kind of aggregate and returns a frame of che
 are described in `mnmt_repro.analysis.audit.checks`. `disagreements()` lists every check that fails.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from mnmt_repro.analysis.audit.aggregates import gains_by_kind as gains_by_kind
 from mnmt_repro.analysis.audit.aggregates import (
-    gains_by_kind,
     means_over_groups,
     printed_gains,
     repeated_rows,
@@ -14,62 +20,101 @@ from mnmt_repro.analysis.audit.aggregates import (
     table_3_from_table_12,
     table_8_from_table_12,
 )
-from mnmt_repro.analysis.audit.languages import language_facts, resource_level, resource_levels
+from mnmt_repro.analysis.audit.checks import COLUMNS
+from mnmt_repro.analysis.audit.languages import language_facts, resource_levels
+from mnmt_repro.analysis.audit.levels import level_cuts as level_cuts
 from mnmt_repro.analysis.audit.levels import (
-    level_cuts,
     table_7_from_table_12,
     table_7_over_levels,
     very_low_from_tables_8_and_12,
 )
-from mnmt_repro.analysis.audit.overview import (
-    CHECKS,
-    disagreements,
-    readings,
-    score_disagreements,
-    summary,
-)
-from mnmt_repro.analysis.audit.parameters import parameters_paper_a, shapes_paper_b
+from mnmt_repro.analysis.audit.parameters import parameters_paper_a
+from mnmt_repro.analysis.audit.parameters import shapes_paper_b as shapes_paper_b
 from mnmt_repro.analysis.audit.statements import ablations, compute_and_recovery, prose
-from mnmt_repro.analysis.audit.tables import (
-    GROUPINGS,
-    GROUPS,
-    PAPERS,
-    appendix_a,
-    directions,
-    grouping,
-    published,
-)
+from mnmt_repro.analysis.audit.tables import directions as directions
+from mnmt_repro.analysis.audit.tables import published as published
+from mnmt_repro.analysis.framed import Rows, framed
 
-__all__ = [
-    "CHECKS",
-    "GROUPINGS",
-    "GROUPS",
-    "PAPERS",
-    "ablations",
-    "appendix_a",
-    "compute_and_recovery",
-    "directions",
-    "disagreements",
-    "printed_gains",
-    "gains_by_kind",
-    "grouping",
-    "language_facts",
-    "level_cuts",
-    "means_over_groups",
-    "parameters_paper_a",
-    "prose",
-    "published",
-    "readings",
-    "repeated_rows",
-    "resource_level",
-    "resource_levels",
-    "score_disagreements",
-    "shapes_paper_b",
-    "summary",
-    "table_1_from_table_12",
-    "table_3_from_table_12",
-    "table_7_from_table_12",
-    "table_7_over_levels",
-    "table_8_from_table_12",
-    "very_low_from_tables_8_and_12",
-]
+CHECKS: dict[str, Callable[[], pd.DataFrame]] = {
+    "Table 1 from Table 12": table_1_from_table_12,
+    "Table 3 from Table 12": table_3_from_table_12,
+    "Table 8 from Table 12": table_8_from_table_12,
+    "gains over the baseline": printed_gains,
+    "means over groups": means_over_groups,
+    "Table 7 over its levels": table_7_over_levels,
+    "Table 7 from Table 12": table_7_from_table_12,
+    "Table 7 from Tables 8 and 12": very_low_from_tables_8_and_12,
+    "rows printed twice": repeated_rows,
+    "resource levels": resource_levels,
+    "languages": language_facts,
+    "compute and recovery": compute_and_recovery,
+    "ablations": ablations,
+    "numbers in the text": prose,
+    "parameter counts": parameters_paper_a,
+}
+"""Every kind of check, by the name under which `summary` and `disagreements` list it."""
+
+
+@framed()
+def summary() -> Rows:
+    """Count, per kind of check, how many numbers were recomputed and how many disagree."""
+    for name, check in CHECKS.items():
+        agrees = check()["agrees"]
+        yield {"check": name, "recomputed": len(agrees), "disagree": int((~agrees).sum())}
+
+
+def disagreements() -> pd.DataFrame:
+    """List every check that fails, with the kind of check in column `check`."""
+    frames = []
+    for name, check in CHECKS.items():
+        frame = check()
+        failed = frame.loc[~frame["agrees"], [*COLUMNS]]
+        if not failed.empty:
+            failed.insert(0, "check", name)
+            frames.append(failed)
+    return pd.concat(frames, ignore_index=True)
+
+
+def readings(found: pd.DataFrame) -> pd.DataFrame:
+    """List the readings of disagreements, each once.
+
+    Parameters
+    ----------
+    found
+        From `disagreements`.
+
+    Returns
+    -------
+    DataFrame
+        ``reading, disagreements, explained by``: its number, how many share it, and its words.
+    """
+    counts = found["reading"].value_counts(sort=False)
+    return pd.DataFrame(
+        {
+            "reading": range(1, len(counts) + 1),
+            "disagreements": counts.to_numpy(),
+            "explained by": counts.index,
+        }
+    )
+
+
+_SCORES = ("Table 1 from", "Table 3 from", "Table 7", "Table 8 from", "gains over")
+
+
+def score_disagreements(found: pd.DataFrame) -> pd.DataFrame:
+    """Choose the disagreements about scores, and shorten their places.
+
+    Parameters
+    ----------
+    found
+        From `audit.disagreements`.
+
+    Returns
+    -------
+    DataFrame
+        ``check, cell, published, recomputed, difference, tolerance``.
+    """
+    chosen = found[found["check"].str.startswith(_SCORES)]
+    cells = chosen["where"].str.partition(":")[0]
+    kept = ["published", "recomputed", "difference", "tolerance"]
+    return chosen[["check", *kept]].astype(dict.fromkeys(kept, float)).assign(cell=cells)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.analysis.audit.checks import check, frame_of, half_unit, rows_of
+from mnmt_repro.analysis.audit.checks import COLUMNS, check, checked, half_unit, rows_of
 from mnmt_repro.analysis.audit.tables import (
     GROUPS,
     METRIC_NAMES,
@@ -18,6 +18,7 @@ from mnmt_repro.analysis.audit.tables import (
     of_group,
     published,
 )
+from mnmt_repro.analysis.framed import Rows, framed
 
 _OTHER_RUN = (
     "Table 12's Mt25 column is another run or checkpoint than Table 1's: no printed row has its "
@@ -34,45 +35,39 @@ _EARLIER = (
 )
 
 
-def table_1_from_table_12() -> pd.DataFrame:
+@checked
+def table_1_from_table_12() -> Rows:
     """Average Table 12 over all, original and added directions; compare with Table 1's cells."""
-    rows = []
     for cell in rows_of(published(1)):
         if cell.model == "M20":  # Table 12 does not have it
             continue
         detail = 0.05 if cell.metric == "spbleu" else 0.5  # chrF++ is printed to 0.01 of 1
-        rows.append(
-            check(
-                f"Table 1, {cell.model}, {METRIC_NAMES[cell.metric]}, {cell.group}: "
-                "mean of Table 12",
-                cell.value,
-                column_mean(cell.model, cell.group, cell.metric),
-                tolerance=half_unit(cell.decimals) + detail,
-                reading=_OTHER_RUN if cell.model == "Mt25" else "",
-            )
+        yield check(
+            f"Table 1, {cell.model}, {METRIC_NAMES[cell.metric]}, {cell.group}: mean of Table 12",
+            cell.value,
+            column_mean(cell.model, cell.group, cell.metric),
+            tolerance=half_unit(cell.decimals) + detail,
+            reading=_OTHER_RUN if cell.model == "Mt25" else "",
         )
-    return frame_of(rows)
 
 
-def table_3_from_table_12() -> pd.DataFrame:
+@checked
+def table_3_from_table_12() -> Rows:
     """Compare Table 12's columns headed 30k with Table 3's full recipe after 30k updates."""
     table = published(3)
     chosen = table[(table["setting"] == "full recipe") & (table["model"] != "Mt25")]
-    rows = []
     for cell in rows_of(chosen):
-        rows.append(
-            check(
-                f"Table 3, {cell.model} at 30k, {cell.group}: mean of Table 12, headed 30k",
-                cell.value,
-                column_mean(cell.model, cell.group),
-                tolerance=0.1,
-                reading=_LATER,
-            )
+        yield check(
+            f"Table 3, {cell.model} at 30k, {cell.group}: mean of Table 12, headed 30k",
+            cell.value,
+            column_mean(cell.model, cell.group),
+            tolerance=0.1,
+            reading=_LATER,
         )
-    return frame_of(rows)
 
 
-def table_8_from_table_12() -> pd.DataFrame:
+@checked
+def table_8_from_table_12() -> Rows:
     """Subtract M25-wide from Mt25-wide in Table 12; compare with Table 8's first column.
 
     Table 8 trains wider models (its section says) for 30k updates. Its other two columns are of
@@ -81,27 +76,23 @@ def table_8_from_table_12() -> pd.DataFrame:
     scores = directions().pivot(index="pair", columns="model", values="spbleu")
     gain = scores["Mt25-wide"] - scores["M25-wide"]
     table = published(8)
-    rows = []
     for cell in rows_of(table[table["grouping"] == "Mt25"]):
-        rows.append(
-            check(
-                f"Table 8, Mt25, {cell.pair}: Mt25-wide minus M25-wide of Table 12",
-                cell.value,
-                gain[cell.pair],
-                tolerance=0.15,  # three numbers, each rounded to 0.1
-                reading=_EARLIER,
-            )
+        yield check(
+            f"Table 8, Mt25, {cell.pair}: Mt25-wide minus M25-wide of Table 12",
+            cell.value,
+            gain[cell.pair],
+            tolerance=0.15,  # three numbers, each rounded to 0.1
+            reading=_EARLIER,
         )
-    return frame_of(rows)
 
 
-def means_over_groups() -> pd.DataFrame:
+@checked
+def means_over_groups() -> Rows:
     """Recompute every printed mean over all directions from those of its groups.
 
     Tables 1, 3, 4, 5, 6 and 11 print the 40 original and 10 added directions; of Table 7, which
     prints resource levels, see `levels`.
     """
-    rows = []
     for number in (1, 3, 4, 5, 6, 11):
         table = published(number)
         table = table[table["value"].notna() & table["group"].isin(GROUPS)]
@@ -111,57 +102,51 @@ def means_over_groups() -> pd.DataFrame:
             if "added" not in by_group.index:  # M20 knows only the original languages
                 continue
             value, half = by_group["value"], by_group["decimals"].map(half_unit)
-            rows.append(
-                check(
-                    f"Table {number}, {_row_name(cells.iloc[0])}, all: of original and added",
-                    value["all"],
-                    0.8 * value["original"] + 0.2 * value["added"],
-                    tolerance=half["all"] + 0.8 * half["original"] + 0.2 * half["added"],
-                )
+            yield check(
+                f"Table {number}, {_row_name(cells.iloc[0])}, all: of original and added",
+                value["all"],
+                0.8 * value["original"] + 0.2 * value["added"],
+                tolerance=half["all"] + 0.8 * half["original"] + 0.2 * half["added"],
             )
-    return frame_of(rows)
 
 
-def repeated_rows() -> pd.DataFrame:
+@checked
+def repeated_rows() -> Rows:
     """Compare the rows of two tables that describe the same model."""
-    one, three, four, five, six, seven = (published(n) for n in (1, 3, 4, 5, 6, 7))
-    no_scaling = (three["model"] == "Mt25") & (three["setting"] == "no learning-rate scaling")
+    recipe, at_30k = (
+        "setting == 'full recipe' and model ==",
+        "model == 'Mt25' and metric == 'spbleu'",
+    )
+    unscaled = "model == 'Mt25' and setting == 'no learning-rate scaling'"
+    from_unk, alike = "setting == 'new embeddings from unk'", "gamma_old == 1 and gamma_new == 1"
     same = (
+        ((3, "Mt25, full recipe", f"{recipe} 'Mt25'"), (1, "Mt25 at 30k", at_30k)),
         (
-            "Table 3, Mt25, full recipe, and Table 1, Mt25 at 30k",
-            three[(three["model"] == "Mt25") & (three["setting"] == "full recipe")],
-            one[(one["model"] == "Mt25") & (one["metric"] == "spbleu")],
+            (3, "Mt25, no learning-rate scaling", unscaled),
+            (5, "related languages too", "related == 'yes'"),
         ),
         (
-            "Table 3, Mt25, no learning-rate scaling, and Table 5, related languages too",
-            three[no_scaling],
-            five[five["related"] == "yes"],
+            (4, "new embeddings from unk", from_unk),
+            (5, "factor 5", "alpha == 5 and related == 'no'"),
         ),
+        ((4, "concatenation", "setting == 'concatenation'"), (6, "factors 1 and 1", alike)),
         (
-            "Table 4, new embeddings from unk, and Table 5, factor 5",
-            four[four["setting"] == "new embeddings from unk"],
-            five[(five["alpha"] == 5) & (five["related"] == "no")],
-        ),
-        (
-            "Table 4, concatenation, and Table 6, factors 1 and 1",
-            four[four["setting"] == "concatenation"],
-            six[(six["gamma_old"] == 1) & (six["gamma_new"] == 1)],
-        ),
-        (
-            "Table 3, Mt25-wide, full recipe, and Table 7, Mt25",
-            three[(three["model"] == "Mt25-wide") & (three["setting"] == "full recipe")],
-            seven[(seven["grouping"] == "Mt25")].rename(columns={"level": "group"}),
+            (3, "Mt25-wide, full recipe", f"{recipe} 'Mt25-wide'"),
+            (7, "Mt25", "grouping == 'Mt25'"),
         ),
     )
-    rows = []
-    for where, first, second in same:
-        left, right = (frame.set_index("group")["value"] for frame in (first, second))
+    for pair in same:
+        where = ", and ".join(f"Table {number}, {name}" for number, name, _ in pair)
+        left, right = (
+            published(number).query(rows).rename(columns={"level": "group"}).set_index("group")
+            for number, _, rows in pair
+        )
         for group in left.index.intersection(right.index):
-            rows.append(check(f"{where}: {group}", left[group], right[group]))
-    return frame_of(rows)
+            yield check(f"{where}: {group}", left["value"][group], right["value"][group])
 
 
-def printed_gains() -> pd.DataFrame:
+@framed(*COLUMNS, "p")
+def printed_gains() -> Rows:
     """Compare each upgraded model with its baseline: Table 1's difference and Table 12's.
 
     A further column, `p`, is that of the paired t-test over Table 12's directions, the test that
@@ -171,22 +156,18 @@ def printed_gains() -> pd.DataFrame:
     spbleu = table[table["metric"] == "spbleu"]
     printed = {(cell.model, cell.group): cell.value for cell in rows_of(spbleu)}
     scores = directions().pivot(index=["pair", "group"], columns="model", values="spbleu")
-    rows, p_values = [], []
     for new, old in UPGRADES.items():
         for group in GROUPS:
             chosen = of_group(scores.reset_index(), group)
             gain = chosen[new] - chosen[old]
-            rows.append(
-                check(
-                    f"Table 1, {new} minus {old}, {group}: mean of Table 12",
-                    printed[new, group] - printed[old, group],
-                    float(gain.mean()),
-                    tolerance=0.2,  # two printed means and two columns of details
-                    reading=_OTHER_RUN,
-                )
+            found = check(
+                f"Table 1, {new} minus {old}, {group}: mean of Table 12",
+                printed[new, group] - printed[old, group],
+                float(gain.mean()),
+                tolerance=0.2,  # two printed means and two columns of details
+                reading=_OTHER_RUN,
             )
-            p_values.append(float(stats.ttest_1samp(gain, 0.0).pvalue))
-    return frame_of(rows).assign(p=p_values)
+            yield found | {"p": float(stats.ttest_1samp(gain, 0.0).pvalue)}
 
 
 def gains_by_kind() -> pd.DataFrame:

@@ -13,10 +13,12 @@ A frame of checks has the columns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import pandas as pd
+
+from mnmt_repro.analysis.framed import framed
 
 Relation = Literal["=", ">", ">=", "<"]
 COLUMNS = (
@@ -29,6 +31,9 @@ COLUMNS = (
     "agrees",
     "reading",
 )
+
+checked = framed(*COLUMNS)
+"""Makes a function that yields checks return them as a table, also without any."""
 
 
 def check(
@@ -54,11 +59,6 @@ def check(
         }[relation]
     values = (where, printed, relation, recomputed, difference, tolerance, bool(agrees))
     return dict(zip(COLUMNS, (*values, "" if agrees else reading), strict=True))
-
-
-def frame_of(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """Gather checks in a frame, its columns in their order."""
-    return pd.DataFrame(list(rows), columns=list(COLUMNS))
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:

@@ -7,14 +7,17 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.audit.checks import check, frame_of
+from mnmt_repro.analysis.audit.checks import check, checked
 from mnmt_repro.analysis.audit.tables import GROUPINGS, directions, published
+from mnmt_repro.analysis.framed import Rows
 from mnmt_repro.cohorts.languages25 import LEVELS
+from mnmt_repro.cohorts.languages25 import directions as both_ways
 
 _EARLIER = "Table 7 is at 30k updates, Table 12 at 50k despite its heading"
 
 
-def table_7_over_levels() -> pd.DataFrame:
+@checked
+def table_7_over_levels() -> Rows:
     """Recompute Table 7's means over all languages from its levels, counted in Table 9.
 
     By Table 9's caption the very low level is a part of the low one.
@@ -26,56 +29,43 @@ def table_7_over_levels() -> pd.DataFrame:
         f"{_other_levels()}; with the very low level beside the low one and not inside it, the "
         f"means would be {apart.min():.1f} to {apart.max():.1f}"
     )
-    return frame_of(
-        check(
-            f"Table 7, {name}, all: of its levels, by Table 9's counts",
-            float(printed[name]["all"]),
-            float((printed[name][within.index] * within).sum() / within.sum()),
-            tolerance=0.1,
-            reading=reading,
-        )
-        for name in GROUPINGS
-    )
+    for name in GROUPINGS:
+        where = f"Table 7, {name}, all: of its levels, by Table 9's counts"
+        mean = float((printed[name][within.index] * within).sum() / within.sum())
+        yield check(where, float(printed[name]["all"]), mean, tolerance=0.1, reading=reading)
 
 
-def table_7_from_table_12() -> pd.DataFrame:
+@checked
+def table_7_from_table_12() -> Rows:
     """Average Table 12's Mt25-wide over Table 9's levels; compare with Table 7's first column."""
     printed, scores = _printed()["Mt25"], _by_language()
     levels = published(9).set_index("language")["level"]
-    rows = []
     for level in LEVELS:
         inside = ("low", "very low") if level == "low" else (level,)
-        rows.append(
-            check(
-                f"Table 7, Mt25, {level}: mean of Table 12's Mt25-wide",
-                float(printed[level]),
-                float(scores[levels[scores.index].isin(inside)].mean()),
-                tolerance=0.1,
-                reading=_EARLIER if level == "very low" else _other_levels(),
-            )
+        yield check(
+            f"Table 7, Mt25, {level}: mean of Table 12's Mt25-wide",
+            float(printed[level]),
+            float(scores[levels[scores.index].isin(inside)].mean()),
+            tolerance=0.1,
+            reading=_EARLIER if level == "very low" else _other_levels(),
         )
-    return frame_of(rows)
 
 
-def very_low_from_tables_8_and_12() -> pd.DataFrame:
+@checked
+def very_low_from_tables_8_and_12() -> Rows:
     """Table 7's very low level from Table 8's differences and Table 12's wide baseline.
 
     By Table 9 its languages are Belarusian and Nepali, whose four directions are among Table 8's.
     """
     codes = published(9).query("level == 'very low'")["language"]
-    pairs = [pair for code in codes for pair in (f"eng-{code}", f"{code}-eng")]
     baseline = directions().pivot(index="pair", columns="model", values="spbleu")["M25-wide"]
-    printed = _printed()
+    printed, pairs = _printed(), [*both_ways(tuple(codes))]
     gains = published(8).pivot(index="pair", columns="grouping", values="value")
-    return frame_of(
-        check(
-            f"Table 7, {name}, very low: of Tables 8 and 12",
-            float(printed[name]["very low"]),
-            float((baseline + gains[name])[pairs].mean()),
-            tolerance=0.15,  # three numbers, each rounded to 0.1
-        )
-        for name in map(str, gains)
-    )
+    for name in map(str, gains):
+        mean = float((baseline + gains[name])[pairs].mean())
+        where = f"Table 7, {name}, very low: of Tables 8 and 12"
+        value = float(printed[name]["very low"])
+        yield check(where, value, mean, tolerance=0.15)  # three numbers, each rounded to 0.1
 
 
 def level_cuts(*, nested: bool = False) -> pd.DataFrame:

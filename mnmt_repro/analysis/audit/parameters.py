@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.analysis.audit.checks import check, frame_of, rows_of
+from mnmt_repro.analysis.audit.checks import check, checked, rows_of
 from mnmt_repro.analysis.audit.tables import appendix_a
+from mnmt_repro.analysis.framed import Rows
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 
 
-def parameters_paper_a() -> pd.DataFrame:
+@checked
+def parameters_paper_a() -> Rows:
     """Compare both counts of each size of Paper A's Appendix A with those of its shape."""
-    rows = []
     for size in rows_of(appendix_a()):
         shape = ModelConfig.t5(
             vocab_size=size.vocabulary,
@@ -29,19 +30,16 @@ def parameters_paper_a() -> pd.DataFrame:
         }
         for kind, value in printed.items():
             excess = (value - counts[kind]) // size.d_model
-            rows.append(
-                check(
-                    f"Paper A, Appendix A, {name}: {kind.replace('_', ' ')}",
-                    value,
-                    counts[kind],
-                    reading=(
-                        f"{excess} more rows in the two embedding tables together, "
-                        f"{size.vocabulary + excess // 2:,} pieces in place of "
-                        f"{size.vocabulary:,}, would explain it"
-                    ),
-                )
+            yield check(
+                f"Paper A, Appendix A, {name}: {kind.replace('_', ' ')}",
+                value,
+                counts[kind],
+                reading=(
+                    f"{excess} more rows in the two embedding tables together, "
+                    f"{size.vocabulary + excess // 2:,} pieces in place of "
+                    f"{size.vocabulary:,}, would explain it"
+                ),
             )
-    return frame_of(rows)
 
 
 def shapes_paper_b(pieces: int = 64_000) -> pd.DataFrame:
