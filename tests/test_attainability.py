@@ -12,7 +12,6 @@ import pytest
 from stored_claims import ROOT, NoHistory, declared_claims
 from test_claims_paper_b import ADDED, ALL, better, rows
 
-from mnmt_repro.claims import Evidence, evaluate
 from mnmt_repro.claims.attainability import (
     FIRST_ROUND,
     Attainability,
@@ -21,6 +20,8 @@ from mnmt_repro.claims.attainability import (
     _variant_noise,
     attainability,
 )
+from mnmt_repro.claims.evaluate import evaluate
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import EXTERNAL, load_external
 from mnmt_repro.claims.schema import Claim, Scope, parse_claims
 from mnmt_repro.claims.simulations import (

@@ -15,17 +15,12 @@ from stored_claims import ROOT, NoHistory, declared_claims
 from synthetic import SIZES, WEIGHTS, loss_of, rows
 
 from mnmt_repro.analysis.drift import fit_drift
-from mnmt_repro.analysis.intervals import measure
-from mnmt_repro.claims import (
-    Evidence,
-    Measure,
-    Verdict,
-    decide,
-    evaluate,
-)
+from mnmt_repro.analysis.intervals import Measure, measure
 from mnmt_repro.claims.estimands_fraction import Fractions
 from mnmt_repro.claims.estimands_law import drift_measures
-from mnmt_repro.claims.judging import _severity
+from mnmt_repro.claims.evaluate import Verdict, evaluate
+from mnmt_repro.claims.evidence import Evidence
+from mnmt_repro.claims.judging import _severity, decide
 from mnmt_repro.claims.schema import Condition, Step
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.effective import effective_fraction

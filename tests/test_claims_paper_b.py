@@ -16,20 +16,14 @@ import yaml
 from scipy import stats
 from stored_claims import ROOT, NoHistory, declared_claims, first_round
 
-from mnmt_repro.analysis.intervals import NoRowsYet
-from mnmt_repro.analysis.published import comparisons, table, zoomed
+from mnmt_repro.analysis.intervals import Measure, NoRowsYet
+from mnmt_repro.analysis.published import comparisons, printed_values, table, zoomed
 from mnmt_repro.analysis.variants import Sample, Study, Variant, gain, largest, p_value
-from mnmt_repro.claims import (
-    ESTIMANDS,
-    NO_ROWS,
-    Evidence,
-    Measure,
-    Verdict,
-    evaluate,
-    printed_values,
-    to_json,
-)
-from mnmt_repro.claims.sensitivity import coverage, with_luck_apart
+from mnmt_repro.claims import to_json
+from mnmt_repro.claims.evaluate import Verdict, evaluate
+from mnmt_repro.claims.evidence import Evidence
+from mnmt_repro.claims.judging import ESTIMANDS
+from mnmt_repro.claims.schema import NO_ROWS
 from mnmt_repro.cohorts.languages25 import GROUPINGS, LANGUAGES, directions, old_model
 from mnmt_repro.cohorts.software25 import cohorts
 from mnmt_repro.errors import InputError
@@ -373,37 +367,6 @@ def test_an_old_model_s_luck_by_hand() -> None:
         _ = study(moved[upgraded], apart=True).noise_of_old_models
 
 
-def test_with_luck_apart_intervals_cover_what_they_compare() -> None:
-    """Upgrades whose luck is three times a run's own noise, over three seeds, no true difference.
-
-    Of 80 intervals 76 should hold it; 69 or fewer would be chance with a probability of 0.003.
-    """
-    names = ("M25", "M25-wide", "M25-deep", "Mt25", "Mt25-wide", "Mt25-deep")
-    frame = rows("c", dict.fromkeys(names, base), seeds=(1, 2, 3), noise=0)
-    run, seed = frame.groupby(["variant", "seed"]).ngroup().to_numpy(), frame["seed"].to_numpy()
-    upgraded = frame["variant"].str.contains("t25").to_numpy()
-    held = {"scratch": 0, "scratch, together": 0, "upgrades": 0}
-    widths = {True: 0.0, False: 0.0}
-    for k in range(80):
-        random = np.random.default_rng(k)
-        moved = 0.003 * random.standard_normal(run.max() + 1)[run]
-        moved += 0.009 * random.standard_normal(4)[seed] * upgraded
-        moved += 0.003 * random.standard_normal(len(frame))
-        changed = frame.assign(cross_entropy=3.0 * (1 + moved))
-        for apart in (True, False):
-            found = study(changed, apart=apart)
-            wide, mine, baseline = found.samples(
-                *(Variant("c", name, 0.3) for name in ("Mt25-wide", "Mt25", "M25"))
-            )
-            against, among = gain(mine, baseline), gain(wide, mine)
-            held["scratch" + ", together" * (not apart)] += against.low < 0 < against.high
-            held["upgrades"] += apart and among.low < 0 < among.high
-            widths[apart] += among.high - among.low
-    assert held["scratch"] > 69 and held["upgrades"] > 69
-    assert held["scratch, together"] < 69  # why luck is looked at apart
-    assert widths[True] < 0.7 * widths[False]
-
-
 def test_only_upgrades_named_so_are_compared_with_models_from_scratch() -> None:
     """So that an old model's luck is counted wherever it does not cancel."""
     compared = {
@@ -433,46 +396,6 @@ def test_a_p_value_from_draws_is_never_nought() -> None:
     wide = [replace(sample, drawn=sample.value + 300 * near[::sign]) for sample, sign in
             zip(one, (1, -1), strict=True)]  # fmt: skip
     assert p_value(*wide).value > 0.1
-
-
-def test_an_interval_covers_what_it_says_unless_an_old_model_has_luck() -> None:
-    # Student draws of two runs against a noise estimated once are a little too wide or narrow.
-    assert coverage(0.0, 1.0) == pytest.approx(0.95, abs=0.01)
-    assert coverage(0.0, 0.01) == pytest.approx(coverage(0.0, 1.0))  # whatever the unit
-    # Luck alone: every row leaves half of z_s - mean z, on ten degrees of freedom where there are
-    # two, so that the noise seen is sqrt(0.3) of the luck's own.
-    reach = np.quantile(
-        np.abs(np.diff(stats.t(10).rvs((2, 100_000), random_state=1), axis=0)), 0.95
-    )
-    by_hand = 1 - 2 * stats.t(2).sf(math.sqrt(0.3) * reach)
-    assert coverage(1.0, 1e-9) == pytest.approx(by_hand, abs=0.01)
-    assert 0.9 < coverage(1.0, 1.0) < coverage(0.0, 1.0)
-
-
-def test_luck_apart_changes_how_chance_is_counted_and_nothing_else() -> None:
-    """Against a baseline the interval grows, among upgrades it shrinks; the numbers stay."""
-    claims = [
-        claim for claim in declared_claims().values() if claim.id in ("A2", "B1", "B12", "B16")
-    ]
-    moved = main()
-    upgraded = moved["variant"].str.contains("t25")
-    factor = 1 + 0.008 * (moved["seed"] - 2) * upgraded
-    evidence = Evidence(
-        frame=pd.concat(
-            [
-                moved.assign(cross_entropy=moved["cross_entropy"] * factor),
-                ablated("software25-noise", "noise 0.01", {"no noise": 0.2}),
-            ]
-        )
-    )
-    found = with_luck_apart(claims, evidence, NoHistory(ROOT))
-    assert [verdict.id for verdict in found] == ["B1", "B16"]
-    for verdict in found:
-        assert len(verdict.scopes) == 1
-        judged = evaluate(declared_claims()[verdict.id], evidence, NoHistory(ROOT))
-        assert verdict.measured == judged.measured
-        width = [ends[1] - ends[0] for ends in (verdict.interval, judged.interval)]
-        assert (width[0] > width[1]) == (verdict.id == "B1")
 
 
 def test_a_model_of_another_vocabulary_tells_nothing_of_the_noise() -> None:

@@ -18,12 +18,7 @@ import yaml
 from synthetic import SIZES, rows
 
 from mnmt_repro.claims import (
-    ESTIMANDS,
-    Evidence,
-    History,
-    Verdict,
     differences,
-    evaluate,
     load_claims,
     read_stored,
     to_detail,
@@ -32,6 +27,10 @@ from mnmt_repro.claims import (
     verify,
     write_stored,
 )
+from mnmt_repro.claims.evaluate import Verdict, evaluate
+from mnmt_repro.claims.evidence import Evidence
+from mnmt_repro.claims.history import History
+from mnmt_repro.claims.judging import ESTIMANDS
 from mnmt_repro.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,41 +116,44 @@ def test_the_ledger_holds_published_numbers_and_no_measured_ones() -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda e: e.pop("where"), "claim Z1: where is missing"),
-        (lambda e: e.update(wher="x"), "claim Z1: wher is not a field"),
-        (lambda e: e.update(title=3), "claim Z1: title must be text, got 3"),
-        (lambda e: e["estimand"].pop("headline"), "claim Z1: estimand: headline is missing"),
+        (lambda e: e.pop("where"), "claim Z1: where: Field required"),
+        (lambda e: e.update(wher="x"), "claim Z1: wher: Unexpected"),
+        (lambda e: e.update(title=3), "claim Z1: title: .*valid string, got 3"),
+        (lambda e: e["estimand"].pop("headline"), "claim Z1: headline: Field required"),
         (
             lambda e: e["estimand"].update(options=[]),
-            "Z1: estimand.options must be a mapping",
+            "Z1: options: .*dictionary",
         ),
-        (lambda e: e["scopes"][0].update(n="n_all"), r"claim Z1: scopes\[0\].n must be n_non_emb"),
-        (lambda e: e["scopes"][0].update(cohorts="x"), r"claim Z1: scopes\[0\].cohorts must be"),
-        (lambda e: e.update(scopes=[]), "claim Z1: scopes is empty"),
-        (lambda e: e["rule"][0].update(verdict="yes"), r"claim Z1: rule\[0\].verdict must be one"),
+        (lambda e: e["scopes"][0].update(n="n_all"), r"claim Z1: scopes.0.n: .*'n_non_emb"),
+        (
+            lambda e: e["scopes"][0].update(cohorts="x"),
+            r"claim Z1: scopes.0.cohorts: .*tuple, got 'x'",
+        ),
+        (lambda e: e.update(scopes=[]), "claim Z1: scopes: .*at least 1"),
+        (lambda e: e["rule"][0].update(verdict="yes"), r"claim Z1: rule.0.verdict: .*got 'yes'"),
         (
             lambda e: e["rule"][0]["when"][0].update(op="="),
-            r"rule\[0\].when\[0\].op must be one",
+            r"rule.0.when.0.op: .*got '='",
         ),
-        (lambda e: e["rule"][0]["when"][0].update(value="0"), r"when\[0\].value must be a number"),
-        (lambda e: e["rule"][0]["when"][0].update(of="mid"), r"when\[0\].of must be value, low"),
-        (lambda e: e["rule"].pop(), "claim Z1: rule: the last step, and only it"),
-        (lambda e: e["rule"].insert(0, {"verdict": "inconclusive"}), "claim Z1: rule: the last"),
-        (lambda e: e["published"][0].pop("value"), r"claim Z1: published\[0\]: value is missing"),
+        (lambda e: e["rule"][0]["when"][0].update(value="0"), r"when.0.value.int: .*got '0'"),
+        (lambda e: e["rule"][0]["when"][0].update(of="mid"), r"when.0.of: .*'value', 'low'"),
+        (lambda e: e["rule"].pop(), "claim Z1: rule: .*the last step, and only it"),
+        (lambda e: e["rule"].insert(0, {"verdict": "inconclusive"}), "claim Z1: rule: .*the last"),
+        (lambda e: e["published"][0].pop("value"), r"claim Z1: published.0: .*needs a quantity"),
         (
             lambda e: e["published"][0].update(cells={"table": 1}),
-            r"claim Z1: published\[0\]: value is not a field",
+            r"claim Z1: published.0: .*needs a quantity",
         ),
-        (lambda e: e.update(cells=RULE[:1]), "claim Z1: cells: the last step, and only it"),
+        (lambda e: e.update(cells=RULE[:1]), "claim Z1: cells: .*the last step, and only it"),
         (
             lambda e: e.update(alternative={"measure": "x", "effect": "big", "meaning": "m"}),
-            "claim Z1: alternative.effect must be a number",
+            "claim Z1: alternative.effect.int: .*got 'big'",
         ),
-        (lambda e: e.update(page=["x"]), "claim Z1: page must be text"),
-        (lambda e: e.update(explained={"failed": "x"}), "Z1: explained: failed is not a field"),
+        (lambda e: e.update(page=["x"]), "claim Z1: page: .*string"),
+        (lambda e: e.update(explained={"failed": "x"}), "Z1: explained.failed"),
         (
             lambda e: e.update(page="a/b", explained={"inconclusive": 3}),
-            "claim Z1: explained.inconclusive must be text, got 3",
+            "claim Z1: explained.inconclusive: .*string, got 3",
         ),
         (lambda e: e.update(explained={"inconclusive": "x"}), "Z1: explained needs a page"),
     ],
@@ -247,9 +249,9 @@ def test_a_tampered_stored_verdict_is_found(checkout: Path) -> None:
             ),
             "-9.0",
         ),
-        (lambda scope: scope["units"]["eng-deu"]["measures"].pop("kendall_tau"), "as None"),
+        (lambda scope: scope["units"]["eng-deu"]["measures"].pop("kendall_tau"), "stored None"),
         (lambda scope: scope["units"]["eng-deu"].update(verdict="inconclusive"), "inconclusive"),
-        (lambda scope: scope["units"].pop("eng-deu"), "stored for"),
+        (lambda scope: scope["units"].pop("eng-deu"), "stored None"),
     ):
         other = json.loads(to_json(verdicts))
         change(other[0]["scopes"][0])
@@ -259,7 +261,7 @@ def test_a_tampered_stored_verdict_is_found(checkout: Path) -> None:
     for place in ("item", "scope"):
         for change, told in (
             ({"verdict": "inconclusive"}, "inconclusive"),
-            ({"measured": 99.0}, "measured is stored as"),
+            ({"measured": 99.0}, "stored {'measured': 99.0"),
             ({"interval": [-9.0, 9.0]}, "-9.0"),
             ({"reason": "made up"}, "made up"),
         ):
@@ -277,7 +279,7 @@ def test_a_tampered_stored_verdict_is_found(checkout: Path) -> None:
     first = verdicts[0].deciding
     early = replace(first, ancestry=replace(first.ancestry, post_hoc=False))
     told = differences([replace(verdicts[0], scopes=(early,)), verdicts[1]], dated)
-    assert "post hoc" in told["Z1"]
+    assert "post_hoc" in told["Z1"]
     path.write_text(json.dumps([*stored, {"id": "Z9", "scopes": []}]))
     assert set(differences(verdicts, read_stored(checkout))) == {"Z2", "Z9"}
     path.write_text("[{")

@@ -12,8 +12,8 @@ from stored_claims import ROOT, declared_claims
 from mnmt_repro import results
 from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.published import zoomed
-from mnmt_repro.claims import Evidence
 from mnmt_repro.claims.attainability import VariantData, _printed_sides
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
 from mnmt_repro.results import results_root
 

@@ -12,8 +12,8 @@ from stored_claims import declared_claims
 
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.claims import Evidence
 from mnmt_repro.claims.attainability import GridData
+from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.schema import Scope
 from mnmt_repro.cohorts import steady

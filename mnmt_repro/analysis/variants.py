@@ -102,9 +102,8 @@ class Study:
         noise of the seed must rest.
     metric : str
     apart : bool
-        Whether the luck of an old model, which all its upgrades of a seed share, is a noise of its
-        own (`noise_of_old_models`). If not, as the claims' rules have it, it is part of every run's
-        noise.
+        Whether `noise` leaves out what an old model gives to all its upgrades of a seed
+        (`noise_of_old_models`), as simulations need it. By the claims' rules it does not.
     blocked : bool
         Whether variants are paired by seed: each seed gives one difference, and the interval is
         Student's t over the seeds, with one degree of freedom fewer than there are seeds. What a
@@ -192,16 +191,10 @@ class Study:
             means = np.log(values.mean(1))
             drawn *= np.exp(_seed_draws(len(values)) @ (means - means.mean()))
         elif self.knows_noise:
-            drawn *= self._moved(str(variant), self.noise, len(values))
-            if self.apart and (old := old_model(variant.name)):
-                drawn *= self._moved(old, self.noise_of_old_models, len(values))
+            sd, freedom = self.noise  # which moves a variant the same way in every comparison
+            random = np.random.default_rng(zlib.crc32(f"{variant} {self.pairs}".encode()))
+            drawn *= 1 + sd * random.standard_t(freedom, DRAWS) / math.sqrt(len(values))
         return Sample(by_direction=by_direction, drawn=drawn)
-
-    def _moved(self, by: str, noise: tuple[float, int], seeds: int) -> Array:
-        """Factors (B,) by which a noise moves the mean of some seeds; the same for one name."""
-        sd, freedom = noise
-        random = np.random.default_rng(zlib.crc32(f"{by} {self.pairs}".encode()))
-        return 1 + sd * random.standard_t(freedom, DRAWS) / math.sqrt(seeds)
 
     @cached_property
     def _picks(self) -> NDArray[np.intp]:

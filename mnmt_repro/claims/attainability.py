@@ -74,6 +74,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mnmt_repro.analysis.drift import along
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.noise import require
 from mnmt_repro.analysis.published import comparisons, zoomed
@@ -352,7 +353,7 @@ def _printed_sides() -> dict[str, float]:
 
 def _variant_noise(scope: Scope, evidence: Evidence) -> VariantNoise:
     """The noise that repeated runs of a scope show; `FIRST_ROUND` where they cannot show it."""
-    variants = evidence.variants(scope, {"needs": {}, "apart": True})
+    variants = replace(evidence.variants(scope, {"needs": {}}), apart=True)
     study = variants.study(groups_of("Mt25")["all"])
     try:
         run, freedom = study.noise
@@ -529,11 +530,11 @@ def _log_fraction(fit: JointLawFit, p: Array, form: str | float) -> Array:
     return np.asarray(np.log(law.fraction(p)))
 
 
-def _planned(scope: Scope, evidence: Evidence) -> pd.DataFrame:
+@framed()
+def _planned(scope: Scope, evidence: Evidence) -> Rows:
     """Rows (with `p`) that a scope's declared cohorts will have, by the law of the pilot."""
     fit, known = _pilot(evidence)
     half = float(np.exp(_log_fraction(fit, np.array([0.5]), "fitted"))[0])
-    records = []
     for name in scope.cohorts:
         again = [c for c in declared(scope.tier) if name in (c.name, getattr(c, "repeats", ""))]
         for run in (run for cohort in again for run in cohort.runs()):
@@ -543,23 +544,20 @@ def _planned(scope: Scope, evidence: Evidence) -> pd.DataFrame:
                     continue
                 f = p ** (np.log(half) / np.log(0.5))
                 loss = fit.predict([1.0], [f * n["non_embedding"]])
-                records.append(
-                    {
-                        "cohort": name,
-                        "tier": scope.tier,
-                        "test_set": scope.test_set,
-                        "domain": scope.domain,
-                        "pair": pair,
-                        "p": p,
-                        "seed": run.seed,
-                        "run_id": run.run_id,
-                        "mixture": str(run.mixture.items),
-                        "n_non_embedding": n["non_embedding"],
-                        "n_total": n["total"],
-                        "cross_entropy": float(np.asarray(loss)[0]),
-                    }
-                )
-    return pd.DataFrame(records)
+                yield {
+                    "cohort": name,
+                    "tier": scope.tier,
+                    "test_set": scope.test_set,
+                    "domain": scope.domain,
+                    "pair": pair,
+                    "p": p,
+                    "seed": run.seed,
+                    "run_id": run.run_id,
+                    "mixture": str(run.mixture.items),
+                    "n_non_embedding": n["non_embedding"],
+                    "n_total": n["total"],
+                    "cross_entropy": float(np.asarray(loss)[0]),
+                }
 
 
 def _cells(frame: pd.DataFrame) -> Iterable[tuple[str, str, float, int]]:

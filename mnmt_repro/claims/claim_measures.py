@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.claims import load_claims
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import ROOT
@@ -14,7 +13,8 @@ from mnmt_repro.repository import ROOT
 _COLUMNS = ("setting", "kind", "cohort", "test_set", "n", "tier", "pair")
 
 
-def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str) -> pd.DataFrame:
+@framed(*_COLUMNS, "value", "low", "high")
+def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str) -> Rows:
     """One measure of a claim, a row for each setting and pair that has it.
 
     Parameters
@@ -41,7 +41,6 @@ def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str
         raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
     declared = next(known for known in load_claims(ROOT / "data" / "claims") if known.id == claim)
     scopes = {scope.name: scope for scope in declared.scopes}
-    rows = []
     for found in verdict["scopes"]:
         scope = scopes[found["scope"]]
         for pair, unit in found["units"].items():
@@ -49,18 +48,15 @@ def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str
             if number["value"] is None:
                 continue
             low, high = number.get("interval") or (float("nan"), float("nan"))
-            rows.append(
-                {
-                    "setting": scope.name,
-                    "kind": found["kind"],
-                    "cohort": scope.cohorts[0] if scope.cohorts else "",
-                    "test_set": scope.test_set,
-                    "n": scope.n,
-                    "tier": scope.tier,
-                    "pair": pair,
-                    "value": number["value"],
-                    "low": low,
-                    "high": high,
-                }
-            )
-    return pd.DataFrame(rows, columns=[*_COLUMNS, "value", "low", "high"])
+            yield {
+                "setting": scope.name,
+                "kind": found["kind"],
+                "cohort": scope.cohorts[0] if scope.cohorts else "",
+                "test_set": scope.test_set,
+                "n": scope.n,
+                "tier": scope.tier,
+                "pair": pair,
+                "value": number["value"],
+                "low": low,
+                "high": high,
+            }

@@ -7,19 +7,9 @@ for a table under the name of each published cell those of the cell. What they r
 
 from __future__ import annotations
 
+from mnmt_repro.analysis import variants
 from mnmt_repro.analysis.intervals import Measure
 from mnmt_repro.analysis.published import comparisons, zoomed
-from mnmt_repro.analysis.variants import (
-    Sample,
-    Variant,
-    beside_printed,
-    best_gain,
-    gain,
-    gain_out_less_into,
-    gain_power,
-    largest_change,
-    lead,
-)
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.cohorts.languages25 import LANGUAGES, directions, directions_of
@@ -38,26 +28,28 @@ def ablation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         name: chosen.samples(asked["group"], asked["treated"], asked["control"])
         for name, asked in contrasts.items()
     }
-    whole = {name: gain(*pair) for name, pair in pairs.items()}
+    whole = {name: variants.gain(*pair) for name, pair in pairs.items()}
     if best := options.get("best"):
         first, *others = chosen.samples(best["group"], best["variant"], *best["among"])
-        whole["lead"] = lead(first, others)
+        whole["lead"] = variants.lead(first, others)
     if several := options.get("any_of"):
         control, *others = chosen.samples(several["group"], several["control"], *several["among"])
-        whole["best_gain"] = best_gain(control, others)
+        whole["best_gain"] = variants.best_gain(control, others)
     if spread := options.get("spread"):
-        whole["spread"] = largest_change((pairs[name][0], pairs[name][1]) for name in spread)
+        whole["spread"] = variants.largest_change(
+            (pairs[name][0], pairs[name][1]) for name in spread
+        )
     if claim.alternative and claim.alternative.measure in whole:
         effect = claim.alternative.effect
         powers = [
-            gain_power(*pairs[name], effect=effect)
+            variants.gain_power(*pairs[name], effect=effect)
             for name in spread or [claim.alternative.measure]
         ]
         whole["power"] = min(powers, key=lambda power: power.value)
     return {
         "all": whole,
         **{
-            cell.name: beside_printed(
+            cell.name: variants.beside_printed(
                 cell,
                 *chosen.samples(cell.group, cell.treated, cell.control),
                 effect=table["effect"],
@@ -71,7 +63,7 @@ def directions_learned(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """B11: the gain over the baseline out of English, less that into English."""
     chosen, options = Chosen(evidence, claim, scope), claim.options
     cells = {
-        cell: beside_printed(
+        cell: variants.beside_printed(
             cell, *chosen.samples(cell.group, cell.treated, cell.control), effect=options["effect"]
         )
         for cell in zoomed()
@@ -83,7 +75,7 @@ def directions_learned(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 
     def difference(languages: tuple[str, ...]) -> Measure:
         names = (options["baseline"], *options["groupings"])
-        return gain_out_less_into(
+        return variants.gain_out_less_into(
             *(chosen.over(directions(languages)[side::2], *names) for side in (0, 1))
         )
 
@@ -113,15 +105,15 @@ class Chosen:
         for name in names:
             self._variants.study(directions_of(group)).table(self._variant(name))
 
-    def samples(self, group: str, *names: str) -> list[Sample]:
+    def samples(self, group: str, *names: str) -> list[variants.Sample]:
         """Scores over a group of directions."""
         return self.over(directions_of(group), *names)
 
-    def over(self, pairs: tuple[str, ...], *names: str) -> list[Sample]:
+    def over(self, pairs: tuple[str, ...], *names: str) -> list[variants.Sample]:
         """Scores over some directions."""
         return self._variants.samples(pairs, *map(self._variant, names))
 
-    def _variant(self, name: str) -> Variant:
+    def _variant(self, name: str) -> variants.Variant:
         options = self._options
         share = options.get("shares", {}).get(name)
         if name == options.get("baseline"):

@@ -8,15 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.analysis.forgetting import (
-    analysed,
-    analysed_together,
-    last_layers_apart,
-    log_change,
-    over_layers,
-    relief,
-    weight_distances,
-)
+from mnmt_repro.analysis import forgetting
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.analysis.variants import Variant
 from mnmt_repro.claims.evidence import Evidence, Units
@@ -33,12 +25,14 @@ def embeddings_substituted(evidence: Evidence, claim: Claim, scope: Scope) -> Un
             Variant(scope.cohorts[0], f"{model}, {setting}", options["share"])
             for setting in (options["scaled"], options["unscaled"])
         ]
-        found = analysed_together(evidence.analyses, scope.tier, "substituted", *variants)
+        found = forgetting.analysed_together(
+            evidence.analyses, scope.tier, "substituted", *variants
+        )
         drops = [rows.groupby("pair")["value"].mean() for rows in found]
         both = pd.concat(drops, axis=1, keys=["scaled", "unscaled"]).dropna()
         if len(both) < (wanted := options["needs"]["directions"]):
             raise NoRowsYet(f"{variants[0]}: {len(both)} of {wanted} directions are substituted")
-        units[model] = relief(both, resources(evidence, scope, old))
+        units[model] = forgetting.relief(both, resources(evidence, scope, old))
     return units
 
 
@@ -49,12 +43,12 @@ def blocks_moved(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         Variant(scope.cohorts[0], options[name], options["share"])
         for name in ("scaled", "unscaled")
     ]
-    found = analysed_together(evidence.analyses, scope.tier, "moved", *variants)
-    change = log_change(*map(weight_distances, found, variants))
+    found = forgetting.analysed_together(evidence.analyses, scope.tier, "moved", *variants)
+    change = forgetting.log_change(*map(forgetting.weight_distances, found, variants))
     return {
         "all": {
-            "old_change": over_layers(change["old"].to_numpy()),
-            "new_change": over_layers(change["new"].to_numpy()),
+            "old_change": forgetting.over_layers(change["old"].to_numpy()),
+            "new_change": forgetting.over_layers(change["new"].to_numpy()),
             "old_share": Measure(value=float((change["old"] < 0).mean())),
             "new_share": Measure(value=float((change["new"] > 0).mean())),
             "layers": Measure(value=len(change)),
@@ -66,9 +60,9 @@ def halves_apart(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """B21: distance between the two halves in the last decoder layers over that elsewhere."""
     options = claim.options
     variant = Variant(scope.cohorts[0], options["model"], options["share"])
-    rows = analysed(evidence.analyses, scope.tier, variant, "moved")
-    between = weight_distances(rows, variant)["between"]
-    return {"all": last_layers_apart(between, options["last"])}
+    rows = forgetting.analysed(evidence.analyses, scope.tier, variant, "moved")
+    between = forgetting.weight_distances(rows, variant)["between"]
+    return {"all": forgetting.last_layers_apart(between, options["last"])}
 
 
 def resources(evidence: Evidence, scope: Scope, variant: Variant) -> pd.Series:

@@ -9,14 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mnmt_repro.analysis import fraction_draws
 from mnmt_repro.analysis.cells import Cells, common_cells
-from mnmt_repro.analysis.fraction_draws import (
-    Fractions,
-    contrast,
-    interpolated,
-    same_runs,
-    slope_on,
-)
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet, measure
 from mnmt_repro.claims.estimands_law import draws_of, errors_of, joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
@@ -27,9 +21,9 @@ from mnmt_repro.errors import InputError
 
 def _fractions(
     cells: Cells, scope: Scope, pair: str, weights: tuple[float, ...], claim: Claim, seed: int = 0
-) -> Fractions:
+) -> fraction_draws.Fractions:
     fit = joint_law(cells, scope.n, pair, errors=errors_of(claim))
-    return Fractions.drawn(fit, weights, draws_of(claim), seed)
+    return fraction_draws.Fractions.drawn(fit, weights, draws_of(claim), seed)
 
 
 def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
@@ -59,11 +53,13 @@ def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     for a, b in matched:
         one = _fractions(first[a], scope, a, weights, claim)
         fit = joint_law(second[b], scope.n, b, errors=errors_of(claim))
-        two = one.beside(fit, same_runs(first[a], one.fit, second[b], fit, scope.n), same_test)
+        two = one.beside(
+            fit, fraction_draws.same_runs(first[a], one.fit, second[b], fit, scope.n), same_test
+        )
         signs = (1, -1) if claim.alternative.sides == 2 else (1,)
         name = a if a == b else f"{b} against {a}"
-        inside = min(interpolated(cells, weights) for cells in (first[a], second[b]))
-        units[name] = {"interpolated": Measure(value=inside)} | contrast(
+        inside = min(fraction_draws.interpolated(cells, weights) for cells in (first[a], second[b]))
+        units[name] = {"interpolated": Measure(value=inside)} | fraction_draws.contrast(
             two.log_f - one.log_f,
             two.draws - one.draws,
             [
@@ -90,12 +86,13 @@ def fraction_trend(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             _fractions(cells, scope, pair, weights, claim, seed=k)
             for k, cells in enumerate(common_cells([grid[pair] for grid in grids]))
         ]
-        slope, spread, power = slope_on(laws, similarity, claim.alternative.effect)
+        inside = min(fraction_draws.interpolated(grid[pair], weights) for grid in grids)
+        slope, spread, power = fraction_draws.slope_on(laws, similarity, claim.alternative.effect)
         units[pair] = {
             "slope": slope,
             "spread": spread,
             "cells": Measure(value=laws[0].fit.observations),
-            "interpolated": Measure(value=min(interpolated(g[pair], weights) for g in grids)),
+            "interpolated": Measure(value=inside),
             "power": power,
         }
     if not units:
@@ -122,9 +119,9 @@ def neutral_fraction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(*weights, 1)).items():
         f = _fractions(cells, scope, pair, weights, claim)
         alternatives = [(sign, f.draws_with(log_p + sign * effect) - log_p) for sign in (1, -1)]
-        units[pair] = {"interpolated": Measure(value=interpolated(cells, weights))} | contrast(
-            f.log_f - log_p, f.draws - log_p, alternatives
-        )
+        inside = Measure(value=fraction_draws.interpolated(cells, weights))
+        found = fraction_draws.contrast(f.log_f - log_p, f.draws - log_p, alternatives)
+        units[pair] = {"interpolated": inside} | found
     return units
 
 
@@ -142,7 +139,7 @@ def relative_capacity(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
                 low=float(np.exp(log.low)),
                 high=float(np.exp(log.high)),
             ),
-            "interpolated": Measure(value=interpolated(grid[pair], (p,))),
+            "interpolated": Measure(value=fraction_draws.interpolated(grid[pair], (p,))),
         }
     return units
 

@@ -9,15 +9,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
+from mnmt_repro.analysis import fit_quality
 from mnmt_repro.analysis.audit.parameters import parameters_paper_a
 from mnmt_repro.analysis.cells import Cells
 from mnmt_repro.analysis.drift import drift_measures, spread_in_sd
-from mnmt_repro.analysis.fit_quality import (
-    aicc_difference,
-    joint_against_separate,
-    lowest_r2,
-    size_left_out,
-)
 from mnmt_repro.analysis.fraction_draws import cells_within, slope_of_fraction
 from mnmt_repro.analysis.intervals import (
     DRAWS,
@@ -80,11 +75,11 @@ def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             require(law, f"law of {pair} at {by} = {p}")
         fits = list(laws.values())
         units[pair] = {
-            "r2_min": lowest_r2(fits, errors, draws_of(claim)),
+            "r2_min": fit_quality.lowest_r2(fits, errors, draws_of(claim)),
             "r2_median": Measure(value=float(np.median([fit.r2 for fit in fits]))),
         }
         if claim.options.get("unjudged", True):
-            _, single = size_left_out(cells, scope.n, by, errors)
+            _, single = fit_quality.size_left_out(cells, scope.n, by, errors)
             units[pair]["held_out_error"] = Measure(value=float(single[0]))
     return units
 
@@ -125,9 +120,9 @@ def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     units: Units = {}
     for pair, cells in grid.items():
         fit = joint_law(cells, scope.n, pair, by, errors)
-        units[pair] = joint_against_separate(fit, cells, scope.n, by, errors, draws)
+        units[pair] = fit_quality.joint_against_separate(fit, cells, scope.n, by, errors, draws)
         if claim.options.get("unjudged", True):
-            units[pair]["delta_aicc"] = aicc_difference(fit, cells, scope.n, by, errors)
+            units[pair]["delta_aicc"] = fit_quality.aicc_difference(fit, cells, scope.n, by, errors)
     return units
 
 

@@ -54,7 +54,6 @@ class Evidence:
             tier=scope.tier,
             test_set=scope.test_set,
             needs=options["needs"],
-            apart=options.get("apart", False),
             blocked=options.get("blocked", False),
         )
 

@@ -14,20 +14,11 @@ from mnmt_repro.claims import estimands_law as law
 from mnmt_repro.claims import estimands_metric as metric
 from mnmt_repro.claims import estimands_prediction as prediction
 from mnmt_repro.claims import estimands_upgrade as upgrade
+from mnmt_repro.claims import schema
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.schema import (
-    NO_ROWS,
-    OPERATORS,
-    OUT_OF_REACH,
-    VERDICTS,
-    Claim,
-    Condition,
-    Scope,
-    Step,
-)
 from mnmt_repro.errors import InputError
 
-Estimand = Callable[[Evidence, Claim, Scope], Units]
+Estimand = Callable[[Evidence, schema.Claim, schema.Scope], Units]
 
 ESTIMANDS: dict[str, Estimand] = {
     function.__name__: function
@@ -64,7 +55,7 @@ _WORST_FIRST = ("not reproduced", "inconclusive", "direction only", "reproduced"
 _GOOD = _WORST_FIRST[2:]
 
 
-def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
+def decide(rule: tuple[schema.Step, ...], measures: Measures) -> tuple[str, str]:
     """Apply a rule: the verdict of the first step whose conditions all hold, and a reason.
 
     The reason names the conditions of a better verdict that were not met, each with what was found,
@@ -85,7 +76,7 @@ def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
                 if not unmet:
                     what = f"{condition.measure} ({condition.of})"
                     return "inconclusive", f"{what} cannot be computed"
-            elif not OPERATORS[condition.op](value, condition.value):
+            elif not schema.OPERATORS[condition.op](value, condition.value):
                 unmet.append(_told(condition, value))
         if not unmet:
             decided = " and ".join(_told(condition, value) for condition, value in found)
@@ -96,11 +87,13 @@ def decide(rule: tuple[Step, ...], measures: Measures) -> tuple[str, str]:
     raise AssertionError("the last step of a rule has no conditions")
 
 
-def _told(condition: Condition, found: float) -> str:
+def _told(condition: schema.Condition, found: float) -> str:
     """A condition and what was found, with as many digits as it takes to see which way it went."""
-    met = OPERATORS[condition.op](found, condition.value)
+    met = schema.OPERATORS[condition.op](found, condition.value)
     texts = [f"{found:.{digits}g}" for digits in (3, 4, 5, 6, 17)]
-    shown = next(t for t in texts if OPERATORS[condition.op](float(t), condition.value) == met)
+    shown = next(
+        t for t in texts if schema.OPERATORS[condition.op](float(t), condition.value) == met
+    )
     return f"{condition} (found {shown})"
 
 
@@ -115,7 +108,7 @@ class Outcome:
     reason: str = ""
 
 
-def judge(claim: Claim, scope: Scope, evidence: Evidence) -> Outcome:
+def judge(claim: schema.Claim, scope: schema.Scope, evidence: Evidence) -> Outcome:
     """Apply a claim's rule to what its estimand measures in one scope.
 
     Raises
@@ -130,8 +123,8 @@ def judge(claim: Claim, scope: Scope, evidence: Evidence) -> Outcome:
         units = ESTIMANDS[claim.function](evidence, claim, scope)
     except NoRowsYet as missing:
         if claim.out_of_reach:
-            return Outcome(verdict=OUT_OF_REACH, reason=claim.out_of_reach)
-        return Outcome(verdict=NO_ROWS, reason=str(missing))
+            return Outcome(verdict=schema.OUT_OF_REACH, reason=claim.out_of_reach)
+        return Outcome(verdict=schema.NO_ROWS, reason=str(missing))
     except NotIdentified as reason:
         return Outcome(verdict="inconclusive", reason=str(reason))
     try:
@@ -155,7 +148,7 @@ def judge(claim: Claim, scope: Scope, evidence: Evidence) -> Outcome:
     )
 
 
-def _severity(claim: Claim, measures: Measures) -> float:
+def _severity(claim: schema.Claim, measures: Measures) -> float:
     """How bad the headline measure is, by what the rule asks of it for "reproduced".
 
     Of pairs with one verdict the worst speaks for them. Zero where the rule asks nothing of it.
@@ -173,13 +166,13 @@ def _severity(claim: Claim, measures: Measures) -> float:
     return abs(value) if len(asked) > 1 else value if asked == {"<"} else -value
 
 
-def _of_table(claim: Claim, units: Units) -> Outcome:
+def _of_table(claim: schema.Claim, units: Units) -> Outcome:
     """Judge each published cell by the rule of cells, and the claim by its own on their counts."""
     decided = {
         unit: decide(claim.cells, measures) for unit, measures in units.items() if unit != "all"
     }
     names = [name for name, _ in decided.values()]
-    share = {name: names.count(name) / len(names) for name in VERDICTS}
+    share = {name: names.count(name) / len(names) for name in schema.VERDICTS}
     counts = {
         "cells_reproduced": share["reproduced"],
         "cells_agreeing": share["reproduced"] + share["direction only"],

@@ -6,6 +6,8 @@ import json
 import math
 import os
 import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -96,9 +98,7 @@ def to_text(verdicts: list[Verdict]) -> str:
             for scope in verdict.scopes
             if scope is not verdict.deciding and scope.verdict != NO_ROWS
         ]
-    counts: dict[str, int] = {}
-    for verdict in verdicts:
-        counts[verdict.verdict] = counts.get(verdict.verdict, 0) + 1
+    counts = Counter(verdict.verdict for verdict in verdicts)
     lines.append(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
     return "\n".join(lines)
 
@@ -134,7 +134,8 @@ def to_detail(verdict: Verdict) -> str:
         for unit, measures in scope.units.items():
             lines.append(f"  {unit}: {outcome.verdicts[unit]}")
             lines += [f"    {name} {_in_words(found)}" for name, found in measures.items()]
-    if found_out := claim.explained.get(verdict.raw_verdict):
+    explained: Mapping[str, str] = claim.explained
+    if found_out := explained.get(verdict.raw_verdict):
         lines += ["", f"why, we think: {found_out.strip()} (book/{claim.page}.ipynb)"]
     return "\n".join(lines)
 
@@ -176,89 +177,56 @@ def differences(verdicts: list[Verdict], stored: list[dict[str, Any]]) -> dict[s
     known = {item["id"]: item for item in stored}
     found = {}
     for verdict in verdicts:
-        if verdict.id not in known:
+        then = known.pop(verdict.id, None)
+        if then is None:
             found[verdict.id] = "no stored verdict"
-            continue
-        whole, stored_whole = _as_dict(verdict), known.pop(verdict.id)
-        now = {scope["scope"]: scope for scope in whole["scopes"]}
-        then = {scope["scope"]: scope for scope in stored_whole.get("scopes", [])}
-        if set(now) != set(then):
-            found[verdict.id] = "its scopes have changed"
-            continue
-        notes = [_difference(name, then[name], now[name]) for name in now]
-        if not any(notes):
-            notes = [_shown("", stored_whole, whole)]
-            notes += [_shown(f"{name}: ", then[name], now[name]) for name in now]
-        if any(notes):
-            found[verdict.id] = "; ".join(note for note in notes if note)
+        elif first := next(_unlike("", _by_scope(then), _by_scope(_as_dict(verdict))), ""):
+            found[verdict.id] = first
     return found | dict.fromkeys(known, "stored, but no claim any more")
 
 
-def _difference(name: str, then: dict[str, Any], now: dict[str, Any]) -> str:
-    if then.get("verdict") != now["verdict"]:
-        return f"{name}: stored {then.get('verdict')!r}, but the rows give {now['verdict']!r}"
-    if then.get("raw_verdict") != now["raw_verdict"]:
-        told = now["raw_verdict"]
-        return f"{name}: stored {then.get('raw_verdict')!r}, but by the rule it is {told!r}"
-    hoc = {then.get("post_hoc"), now["post_hoc"]}
-    if hoc == {True, False}:  # None: the history is not there to tell
-        return f"{name}: stored post hoc {then['post_hoc']}, but it is {now['post_hoc']}"
-    old, new = then.get("units", {}), now["units"]
-    if set(old) != set(new):
-        return f"{name}: stored for {sorted(old)}, but the rows give {sorted(new)}"
-    for unit in new:
-        if old[unit]["verdict"] != new[unit]["verdict"]:
-            told = new[unit]["verdict"]
-            return f"{name}, {unit}: stored {old[unit]['verdict']!r}, but it is {told!r}"
-        was, found = old[unit]["measures"], new[unit]["measures"]
-        for measure in set(was) | set(found):
-            absolute = _FLIPPED if measure == "power" else _ABSOLUTE
-            if not _alike(was.get(measure), found.get(measure), absolute):
-                return (
-                    f"{name}, {unit}: {measure} is stored as {was.get(measure)}, but the rows give "
-                    f"{found.get(measure)}"
-                )
-    return ""
+def _by_scope(verdict: dict[str, Any]) -> dict[str, Any]:
+    return verdict | {"scopes": {each["scope"]: each for each in verdict.get("scopes", [])}}
 
 
-_SHOWN = (
-    "title", "verdict", "raw_verdict", "undecided", "says", "because", "kind", "kinds", "measure",
-    "rule", "decided_in", "decided_by", "reason", "runs", "attainability", "false_fail",
-    "false_pass",
-)  # fmt: skip
+_NUMBER = ("value", "measured", "interval")  # which have tolerances
 
 
-def _shown(where: str, then: dict[str, Any], now: dict[str, Any]) -> str:
-    """Which field that pages show beside the units is not what the rows give, if any."""
-    old, new = (
-        {"value": each.get("measured"), "interval": each.get("interval")} for each in (then, now)
-    )
-    if not _alike(old, new, _ABSOLUTE):
-        return f"{where}measured is stored as {old}, but the rows give {new}"
-    for field in _SHOWN:
-        if _words(then.get(field)) != _words(now.get(field)):
-            return f"{where}{field} is stored as {then.get(field)!r}, but it is {now.get(field)!r}"
-    return ""
+def _unlike(place: str, then: Any, now: Any) -> Iterator[str]:
+    """Each place where what is stored is not what the rows give, beyond rounding."""
+    told = f"{place}stored {{}}, but the rows give {{}}"
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*now, *then]):
+            if key not in (*_NUMBER, "ancestry"):
+                yield from _unlike(f"{place}{key}: ", then.get(key), now.get(key))
+        if "interval" in now:
+            old, new = ({n: each[n] for n in _NUMBER if n in each} for each in (then, now))
+            if not _alike(old, new, _FLIPPED if place.endswith("power: ") else _ABSOLUTE):
+                yield told.format(old, new)
+    elif place.endswith("post_hoc: "):  # None: the history is not there to tell
+        if {then, now} == {True, False}:
+            yield told.format(then, now)
+    elif _words(then) != _words(now):
+        yield told.format(repr(then), repr(now))
 
 
 def _words(value: Any) -> Any:
-    """A text with its numbers left out, which rounding may move; anything else as it is."""
+    """A text without its numbers, which are compared with tolerances elsewhere."""
     return re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "#", value) if isinstance(value, str) else value
 
 
-def _alike(old: Any, new: Any, absolute: float) -> bool:
-    """Whether two measures, as `_scope_as_dict` has them, are the same but for rounding."""
-    if old is None or new is None:
+def _alike(old: dict[str, Any], new: dict[str, Any], absolute: float) -> bool:
+    """Whether two numbers with their intervals differ by less than rounding or a redrawn sample."""
+    values = [each.get("value", each.get("measured")) for each in (old, new)]
+    ends = [each.get("interval") or [] for each in (old, new)]
+    if len(ends[0]) != len(ends[1]):
         return False
-    if (old["interval"] is None) != (new["interval"] is None):
-        return False
-    ends = list(zip(old["interval"] or [], new["interval"] or [], strict=True))
-    pairs = [(old["value"], new["value"]), *ends]
+    pairs = [values, *zip(*ends, strict=True)]
     if any((a is None) != (b is None) for a, b in pairs):
         return False
-    known = [a for a, _ in ends if a is not None]
+    known = [a for a in ends[0] if a is not None]
     of_width = _OF_WIDTH * (max(known) - min(known)) if known else 0.0
-    tolerances = [absolute, *(max(absolute, of_width) for _ in ends)]
+    tolerances = [absolute, *(max(absolute, of_width) for _ in ends[0])]
     return all(
         a is None or math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=tolerance)
         for (a, b), tolerance in zip(pairs, tolerances, strict=True)
@@ -274,15 +242,7 @@ def _as_dict(verdict: Verdict) -> dict[str, Any]:
         "id": claim.id,
         "paper": claim.paper,
         "title": claim.title,
-        "verdict": first["verdict"],
-        "raw_verdict": first["raw_verdict"],
-        "undecided": first["undecided"],
-        "says": first["says"],
-        "because": first["because"],
-        "attainability": first["attainability"],
-        "false_fail": first["false_fail"],
-        "false_pass": first["false_pass"],
-        "kind": first["kind"],
+        **{name: first[name] for name in _OF_DECIDING},
         "kinds": {
             kind: {"verdict": scope.verdict, "scope": scope.name} for kind, scope in own.items()
         },
@@ -298,6 +258,12 @@ def _as_dict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
+_OF_DECIDING = (
+    "verdict", "raw_verdict", "undecided", "says", "because", "attainability", "false_fail",
+    "false_pass", "kind",
+)  # fmt: skip
+
+
 def _scope_as_dict(scope: ScopeVerdict, headline: str) -> dict[str, Any]:
     outcome, simulated = scope.outcome, scope.simulated
     deciding = outcome.units.get(outcome.unit, {}).get(headline)
@@ -309,9 +275,10 @@ def _scope_as_dict(scope: ScopeVerdict, headline: str) -> dict[str, Any]:
         "undecided": scope.standing.why,
         "says": scope.standing.says,
         "because": scope.standing.because,
-        "attainability": _number(simulated.attainability) if simulated else None,
-        "false_fail": _number(simulated.false_fail) if simulated else None,
-        "false_pass": _number(simulated.false_pass) if simulated else None,
+        **{
+            name: _number(getattr(simulated, name)) if simulated else None
+            for name in ("attainability", "false_fail", "false_pass")
+        },
         "decided_by": outcome.unit,
         "measured": _number(deciding.value) if deciding else None,
         "interval": _interval(deciding) if deciding else None,

@@ -13,14 +13,27 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import yaml
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    TypeAdapter,
+    ValidationError,
+)
 
 from mnmt_repro.errors import InputError
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where libyaml is installed
 
+_ONLY = ConfigDict(extra="forbid")  # no entry has fields that its class has not
+Number = StrictInt | StrictFloat
+
+RuleVerdict = Literal["reproduced", "direction only", "inconclusive", "not reproduced"]
 VERDICTS = ("reproduced", "direction only", "inconclusive", "not reproduced")
 """What a rule may conclude. Other verdicts are `OUT_OF_REACH`, `NO_ROWS` and `UNDECIDED`."""
 OUT_OF_REACH = "out of reach here"
@@ -42,9 +55,10 @@ class Condition:
     """One comparison of a measure, or of an end of its interval, with a number."""
 
     measure: str
-    op: str
-    value: float
-    of: str = "value"  # or "low", "high"
+    op: Literal[">=", ">", "<=", "<", "=="]
+    value: Number
+    of: Literal["value", "low", "high"] = "value"
+    __pydantic_config__ = _ONLY
 
     def __str__(self) -> str:
         part = "" if self.of == "value" else f"{self.of} end of "
@@ -55,12 +69,22 @@ class Condition:
 class Step:
     """A verdict, given where all of its conditions are met. The last step has no conditions."""
 
-    verdict: str
+    verdict: RuleVerdict
     when: tuple[Condition, ...] = ()
+    __pydantic_config__ = _ONLY
 
     def __str__(self) -> str:
         conditions = " and ".join(str(condition) for condition in self.when)
         return f"{self.verdict}: {conditions or 'otherwise'}"
+
+
+def _ends(rule: tuple[Step, ...]) -> tuple[Step, ...]:
+    if not rule or rule[-1].when or any(not step.when for step in rule[:-1]):
+        raise ValueError("the last step, and only it, has no conditions")
+    return rule
+
+
+Rule = Annotated[tuple[Step, ...], AfterValidator(_ends)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +101,13 @@ class Scope:
     test_set: str = "indomain"
     other_test_set: str = ""
     domain: str = "all"
-    n: str = "n_non_embedding"
+    n: Literal["n_non_embedding", "n_total"] = "n_non_embedding"
     tier: str = "mini"
     options: Mapping[str, Any] = field(default_factory=dict)
-    rule: tuple[Step, ...] = ()
+    rule: Rule = ()
     worlds: Worlds | None = None
     half: tuple[str, ...] = ()
+    __pydantic_config__ = _ONLY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +119,8 @@ class Worlds:
     """
 
     right: Mapping[str, Any]
-    wrong: tuple[Mapping[str, Any], ...]
+    wrong: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
+    __pydantic_config__ = _ONLY
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,9 +128,18 @@ class Alternative:
     """The effect that the test of an "unchanged" claim must see with a power of 80 %."""
 
     measure: str
-    effect: float
+    effect: Number
     meaning: str
-    sides: int = 2
+    sides: Literal[1, 2] = 2
+    __pydantic_config__ = _ONLY
+
+
+def _of_paper(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A published number is a value, or the cells of a table."""
+    number = "cells" if "cells" in item else "value"
+    if not {"quantity", number} <= item.keys() <= {"quantity", number, "unit", "note"}:
+        raise ValueError("needs a quantity, a value or cells, and perhaps a unit and a note")
+    return item
 
 
 class Options(dict[str, Any]):
@@ -135,22 +170,25 @@ class Claim:
     title: str
     where: str
     statement: str
-    published: tuple[Mapping[str, Any], ...]
+    published: Annotated[
+        tuple[Annotated[Mapping[str, Any], AfterValidator(_of_paper)], ...], Field(min_length=1)
+    ]
     function: str
     headline: str
     description: str
     options: Mapping[str, Any]
-    scopes: tuple[Scope, ...]
-    rule: tuple[Step, ...]
+    scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]
+    rule: Rule
     tier: str
     alternative: Alternative | None = None
-    cells: tuple[Step, ...] = ()
+    cells: Rule = ()
     out_of_reach: str = ""
     page: str = ""
-    explained: Mapping[str, str] = field(default_factory=dict)
+    explained: Mapping[RuleVerdict, str] = field(default_factory=dict)
     revised: tuple[str, ...] = ()
     worlds: Worlds | None = None
-    converged: float | None = None
+    converged: Number | None = None
+    __pydantic_config__ = _ONLY
 
     @property
     def own_scopes(self) -> tuple[Scope, ...]:
@@ -250,138 +288,24 @@ def parse_claims(text: str, where: str) -> list[Claim]:
     return [_claim(entry, paper, where) for entry in entries]
 
 
+_CLAIM = TypeAdapter(Claim)
+
+
 def _claim(entry: Any, paper: str, where: str) -> Claim:
     name = entry.get("id") if isinstance(entry, dict) else None
     if not isinstance(name, str):
         raise InputError(f"{where}: every claim needs an id, such as A1")
     where = f"{where}: claim {name}"
-    texts = ("id", "title", "where", "statement", "tier")
-    required = (*texts, "published", "estimand", "scopes", "rule")
-    optional = ("out_of_reach", "page")
-    older = ("gap_of_scale",)  # a field of earlier versions, whose rules `claims.history` reads
-    more = ("alternative", "cells", "explained", "revised", "worlds", "converged")
-    _fields(entry, required, (*more, *optional, *older), where)
-    for key in (*texts, *(key for key in optional if key in entry)):
-        _kind(entry[key], str, f"{where}: {key}", "text")
-    if "converged" in entry:
-        _kind(entry["converged"], (int, float), f"{where}: converged", "a number")
-    explained = entry.get("explained", {})
-    _fields(explained, (), VERDICTS, f"{where}: explained")
-    if explained and not entry.get("page"):
+    given = {key: value for key, value in entry.items() if key not in ("estimand", "gap_of_scale")}
+    estimand = entry.get("estimand")  # gap_of_scale: of earlier versions, which `history` reads
+    if not isinstance(estimand, dict) or given.keys() & {*estimand, "paper"}:
+        raise InputError(f"{where}: estimand must be a mapping with fields of its own")
+    try:
+        claim = _CLAIM.validate_python({**given, **estimand, "paper": paper})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{where}: {place}: {first['msg']}, got {first['input']!r}") from error
+    if claim.explained and not claim.page:
         raise InputError(f"{where}: explained needs a page, where the explanation is borne out")
-    for verdict, text in explained.items():
-        _kind(text, str, f"{where}: explained.{verdict}", "text")
-    revised = _list(entry["revised"], f"{where}: revised") if "revised" in entry else []
-    for text in revised:
-        _kind(text, str, f"{where}: revised", "a list of texts")
-    estimand = entry["estimand"]
-    keys = ("function", "headline", "options", "description")
-    _fields(estimand, keys, (), f"{where}: estimand")
-    for key in ("function", "headline", "description"):
-        _kind(estimand[key], str, f"{where}: estimand.{key}", "text")
-    _kind(estimand["options"], dict, f"{where}: estimand.options", "a mapping")
-    published = _list(entry["published"], f"{where}: published")
-    for i, item in enumerate(published):
-        number = "cells" if isinstance(item, dict) and "cells" in item else "value"
-        _fields(item, ("quantity", number), ("unit", "note"), f"{where}: published[{i}]")
-    alternative = None
-    if "alternative" in entry:
-        given, at = entry["alternative"], f"{where}: alternative"
-        _fields(given, ("measure", "effect", "meaning"), ("sides",), at)
-        _kind(given["effect"], (int, float), f"{at}.effect", "a number")
-        if given.get("sides", 2) not in (1, 2):
-            raise InputError(f"{at}.sides must be 1 or 2, got {given['sides']!r}")
-        alternative = Alternative(**given)
-    return Claim(
-        **{key: entry[key] for key in texts},
-        paper=paper,
-        published=tuple(published),
-        **{**estimand, "options": Options(estimand["options"], f"{where}: estimand")},
-        scopes=tuple(
-            _scope(item, f"{where}: scopes[{i}]")
-            for i, item in enumerate(_list(entry["scopes"], f"{where}: scopes"))
-        ),
-        rule=_rule(entry["rule"], f"{where}: rule"),
-        alternative=alternative,
-        cells=_rule(entry["cells"], f"{where}: cells") if "cells" in entry else (),
-        explained=explained,
-        revised=tuple(revised),
-        worlds=_worlds(entry["worlds"], f"{where}: worlds") if "worlds" in entry else None,
-        converged=entry.get("converged"),
-        **{key: entry.get(key, "") for key in optional},
-    )
-
-
-def _worlds(value: Any, where: str) -> Worlds:
-    _fields(value, ("right", "wrong"), (), where)
-    _kind(value["right"], dict, f"{where}.right", "a mapping")
-    wrong = _list(value["wrong"], f"{where}.wrong")
-    for i, world in enumerate(wrong):
-        _kind(world, dict, f"{where}.wrong[{i}]", "a mapping")
-    return Worlds(right=value["right"], wrong=tuple(wrong))
-
-
-def _rule(value: Any, where: str) -> tuple[Step, ...]:
-    steps = [_step(item, f"{where}[{i}]") for i, item in enumerate(_list(value, where))]
-    if steps[-1].when or any(not step.when for step in steps[:-1]):
-        raise InputError(f"{where}: the last step, and only it, has no conditions")
-    return tuple(steps)
-
-
-def _step(item: Any, where: str) -> Step:
-    _fields(item, ("verdict",), ("when",), where)
-    if item["verdict"] not in VERDICTS:
-        raise InputError(f"{where}.verdict must be one of {', '.join(VERDICTS)}")
-    conditions = []
-    for i, given in enumerate(item.get("when", [])):
-        at = f"{where}.when[{i}]"
-        _fields(given, ("measure", "op", "value"), ("of",), at)
-        _kind(given["value"], (int, float), f"{at}.value", "a number")
-        if given["op"] not in OPERATORS:
-            raise InputError(f"{at}.op must be one of {', '.join(OPERATORS)}, got {given['op']!r}")
-        if given.get("of", "value") not in ("value", "low", "high"):
-            raise InputError(f"{at}.of must be value, low or high, got {given['of']!r}")
-        conditions.append(Condition(**given))
-    return Step(verdict=item["verdict"], when=tuple(conditions))
-
-
-def _scope(item: Any, where: str) -> Scope:
-    texts = ("test_set", "other_test_set", "domain", "n", "tier")
-    _fields(item, ("name", "cohorts"), (*texts, "options", "rule", "worlds", "half"), where)
-    for key, value in item.items():
-        if key in ("name", *texts):
-            _kind(value, str, f"{where}.{key}", "text")
-    _kind(item["cohorts"], list, f"{where}.cohorts", "a list")
-    _kind(item.get("half", []), list, f"{where}.half", "a list")
-    _kind(item.get("options", {}), dict, f"{where}.options", "a mapping")
-    if item.get("n", "n_total") not in ("n_non_embedding", "n_total"):
-        raise InputError(f"{where}.n must be n_non_embedding or n_total, got {item['n']!r}")
-    given = dict(item)
-    if "rule" in item:
-        given["rule"] = _rule(item["rule"], f"{where}.rule")
-    if "worlds" in item:
-        given["worlds"] = _worlds(item["worlds"], f"{where}.worlds")
-    lists = {key: tuple(item.get(key, ())) for key in ("cohorts", "half")}
-    return Scope(**{**given, **lists})
-
-
-def _fields(value: Any, required: Sequence[str], optional: Sequence[str], where: str) -> None:
-    _kind(value, dict, where, "a mapping")
-    for key in required:
-        if key not in value:
-            raise InputError(f"{where}: {key} is missing")
-    for key in value:
-        if key not in (*required, *optional):
-            raise InputError(f"{where}: {key} is not a field of a claim")
-
-
-def _list(value: Any, where: str) -> list[Any]:
-    _kind(value, list, where, "a list")
-    if not value:
-        raise InputError(f"{where} is empty")
-    return value
-
-
-def _kind(value: Any, kind: type | tuple[type, ...], where: str, words: str) -> None:
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise InputError(f"{where} must be {words}, got {value!r}")
+    return replace(claim, options=Options(estimand["options"], f"{where}: estimand"))
