@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -134,8 +134,7 @@ def to_detail(verdict: Verdict) -> str:
         for unit, measures in scope.units.items():
             lines.append(f"  {unit}: {outcome.verdicts[unit]}")
             lines += [f"    {name} {_in_words(found)}" for name, found in measures.items()]
-    explained: Mapping[str, str] = claim.explained
-    if found_out := explained.get(verdict.raw_verdict):
+    if found_out := claim.explained.get(verdict.raw_verdict):
         lines += ["", f"why, we think: {found_out.strip()} (book/{claim.page}.ipynb)"]
     return "\n".join(lines)
 

@@ -33,9 +33,9 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where l
 _ONLY = ConfigDict(extra="forbid")  # no entry has fields that its class has not
 Number = StrictInt | StrictFloat
 
-RuleVerdict = Literal["reproduced", "direction only", "inconclusive", "not reproduced"]
 VERDICTS = ("reproduced", "direction only", "inconclusive", "not reproduced")
 """What a rule may conclude. Other verdicts are `OUT_OF_REACH`, `NO_ROWS` and `UNDECIDED`."""
+RuleVerdict = Annotated[str, Field(pattern=f"^({'|'.join(VERDICTS)})$")]
 OUT_OF_REACH = "out of reach here"
 NO_ROWS = "no rows yet"
 UNDECIDED = "undecided here"

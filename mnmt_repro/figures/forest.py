@@ -83,9 +83,7 @@ def forest(
         base = alt.Chart(rows[[*_ROW]].assign(slot=rows["series"] if apart else "all")).encode(
             y,
             yOffset=offset,
-            color=alt.Color(
-                "series:N", scale=alt.Scale(domain=known, range=colours), legend=legend
-            ),
+            color=alt.Color("series:N", legend=legend).scale(domain=known, range=colours),
             tooltip=["label", "series", *(alt.Tooltip(c, format=".3~g") for c in _ROW[2:5])],
         )
         shape = alt.Shape("series:N", scale=alt.Scale(domain=known, range=shapes), legend=legend)

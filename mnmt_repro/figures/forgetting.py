@@ -27,9 +27,7 @@ def forgotten_chart(points: pd.DataFrame) -> alt.HConcatChart:
     order = list(dict.fromkeys(points["language"]))
     ends = [float(points["rise"].min()), float(points["rise"].max())]
     scale = alt.Scale(domain=ends, padding=6)
-    x = alt.X(
-        "rise:Q", scale=scale, axis=alt.Axis(tickCount=5), title="loss added (nats per token)"
-    )
+    x = alt.X("rise:Q", scale=scale, title="loss added (nats per token)").axis(tickCount=5)
     y = alt.Y("language:N", sort=order, title=None)
     colour = alt.Color("setting:N", title=None, scale=_COLOUR)
     tooltip = tips("language", "setting", "rise|.3f", "pairs", "seeds")
@@ -46,9 +44,7 @@ def moved_chart(points: pd.DataFrame) -> alt.HConcatChart:
     """Figure 5: distance by layer, a panel a stack, a colour a block, dashed without scaling."""
     shown = points.assign(name="L" + points["layer"].astype(str))
     y = alt.Y("distance:Q", title="Frobenius distance")
-    colour = alt.Color(
-        "block:N", title=None, sort=list(BLOCKS.values()), legend=alt.Legend(labelLimit=200)
-    )
+    colour = alt.Color("block:N", title=None, sort=list(BLOCKS.values())).legend(labelLimit=200)
     dash = alt.StrokeDash("setting:N", title=None)
     dash = dash.scale(domain=list(SETTINGS.values()), range=[[1, 0], [5, 4]])
     dash = dash.legend(symbolType="stroke")

@@ -21,9 +21,7 @@ def shares_chart(found: pd.DataFrame) -> alt.LayerChart:
     texts = list(dict.fromkeys(found["text"]))
     x = alt.X("share:Q", title="% of all sentence pairs").scale(type="log", nice=False, padding=8)
     y = alt.Y("name:N", sort=list(largest_first), title=None)
-    colour = alt.Color(
-        "text:N", scale=alt.Scale(domain=texts, range=[GREY, *CATEGORIES]), title=None
-    )
+    colour = alt.Color("text:N", title=None).scale(domain=texts, range=[GREY, *CATEGORIES])
     base = alt.Chart(found).encode(y=y)
     lines = base.mark_rule(color=GREY, strokeWidth=0.6).encode(
         x=alt.X("min(share):Q"), x2="max(share):Q"

@@ -43,9 +43,7 @@ def fraction_against_weight(fractions: pd.DataFrame) -> alt.LayerChart:
     y = alt.Y("fraction_ratio:Q", title="effective fraction / that at the highest weight")
     y = y.scale(type="log")
     domains = sorted(fractions["domain"].unique())
-    colour = alt.Color(
-        "domain:N", scale=alt.Scale(domain=domains, range=list(CATEGORIES)), title="domain"
-    )
+    colour = alt.Color("domain:N", title="domain").scale(domain=domains, range=list(CATEGORIES))
     ratio = alt.Tooltip("fraction_ratio", format=".3f")
     dots = alt.Chart(fractions).mark_point().encode(x, y, colour, tooltip=["domain", "p", ratio])
     return diagonal(x, y, (0.05, 1)) + dots

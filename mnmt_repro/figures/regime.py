@@ -70,11 +70,7 @@ def learning_curves(curves: pd.DataFrame, pair: str) -> alt.HConcatChart:
                 axis=alt.Axis(format="~s", tickCount=4),
                 title="target tokens, all pairs",
             ),
-            alt.Y(
-                "cross_entropy:Q",
-                scale=alt.Scale(zero=False),
-                title="validation loss (nats per token)",
-            ),
+            alt.Y("cross_entropy:Q", title="validation loss (nats per token)").scale(zero=False),
             colour,
             detail="run_id:N",  # two mixtures may give a pair the same weight
             tooltip=tips("p", "target_tokens", "cross_entropy|.4f"),

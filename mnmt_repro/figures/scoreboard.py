@@ -154,9 +154,7 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
             color=altair.Color("whose:N", legend=None),
         )
         scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
-        x = altair.X(
-            "low:Q", scale=scale, title=quantity, axis=altair.Axis(format="~s", tickCount=4)
-        )
+        x = altair.X("low:Q", scale=scale, title=quantity).axis(format="~s", tickCount=4)
         panels.append(
             (
                 base.mark_bar(height=6).encode(x=x, x2="high:Q")

@@ -147,7 +147,7 @@ def tips(*fields: str) -> list[altair.Tooltip]:
     ['pair', 'loss']
     """
     named = [field.partition("|") for field in fields]
-    return [altair.Tooltip(name, **({"format": form} if form else {})) for name, _, form in named]
+    return [altair.Tooltip(name, format=form or altair.Undefined) for name, _, form in named]
 
 
 def vega_lite_version() -> str:

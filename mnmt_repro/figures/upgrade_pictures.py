@@ -20,9 +20,7 @@ TITLES: dict[Kind, str] = {"same": "M20", "wide": "wider", "deep": "deeper"}
 OLD, NEW = "from the old model", "new"
 PIXELS = 42  # of the width of the model, in Figure 2
 
-_COLOUR = alt.Color(
-    "part:N", title=None, scale=alt.Scale(domain=[OLD, NEW], range=list(CATEGORIES[:2]))
-)
+_COLOUR = alt.Color("part:N", title=None).scale(domain=[OLD, NEW], range=list(CATEGORIES[:2]))
 
 
 def find_tier(name: str) -> Tier:
