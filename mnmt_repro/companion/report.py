@@ -14,8 +14,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import add_command
 from mnmt_repro.repository import ROOT
@@ -225,6 +223,8 @@ def as_html(markdown: str) -> str:
 
 def papers(root: Path) -> list[dict[str, Any]]:
     """Read what the two papers are: the references of `CITATION.cff`."""
+    import yaml
+
     text = (root / "CITATION.cff").read_text(encoding="utf-8")
     found: list[dict[str, Any]] = yaml.safe_load(text)["references"]
     return found
@@ -285,6 +285,8 @@ def codecheck(root: Path, claims: Sequence[Claim], exhibits: Sequence[Exhibit]) 
 
     What only a checker can fill in is left out: names, certificate and its report.
     """
+    import yaml
+
     cited = papers(root)
     pages: dict[str, list[str]] = {}
     for exhibit in exhibits:
