@@ -6,7 +6,6 @@ import math
 
 import pandas as pd
 import pytest
-from mnmt_repro.figures.interval_chart import interval_chart
 from synthetic import rows
 
 from mnmt_repro.analysis.grids import NEWS, read_all
@@ -14,6 +13,7 @@ from mnmt_repro.claims import read_stored
 from mnmt_repro.claims.claim_measures import claim_measures
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import grid_figures
+from mnmt_repro.figures.forest import forest
 from mnmt_repro.repository import ROOT
 
 
@@ -62,7 +62,6 @@ def test_measures_are_those_of_the_stored_verdicts():
 def test_intervals_outside_the_axis_are_cut_off():
     table = pd.DataFrame({"label": ["a", "b"], "value": [1.0, 2.0], "low": [0.0, math.nan]})
     table["high"] = [9.0, math.nan]
-    chart = interval_chart(table, "x", marks={"paper": 2.0}, domain=(0.5, 4)).to_dict()
-    drawn = [row for rows in chart["datasets"].values() for row in rows if row.get("label") == "a"]
+    chart = forest(table, "x", marks={"paper": 2.0}, domain=(0.5, 4)).to_dict()
+    drawn = chart["datasets"][chart["concat"][0]["layer"][2]["data"]["name"]]
     assert (drawn[0]["low"], drawn[0]["high"]) == (0.5, 4)
-    assert len(chart["layer"]) == 4

@@ -47,8 +47,8 @@ def blocks_moved(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     change = forgetting.log_change(*map(forgetting.weight_distances, found, variants))
     return {
         "all": {
-            "old_change": forgetting.over_layers(change["old"].to_numpy()),
-            "new_change": forgetting.over_layers(change["new"].to_numpy()),
+            "old_change": forgetting.t_mean(change["old"].to_numpy()),
+            "new_change": forgetting.t_mean(change["new"].to_numpy()),
             "old_share": Measure(value=float((change["old"] < 0).mean())),
             "new_share": Measure(value=float((change["new"] > 0).mean())),
             "layers": Measure(value=len(change)),

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnmt_repro.analysis.published import printed_values
 from mnmt_repro.claims.schema import NO_ROWS, Claim, Step
 from mnmt_repro.figures.badge import Badge, said
-from mnmt_repro.figures.measures import condition, measured, named
+from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.template import render
 from mnmt_repro.figures.verdicts import anchor, scope_table
 
@@ -56,7 +55,7 @@ class ClaimList:
             "verdict": verdict,
             "anchor": anchor(claim.id),
             "facts": _facts(verdict),
-            "printed": [_printed(item) for item in claim.published],
+            "printed": [printed(item) for item in claim.published],
             "ours": f"{named(measure, claim.id)}: {measured(measure, verdict, claim.id)}"
             if known
             else "–",
@@ -95,12 +94,6 @@ def _facts(verdict: Mapping[str, Any]) -> dict[str, str]:
         "verdict": said(verdict["verdict"]),
         "evidence": verdict["kind"],
     }
-
-
-def _printed(item: Mapping[str, Any]) -> str:
-    unit = f" {item['unit']}" if "unit" in item else ""
-    note = f" ({item['note']})" if "note" in item else ""
-    return f"{item['quantity']}: {printed_values(item)}{unit}{note}"
 
 
 def _steps(rule: Sequence[Step], claim: str) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ import pandas as pd
 import vl_convert
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.badge import Badge
+from mnmt_repro.figures.badge import Badge, typeset
 from mnmt_repro.figures.provenance import Provenance, counted
 from mnmt_repro.figures.template import in_base64, render
 from mnmt_repro.figures.theme import vega_lite_version
@@ -52,6 +52,7 @@ class _Display(ABC):
             raise InputError(f"name {self.name!r}: use small letters, digits and single hyphens")
         if not self.provenance:
             raise InputError(f"{self.name}: say where the numbers come from (provenance)")
+        object.__setattr__(self, "caption", typeset(self.caption))
 
     @abstractmethod
     def _body(self) -> str: ...

@@ -54,8 +54,12 @@ class Scoreboard:
 
     def to_html(self) -> str:
         """Write a table; a row leads to the page that re-makes its exhibit."""
-        rows = [self._row(exhibit) for exhibit in self.exhibits]
-        return render("scoreboard", rows=rows, thumbnail=_THUMBNAIL)
+        pictures = [_THUMBNAIL.format(page=x.page, chart=x.chart) for x in self.exhibits]
+        rows = [
+            self._row(exhibit) | {"picture": picture * (picture not in pictures[:i])}
+            for i, (exhibit, picture) in enumerate(zip(self.exhibits, pictures, strict=True))
+        ]
+        return render("scoreboard", rows=rows)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = "\n".join(f"{each.id}: {self.answer_to(each)}" for each in self.exhibits)
@@ -115,7 +119,7 @@ def scales(root: Path, rows: pd.DataFrame) -> Rows:
     root
         The checkout; `data/papers/exhibits.yml` has the papers' numbers.
     rows
-        From `results.load`.
+        From `results.load`, of one test set and all domains.
 
     Returns
     -------
