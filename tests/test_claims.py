@@ -15,8 +15,8 @@ from stored_claims import ROOT, NoHistory, declared_claims
 from synthetic import SIZES, WEIGHTS, loss_of, rows
 
 from mnmt_repro.analysis.drift import fit_drift
+from mnmt_repro.analysis.fraction_draws import Fractions
 from mnmt_repro.analysis.intervals import Measure, measure
-from mnmt_repro.claims.estimands_fraction import Fractions
 from mnmt_repro.claims.estimands_law import drift_measures
 from mnmt_repro.claims.evaluate import Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence
