@@ -51,7 +51,7 @@ def forest(
     domain
         Of that axis; an interval that leaves it is cut off. By default all is shown.
     columns
-        Of panels. With more than one, each panel has a horizontal axis of its own.
+        Of panels. With more than one, each panel has its own horizontal axis.
     """
     table = table.assign(**{name: value for name, value in _GIVEN.items() if name not in table})
     known = list(dict.fromkeys(table["series"].fillna("")))
