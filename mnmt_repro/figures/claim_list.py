@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnmt_repro.claims import NO_ROWS, Claim, Step, printed_values
+from mnmt_repro.claims import NO_ROWS, Claim, Step
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.display import download_link, labelled_cells
-from mnmt_repro.figures.measures import condition, measured, named
+from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.verdicts import anchor, scope_table
 
 FILTERS = ("paper", "verdict", "evidence")
@@ -70,7 +70,7 @@ class ClaimList:
         )
         texts = (
             f"<b>{verdict['id']}</b> {html.escape(verdict['title'])}",
-            html.escape(_printed(claim.published[0])),
+            html.escape(printed(claim.published[0])),
             html.escape(_ours(verdict)),
             badge.to_html(),
         )
@@ -87,7 +87,7 @@ class ClaimList:
     def _details(self, claim: Claim, verdict: Mapping[str, Any]) -> str:
         parts = [
             ("The paper", f"{_flat(claim.statement)} ({claim.where})"),
-            ("It prints", "; ".join(_printed(item) for item in claim.published)),
+            ("It prints", "; ".join(printed(item) for item in claim.published)),
             ("We measure", _flat(claim.description)),
         ]
         text = "".join(_paragraph(*part) for part in parts)
@@ -129,12 +129,6 @@ def _ours(verdict: Mapping[str, Any]) -> str:
         return "–"
     number = measured(verdict["measure"], verdict, verdict["id"])
     return f"{named(verdict['measure'], verdict['id'])}: {number}"
-
-
-def _printed(item: Mapping[str, Any]) -> str:
-    unit = f" {item['unit']}" if "unit" in item else ""
-    note = f" ({item['note']})" if "note" in item else ""
-    return f"{item['quantity']}: {printed_values(item)}{unit}{note}"
 
 
 def _flat(text: str) -> str:
