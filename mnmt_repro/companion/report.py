@@ -63,7 +63,7 @@ def add(commands: Any) -> None:
         help="write no report: print the list of outputs for https://codecheck.org.uk",
     )
     parser.add_argument(
-        "--root", type=Path, default=ROOT, help="top folder of the checkout to check"
+        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
     )
     parser.add_argument(
         "--results",
