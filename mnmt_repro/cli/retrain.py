@@ -59,8 +59,8 @@ def add(commands: Any) -> None:
         "are trained again first.\n\nExit status 0: each run has the same text, vocabulary and "
         f"batches. Its first validation losses are within {100 * BEGINNING:g} percent of the "
         f"stored ones, and its mean test loss within {100 * END:g} percent. On the same kind of "
-        "processor a run can be equal to the last bit. Other processors round differently, so that a run "
-        "drifts as if it had another seed."
+        "processor a run can be equal to the last bit. Other processors round differently, so a "
+        "run drifts as if it had another seed."
     )
 
 
