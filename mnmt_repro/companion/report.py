@@ -32,6 +32,7 @@ STYLE = """
 body { max-width: 90rem; }
 th, td { text-align: left; vertical-align: top; }
 summary { cursor: pointer; }
+@media (max-width: 50rem) { th, td { min-width: 7rem; } }
 a { color: inherit; }
 code { overflow-wrap: anywhere; }
 """
