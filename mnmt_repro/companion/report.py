@@ -32,6 +32,7 @@ STYLE = """
 body { max-width: 90rem; }
 th, td { text-align: left; vertical-align: top; }
 summary { cursor: pointer; }
+@media (max-width: 50rem) { th, td { min-width: 7rem; } }
 a { color: inherit; }
 code { overflow-wrap: anywhere; }
 """
@@ -63,7 +64,7 @@ def add(commands: Any) -> None:
         help="write no report: print the list of outputs for https://codecheck.org.uk",
     )
     parser.add_argument(
-        "--root", type=Path, default=ROOT, help="top folder of the checkout to check"
+        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
     )
     parser.add_argument(
         "--results",
