@@ -28,6 +28,12 @@ def add(commands: Any) -> None:
         help="evaluate this claim alone, such as A3, and tell its rule and every measure",
     )
     parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="compute every outcome again; by default the cache has those of the same rules, rows "
+        "and code",
+    )
+    parser.add_argument(
         "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
     )
     parser.add_argument(
@@ -48,10 +54,11 @@ def act(options: argparse.Namespace) -> int:
 
     if options.write and options.only:
         raise InputError("--write stores all verdicts: leave out --only")
-    exhibits = claims.load_exhibits(
-        options.root, claims.load_claims(options.root / "data" / "claims")
+    verdicts = claims.verify(
+        options.root, store=options.results, only=options.only, fresh=options.fresh
     )
-    verdicts = claims.verify(options.root, store=options.results, only=options.only)
+    if not options.only:
+        exhibits = claims.load_exhibits(options.root, [verdict.claim for verdict in verdicts])
     if options.json:
         print(claims.to_json(verdicts))
     elif options.only:
