@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from mnmt_repro.claims import schema
@@ -109,7 +109,7 @@ class History:
                     entry, name = line.split("\t")
                     blob = entry.split()[-1]
                     if name.endswith(".yml"):
-                        present |= recall(digest(code, blob), lambda blob=blob: self._rules(blob))
+                        present |= recall(digest(code, blob), partial(self._rules, blob))
                 fixed = {key: fixed.get(key, commit) for key in present}
         return fixed
 

@@ -205,7 +205,9 @@ def _execute(run: PageRun) -> PageRun:
     from papermill.exceptions import PapermillExecutionError
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the pages already share the cores
-    run.output.parent.mkdir(parents=True, exist_ok=True)
+    folder = run.folder or run.output.parent
+    for each in (folder, run.output.parent):
+        each.mkdir(parents=True, exist_ok=True)
     part = run.output.with_name(f"part-{run.output.name}")
     started = time.perf_counter()
     message = ""
@@ -215,7 +217,7 @@ def _execute(run: PageRun) -> PageRun:
             str(part),
             parameters=dict(run.parameters),
             kernel_name="python3",
-            cwd=str(run.folder or run.output.parent),
+            cwd=str(folder),
             progress_bar=False,
             execution_timeout=CELL_TIMEOUT,
             extra_arguments=["--log-level=ERROR"],  # of the kernel's own log, not of the page
