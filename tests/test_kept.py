@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from test_rooms import PACKAGE, imported
 
 from mnmt_repro import kept as kept_module
 from mnmt_repro.claims import load_claims, report, verify
@@ -101,6 +102,15 @@ def test_an_outcome_is_recalled_while_nothing_changes(monkeypatch: pytest.Monkey
     assert outcomes_judged(monkeypatch, fresh=True) == 1
     other_tier = ROWS.assign(cross_entropy=[2.0, 4.0])
     assert outcomes_judged(monkeypatch, other_tier) == 0
+
+
+def test_no_outcome_depends_on_the_rooms_whose_code_is_not_hashed() -> None:
+    rooms = {path.relative_to(PACKAGE).parts[0]: [] for path in PACKAGE.rglob("*.py")}
+    for path in PACKAGE.rglob("*.py"):
+        rooms[path.relative_to(PACKAGE).parts[0]] += imported(path)
+    assert set(report.LATER_ROOMS) <= set(rooms)
+    for room in set(rooms) - set(report.LATER_ROOMS):
+        assert not set(rooms[room]) & set(report.LATER_ROOMS), room
 
 
 @pytest.mark.parametrize("what", ["rows", "rule", "code", "published"])
