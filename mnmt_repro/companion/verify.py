@@ -27,12 +27,7 @@ def add(commands: Any) -> None:
         metavar="ID",
         help="evaluate this claim alone, such as A3, and tell its rule and every measure",
     )
-    parser.add_argument(
-        "--fresh",
-        action="store_true",
-        help="compute every outcome again; by default the cache has those of the same rules, rows "
-        "and code",
-    )
+    add_fresh(parser)
     parser.add_argument(
         "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
     )
@@ -44,6 +39,16 @@ def add(commands: Any) -> None:
         metavar="DIR",
         type=Path,
         help="folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
+    )
+
+
+def add_fresh(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that ignores the cache."""
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="compute every outcome again; by default the cache has those of the same rules, rows "
+        "and code",
     )
 
 
