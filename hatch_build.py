@@ -9,7 +9,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-CARRIED = ("data", "book", "_config.yml", "_toc.yml")
+CARRIED = ("data", "book", "_config.yml", "_toc.yml", "CITATION.cff")
 """What `mnmt_repro.repository.ROOT` must hold beside the package."""
 
 

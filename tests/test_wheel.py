@@ -48,6 +48,7 @@ def test_results_and_verdicts_are_read_outside_a_checkout(installed: Path) -> No
     file, rows = run(installed, "-c", count).split()
     assert Path(file).is_relative_to(installed / "site") and int(rows) > 0
     assert "reproduced" in run(installed, "-m", "mnmt_repro.cli", "verify", "--only", "B1")
+    assert "manifest:" in run(installed, "-m", "mnmt_repro.cli", "report", "--codecheck")
 
 
 def test_a_page_is_executed_outside_a_checkout(installed: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import (
     Noted,
     add_command,
@@ -48,8 +49,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "compare",
-        "is a model better than another, or is it chance? Paired bootstrap over the sentences of "
-        "each test set, paired t-test over the directions",
+        COMMANDS["compare"],
         examples=[
             "mnmt-repro compare runs/m20 runs/upgraded --data eng-deu=test.tsv",
             "mnmt-repro compare runs/dezh-p10 runs/dezh-p50 --test newstest21 --decode",

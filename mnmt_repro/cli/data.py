@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import (
     HelpFormatter,
     add_command,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Declare the command and its parts."""
-    purpose = "list corpora, check a copy, fetch public losses, train or adopt a vocabulary"
+    purpose = COMMANDS["data"]
     group = commands.add_parser(
         "data",
         help=purpose,

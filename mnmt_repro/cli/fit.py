@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from mnmt_repro.choices import option, setting
-from mnmt_repro.cli import losses_table
+from mnmt_repro.cli import COMMANDS, losses_table
 from mnmt_repro.cli.exclusions import of_fit
 from mnmt_repro.cli.exclusions import refuse as refuse_excluded
 from mnmt_repro.cli.options import (
@@ -143,8 +143,7 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "fit",
-        "fit the power law (Eq. 3), or where a column p has several weights the joint law "
-        "(Eq. 7), or one of size and data, to a table of losses, each pair apart",
+        COMMANDS["fit"],
         examples=[
             "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
             "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",

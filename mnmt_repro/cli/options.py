@@ -6,15 +6,17 @@ import argparse
 import dataclasses
 import io
 import json
+import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class _Noting(argparse.Action):
@@ -72,7 +74,7 @@ def add_command(
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=purpose,
-        description=f"{purpose[0].upper()}{purpose[1:]}.",
+        description=textwrap.fill(f"{purpose[0].upper()}{purpose[1:]}.", 78),
         epilog="\n  ".join([f"{heading}:", *examples]),
         formatter_class=HelpFormatter,
     )
@@ -212,6 +214,8 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
     InputError
         When the file cannot be read, is no table, or lacks a column; those it has are named.
     """
+    import pandas as pd
+
     try:
         text = path.read_bytes().decode("utf-8-sig")  # once: a pipe cannot be read again
         lines = io.StringIO(text)
@@ -259,8 +263,10 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
 
 def numbers_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
     """Numbers of a column of `read_table`; `InputError` with the line of one that is none."""
+    import pandas as pd
+
     numbers = pd.to_numeric(frame[column], errors="coerce")
-    bad = ~np.isfinite(numbers)
+    bad = ~(numbers.abs() < math.inf)
     comma = frame[column][bad].str.contains(",").any()
     hint = " (write a decimal point, and nothing between thousands)" if comma else ""
     refuse(bad, frame, column, path, f"not a number{hint}")

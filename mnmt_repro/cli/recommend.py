@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.atomic import write_bytes
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.fit import (
     TableOptions,
     by_pair,
@@ -38,8 +39,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "recommend",
-        "recommend the weights of a mixture at one model size, by the law of Eqs. 11 and 12 "
-        "fitted to each pair",
+        COMMANDS["recommend"],
         examples=[
             "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
             "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",

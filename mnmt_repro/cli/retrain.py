@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.choices import option, setting
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import add_command, check_device
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.errors import InputError
@@ -44,8 +45,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "retrain",
-        "train stored runs again on this machine and compare their test losses with the stored "
-        "ones; without a run, list the quickest",
+        COMMANDS["retrain"],
         examples=[
             "mnmt-repro retrain",
             "mnmt-repro retrain 1076f5ed6d0a 3149d387fba9",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +39,9 @@ def add(commands: Any) -> None:
 
 def act(options: argparse.Namespace) -> int:
     """Simulate what is missing, and store each result when it is there."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
     from tqdm import tqdm
 
     from mnmt_repro.analysis.intervals import NoRowsYet

@@ -7,7 +7,7 @@ import pandas as pd
 
 from mnmt_repro.figures.theme import CATEGORIES, diagonal, size_axis
 
-_COLUMNS = 3
+_COLUMNS = 2
 
 
 def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
@@ -32,7 +32,7 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
         return (
             alt.Chart(lines).mark_line(strokeWidth=0.8).encode(x, y, colour, detail="mixture:N")
             + alt.Chart(dots).mark_point(size=18).encode(x, y, colour, tooltip=tooltip)
-        ).properties(title=domain, width=150, height=140)
+        ).properties(title=domain, width=250, height=220)
 
     return alt.concat(*map(panel, sorted(points["pair"].unique())), columns=_COLUMNS)
 

@@ -249,10 +249,14 @@
         return refuse(error.message);
       }
       const unknown = laws.filter((law) => law.reason);
+      const doubtful = laws.filter((law) => law.doubts?.length);
+      const each = (found, said) => found.map((law) => `${names[law.pair] ?? law.pair}: ${said(law)}.`);
       if (unknown.length)
+        return refuse("No recommendation: the law is not identified.", ...each(unknown, (law) => law.reason));
+      if (doubtful.length)
         return refuse(
-          "No recommendation: the law is not identified.",
-          ...unknown.map((law) => `${names[law.pair] ?? law.pair}: ${law.reason}.`),
+          "No recommendation: the effective fraction is not identified.",
+          ...each(doubtful, (law) => law.doubts.join(". ")),
         );
       chart.hidden = false;
       await redraw(table.value);
