@@ -21,6 +21,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from mnmt_repro.laws import (
+    JointLawFit,
+    effective_fraction,
     fit_additive_law,
     fit_bivariate_law,
     fit_fraction,
@@ -117,12 +119,15 @@ CELLS = [
 
 
 def truths(law: str, l_inf: float) -> dict[str, float]:
-    """The true value of each parameter; the joint law's factors by weight."""
+    """The true value of each parameter, and of the joint law's effective fractions."""
     if law == "additive":
         return {"E": l_inf, "A": BETA, "B": 200.0, "alpha": ALPHA, "beta": 0.4}
     if law == "bivariate":
         return {"alpha_e": 0.3, "alpha_d": 0.25, "l_inf": l_inf, "beta": 300.0}
     found = {"alpha": ALPHA, "l_inf": l_inf, "beta": BETA}
+    if law == "joint":
+        found = {"alpha": ALPHA, "l_inf": l_inf, "beta[1]": BETA}
+        return found | {f"f({p:g})": float(fraction(np.array(p))) for p in WEIGHTS[:-1]}
     if law == "eq13":
         return found | {"c1": 0.9}
     if law == "eq12":
@@ -151,6 +156,10 @@ def coverage(law: str, world: str, errors: str, draws: int, seed: int = 0) -> pd
         if not found.identified:
             continue
         interval = found.interval(draws=REFITS)
+        if isinstance(found, JointLawFit):
+            f = effective_fraction(found, draws=REFITS)
+            ends = zip(f["f_low"], f["f_high"], strict=True)
+            interval |= dict(zip((f"f({p:g})" for p in f["p"]), ends, strict=True))
         for name, value in truths(law, WORLDS[world]).items():
             if name in interval:
                 low, high = interval[name]
@@ -163,9 +172,11 @@ def coverage(law: str, world: str, errors: str, draws: int, seed: int = 0) -> pd
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--laws", nargs="*", default=list(LAWS), choices=LAWS)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    table = pd.concat([coverage(*cell, options.draws) for cell in tqdm(CELLS)], ignore_index=True)
+    cells = [cell for cell in CELLS if cell[0] in options.laws]
+    table = pd.concat([coverage(*cell, options.draws) for cell in tqdm(cells)], ignore_index=True)
     print(table.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
     if options.out:
         table.round(4).to_csv(options.out, index=False)

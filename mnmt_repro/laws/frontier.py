@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -70,7 +71,8 @@ def frontier(
         if level is None:
             columns["loss"] = law.predict(grid_p, grid_n)
         else:
-            band = law.band(grid_p, grid_n, level, method, draws=draws, seed=seed + column)
+            of: Any = {"level": level, "method": method, "draws": draws, "seed": seed + column}
+            band = law.band(grid_p, grid_n, **of)
             columns |= {name: band[name].to_numpy() for name in ("loss", "low", "high")}
         frames.append(pd.DataFrame(columns))
     whole = pd.concat(frames, ignore_index=True)

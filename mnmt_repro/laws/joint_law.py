@@ -44,6 +44,8 @@ class JointLawFit(SharedExponentFit):
     groups : names of what has a multiplier in place of a weight, such as whole mixtures
     """
 
+    inputs = ("p", "n")
+
     p: Floats
     groups: tuple[str, ...] = ()
 
@@ -72,19 +74,16 @@ class JointLawFit(SharedExponentFit):
                 raise InputError(f"{name!r} was not fitted; there are {', '.join(self.groups)}")
         return np.array([place[str(name)] for name in wanted], dtype=np.intp)
 
-    def predict(self, p: ArrayLike, n: ArrayLike) -> Array:
-        """Evaluate the law at fitted weights (or groups) `p` and sizes `n` (broadcast together)."""
-        return self._predict(self.index(p), n)
+    def rows_at(self, *at: ArrayLike) -> Array:
+        """Rows (m, 2) at fitted weights (or groups) and sizes."""
+        p, n = at
+        size = vector("n", np.atleast_1d(n), positive=True)
+        return np.column_stack(np.broadcast_arrays(self.index(p), size))
 
-    def band(self, p: ArrayLike, n: ArrayLike, level: float = 0.95) -> pd.DataFrame:
-        """Confidence band of the curve at fitted weights `p` and sizes `n`, by the delta method.
-
-        Returns
-        -------
-        DataFrame
-            ``n, loss, low, high``.
-        """
-        return self._band(self.index(p), n, level)
+    def curve_names(self) -> list[str]:
+        """Weight, or group, of each row."""
+        names = self.groups or tuple(f"{p:g}" for p in self.p)
+        return [names[g] for g in self.group]
 
     def doubts(self) -> tuple[str, ...]:
         """Why the effective fraction is not identified, and the runs to add; empty where it is.

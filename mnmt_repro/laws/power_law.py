@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from mnmt_repro.laws import solve
@@ -43,19 +42,9 @@ class PowerLawFit(SharedExponentFit):
         law = super().law()
         return PureLaw(**vars(law)) if FIXED in self.active_bounds else law
 
-    def predict(self, n: ArrayLike) -> Array:
-        """Evaluate the law at sizes `n`."""
-        return self._predict(np.zeros(1, dtype=int), n)
-
-    def band(self, n: ArrayLike, level: float = 0.95) -> pd.DataFrame:
-        """Confidence band of the curve (not of a new run) at sizes `n`, by the delta method.
-
-        Returns
-        -------
-        DataFrame
-            ``n, loss, low, high``.
-        """
-        return self._band(np.zeros(1, dtype=int), n, level)
+    def rows_at(self, *at: ArrayLike) -> Array:
+        """Rows (m, 2) at sizes, all of the one group."""
+        return np.insert(super().rows_at(*at), 0, 0.0, axis=1)
 
 
 class PureLaw(SharedExponentLaw):

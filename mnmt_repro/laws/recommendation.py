@@ -17,6 +17,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import FractionFit
 from mnmt_repro.laws.frontier import MOST_PAIRS, checked_pairs, drawn, lattice
+from mnmt_repro.laws.uncertainty import percentiles
 
 Cost = Callable[[Array], Array]
 
@@ -188,11 +189,11 @@ def recommend_weights(
     refits = _refits(laws, pairs, draws, seed)
     bands = np.array(
         [
-            _percentiles(laws[pair].predict_with(refits[pair], share, n))[:, 0]
+            percentiles(laws[pair].curve(refits[pair], laws[pair].rows_at(share, n)), LEVEL)[:, 0]
             for pair, share in zip(pairs, best, strict=True)
         ]
     )
-    shares = _percentiles(_best_of_each(laws, refits, n, preference, sign)).T
+    shares = percentiles(_best_of_each(laws, refits, n, preference, sign), LEVEL).T
 
     def by_pair(values: Array) -> dict[str, float]:
         return dict(zip(pairs, values.tolist(), strict=True))
@@ -227,11 +228,6 @@ def _refits(
     }
 
 
-def _percentiles(values: Array) -> Array:
-    """Ends of the central interval over the first axis, (2, ...)."""
-    return np.asarray(np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0))
-
-
 def _best_of_each(
     laws: Mapping[str, FractionFit],
     refits: Mapping[str, Array],
@@ -243,8 +239,10 @@ def _best_of_each(
     pairs = list(refits)
     points = MIN_WEIGHT + (1 - len(pairs) * MIN_WEIGHT) * _closed_lattice(len(pairs))
     with_alone = np.vstack([points, np.ones(len(pairs))])
-    columns = [laws[pair].predict_with(refits[pair], with_alone[:, i], n)
-               for i, pair in enumerate(pairs)]  # fmt: skip
+    columns = [
+        laws[pair].curve(refits[pair], laws[pair].rows_at(with_alone[:, i], n))
+        for i, pair in enumerate(pairs)
+    ]
     cost = sign * np.stack(columns, axis=2)
     cost, alone = cost[:, :-1], cost[:, -1:]
     if isinstance(preference, Importance):

@@ -59,9 +59,14 @@ class Draws:
 
     def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         """Percentile interval of each parameter."""
-        check_level(level)
-        low, high = np.quantile(self.values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = percentiles(self.values, level)
         return {k: (float(a), float(b)) for k, a, b in zip(self.names, low, high, strict=True)}
+
+
+def percentiles(values: Array, level: float) -> Array:
+    """Ends of the central interval of `values` over the first axis, (2, ...)."""
+    check_level(level)
+    return np.asarray(np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
 
 def robust_sd(values: Array) -> Array:
