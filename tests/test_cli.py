@@ -641,7 +641,7 @@ def test_rows_of_one_cell_that_are_no_seeds_are_told(capsys) -> None:
     pd.concat([table.assign(split="a"), other.assign(split="b")]).to_csv("s.csv", index=False)
     main(["fit", "s.csv"])
     told = capsys.readouterr().err
-    assert f"{2 * len(table)} rows share pair, p, n with others" in told
+    assert f"{2 * len(table)} rows share p, pair, n with others" in told
     assert "but differ in split: keep one value with --where" in told
     pd.concat([table] * 3).to_csv("copies.csv", index=False)
     main(["fit", "copies.csv"])
@@ -722,7 +722,7 @@ def test_no_weights_are_recommended_where_the_fraction_is_not_identified(capsys)
     assert main(command) == 1
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "eng-deu: no row has p = 1; add runs of this pair alone" in shown.err
+    assert "eng-deu: no row has p = 1; add runs of eng-deu alone" in shown.err
     assert main([*command, "--force"]) == 0
     assert "--weights" in capsys.readouterr().out
 
@@ -794,7 +794,7 @@ def test_a_robust_law_of_size_and_data(capsys) -> None:
     assert len(found["outliers"]) == 1 and "line 11: loss" in found["outliers"][0]
     assert main([*command, "--log", "--groups", "run"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
-    assert found["interval_method"] == "runs"
+    assert found["interval_method"] == "t" and "16 runs" in found["interval_words"]
     assert found["params"] == pytest.approx(fit_additive_law(n, d, loss, log_loss=True).params)
     fails([*command, "--errors", "relative"], capsys, "--law additive has --log")
     fails(["fit", "l.csv", "--log"], capsys, "--log belongs to --law additive")
@@ -844,7 +844,7 @@ def test_a_joint_law_without_an_identified_fraction_names_the_runs_to_add(capsys
     table = noisy_table()
     table[table["p"] < 1].to_csv("l.csv", index=False)
     assert main(["fit", "l.csv"]) == 0
-    assert "no row has p = 1; add runs of eng-deu alone at sizes from 4000 to 1.2e+05" in (
+    assert "no row has p = 1; add runs of eng-deu alone at sizes from 4,000 to 120,000" in (
         capsys.readouterr().out
     )
     worse = table["loss"] * np.where(table["p"] == 1, 1.2, 1.0)

@@ -7,13 +7,13 @@ import html
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.cli.fit import HUBER_DELTA, as_options, data_of
+from mnmt_repro.cli.fit import as_options
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -75,8 +75,6 @@ def report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOption
 
 
 def _of_pair(found: Outcome, options: FitOptions) -> Iterator[str]:
-    from mnmt_repro.laws.uncertainty import NAMES
-
     fit = found.fit
     yield f"<h2>{html.escape(found.pair)}</h2>"
     yield f"<p><code>{html.escape(found.formula)}</code>. {fit.observations} rows.</p>"
@@ -85,17 +83,18 @@ def _of_pair(found: Outcome, options: FitOptions) -> Iterator[str]:
         yield _list(found.strange)
         return
     yield _table(found.table)
-    yield f"<p>R² is {fit.r2:.4f}. The 95 % intervals are {html.escape(NAMES[found.method])}.</p>"
+    yield f"<p>R² is {fit.r2:.4f}. 95 % intervals: {html.escape(found.method)}.</p>"
     yield _figure(_curves(fit, options), "Losses (points) and the fitted law (lines) against size.")
     yield _figure(
         _residuals(fit, options),
         "Residuals as shares of the loss. A law that fits leaves them without a pattern.",
     )
     if len(found.fraction):
-        yield _figure(_fraction(found.fraction), "Effective fraction with its 95 % interval.")
+        caption = f"Effective fraction with its 95 % interval ({found.fraction_method})."
+        yield _figure(_fraction(found.fraction), caption)
         yield _table(found.fraction)
     yield "<h3>Diagnostics and caveats</h3>"
-    caveats = [f"Lack of fit: {found.fitness.words}."]
+    caveats = [f"Lack of fit: {found.lack}."]
     caveats += [f"The effective fraction is not identified: {doubt}." for doubt in found.doubts]
     caveats += [f"A bound holds a parameter: {bound}." for bound in fit.active_bounds]
     if fit.runs:
@@ -139,35 +138,21 @@ def _of_frontier(outcomes: Sequence[Outcome], options: FitOptions) -> Iterator[s
 
 def _rows(fit: Fit) -> pd.DataFrame:
     """The rows fitted: size, loss, fitted loss and the curve that each belongs to."""
-    from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit
-
-    if isinstance(fit, JointLawFit):
-        names = fit.groups or tuple(f"{p:g}" for p in fit.p)
-        curve = [names[g] for g in fit.group]
-    elif isinstance(fit, FractionFit):
-        curve = [f"{p:g}" for p in fit.p]
-    elif isinstance(fit, AdditiveLawFit):
-        curve = [f"{d:.3g}" for d in fit.d]
-    else:
-        curve = ["all"] * fit.observations
-    return pd.DataFrame({"n": fit.n, "loss": fit.loss, "fitted": fit.fitted(), "curve": curve})
+    table = {"n": fit.n, "loss": fit.loss, "fitted": fit.fitted(), "curve": fit.curve_names()}
+    return pd.DataFrame(table)
 
 
 def _lines(fit: Fit) -> pd.DataFrame:
-    """The law between the least and the greatest size, for each curve."""
-    from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit
-
-    n = np.geomspace(min(fit.n), max(fit.n), POINTS)
-    if isinstance(fit, JointLawFit):
-        keys = {name if fit.groups else f"{name:g}": name for name in fit.groups or fit.p}
-        curves = {text: fit.predict([key], n) for text, key in keys.items()}
-    elif isinstance(fit, FractionFit):
-        curves = {f"{p:g}": fit.predict([p], n) for p in sorted(set(fit.p))}
-    elif isinstance(fit, AdditiveLawFit):
-        curves = {f"{d:.3g}": fit.predict(n, d) for d in sorted(set(fit.d))}
-    else:
-        curves = {"all": fit.predict(n)}
-    parts = [pd.DataFrame({"n": n, "loss": loss, "curve": name}) for name, loss in curves.items()]
+    """The law between the least and the greatest size, for each curve: ``n, loss, curve``."""
+    grid, n, design = np.geomspace(min(fit.n), max(fit.n), POINTS), np.array(fit.n), fit.design()
+    names, first = np.unique(fit.curve_names(), return_index=True)
+    given = np.where(design == n[:, None], 0.0, design)[first]  # all but the size
+    parts = []
+    for k in np.lexsort(given.T):
+        row = first[k]
+        at = np.where(design[row] == n[row], grid[:, None], design[row])
+        loss = fit.curve(np.array(fit.values), at)
+        parts.append(pd.DataFrame({"n": grid, "loss": loss, "curve": names[k]}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -234,14 +219,7 @@ def _list(texts: Sequence[str]) -> str:
 
 def code(outcomes: Sequence[Outcome], options: FitOptions) -> str:
     """Python code that repeats the fits, under the command that made the report."""
-    functions = {
-        "power": "fit_power_law",
-        "joint": "fit_joint_law",
-        "eq12": "fit_fraction",
-        "eq13": "fit_fraction",
-        "additive": "fit_additive_law",
-    }
-    used = sorted({functions[found.law] for found in outcomes})
+    used = sorted({found.call.function for found in outcomes})
     lines = [
         f"# {_command(options)}",
         "import pandas as pd",
@@ -258,7 +236,11 @@ def code(outcomes: Sequence[Outcome], options: FitOptions) -> str:
     if renamed:
         lines.append(f"table = table.rename(columns={renamed!r})")
     for found in outcomes:
-        lines += ["", *_call(found, functions[found.law], options), "print(fit.summary())"]
+        rows = "table" if found.pair == "all rows" else f'table[table["pair"] == {found.pair!r}]'
+        lines += ["", f"rows = {rows}"]
+        if "p" in found.fit.inputs and not options.by:
+            lines.append('rows = rows[rows["p"] > 0]')
+        lines += [f"fit = {found.call.code()}", "print(fit.summary())"]
     return "\n".join(lines) + "\n"
 
 
@@ -273,39 +255,3 @@ def _command(options: FitOptions) -> str:
         for one in value if isinstance(value, tuple | list) else [value]:
             words += [flag] if one is True else [flag, str(one)]
     return shlex.join(words)
-
-
-def _call(found: Outcome, function: str, options: FitOptions) -> Iterator[str]:
-    n, loss = options.n_column, options.loss_column
-    chosen = "" if found.pair == "all rows" else f'[table["pair"] == {found.pair!r}]'
-    yield f"rows = table{chosen}"
-    groups = options.groups
-    if found.law == "additive":
-        more = f", huber_delta={HUBER_DELTA}" if options.loss == "huber" else ""
-        more += ", log_loss=True" if options.log else ""
-        more += f", groups=rows[{groups!r}]" if groups else ""
-        data = data_of(options)
-        yield f"fit = {function}(rows[{n!r}], rows[{data!r}], rows[{loss!r}]{more})"
-        return
-    settings: dict[str, tuple[Any, Any]] = {
-        "direction": (options.direction, "min"),
-        "ceiling": (options.ceiling, None),
-    }
-    if found.law == "power":
-        if options.errors == "relative":
-            yield f"weights = 1 / rows[{loss!r}] ** 2"
-        more = ", weights=weights" if options.errors == "relative" else ""
-        more += f", groups=rows[{groups!r}]" if groups else ""
-        start = f"fit = {function}(rows[{n!r}], rows[{loss!r}]{more}"
-    else:
-        settings |= {"errors": (options.errors, "absolute"), "groups": (groups, None)}
-        settings["by"] = (options.by, None)
-        if found.law != "joint":
-            settings["form"] = (found.law, "")
-        if not options.by:
-            yield 'rows = rows[rows["p"] > 0]'
-        start = f"fit = {function}(rows, n={n!r}, loss={loss!r}"
-    given = "".join(
-        f", {name}={value!r}" for name, (value, usual) in settings.items() if value != usual
-    )
-    yield f"{start}{given})"

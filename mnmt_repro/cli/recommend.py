@@ -127,7 +127,7 @@ def act(options: argparse.Namespace) -> int:
         raise InputError(f"--frontier {options.frontier}: is there already; name another file")
     given = read_fields(options, TableOptions)
     frame = read_losses(given, needed=("p", "pair"))
-    say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction))
+    say(notes_on_rows(frame, given))
     pairs = by_pair(frame)
     if len(pairs) < 2:
         raise InputError(
@@ -153,8 +153,8 @@ def act(options: argparse.Namespace) -> int:
         say([f"the effective fraction is not identified. {doubt}" for doubt in doubts])
         if not options.force:
             print(
-                "mnmt-repro: no recommendation; add the runs that the notes name, try --form eq13, "
-                "or print the weights all the same with --force",
+                "mnmt-repro: no recommendation; add the runs that the notes name, or print the "
+                "weights all the same with --force",
                 file=sys.stderr,
             )
             return 1
@@ -168,15 +168,18 @@ def act(options: argparse.Namespace) -> int:
             why = f"cannot be written: {error.strerror}"
             raise InputError(f"--frontier {options.frontier}: {why}") from error
         print(f"mnmt-repro: wrote {options.frontier}", file=sys.stderr)
+    law = next(iter(laws.values()))
     if options.json:
-        print_json(asdict(found))
+        print_json(asdict(found) | {"interval_method": law.resampling})
         return 0
+    method = law.method_in_words(law.resampling)
     table = found.summary().rename(columns={"loss": options.loss_column})
     print(table.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
     print(
         f"p_low, p_high: {LEVEL:.0%} interval of the weights\n"
         f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, about which a single "
-        "run scatters besides (scatter: standard deviation)"
+        "run scatters besides (scatter: standard deviation)\n"
+        f"both intervals: {method}"
     )
     for note in found.notes:
         print(f"note: {note}")

@@ -98,8 +98,12 @@ def _by_signs(fit: LawFit, draws: int, seed: int) -> LackOfFit:
     seen = count_runs(residual, lines)
     # A fitted curve makes its own residuals change sign, so the textbook distribution of runs,
     # which is of independent signs, would expect too few. Refits to the law with noise know better.
+    # Rows of one run have one sign by their common error, which is no curvature.
     noise = np.random.default_rng(seed).standard_normal((draws, len(residual)))
-    losses = fit.fitted() + fit.noise_sd() * noise
+    if fit.runs and fit.spare > 0:
+        losses = fit.draws("runs", draws=draws, seed=seed).losses
+    else:
+        losses = fit.fitted() + fit.noise_sd() * noise
     if fit.observed().min() > 0:
         losses = np.maximum(losses, 1e-3 * fit.observed().min())
     residuals = losses - fit.curve(fit.refit(losses), fit.design())

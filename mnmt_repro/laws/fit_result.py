@@ -146,6 +146,10 @@ class LawFit(ABC):
         """Name of the curve of loss on size that each row belongs to."""
         return ["all"] * self.observations
 
+    def doubts(self) -> tuple[str, ...]:
+        """Why the effective fraction is not identified, and the runs to add; empty where it is."""
+        return ()
+
     def fitted(self) -> Array:
         """Evaluate the law at the rows fitted, (m,)."""
         return self.curve(np.array(self.values), self.design())
@@ -193,6 +197,11 @@ class LawFit(ABC):
     def degrees_of_freedom(self) -> int:
         """Rows less free parameters."""
         return self.observations - self.free_parameters
+
+    @property
+    def spare(self) -> int:
+        """Runs, or rows that are independent, less free parameters."""
+        return (len(set(self.runs)) or self.observations) - self.free_parameters
 
     @property
     def residual_sd(self) -> float:
@@ -271,24 +280,30 @@ class LawFit(ABC):
             return None
         if asked != "auto":
             return asked
-        few = self.runs and len(set(self.runs)) <= self.free_parameters
-        return None if few else self.interval_method
+        return None if self.runs and self.spare < 1 else self.interval_method
+
+    def method_in_words(self, asked: uncertainty.Asked = "auto") -> str:
+        """How intervals are made, in words."""
+        method = self.method_of(asked)
+        runs = len(set(self.runs))
+        if method is None:
+            return f"none, because {runs} runs are no more than {self.free_parameters} parameters"
+        words = uncertainty.NAMES[method]
+        return f"{words}, with {runs} runs as the observations" if runs else words
 
     @property
     def interval_method(self) -> uncertainty.Method:
         """How ``"auto"`` makes intervals.
 
-        Refits by runs where rows share them. Residual refits where a bound holds a parameter:
-        standard errors take the bound for known, and then cover too rarely. Else, or without rows
-        to spare, Student's t.
+        Refits where a bound holds a parameter: standard errors take the bound for known, and then
+        cover too rarely. Else, or without rows to spare, Student's t: next to a bound, percentiles
+        of refits that stop there cover too rarely.
         """
-        if self.runs:
-            return "runs"
-        return "residual" if self.held and self.degrees_of_freedom > 0 else "t"
+        return self.resampling if self.held and self.spare > 0 else "t"
 
     @property
     def resampling(self) -> uncertainty.Resampling:
-        """How bands are drawn by default: by runs where rows share them, else by residuals."""
+        """How refits are drawn by default: by runs where rows share them, else by residuals."""
         return "runs" if self.runs else "residual"
 
     def draws(
@@ -300,7 +315,7 @@ class LawFit(ABC):
         return uncertainty.draw(self, method, draws=draws, seed=seed)
 
     def t_quantile(self, level: float) -> float:
-        """Two-sided Student quantile at the fit's degrees of freedom; NaN without any.
+        """Two-sided Student quantile at the `spare` observations; NaN without any.
 
         Raises
         ------
@@ -308,8 +323,7 @@ class LawFit(ABC):
             When the level is no probability.
         """
         check_level(level)
-        dof = self.degrees_of_freedom
-        return float(stats.t.ppf((1 + level) / 2, dof)) if dof > 0 else math.nan
+        return float(stats.t.ppf((1 + level) / 2, self.spare)) if self.spare > 0 else math.nan
 
     def summary(self, method: uncertainty.Asked = "auto") -> pd.DataFrame:
         """Parameters with standard errors and 95 % intervals by `interval`, one row each."""
@@ -333,7 +347,7 @@ class LawFit(ABC):
             notes.append("bounds active: " + ", ".join(self.active_bounds))
         if self.left_out:
             notes.append(f"{self.left_out} zero-shot rows (p = 0) left out")
-        notes.append(f"95 % intervals: {uncertainty.NAMES[self.interval_method]}")
+        notes.append(f"95 % intervals: {self.method_in_words()}")
         return f"<p>{'; '.join(notes)}</p>" + self.summary().to_html(index=False)
 
     def to_json(self) -> str:

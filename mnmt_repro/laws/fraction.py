@@ -30,7 +30,7 @@ from mnmt_repro.laws.checks import (
     vector,
 )
 from mnmt_repro.laws.fit_result import Floats, LawFit
-from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, runs_of
+from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, runs_alone, runs_of
 from mnmt_repro.laws.minimise import Minimum, least
 from mnmt_repro.laws.uncertainty import Resampling, percentiles
 
@@ -73,13 +73,7 @@ class FractionFit(LawFit):
         Without p = 1 nothing says what a pair has alone, so f has no unit. A coefficient c1 at its
         bound, or f above 1, means that the rows do not bound f.
         """
-        found = []
-        if max(self.p) < 1:
-            sizes = sorted(set(self.n))
-            found.append(
-                f"no row has p = 1; add runs of this pair alone at sizes from {sizes[0]:.4g} to "
-                f"{sizes[-1]:.4g}"
-            )
+        found = [] if max(self.p) == 1 else [runs_alone(self.label, self.n)]
         p = np.linspace(min(self.p), 1, 200)
         highest = self.fraction(p)
         bounds = [name for name in self.active_bounds if name.startswith("c1")]

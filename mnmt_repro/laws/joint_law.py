@@ -92,10 +92,8 @@ class JointLawFit(SharedExponentFit):
         """
         if self.groups or len(self.p) < 2:
             return ()
-        sizes = sorted(set(self.n))
-        alone = f"at sizes from {sizes[0]:.4g} to {sizes[-1]:.4g}"
         if 1.0 not in self.p:
-            return (f"no row has p = 1; add runs of {self.label or 'the pair'} alone {alone}",)
+            return (runs_alone(self.label, self.n),)
         with np.errstate(divide="ignore", invalid="ignore"):
             beta = np.array(self.values[2:])
             f = (beta[self.p.index(1.0)] / beta) ** (1 / self.alpha)
@@ -218,7 +216,7 @@ def fit_per_weight_laws(
         (float(value) if by == "p" else str(value)): fit_power_law(
             rows[n][key == value],
             rows[loss][key == value],
-            weights=error_weights(errors, vector(loss, rows[loss][key == value])),
+            errors=errors,
             direction=direction,
             ceiling=ceiling,
             label=f"{by} = {_name(value)}",
@@ -269,6 +267,14 @@ def coefficients(
                 }
             )
     return pd.DataFrame(rows)
+
+
+def runs_alone(label: str, n: Floats) -> str:
+    """Which runs to add where no row has p = 1, for a pair of this name and its sizes."""
+    return (
+        f"no row has p = 1; add runs of {label or 'the pair'} alone at sizes from {min(n):,.6g} to "
+        f"{max(n):,.6g}"
+    )
 
 
 def _name(value: Any) -> str:

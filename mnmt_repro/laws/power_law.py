@@ -11,11 +11,12 @@ from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import (
     Array,
     Direction,
+    Errors,
     check_direction,
+    error_weights,
     run_names,
     same_length,
     vector,
-    weights_or_ones,
 )
 from mnmt_repro.laws.minimise import Minimum
 from mnmt_repro.laws.shared_exponent import (
@@ -77,6 +78,7 @@ def fit_power_law(
     loss: ArrayLike,
     *,
     weights: ArrayLike | None = None,
+    errors: Errors = "absolute",
     direction: Direction = "min",
     ceiling: float | None = None,
     groups: ArrayLike | None = None,
@@ -92,7 +94,8 @@ def fit_power_law(
         Losses in nats per token; or a quality with ``direction="max"``, when the law is
         ``score = l_inf - beta * n**-alpha``.
     weights : (m,), optional
-        Weights of the squared residuals.
+        Weights of the squared residuals; by default as `errors` says.
+    errors : as in `fit_joint_law`
     direction : ``"min"`` or ``"max"``
     ceiling : float, optional
         Highest `l_inf` of a quality, such as 100 for chrF.
@@ -122,10 +125,11 @@ def fit_power_law(
     """
     check_direction(direction)
     size, y = vector("n", n, positive=True), vector("loss", loss)
-    same_length(n=size, loss=y)
+    own = error_weights(errors, y) if weights is None else vector("weights", weights, positive=True)
+    same_length(n=size, loss=y, weights=own)
     return fit_shared_exponent(
         PowerLawFit.blank(
-            NAMES, y, n=size, weights=weights_or_ones(weights, len(size)), group=(0,) * len(size),
+            NAMES, y, n=size, weights=own, group=(0,) * len(size),
             direction=direction, ceiling=ceiling, label=label, runs=run_names(groups, len(size)),
         )
     )  # fmt: skip

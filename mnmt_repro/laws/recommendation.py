@@ -222,7 +222,7 @@ def _refits(
     """Parameters of each pair's law refitted to resampled residuals, (B, P); NaN without any."""
     return {
         pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=seed + i).values
-        if laws[pair].degrees_of_freedom > 0
+        if laws[pair].spare > 0
         else np.full((draws, len(laws[pair].values)), np.nan)
         for i, pair in enumerate(pairs)
     }
