@@ -544,7 +544,7 @@ def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptio
         call = call_of(law, pair, options)
         strange, clean = strange_rows(rows, call, fit, options)
         fitness = lack_of_fit(clean)
-        lack = f"without the rows named below, {fitness.words}" if strange else fitness.words
+        lack = f"without the rows that stand out, {fitness.words}" if strange else fitness.words
         if fitness.test == "repeats" and fitness.fault:
             lack += "; if rows of a cell are of one run, name their run with --groups"
         fraction, fraction_method = fractions(fit, options.interval)

@@ -24,15 +24,28 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 420, 260
 POINTS = 60
 """Of each curve."""
+MEANING = {
+    "alpha": "exponent of the size",
+    "l_inf": "loss that no size goes below",
+    "beta": "factor",
+    "c1": "coefficient of f(p)",
+    "c2": "coefficient of f(p)",
+    "c3": "coefficient of f(p)",
+    "E": "loss that neither size nor data go below",
+    "A": "factor of the size",
+    "B": "factor of the data",
+}
+"""Of the parameters; beta of the additive law, an exponent, has another."""
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: auto; padding: 1rem; }
 table { border-collapse: collapse; font-size: 0.9rem; }
-th, td { padding: 0.2rem 0.6rem; text-align: right; border-bottom: 1px solid #8886; }
+th, td { padding: 0.2rem 0.6rem; text-align: right; white-space: nowrap; }
+tr { border-bottom: 1px solid #8886; }
 .wide { overflow-x: auto; }
 figure { margin: 1rem 0; overflow-x: auto; }
-svg { background: white; max-width: 100%; height: auto; }
-pre { padding: 0.8rem; overflow-x: auto; border: 1px solid #8886; }
+svg { background: white; }
+pre { padding: 0.8rem; white-space: pre-wrap; border: 1px solid #8886; }
 """
 
 
@@ -62,7 +75,8 @@ def report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOption
         parts.append("<h2>Notes on the table</h2>" + _list(notes))
     for found in outcomes:
         parts += _of_pair(found, options)
-    parts += _of_frontier(outcomes, options)
+    if len(outcomes) > 1:
+        parts += _of_frontier(outcomes, options)
     parts.append("<h2>The code</h2><p>This code repeats the fits.</p>")
     parts.append(f"<pre>{html.escape(code(outcomes, options))}</pre>")
     body = "\n".join(parts)
@@ -82,25 +96,36 @@ def _of_pair(found: Outcome, options: FitOptions) -> Iterator[str]:
         yield f"<p><strong>Not identified:</strong> {html.escape(as_options(fit.reason))}</p>"
         yield _list(found.strange)
         return
-    yield _table(found.table)
-    yield f"<p>R² is {fit.r2:.4f}. 95 % intervals: {html.escape(found.method)}.</p>"
-    yield _figure(_curves(fit, options), "Losses (points) and the fitted law (lines) against size.")
-    yield _figure(
-        _residuals(fit, options),
-        "Residuals as shares of the loss. A law that fits leaves them without a pattern.",
-    )
-    if len(found.fraction):
-        caption = f"Effective fraction with its 95 % interval ({found.fraction_method})."
-        yield _figure(_fraction(found.fraction), caption)
-        yield _table(found.fraction)
+    meaning = MEANING | ({"beta": "exponent of the data"} if found.law == "additive" else {})
+    meaning |= {"l_inf": "quality that no size exceeds"} if fit.direction == "max" else {}
+    meanings = [meaning[name.partition("[")[0]] for name in fit.names]
+    table = found.table.assign(held=np.where(found.table["held"], "yes", ""))
+    table.insert(1, "meaning", meanings)
+    yield _table(table.rename(columns={"stderr": "standard error", "held": "at a bound"}))
+    method = html.escape(found.method)
+    yield f"<p>R² is {fit.r2:.4f}. Low and high are 95 % intervals: {method}.</p>"
     yield "<h3>Diagnostics and caveats</h3>"
-    caveats = [f"Lack of fit: {found.lack}."]
+    caveats = [f"Check {each.removesuffix('; check it')}." for each in found.strange]
+    caveats.append(f"Lack of fit: {found.lack}.")
     caveats += [f"The effective fraction is not identified: {doubt}." for doubt in found.doubts]
     caveats += [f"A bound holds a parameter: {bound}." for bound in fit.active_bounds]
     if fit.runs:
         caveats.append(f"The rows come from {len(set(fit.runs))} runs, which count as one each.")
     caveats.append("Outside the sizes that were trained, the law is an extrapolation.")
-    yield _list([*caveats, *found.strange])
+    yield _list(caveats)
+    yield _figure(
+        _curves(fit, options),
+        "Losses (points) and the fitted law (lines) against size. Below are the residuals as "
+        "shares of the loss: a law that fits leaves them without a pattern.",
+    )
+    if len(found.fraction):
+        yield _figure(
+            _fraction(found.fraction),
+            "Effective fraction f(p): a model of n parameters serves the pair as well as one of "
+            "f(p) n parameters for the pair alone. Bars are 95 % intervals "
+            f"({found.fraction_method}). On the dotted line, f = p.",
+        )
+        yield _table(found.fraction)
 
 
 def _of_frontier(outcomes: Sequence[Outcome], options: FitOptions) -> Iterator[str]:
@@ -123,17 +148,22 @@ def _of_frontier(outcomes: Sequence[Outcome], options: FitOptions) -> Iterator[s
     curve = frontier(laws, sizes).pivot(index=["n", "point"], columns="pair", values="loss")
     one, two = laws
     table = curve.reset_index().rename(columns={one: "one", two: "two"})
+    table["size"] = table["n"].map("{:,.6g}".format)
     chart = (
         alt.Chart(table)
         .mark_line()
         .encode(
             alt.X("one:Q", title=f"{options.loss_column}, {one}", scale=alt.Scale(zero=False)),
             alt.Y("two:Q", title=f"{options.loss_column}, {two}", scale=alt.Scale(zero=False)),
-            alt.Color("n:O", title="size", scale=alt.Scale(scheme="viridis")),
+            alt.Color("size:O", sort=None, scale=alt.Scale(scheme="viridis")),
             order="point:Q",
         )
     )
-    yield _figure(chart, "Predicted losses of both pairs, a line a size: every mixture is a point.")
+    yield _figure(
+        chart,
+        "Predicted losses of both pairs at each size that was trained. A line runs over all "
+        "mixtures: towards its ends, one pair gets all the weight.",
+    )
 
 
 def _rows(fit: Fit) -> pd.DataFrame:
@@ -159,33 +189,17 @@ def _lines(fit: Fit) -> pd.DataFrame:
 def _curves(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
     import altair as alt
 
-    x = alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="size")
-    y = alt.Y(
-        "loss:Q", scale=alt.Scale(type="log", nice=False, padding=8), title=options.loss_column
-    )
+    log = alt.Scale(type="log", nice=False, padding=8)
+    x = alt.X("n:Q", scale=log, title="size")
+    y = alt.Y("loss:Q", scale=log, title=options.loss_column)
+    left = alt.Y("residual:Q", axis=alt.Axis(format=".1%"))
     several = "data" if options.law == "additive" else options.by or "weight"
     colour = alt.Color("curve:O", title=several, sort=None, scale=alt.Scale(scheme="viridis"))
-    rows, lines = _rows(fit), _lines(fit)
-    return (
-        alt.Chart(lines).mark_line().encode(x, y, colour)
-        + alt.Chart(rows).mark_point(size=25, filled=True).encode(x, y, colour)
-    ).properties(width=WIDTH, height=HEIGHT)
-
-
-def _residuals(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
-    import altair as alt
-
-    rows = _rows(fit).assign(residual=lambda t: (t["loss"] - t["fitted"]) / t["fitted"])
-    return (
-        alt.Chart(rows)
-        .mark_point(size=25, filled=True)
-        .encode(
-            alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="size"),
-            alt.Y("residual:Q", axis=alt.Axis(format=".1%"), title="residual"),
-            alt.Color("curve:O", title=None, sort=None, scale=alt.Scale(scheme="viridis")),
-        )
-        .properties(width=WIDTH, height=HEIGHT // 2)
-    )
+    rows = _rows(fit).assign(residual=lambda t: t["loss"] / t["fitted"] - 1)
+    points = alt.Chart(rows).mark_point(size=25, filled=True)
+    curves = alt.Chart(_lines(fit)).mark_line().encode(x, y, colour) + points.encode(x, y, colour)
+    below = points.encode(x, left, colour).properties(width=WIDTH, height=HEIGHT // 2)
+    return alt.vconcat(curves.properties(width=WIDTH, height=HEIGHT), below)
 
 
 def _fraction(fraction: pd.DataFrame) -> altair.TopLevelMixin:
@@ -195,17 +209,19 @@ def _fraction(fraction: pd.DataFrame) -> altair.TopLevelMixin:
     title = "effective fraction f(p)"
     y, low = alt.Y("f:Q", title=title), alt.Y("f_low:Q", title=title)
     base = alt.Chart(fraction)
-    bars = base.mark_rule().encode(x, low, y2="f_high:Q")
-    return (bars + base.mark_point(filled=True).encode(x, y)).properties(
-        width=WIDTH, height=HEIGHT // 2
-    )
+    bars = base.mark_rule(strokeWidth=2).encode(x, low, y2="f_high:Q")
+    dots = base.mark_point(filled=True).encode(x, y)
+    line = base.mark_line(strokeDash=[2, 3], color="gray").encode(x, alt.Y("p:Q", title=title))
+    return (line + bars + dots).properties(width=WIDTH, height=HEIGHT // 2)
 
 
 def _figure(chart: altair.TopLevelMixin, caption: str) -> str:
     import vl_convert
 
+    text = html.escape(caption)
     svg = vl_convert.vegalite_to_svg(chart.to_json())
-    return f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption></figure>"
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{text}" ', 1)
+    return f"<figure>{svg}<figcaption>{text}</figcaption></figure>"
 
 
 def _table(frame: pd.DataFrame) -> str:
