@@ -19,10 +19,12 @@ from mnmt_repro.cli.exclusions import of_fit
 from mnmt_repro.cli.exclusions import refuse as refuse_excluded
 from mnmt_repro.cli.options import (
     add_command,
+    check_absent,
     chosen,
     numbers_of,
     print_json,
     refuse,
+    write_output,
 )
 from mnmt_repro.errors import InputError
 
@@ -569,8 +571,7 @@ def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptio
 def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
     refuse_excluded(of_fit(options), chosen(options))
-    if options.report and options.report.exists():
-        raise InputError(f"--report {options.report}: is there already; name another file")
+    check_absent(options.report, "--report")
     frame = read_losses(options, data=data_of(options), by=options.by)
     notes = notes_on_rows(frame, options, data_of(options) or options.by)
     say(notes)
@@ -580,9 +581,9 @@ def act(options: FitOptions) -> int:
     say(grown)
     notes += grown
     if options.report:
-        from mnmt_repro.cli.fit_report import write_report
+        from mnmt_repro.cli.fit_report import report
 
-        write_report(outcomes, notes, options)
+        write_output(options.report, "--report", report(outcomes, notes, options))
     if options.json:
         print_json([content(each, options.interval) | {"notes": notes} for each in outcomes])
     else:

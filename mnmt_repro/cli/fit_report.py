@@ -5,16 +5,13 @@ from __future__ import annotations
 import dataclasses
 import html
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.atomic import write_bytes
 from mnmt_repro.cli.fit import as_options
-from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
     import altair
@@ -47,24 +44,6 @@ figure { margin: 1rem 0; overflow-x: auto; }
 svg { background: white; }
 pre { padding: 0.8rem; white-space: pre-wrap; border: 1px solid #8886; }
 """
-
-
-def write_report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOptions) -> None:
-    """Write the report to `options.report`.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be written.
-    """
-    assert options.report is not None
-    try:
-        write_bytes(options.report, report(outcomes, notes, options).encode())
-    except OSError as error:
-        raise InputError(
-            f"--report {options.report}: cannot be written: {error.strerror}"
-        ) from error
-    print(f"mnmt-repro: wrote {options.report}", file=sys.stderr)
 
 
 def report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOptions) -> str:

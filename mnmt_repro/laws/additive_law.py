@@ -211,7 +211,7 @@ class AdditiveLaw(solve.CurveLaw):
                 return f"fewer than 3 distinct values of {name} cannot determine its exponent"
         if abs(np.corrcoef(self.log_n, self.log_d)[0, 1]) > 1 - 1e-9:
             return "n and d vary together: only the sum of their two terms can be seen"
-        if np.ptp(loss) <= 1e-10 * loss.max():
+        if solve.is_flat(loss):
             return "the loss is flat: it changes with neither parameters nor data"
         return ""
 
@@ -221,7 +221,7 @@ class AdditiveLaw(solve.CurveLaw):
                 "a term vanished or an exponent ran to its bound: the loss does not fall with n "
                 "and d"
             )
-        if solve.rank_deficient(found.jacobian, found.held):
+        if self.several(found):
             return "several parameter sets fit equally well: n and d do not vary independently"
         if not found.converged:
             return "the optimiser did not converge"
@@ -232,8 +232,8 @@ class AdditiveLaw(solve.CurveLaw):
             return "the loss does not change with n and d beyond its noise"
         return ""
 
-    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
-        return ("E >= 0",) if found.held[0] else ()
+    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
+        return tuple(f"{name} >= 0" for name in NAMES)
 
 
 def fit_additive_law(

@@ -116,7 +116,7 @@ class BivariateLaw(solve.CurveLaw):
             return (
                 "encoder and decoder grow in proportion: only alpha_e + alpha_d can be seen (Eq. 3)"
             )
-        if np.ptp(loss) <= 1e-10 * np.abs(loss).max():
+        if solve.is_flat(loss):
             return "the loss is flat: it does not change with size"
         if ((loss - loss.mean()) @ centred >= 0).all():
             return "the loss rises with size"
@@ -126,16 +126,15 @@ class BivariateLaw(solve.CurveLaw):
         exponents = found.theta[1:3]
         if (exponents >= _UPPER[1:3]).any() or exponents.sum() < 1e-3:
             return "an exponent ran to an end of its range: no power law in these sizes"
-        if solve.rank_deficient(found.jacobian, found.held):
+        if self.several(found):
             return "several parameter sets fit equally well: the sizes do not separate them"
         fitted = self.evaluate(found.theta[None])[0][0]
         if solve.trend_p_value(loss, fitted, 2) >= solve.TREND_LEVEL:
             return "the loss does not change with size beyond its noise"
         return ""
 
-    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
-        bounds = ("beta", "alpha_e >= 0", "alpha_d >= 0", "l_inf >= 0")
-        return tuple(bound for bound, held in zip(bounds, found.held, strict=True) if held)
+    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
+        return ("beta", "alpha_e >= 0", "alpha_d >= 0", "l_inf >= 0")
 
 
 def fit_bivariate_law(

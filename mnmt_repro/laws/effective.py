@@ -74,18 +74,11 @@ def effective_fraction(
     else:
         drawn = log_fraction(fit.draws(chosen, draws=draws, seed=seed).values, one)
         low, high = percentiles(drawn, level)
-    f, f_low, f_high = np.exp(log_f), np.exp(low), np.exp(high)
-    return pd.DataFrame(
-        {
-            "p": p,
-            "f": f,
-            "f_low": f_low,
-            "f_high": f_high,
-            "relative": f / p,
-            "relative_low": f_low / p,
-            "relative_high": f_high / p,
-        }
+    table = pd.DataFrame({"p": p, "f": np.exp(log_f), "f_low": np.exp(low), "f_high": np.exp(high)})
+    relative = (table[["f", "f_low", "f_high"]].div(table["p"], axis=0)).set_axis(
+        ["relative", "relative_low", "relative_high"], axis=1
     )
+    return table.join(relative)
 
 
 def effective_fraction_direct(

@@ -253,8 +253,7 @@ class FractionLaw(solve.CurveLaw):
         )
 
     def doubt(self, found: solve.Optimum, loss: Array) -> str:
-        weighted = found.jacobian * np.sqrt(self.weights)[:, None]
-        if solve.rank_deficient(weighted, found.held):
+        if self.several(found):
             reason = "several parameter sets fit equally well: the rows do not separate them"
             if not (self.p == 1.0).any():
                 reason += "; add rows of the pair alone (p = 1)"
@@ -264,16 +263,15 @@ class FractionLaw(solve.CurveLaw):
             return "the exponent ran to an end of its range: no power law in these sizes"
         return ""
 
-    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
+    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
         lower, upper = self.own_box(found.theta)
-        bounds = []
-        for i in np.flatnonzero(found.held):
-            if i > 3 and found.values[3] == 0.0:
-                words = "undetermined, f(p) = p"
-            else:
-                low = found.theta[i] <= lower[i]
-                words = f">= {lower[i]:g}" if low else f"<= {upper[i]:g}"
-            bounds.append(f"{self.names[i]} {words}")
+        low = found.theta <= lower
+        bounds = [
+            f"{name} >= {lower[i]:g}" if low[i] else f"{name} <= {upper[i]:g}"
+            for i, name in enumerate(self.names)
+        ]
+        if found.values[3] == 0.0:
+            bounds[4:] = [f"{name} undetermined, f(p) = p" for name in self.names[4:]]
         return tuple(bounds)
 
 

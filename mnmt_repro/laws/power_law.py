@@ -69,8 +69,8 @@ class PureLaw(SharedExponentLaw):
     def doubt(self, found: solve.Optimum, loss: Array) -> str:
         return ""
 
-    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
-        return (FIXED,)
+    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
+        return ("alpha", FIXED, "beta")
 
 
 def fit_power_law(

@@ -102,20 +102,15 @@ class Recommendation:
 
     def summary(self) -> pd.DataFrame:
         """Tabulate the mixture: one row a pair."""
-        return pd.DataFrame(
-            {
-                "pair": list(self.weights),
-                "p": list(self.weights.values()),
-                "p_low": list(self.weights_low.values()),
-                "p_high": list(self.weights_high.values()),
-                "loss": list(self.loss.values()),
-                "low": list(self.low.values()),
-                "high": list(self.high.values()),
-                "scatter": list(self.scatter.values()),
-                "regret": list(self.regret.values()),
-                "relative_regret": list(self.relative_regret.values()),
-            }
-        )
+        columns = {
+            "p": self.weights,
+            "p_low": self.weights_low,
+            "p_high": self.weights_high,
+            "loss": self.loss,
+            **{name: getattr(self, name) for name in ("low", "high", "scatter", "regret")},
+            "relative_regret": self.relative_regret,
+        }
+        return pd.DataFrame(columns, index=list(self.weights)).rename_axis("pair").reset_index()
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{note}</p>" for note in self.notes)

@@ -109,10 +109,9 @@ class SharedExponentLaw(solve.Law):
     def jacobian(self, theta: Array) -> Array:
         return gradient_of(theta, self.group, self.n, self.direction)
 
-    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
+    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
         constant = "l_inf >= 0" if self.direction == "min" else f"l_inf <= {self.ceiling}"
-        bounds = ("alpha", constant, *(f"{name} >= 0" for name in self.names[2:]))
-        return tuple(bound for bound, held in zip(bounds, found.held, strict=True) if held)
+        return ("alpha", constant, *(f"{name} >= 0" for name in self.names[2:]))
 
     def cannot(self, loss: Array) -> str:
         parameters, groups = len(self.names), len(self.names) - 2
@@ -123,8 +122,7 @@ class SharedExponentLaw(solve.Law):
         elif cells < parameters:
             rows = f"{cells} distinct rows"
         else:
-            flat = np.ptp(loss) <= 1e-10 * np.abs(loss).max()
-            return "the loss is flat: it does not change with size" if flat else ""
+            return "the loss is flat: it does not change with size" if solve.is_flat(loss) else ""
         return f"{rows} cannot determine {parameters} parameters; train more sizes"
 
     def doubt(self, found: solve.Optimum, loss: Array) -> str:
@@ -135,8 +133,7 @@ class SharedExponentLaw(solve.Law):
         # An exponent at an end of its range is judged last: noise and too few sizes send it there,
         # and are the better reason.
         fixed = found.held & (np.arange(len(found.held)) > 0)
-        weighted = found.jacobian * np.sqrt(self.weights)[:, None]
-        if found.held[2:].all() or solve.rank_deficient(weighted, fixed):
+        if found.held[2:].all() or self.several(replace(found, held=fixed)):
             return "several parameter sets fit equally well: the sizes do not separate them"
         spare = len(loss) > len(found.values)
         if spare and self._trend_p_value(worse, found.values) >= solve.TREND_LEVEL:
