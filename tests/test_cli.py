@@ -811,6 +811,9 @@ def test_another_column_can_take_the_place_of_the_weights(capsys) -> None:
     assert main(["fit", "l.csv", "--json"]) == 0
     assert found["params"]["alpha"] == json.loads(capsys.readouterr().out)[0]["params"]["alpha"]
     fails(["fit", "by.csv", "--by", "mixture", "--law", "eq12"], capsys, "belongs to --law joint")
+    table.rename(columns={"mixture": "domain"}).drop(columns="p").to_csv("by.csv", index=False)
+    assert main(["fit", "by.csv", "--by", "domain", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["params"] == found["params"]
 
 
 def test_a_second_metric_in_the_table_is_no_setting(capsys) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -198,11 +198,11 @@ def read_losses(
     numbers = [n, loss, *([data] if data else [])]
     table = _chosen(losses_table.read(path, [*numbers, *wanted]), options.where or (), path)
     for label in LABELS:
-        if label not in table.columns or label in (*numbers, *named.values()):
+        if label not in table.columns or label in (*numbers, *named.values(), by, options.groups):
             continue
         # Each pair may have a test set of its own; the other labels are of the whole table.
-        by = named["pair"] if label == "test_set" and named["pair"] in table.columns else None
-        for _, rows in table.groupby(by) if by else [("", table)]:
+        apart = label == "test_set" and named["pair"] in table.columns
+        for _, rows in table.groupby(named["pair"]) if apart else [("", table)]:
             if len(values := sorted(set(rows[label]))) > 1:
                 raise InputError(
                     f"{path}: column {label} has {', '.join(values)}, and a law is of one: add "
@@ -593,30 +593,24 @@ def act(options: FitOptions) -> int:
 
 def content(found: Outcome, interval: Asked) -> dict[str, Any]:
     """What ``--json`` prints of a pair."""
-    fit = found.fit
+    fit, ends = found.fit, found.table[["low", "high"]].to_numpy().tolist()
+    fractions = found.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
     return {
         "pair": found.pair,
         "law": found.law,
         "params": fit.params,
         "stderr": fit.stderr,
-        "interval": {row.parameter: [row.low, row.high] for row in found.table.itertuples()},
+        "interval": dict(zip(fit.names, ends, strict=True)),
         "interval_method": found.fit.method_of(interval),
         "interval_words": found.method,
-        "fraction": {
-            f"{row.p:g}": {"f": row.f, "low": row.f_low, "high": row.f_high}
-            for row in found.fraction.itertuples()
-        },
+        "fraction": {f"{p:g}": each for p, each in fractions.to_dict("index").items()},
         "r2": fit.r2,
         "observations": fit.observations,
         "identified": fit.identified,
         "fraction_doubts": list(found.doubts),
         "reason": fit.reason,
         "active_bounds": list(fit.active_bounds),
-        "lack_of_fit": {
-            "test": found.fitness.test,
-            "p_value": found.fitness.p_value,
-            "words": found.lack,
-        },
+        "lack_of_fit": asdict(found.fitness) | {"words": found.lack},
         "outliers": found.strange,
     }
 

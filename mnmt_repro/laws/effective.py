@@ -60,14 +60,11 @@ def effective_fraction(
     if chosen is None:
         low = high = np.full(len(p), np.nan)
     elif chosen == "t":
-        alpha = values[0]
-        gradient = np.zeros((len(p), len(values)))
-        gradient[:, 0] = -log_f / alpha
-        with np.errstate(divide="ignore"):
-            gradient[:, 2 + one] += 1 / (alpha * values[2 + one])
-            gradient[np.arange(len(p)), 2 + np.arange(len(p))] -= 1 / (alpha * values[2:])
-        # A multiplier held at zero makes f infinite: no interval there.
-        with np.errstate(invalid="ignore"):
+        contrast = np.eye(len(p))[one] - np.eye(len(p))
+        by_beta = np.zeros_like(contrast)
+        with np.errstate(divide="ignore", invalid="ignore"):  # f is infinite where a factor is 0
+            np.divide(contrast, values[0] * values[2:], out=by_beta, where=contrast != 0)
+            gradient = np.column_stack([-log_f / values[0], np.zeros(len(p)), by_beta])
             variance = np.einsum("ij,jk,ik->i", gradient, np.array(fit.covariance), gradient)
         half = fit.t_quantile(level) * np.sqrt(np.maximum(variance, 0.0))
         low, high = log_f - half, log_f + half
@@ -125,19 +122,10 @@ def effective_fraction_direct(
     many = _direct_draws(single, size, observed, method, draws, seed)
     bounds = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(many, bounds, axis=0, method="inverted_cdf")
-    return pd.DataFrame(
-        {
-            "p": p,
-            "n": size,
-            "loss": observed,
-            "n_effective": effective,
-            "f": effective / size,
-            "f_low": low,
-            "f_high": high,
-            "relative": effective / size / p,
-            "extrapolated": (effective < min(single.n)) | (effective > max(single.n)),
-        }
-    )
+    f = effective / size
+    table = pd.DataFrame({"p": p, "n": size, "loss": observed, "n_effective": effective, "f": f})
+    outside = (effective < min(single.n)) | (effective > max(single.n))
+    return table.assign(f_low=low, f_high=high, relative=f / p, extrapolated=outside)
 
 
 def fraction_slope(

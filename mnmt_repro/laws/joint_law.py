@@ -247,7 +247,7 @@ def coefficients(
         ``p, parameter, value, std, held, identified``, three rows a weight. At every weight the
         same seed draws the noise.
     """
-    rows = []
+    parts = []
     for p, fit in fits.items():
         if not fit.identified:
             std = dict.fromkeys(fit.names, math.nan)
@@ -255,18 +255,12 @@ def coefficients(
             std = fit.stderr
         else:
             std = fit.draws(method, draws=draws, seed=seed).spread()
-        for name, value in fit.params.items():
-            rows.append(
-                {
-                    "p": p,
-                    "parameter": name,
-                    "value": value,
-                    "std": std[name],
-                    "held": name in fit.held,
-                    "identified": fit.identified,
-                }
-            )
-    return pd.DataFrame(rows)
+        table = {"p": p, "parameter": fit.names, "value": fit.values}
+        held = [name in fit.held for name in fit.names]
+        parts.append(
+            pd.DataFrame({**table, "std": std.values(), "held": held, "identified": fit.identified})
+        )
+    return pd.concat(parts, ignore_index=True)
 
 
 def runs_alone(label: str, n: Floats) -> str:
@@ -295,13 +289,15 @@ def grouped_rows(
     if by == "p":
         return pair_rows(frame, n, loss)
     columns(frame, [by])
-    rows, _ = pair_rows(frame if "p" in frame.columns else frame.assign(p=1.0), n, loss)
+    # The column may be one of which a law reads one value only, were it not told apart here.
+    others = frame.drop(columns=by)
+    rows, _ = pair_rows(others if "p" in frame.columns else others.assign(p=1.0), n, loss)
     if zero := len(frame) - len(rows):
         raise InputError(
             f"p: {zero} rows have p = 0, and a law by {by} could describe them; remove them, or "
             f"drop the column p to fit them too"
         )
-    return rows, rows[by].astype(str).to_numpy()
+    return frame, frame[by].astype(str).to_numpy()
 
 
 def runs_of(rows: pd.DataFrame, groups: str | None) -> tuple[str, ...]:
