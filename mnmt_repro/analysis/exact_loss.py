@@ -53,7 +53,7 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
                     laws["p = 1 alone (Eq. 6)"] = alone[1.0]
                 for name, law in laws.items():
                     exact = irreducible_entropy(config, pair)
-                    low, high = _interval(law)
+                    low, high = law.interval()["l_inf"]
                     yield {
                         "cohort": cohort_name(cohort),
                         "pair": pair_name(pair),
@@ -66,11 +66,6 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
                         "exact": exact,
                         "covered": bool(low <= exact <= high),
                     }
-
-
-def _interval(law: PowerLawFit | JointLawFit) -> tuple[float, float]:
-    held = law.identified and "l_inf" in law.held
-    return law.interval(method="residual" if held else "t", draws=1000)["l_inf"]
 
 
 @framed(by=["cohort", "pair"])

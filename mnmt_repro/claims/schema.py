@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.reading import shown
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where libyaml is installed
 
@@ -275,8 +276,12 @@ def parse_claims(text: str, where: str) -> list[Claim]:
     """Claims of one YAML text; `where` names it in messages. Raises as `load_claims`."""
     try:
         content = yaml.load(text, Loader=_Loader)
+        if json.loads(json.dumps(content)) != content:
+            raise TypeError("a key is no text, or a number is not finite")
     except yaml.YAMLError as error:
         raise InputError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    except TypeError as error:
+        raise InputError(f"{where}: no plain data: {error}") from error
     if not isinstance(content, dict) or content.get("schema") != 1:
         raise InputError(f"{where}: needs schema: 1, paper and a list of claims")
     entries = content.get("claims")
@@ -305,7 +310,9 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{where}: {place}: {first['msg']}, got {first['input']!r}") from error
+        raise InputError(
+            f"{where}: {place}: {first['msg']}, got {shown(first['input'])}"
+        ) from error
     if claim.explained and not claim.page:
         raise InputError(f"{where}: explained needs a page, where the explanation is borne out")
     return replace(claim, options=Options(estimand["options"], f"{where}: estimand"))

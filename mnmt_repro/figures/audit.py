@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.forest import forest
+
+_PAIR = re.compile(r"\b[a-z]{3}-[a-z]{3}\b")
 
 
 def score_chart(found: pd.DataFrame) -> alt.ConcatChart:
@@ -19,6 +24,7 @@ def score_chart(found: pd.DataFrame) -> alt.ConcatChart:
         From `score_disagreements`.
     """
     value, rounding = found["difference"], found["tolerance"]
-    rows = found.assign(label=found["cell"], series=found["check"], value=value)
+    label = found["cell"].str.replace(_PAIR, lambda code: pair_name(code[0]), regex=True)
+    rows = found.assign(label=label, series=found["check"], value=value)
     rows = rows.assign(low=value - rounding, high=value + rounding)
     return forest(rows, "printed minus recomputed, spBLEU", marks={"": 0}, width=380)

@@ -16,6 +16,7 @@ from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.template import render
 from mnmt_repro.figures.verdicts import anchor, scope_table
 
+_SAYS = {"for": "Evidence for it", "against": "Evidence against it", "nothing": "Nothing"}
 FILTERS = ("paper", "verdict", "evidence")
 
 
@@ -65,6 +66,7 @@ class ClaimList:
                 href=f"{self.to_book}{claim.page}.html" if claim.page else "",
             ),
             "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
+            "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
             "why": claim.explained.get(verdict["raw_verdict"]),
             "settings": [
                 _setting(scope, measure, claim.id)

@@ -17,6 +17,7 @@ from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.template import render
+from mnmt_repro.figures.theme import BILLIONS
 from mnmt_repro.figures.verdicts import anchor
 
 _CLAIM = re.compile(r"\{([AB]\d+)\}")
@@ -158,7 +159,8 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
             color=altair.Color("whose:N", legend=None),
         )
         scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
-        x = altair.X("low:Q", scale=scale, title=quantity).axis(format="~s", tickCount=4)
+        x = altair.X("low:Q", scale=scale, title=quantity)
+        x = x.axis(labelExpr=BILLIONS, tickCount=4)
         panels.append(
             (
                 base.mark_bar(height=6).encode(x=x, x2="high:Q")
