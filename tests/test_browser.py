@@ -315,22 +315,26 @@ def test_the_planner_answers_as_the_command_does(
     open_and_check(browser, OWN_BOOK / "book" / "paper-a" / "planner.html")
     script = browser.find_element("css selector", ".mnmt-planner-tables")
     tables = list(json.loads(script.get_attribute("textContent"))["tables"].values())
-    for table, pasted in ((tables[0], None), (tables[-1], tables[-1])):
+    for table, pasted in ((tables[0], None), (tables[1], tables[1])):
         file = tmp_path / "losses.csv"
         file.write_text(table, encoding="utf-8")
         pairs = sorted({line.split(",")[0] for line in table.splitlines()[1:]})
         prefer = ",".join(f"{pair}=0.5" for pair in pairs)
         command = ["recommend", str(file), "--n", "20000", "--prefer", prefer, "--json"]
-        assert main([*command, "--force"]) == 0  # a coefficient is at its bound in these laws
+        assert main(command) == 0
         expected = json.loads(capsys.readouterr().out)
         found = browser.execute_async_script(PLAN, pasted)
         assert found["chart"]
         for name, key in (("weights", "weights"), ("losses", "loss")):
             assert found[name] == pytest.approx([expected[key][pair] for pair in pairs], rel=1e-3)
+    file.write_text(tables[-1], encoding="utf-8")  # a fraction of which is not identified
+    assert main(["recommend", str(file), "--n", "20000", "--equal-regret"]) == 1
+    refused = browser.execute_async_script(PLAN, tables[-1])
     few = "\n".join(tables[0].splitlines()[:1] + tables[0].splitlines()[1::24])
     found = browser.execute_async_script(PLAN, few)
+    assert "No recommendation: the effective fraction is not identified." in refused["text"]
     assert "No recommendation: the law is not identified." in found["text"]
-    assert found["weights"] == [] and not found["chart"]
+    assert not any(each["weights"] or each["chart"] for each in (refused, found))
 
 
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")

@@ -37,7 +37,7 @@ CHANGED: dict[str, dict[str, Any]] = {
     "paper-a/effective-fraction-panels": {"weight": 0.1},
     "paper-a/effective-parameters": {"cohort": "webtech-en-defr"},
     "paper-a/papers-scale": {"cohort": "slimpajama-half"},
-    "paper-a/planner": {"cohort": "conlang-sim0"},
+    "paper-a/planner": {"cohort": "conlang-sim0", "tier": "mini"},  # refused
     "paper-a/scaling-laws": {"cohort": "conlang-sim1"},
     "paper-a/translation-quality": {"metric": "bleu"},
     "paper-a/uncertainty": {"cohort": "webtech-en-defr"},

@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = (
     ["data"], ["data", "list"], ["data", "check"], ["data", "vocabulary"], ["train"], ["upgrade"],
     ["translate"], ["evaluate"], ["compare"], ["fit"], ["recommend"], ["sweep"], ["verify"],
-    ["book"],
+    ["report"], ["book"],
 )  # fmt: skip
 SHORT = ["--steps", "3", "--d-model", "8", "--heads", "2", "--curve-points", "2"]
 
@@ -84,7 +84,7 @@ def test_every_example_in_a_help_can_be_parsed(capsys) -> None:
         for line in examples.splitlines():
             _, prompt, rest = line.partition("mnmt-repro ")
             if prompt:
-                build_parser().parse_args(shlex.split(rest.partition(" <")[0], comments=True))
+                build_parser().parse_args(shlex.split(re.split(" [<>]", rest)[0], comments=True))
                 found += 1
     assert found >= 20
 
@@ -102,6 +102,18 @@ def test_train_has_an_option_for_every_training_setting() -> None:
         learning_rate=0.005, warmup_steps=100, batch_tokens=512, steps=7, optimiser="adamw",
         clip_norm=0.5, keep="best",
     )  # fmt: skip
+
+
+def test_the_list_of_commands_is_quicker_than_importing_pandas() -> None:
+    code = (
+        "import sys; sys.modules['numpy'] = sys.modules['pandas'] = None; "
+        "from mnmt_repro.cli import main; main(['--help'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    parts = vars(build_parser())["_subparsers"]._group_actions[0].choices
+    assert re.findall(r"^    (\w+)", done.stdout, re.M) == list(parts)
 
 
 def test_help_and_lists_need_no_torch() -> None:

@@ -57,6 +57,17 @@ def test_a_new_major_release_cannot_break_a_user(requirement: str) -> None:
     assert int(match[1]) <= int(match[3])
 
 
+def test_the_lock_file_pins_every_dependency_within_its_bounds() -> None:
+    from packaging.specifiers import SpecifierSet
+    from packaging.utils import canonicalize_name
+
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    for requirement in tiers("train", "ct2", "notebook", "test"):
+        name, bounds = split(requirement)
+        assert pins[canonicalize_name(name)] in SpecifierSet(bounds), requirement
+
+
 def test_every_dependency_has_its_reason() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for requirement in tiers("train", "test", "bleurt", "ct2", "notebook"):

@@ -87,6 +87,13 @@ def test_nothing_is_recommended_outside_the_trained_weights(laws):
     assert datasets(laws, N, 0.01, 0.5)["chosen"] == []
 
 
+def test_nothing_is_recommended_where_a_fraction_is_not_identified(laws, points):
+    without_alone = fractions.fraction_fits(points[points["p"] < 1], form="eq13")
+    assert all(law.identified and law.doubts() for law in without_alone.values())
+    assert datasets(laws, N, 0.5, 0.5)["chosen"]
+    assert datasets(without_alone, N, 0.5, 0.5)["chosen"] == []
+
+
 def test_three_pairs_and_laws_without_an_answer_are_refused(laws, points):
     with pytest.raises(InputError, match="two pairs"):
         planner({**laws, "eng-fra": laws["eng-deu"]}, N)

@@ -270,3 +270,30 @@ def test_charts_are_what_they_should_be() -> None:
     drawn = [row for rows in chart["datasets"].values() for row in rows if "left" in row]
     assert drawn[0]["left"] == pytest.approx(1e-9 / math.sqrt(10))
     assert drawn[-1]["right"] == pytest.approx(1e-8 * math.sqrt(10))
+
+
+def test_what_the_upgraded_model_forgets_is_compared_with_its_own_old_model() -> None:
+    """Losses of 2 nats on 10 tokens become 1.9 on 11, 4.5 % more; relatives lose a tenth."""
+
+    def runs(cohort: str, variant: str, seed: int, loss: float, tokens: int) -> pd.DataFrame:
+        table = pd.DataFrame({"pair": OLD, "cross_entropy": loss * seed, "test_tokens": tokens})
+        return table.assign(cohort=cohort, variant=variant, seed=seed)
+
+    rows = pd.concat(
+        runs(cohort, variant, seed, loss, tokens)
+        for seed in (1, 2)
+        for cohort, variant, loss, tokens in (
+            ("software25-main", "M20", 2.0, 10),
+            ("software25-table3", "Mt25-wide, full recipe", 1.9, 11),
+            ("software25-table3", "Mt25-wide, no learning-rate scaling", 2.2, 10),
+        )
+    )
+    kyrgyz = rows["pair"].str.contains("kir") & rows["variant"].str.contains("full")
+    rows.loc[kyrgyz, "cross_entropy"] *= 0.9 * 20 / 20.9
+    table = forgetting.kept(rows, "Mt25-wide").set_index(["label", "series"])
+    others = table.loc[("others, out of English", SCALED)]
+    assert others["value"] == pytest.approx(4.5) == others["low"] == others["high"]
+    assert (others["worse"], others["directions"], others["seeds"]) == (17, 17, 2)
+    whole = table.loc[("all old directions", SCALED)]
+    assert (whole["worse"], whole["directions"]) == (38, 40)
+    assert table.loc[("others, into English", UNSCALED), "value"] == pytest.approx(10)

@@ -13,6 +13,7 @@ from mnmt_repro.claims.exhibits import ALL, EXHIBITS_FILE
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import STYLE
 from mnmt_repro.figures.scoreboard import scale_chart, scales, scoreboard
+from mnmt_repro.figures.upgrade_pictures import find_tier, shapes
 
 ROOT = Path(__file__).resolve().parents[1]
 SIGN_OF = {verdict: sign for verdict, (sign, _) in STYLE.items()}
@@ -101,6 +102,21 @@ def test_a_figure_that_names_a_scope_shows_its_verdict_and_not_the_headline() ->
     row = scoreboard([listed["A Figure 9"]], list(stored.values()), "A").to_html()
     assert f'data-verdict="{news["verdict"]}"' in row
     assert f"R² of at least {news['measured']:.3g} (" in row
+
+
+def test_no_picture_of_the_scoreboard_is_shown_twice() -> None:
+    for paper in "AB":
+        board = scoreboard(load_exhibits(ROOT, claims()), read_stored(ROOT), paper)
+        pictures = re.findall(r'src="([^"]+)"', board.to_html())
+        assert len(pictures) > 10 and len(set(pictures)) == len(pictures)
+
+
+def test_paper_bs_sizes_are_those_of_its_shapes() -> None:
+    rows = pd.DataFrame(columns=["run_id", "variant", "corpus", "n_non_embedding", "chrfpp"])
+    table = scales(ROOT, rows.assign(target_tokens=[])).set_index(["paper", "quantity"])
+    found = table.loc[("B", "parameters without embeddings"), ["low", "high"]]
+    counted = shapes(find_tier("paper"))["parameters"]
+    assert found.tolist() == [counted.min(), counted.max()]
 
 
 def test_scales_compare_the_papers_with_our_rows() -> None:

@@ -13,7 +13,7 @@ from mnmt_repro.cli import build_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-OTHERS = ("tar", "gh", ".venv/bin/python")
+OTHERS = ("tar", "gh", "cat", ".venv/bin/python")
 
 
 def commands(path: Path) -> list[str]:

@@ -17,7 +17,7 @@ from mnmt_repro.analysis import languages25
 from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, measure, resampled
 from mnmt_repro.analysis.variants import MAIN, TABLE3, Variant
 from mnmt_repro.cohorts.analysed import GATED
-from mnmt_repro.cohorts.languages25 import GROUPINGS, foreign, side_of
+from mnmt_repro.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign, side_of
 from mnmt_repro.cohorts.names import language
 from mnmt_repro.cohorts.software25 import FISHER_SHARES
 from mnmt_repro.laws.checks import Array
@@ -82,6 +82,59 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
     found["direction"] = found["pair"].map(side_of)
     found["code"] = found["pair"].map(foreign)
     return languages().merge(found, on="code").drop(columns="code")
+
+
+def kept(rows: pd.DataFrame, model: str) -> pd.DataFrame:
+    """What an upgraded model itself loses on the directions that M20 was trained on (ours).
+
+    The change is of the loss summed over the test text, because tokens of two vocabularies do not
+    compare. Each seed is compared with its own M20.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one test set; cohorts `MAIN`, which has M20, and `TABLE3`.
+
+    Returns
+    -------
+    DataFrame
+        ``label`` (which directions), ``series`` (one of `SETTINGS`); ``value, low, high``, by how
+        many per cent the loss is above M20's, with its 95 % interval over seeds; ``worse``, how
+        many of the ``directions`` lose; ``seeds``. For `figures.forest`.
+    """
+    rows = rows.assign(nats=rows["cross_entropy"] * rows["test_tokens"])
+    old = rows[(rows["cohort"] == MAIN) & (rows["variant"] == "M20")]
+    before = old.set_index(["seed", "pair"])["nats"]
+    related = GROUPINGS["Mt25"].related
+    found = []
+    for run, setting in SETTINGS.items():
+        mine = rows[(rows["cohort"] == TABLE3) & (rows["variant"] == f"{model}, {run}")]
+        after = mine.set_index(["seed", "pair"])["nats"]
+        change = (after / before).dropna().map(math.log).rename("change").reset_index()
+        upsampled = change["pair"].map(foreign).isin(related)
+        side = change["pair"].map(side_of)
+        kinds = {
+            "all old directions": upsampled | ~upsampled,
+            "up-sampled relatives": upsampled,
+            **{f"others, {name}": ~upsampled & (side == name) for name in (OUT, INTO)},
+        }
+        for label, chosen in kinds.items():
+            part = change[chosen]
+            mean = t_mean(part.groupby("seed")["change"].mean().to_numpy())
+            found.append(
+                {
+                    "label": label,
+                    "series": setting,
+                    **{
+                        end: 100 * math.expm1(getattr(mean, end))
+                        for end in ("value", "low", "high")
+                    },
+                    "worse": int((part.groupby("pair")["change"].mean() > 0).sum()),
+                    "directions": part["pair"].nunique(),
+                    "seeds": part["seed"].nunique(),
+                }
+            )
+    return pd.DataFrame(found)
 
 
 def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -356,8 +409,10 @@ def log_change(scaled: pd.DataFrame, unscaled: pd.DataFrame) -> pd.DataFrame:
     return (scaled / unscaled).map(math.log)
 
 
-def over_layers(values: Array) -> Measure:
-    """Mean over layers with its t interval."""
+def t_mean(values: Array) -> Measure:
+    """Mean with its t interval, which one value does not have."""
+    if len(values) < 2:
+        return Measure(value=float(values.mean()))
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     value = float(values.mean())
     return Measure(value=value, low=value - float(half), high=value + float(half))

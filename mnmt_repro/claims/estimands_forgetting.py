@@ -13,8 +13,8 @@ from mnmt_repro.analysis.forgetting import (
     analysed_together,
     last_layers_apart,
     log_change,
-    over_layers,
     relief,
+    t_mean,
     weight_distances,
 )
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
@@ -53,8 +53,8 @@ def blocks_moved(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     change = log_change(*map(weight_distances, found, variants))
     return {
         "all": {
-            "old_change": over_layers(change["old"].to_numpy()),
-            "new_change": over_layers(change["new"].to_numpy()),
+            "old_change": t_mean(change["old"].to_numpy()),
+            "new_change": t_mean(change["new"].to_numpy()),
             "old_share": Measure(value=float((change["old"] < 0).mean())),
             "new_share": Measure(value=float((change["new"] > 0).mean())),
             "layers": Measure(value=len(change)),

@@ -1,9 +1,10 @@
 """The command line, `mnmt-repro`: a module for each command, whose `add(commands)` declares it.
 
-Further commands are registered, such as those that verify claims and build the book.
+Further commands are registered, such as those that verify claims and build the book. Their modules
+are always imported, so they import little before they run.
 
-No module here imports torch before its command runs, so that `--help` is quick and the base tier
-can fit laws and build the book.
+A module is imported when its command is asked for, so that `--help` is quick. None imports torch
+before its command runs, so that the base tier can fit laws and build the book.
 """
 
 from __future__ import annotations
@@ -12,24 +13,52 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from mnmt_repro import __version__
-from mnmt_repro.cli import (
-    compare,
-    data,
-    evaluate,
-    export,
-    fit,
-    recommend,
-    retrain,
-    sweep,
-    train,
-    translate,
-    upgrade,
-)
 from mnmt_repro.cli.options import HelpFormatter
 from mnmt_repro.errors import InputError
-from mnmt_repro.registered import COMMANDS, registered
+from mnmt_repro.registered import COMMANDS as REGISTERED
+from mnmt_repro.registered import registered
+
+COMMANDS = {
+    "data": "list corpora, check texts, fetch public losses, train or adopt a vocabulary",
+    "train": "train a translation model; the same command again goes on where it stopped",
+    "upgrade": (
+        "give a trained model a vocabulary for more languages, more width and more depth; `train "
+        "--continue-from` trains it further"
+    ),
+    "translate": "translate lines from standard input to standard output with a trained model",
+    "evaluate": (
+        "score a trained model: nats per target token, overall and per domain, and with --decode "
+        "BLEU, chrF, chrF++ and spBLEU"
+    ),
+    "compare": (
+        "test whether one model is better than another, or whether it is chance: paired bootstrap "
+        "over the sentences of each test set, paired t-test over the directions"
+    ),
+    "export": (
+        "write a trained or upgraded model, with its tokenizer, as a folder that transformers "
+        "loads (hf) or that CTranslate2 runs (ct2)"
+    ),
+    "fit": (
+        "fit a scaling law to a table of losses, each pair apart: by size (Eq. 3), by size and "
+        "weight where a column p has several weights (Eq. 7), or by size and data"
+    ),
+    "recommend": (
+        "recommend the weights of a mixture at one model size, by the law of Eqs. 11 and 12 "
+        "fitted to each pair"
+    ),
+    "sweep": (
+        "train what is missing of declared cohorts or of a grid of your own, or decode or analyse "
+        "finished runs; without a name, list the cohorts"
+    ),
+    "retrain": (
+        "train stored runs again on this machine and compare their test losses with the stored "
+        "ones; without a run, list the quickest"
+    ),
+}
+"""What each command does, in the order of the help; `mnmt_repro.cli.NAME` declares it."""
 
 TRAIN_TIER = ("torch", "sentencepiece", "sacrebleu", "safetensors", "google")
 """Packages that only the extra `train` installs; protobuf is imported as `google`."""
@@ -39,11 +68,22 @@ a first run, under two minutes, nothing to download:
   mnmt-repro train
   mnmt-repro evaluate runs/FOLDER_THAT_TRAIN_NAMES
 
+laws of your own losses, and a page for a reviewer of this reproduction:
+  mnmt-repro fit losses.csv
+  mnmt-repro report
+
 `mnmt-repro COMMAND --help` explains a command and shows an example."""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
+    """All commands and their options.
+
+    Parameters
+    ----------
+    asked
+        Leave out the options of all commands but this one, and import no module for them, so that
+        the help is quick.
+    """
     parser = argparse.ArgumentParser(
         prog="mnmt-repro",
         description="Scaling laws for multilingual translation, and upgrades of trained models.",
@@ -52,21 +92,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    modules = (
-        data,
-        train,
-        upgrade,
-        translate,
-        evaluate,
-        compare,
-        export,
-        fit,
-        recommend,
-        sweep,
-        retrain,
-        *registered(COMMANDS).values(),
-    )
-    for module in modules:
+    for name, purpose in COMMANDS.items():
+        if asked in (None, name):
+            import_module(f"mnmt_repro.cli.{name}").add(commands)
+        else:
+            commands.add_parser(name, help=purpose)
+    for module in registered(REGISTERED).values():
         module.add(commands)
     return parser
 
@@ -77,7 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: done; 1: something did not hold (a failed run, a verdict that no longer follows, a disk that
     is full); 2: a mistake in what was given, told on one line; 130: interrupted.
     """
-    options = build_parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    asked = next((word for word in arguments if not word.startswith("-")), "")
+    options = build_parser(asked).parse_args(arguments)
     resumes = options.command in ("train", "sweep", "retrain")
     then = "; the same command goes on from the last checkpoint, if there is one" * resumes
     try:

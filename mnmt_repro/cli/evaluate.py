@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.cli import losses_table
+from mnmt_repro.cli import COMMANDS, losses_table
 from mnmt_repro.cli.options import (
     add_command,
     add_json,
@@ -38,8 +38,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "evaluate",
-        "score a trained model: nats per target token, overall and per domain, and with --decode "
-        "BLEU, chrF, chrF++ and spBLEU",
+        COMMANDS["evaluate"],
         examples=[
             "mnmt-repro evaluate runs/dezh",
             "mnmt-repro evaluate runs/dezh --test newstest21 --decode --json",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import add_command
 
 
@@ -15,8 +16,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "export",
-        "write a trained or upgraded model, with its tokenizer, as a folder that transformers "
-        "loads (hf) or that CTranslate2 runs (ct2)",
+        COMMANDS["export"],
         examples=[
             "mnmt-repro export runs/talks --to hf --out talks-hf",
             "mnmt-repro export runs/talks --to ct2 --out talks-ct2",
@@ -26,7 +26,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="MODEL", help="what `train` wrote, or a Hugging Face model"
     )
-    parser.add_argument("--to", required=True, choices=("hf", "ct2"), help="which program")
+    parser.add_argument(
+        "--to", required=True, choices=("hf", "ct2"), help="format: transformers or CTranslate2"
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="new folder")
 
 

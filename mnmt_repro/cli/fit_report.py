@@ -58,11 +58,15 @@ def report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOption
         parts += _of_frontier(outcomes, options)
     parts.append("<h2>The code</h2><p>This code repeats the fits.</p>")
     parts.append(f"<pre>{html.escape(code(outcomes, options))}</pre>")
-    body = "\n".join(parts)
+    return page(title, "\n".join(parts))
+
+
+def page(title: str, body: str, style: str = "") -> str:
+    """Write an HTML file that needs no other file, from the HTML of its body and more CSS."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head>\n"
+        f"<title>{html.escape(title)}</title><style>{STYLE}{style}</style></head>\n"
         f"<body><main>\n{body}\n</main></body></html>\n"
     )
 

@@ -6,17 +6,19 @@ import argparse
 import dataclasses
 import io
 import json
+import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class _Noting(argparse.Action):
@@ -40,12 +42,16 @@ class NotedAppend(_Noting, argparse._AppendAction):
 
 
 class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Shows the default of every option that has one, and keeps the lines of the examples."""
+    """Shows each default that the help does not, wraps sentences and keeps lines of examples."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, []) or action.default is argparse.SUPPRESS:
+        if action.default in (None, False, []) or "(default: " in (action.help or ""):
             return action.help
         return super()._get_help_string(action)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = text.splitlines()
+        return "\n".join(line if line[:1] == " " else textwrap.fill(line, width) for line in lines)
 
 
 def add_command(
@@ -214,6 +220,8 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
     InputError
         When the file cannot be read, is no table, or lacks a column; those it has are named.
     """
+    import pandas as pd
+
     try:
         text = path.read_bytes().decode("utf-8-sig")  # once: a pipe cannot be read again
         lines = io.StringIO(text)
@@ -261,8 +269,10 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
 
 def numbers_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
     """Numbers of a column of `read_table`; `InputError` with the line of one that is none."""
+    import pandas as pd
+
     numbers = pd.to_numeric(frame[column], errors="coerce")
-    bad = ~np.isfinite(numbers)
+    bad = ~(numbers.abs() < math.inf)
     comma = frame[column][bad].str.contains(",").any()
     hint = " (write a decimal point, and nothing between thousands)" if comma else ""
     refuse(bad, frame, column, path, f"not a number{hint}")

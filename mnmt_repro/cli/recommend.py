@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mnmt_repro.choices import option, setting
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.fit import (
     FitOptions,
     TableOptions,
@@ -67,8 +68,7 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "recommend",
-        "recommend the weights of a mixture at one model size, by the law of Eqs. 11 and 12 "
-        "fitted to each pair",
+        COMMANDS["recommend"],
         examples=[
             "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
             "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",

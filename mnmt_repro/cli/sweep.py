@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mnmt_repro.choices import option, setting
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse
 from mnmt_repro.cli.options import add_command, check_device, chosen
 from mnmt_repro.errors import InputError
@@ -92,8 +93,7 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "sweep",
-        "run what is missing of one or more cohorts or of a grid of your own, or decode or analyse "
-        "finished runs of cohorts; without a name, list them",
+        COMMANDS["sweep"],
         examples=[
             "mnmt-repro sweep",
             "mnmt-repro sweep webtech-en-dezh --dry-run",

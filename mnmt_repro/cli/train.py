@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import machine_memory, parameter_counts
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.exclusions import of_train, refuse
 from mnmt_repro.cli.options import add_command, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
@@ -45,7 +46,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "train",
-        "train a translation model; the same command again goes on where it stopped",
+        COMMANDS["train"],
         examples=[
             "mnmt-repro train",
             "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import Noted, add_command, check_device
 from mnmt_repro.errors import InputError
 
@@ -21,7 +22,7 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "translate",
-        "translate lines from standard input to standard output with a trained model",
+        COMMANDS["translate"],
         examples=[
             "echo 'Save the file' | mnmt-repro translate runs/talks --to deu",
             "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
@@ -31,9 +32,14 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="FOLDER", help="what `train` wrote, or a Hugging Face model"
     )
-    parser.add_argument("--to", required=True, metavar="LANGUAGE", help="target, such as deu")
     parser.add_argument(
-        "--from", dest="source", metavar="LANGUAGE", help="source, where the model knows several"
+        "--to", required=True, metavar="LANGUAGE", help="target language, such as deu"
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="LANGUAGE",
+        help="source language, if the model has several",
     )
     parser.add_argument(
         "--engine",
@@ -48,8 +54,8 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     """Declare how translations are searched for, and where."""
     parser.set_defaults(given=frozenset())
     for name, kind, default, told in (
-        ("--beam", int, 4, "prefixes kept; 1 is greedy"),
-        ("--length-penalty", float, 1.0, "0 ranks by probability alone"),
+        ("--beam", int, 4, "hypotheses kept in beam search; 1 is greedy search"),
+        ("--length-penalty", float, 1.0, "exponent of the length; 0 ranks by probability alone"),
         ("--batch", int, 64, "sentences translated together"),
     ):
         parser.add_argument(name, type=kind, default=default, action=Noted, help=told)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.exclusions import of_upgrade, refuse
 from mnmt_repro.cli.gamma import read_fisher, steps_to_rise
 from mnmt_repro.cli.options import add_command, chosen, print_json
@@ -35,8 +36,7 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "upgrade",
-        "upgrade a trained model: a vocabulary for more languages, more width and depth; `train "
-        "--continue-from` trains it on",
+        COMMANDS["upgrade"],
         examples=[
             "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
             "\n      --out both.model",

@@ -14,7 +14,7 @@ from typing import Any
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.report import stored_evidence
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.badge import Badge
+from mnmt_repro.figures.badge import Badge, typeset
 from mnmt_repro.figures.verdicts import badges
 from mnmt_repro.repository import ROOT
 
@@ -36,7 +36,7 @@ class Answer:
 
     def to_markdown(self) -> str:
         """Write the box as Markdown around which stands one HTML element."""
-        said = "\n\n".join(f"**{label}.** {text}" for label, text in self.lines.items())
+        said = "\n\n".join(f"**{label}.** {typeset(text)}" for label, text in self.lines.items())
         signs = " ".join(badge.to_html() for badge in self.badges)
         return f'<div class="mnmt-answer">\n\n{said} {signs}\n\n</div>'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass
 
 from mnmt_repro.errors import InputError
@@ -18,6 +19,15 @@ STYLE: dict[str, tuple[str, str]] = {
     "no rows yet": ("…", "#5c6670"),
 }
 _SAID = {"no rows yet": "not enough runs yet"}  # the rest are said as they are named
+
+
+def typeset(text: str) -> str:
+    """Write minus signs and per cents as print does: −2.1 and 4 %, and not -2.1 and 4%.
+
+    >>> typeset("-2.1 to 3% (Mt25-v1, 0-1)").replace(chr(160), "_")
+    '−2.1 to 3_% (Mt25-v1, 0-1)'
+    """
+    return re.sub(r"(?<=\d) ?%", "\u00a0%", re.sub(r"(?<![\w)])-(?=\d)", "−", text))
 
 
 def said(verdict: str) -> str:

@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnmt_repro.claims import NO_ROWS, Claim, Step, printed_values
+from mnmt_repro.claims import NO_ROWS, Claim, Step
 from mnmt_repro.figures.badge import Badge, said
-from mnmt_repro.figures.display import download_link
-from mnmt_repro.figures.measures import condition, measured, named
+from mnmt_repro.figures.display import download_link, labelled_cells
+from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.verdicts import anchor, scope_table
 
 FILTERS = ("paper", "verdict", "evidence")
+_HEADS = ("claim", "paper", "ours", "verdict")
+_SAYS = {"for": "Evidence for it", "against": "Evidence against it", "nothing": "Nothing"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +33,7 @@ class ClaimList:
     def to_html(self) -> str:
         """Write the filters and the table; without a script all claims are shown."""
         rows = "\n".join(self._row(verdict) for verdict in self.stored)
-        heads = "".join(
-            f'<th scope="col">{name}</th>' for name in ("claim", "paper", "ours", "verdict")
-        )
+        heads = "".join(f'<th scope="col">{name}</th>' for name in _HEADS)
         listed = json.dumps(list(self.stored), indent=1, ensure_ascii=False)
         settings = scope_table(self.stored).to_csv(index=False, lineterminator="\n")
         files = [
@@ -69,12 +69,13 @@ class ClaimList:
             text=said(verdict["verdict"]) + late,
             href=f"{self.to_book}{claim.page}.html" if claim.page else "",
         )
-        ours = _ours(verdict)
-        cells = (
-            f"<td><b>{verdict['id']}</b> {html.escape(verdict['title'])}</td>"
-            f"<td>{html.escape(_first_printed(claim))}</td><td>{html.escape(ours)}</td>"
-            f"<td>{badge.to_html()}</td>"
+        texts = (
+            f"<b>{verdict['id']}</b> {html.escape(verdict['title'])}",
+            html.escape(printed(claim.published[0])),
+            html.escape(_ours(verdict)),
+            badge.to_html(),
         )
+        cells = labelled_cells(_HEADS, texts)
         folded = (
             f"<details><summary>Rule and evidence of {verdict['id']}</summary>"
             f"{self._details(claim, verdict)}</details>"
@@ -87,14 +88,14 @@ class ClaimList:
     def _details(self, claim: Claim, verdict: Mapping[str, Any]) -> str:
         parts = [
             ("The paper", f"{_flat(claim.statement)} ({claim.where})"),
-            ("It prints", "; ".join(_printed(item) for item in claim.published)),
+            ("It prints", "; ".join(printed(item) for item in claim.published)),
             ("We measure", _flat(claim.description)),
         ]
         text = "".join(_paragraph(*part) for part in parts)
         text += _rule("The rule", claim.rule, claim.id)
         if claim.cells:
             text += _rule("The rule of each published cell", claim.cells, claim.id)
-        told = f"{verdict['says']}, because {verdict['because']}."
+        told = f"{_SAYS[verdict['says']]}, because {verdict['because']}."
         text += _paragraph("What this says of the claim", told)
         if verdict["raw_verdict"] in claim.explained:
             text += _paragraph("Why", _flat(claim.explained[verdict["raw_verdict"]]))
@@ -129,16 +130,6 @@ def _ours(verdict: Mapping[str, Any]) -> str:
         return "–"
     number = measured(verdict["measure"], verdict, verdict["id"])
     return f"{named(verdict['measure'], verdict['id'])}: {number}"
-
-
-def _first_printed(claim: Claim) -> str:
-    return _printed(claim.published[0])
-
-
-def _printed(item: Mapping[str, Any]) -> str:
-    unit = f" {item['unit']}" if "unit" in item else ""
-    note = f" ({item['note']})" if "note" in item else ""
-    return f"{item['quantity']}: {printed_values(item)}{unit}{note}"
 
 
 def _flat(text: str) -> str:
@@ -183,7 +174,7 @@ def _settings(claim: Claim, verdict: Mapping[str, Any]) -> str:
         found = said(scope["verdict"]) + ", post hoc" * bool(scope["post_hoc"])
         raw = said(scope["raw_verdict"])
         cells = (scope["scope"], scope["kind"], ours, raw, found, right, wrong)
-        rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
+        rows.append(f"<tr>{labelled_cells(heads, map(html.escape, cells))}</tr>")
     if not rows:
         return ""
     head = "".join(f"<th>{name}</th>" for name in heads)

@@ -14,7 +14,7 @@ import html
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ import pandas as pd
 import vl_convert
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.badge import Badge
+from mnmt_repro.figures.badge import Badge, typeset
 from mnmt_repro.figures.provenance import Provenance, counted
 from mnmt_repro.figures.theme import vega_lite_version
 
@@ -54,6 +54,7 @@ class _Display(ABC):
             raise InputError(f"name {self.name!r}: use small letters, digits and single hyphens")
         if not self.provenance:
             raise InputError(f"{self.name}: say where the numbers come from (provenance)")
+        object.__setattr__(self, "caption", typeset(self.caption))
 
     @abstractmethod
     def _body(self) -> str: ...
@@ -429,6 +430,18 @@ def _room(cell: str, *, first: bool) -> str:
 
 def _escaped(cell: str | Badge) -> str:
     return cell.to_html() if isinstance(cell, Badge) else html.escape(cell)
+
+
+def labelled_cells(heads: Iterable[str], texts: Iterable[str]) -> str:
+    """Cells of HTML that carry the heads of their columns, which a narrow screen shows in them.
+
+    >>> labelled_cells(["ours"], ["<b>1</b>"])
+    '<td data-label="ours"><b>1</b></td>'
+    """
+    return "".join(
+        f'<td data-label="{html.escape(head)}">{text}</td>'
+        for head, text in zip(heads, texts, strict=True)
+    )
 
 
 def download_link(name: str, kind: str, content: str, said: str) -> str:

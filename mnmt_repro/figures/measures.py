@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from mnmt_repro.claims import Condition
+from mnmt_repro.claims import Condition, printed_values
 from mnmt_repro.errors import InputError
 
 
@@ -107,3 +107,14 @@ def condition(test: Condition, claim: str = "") -> str:
     """
     number = written(test.measure, test.value, claim)
     return f"{_ENDS[test.of]}{named(test.measure, claim)} {_OPERATORS[test.op]} {number}"
+
+
+def printed(item: Mapping[str, Any]) -> str:
+    """Write what the paper prints: an entry of a claim's `published`.
+
+    >>> printed({"quantity": "factor", "value": 3, "unit": "times", "note": "Figure 6"})
+    'factor: 3 times (Figure 6)'
+    """
+    unit = f" {item['unit']}" if "unit" in item else ""
+    note = f" ({item['note']})" if "note" in item else ""
+    return f"{item['quantity']}: {printed_values(item)}{unit}{note}"

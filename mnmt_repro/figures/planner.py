@@ -77,7 +77,8 @@ def datasets(
     dict of data set to rows
         ``curve``: loss of each pair with its band, at each weight of the first pair; ``mean``: the
         weighted mean; ``points``: observed losses, ``near`` where of the size nearest to n;
-        ``chosen``: the recommended weight, no row where it would be extrapolated; ``baseline``;
+        ``chosen``: the recommended weight, no row where it would be extrapolated or a fraction is
+        not identified; ``baseline``;
         ``hatch``: lines over the weights (and sizes) to which the laws are extrapolated.
     """
     first, second = sorted(laws)
@@ -108,6 +109,7 @@ def datasets(
     )
     best = found.weights[first]
     inside = low - 1e-6 <= best <= high + 1e-6
+    sure = not any(law.doubts() for law in laws.values())
     chosen = {"p": best, "low": found.weights_low[first], "high": found.weights_high[first]}
     sizes = laws[first].n
     outside = [(0.0, low), (high, 1.0)] if min(sizes) <= n <= max(sizes) else [(0.0, 1.0)]
@@ -117,7 +119,7 @@ def datasets(
             {"p": p, "loss": round(float(v), DIGITS)} for p, v in zip(_WEIGHTS, mean, strict=True)
         ],
         "points": points,
-        "chosen": [{k: round(v, DIGITS) for k, v in chosen.items()}] if inside else [],
+        "chosen": [{k: round(v, DIGITS) for k, v in chosen.items()}] if inside and sure else [],
         "baseline": [{"p": baseline}],
         "hatch": hatch(outside, loss_axis(laws)),
     }

@@ -15,10 +15,13 @@ import yaml
 
 from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
 from mnmt_repro.figures.badge import Badge, said
+from mnmt_repro.figures.display import labelled_cells
 from mnmt_repro.figures.measures import measured
+from mnmt_repro.figures.theme import BILLIONS
 from mnmt_repro.figures.verdicts import anchor
 
 _CLAIM = re.compile(r"\{([AB]\d+)\}")
+_HEADS = ("the paper shows", "our answer", "evidence", "verdict")
 _THUMBNAIL = "../_attached/book/{page}/chart-{chart}.svg"
 
 
@@ -65,9 +68,9 @@ class Scoreboard:
 
     def to_html(self) -> str:
         """Write a table; a row leads to the page that re-makes its exhibit."""
-        heads = ("figure or table", "the paper shows", "our answer", "evidence", "verdict")
-        head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-        rows = "\n".join(map(self._row, self.exhibits))
+        head = "".join(f'<th scope="col">{name}</th>' for name in ("figure or table", *_HEADS))
+        shown: set[str] = set()
+        rows = "\n".join(self._row(exhibit, shown) for exhibit in self.exhibits)
         return (
             '<section class="mnmt-figure mnmt-scoreboard mathjax_ignore"><table>\n'
             f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></section>"
@@ -97,11 +100,13 @@ class Scoreboard:
             return "(not measured yet)"
         return measured(measure, verdict, claim)
 
-    def _row(self, exhibit: Exhibit) -> str:
+    def _row(self, exhibit: Exhibit, shown: set[str]) -> str:
+        """Write a row; `shown` are the pictures of the rows above, which are not repeated."""
         name = html.escape(exhibit.id.removeprefix("A ").removeprefix("B "))
         if exhibit.page:
             source = _THUMBNAIL.format(page=exhibit.page, chart=exhibit.chart)
-            picture = f'<img src="{source}" alt="" loading="lazy">'
+            picture = f'<img src="{source}" alt="" loading="lazy">' * (source not in shown)
+            shown.add(source)
             name = f'<a href="{exhibit.page}.html">{name}{picture}</a>'
         badge, evidence = "–", "–"
         if exhibit.claims:
@@ -115,10 +120,8 @@ class Scoreboard:
             ).to_html()
             evidence = verdict["kind"]
         shows, ours = html.escape(exhibit.shows), html.escape(self.answer_to(exhibit))
-        return (
-            f"<tr><th scope='row'>{name}</th><td>{shows}.</td><td>{ours}</td>"
-            f"<td>{html.escape(evidence)}</td><td>{badge}</td></tr>"
-        )
+        cells = labelled_cells(_HEADS, (f"{shows}.", ours, html.escape(evidence), badge))
+        return f"<tr><th scope='row'>{name}</th>{cells}</tr>"
 
 
 def scoreboard(
@@ -139,7 +142,7 @@ def scales(root: Path, rows: pd.DataFrame) -> pd.DataFrame:
     root
         The checkout; `data/papers/exhibits.yml` has the papers' numbers.
     rows
-        From `results.load`.
+        From `results.load`, of one test set and all domains.
 
     Returns
     -------
@@ -181,7 +184,7 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
         )
         scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
         x = altair.X(
-            "low:Q", scale=scale, title=quantity, axis=altair.Axis(format="~s", tickCount=4)
+            "low:Q", scale=scale, title=quantity, axis=altair.Axis(labelExpr=BILLIONS, tickCount=4)
         )
         panels.append(
             (

@@ -23,10 +23,11 @@ from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, said
+from mnmt_repro.figures.measures import measured, named
 from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"
-SOURCE = "data/claims/verdicts.json, written from the stored runs by `mnmt-repro verify --write`."
+SOURCE = "data/claims/verdicts.json, written from the stored runs by mnmt-repro verify --write."
 
 
 @cache
@@ -134,8 +135,8 @@ def _of_pair(unit: str) -> str:
 
 
 def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> Badge:
-    measure = verdict["measure"].replace("_", " ")
-    number_ = f"{measure} {_measured(scope)}" if measure else ""
+    measure, claim = verdict["measure"], verdict["id"]
+    number_ = f"{named(measure, claim)}: {measured(measure, scope, claim)}" if measure else ""
     number_ += _of_pair(scope["decided_by"]) if number_ else ""
     why = f"; {scope['reason'].replace('_', ' ')}" if scope["reason"] else ""
     why += f"; {_undecided(scope)}" if scope["undecided"] else ""

@@ -17,7 +17,7 @@ import torch
 
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.runs.data import load_run_data, load_test_sets, spread
-from mnmt_repro.runs.execute import current_commit
+from mnmt_repro.runs.environment import current_commit
 from mnmt_repro.runs.finished import load_finished
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.start import fisher_threshold, old_fisher, piece_map, upgrade_of

@@ -28,7 +28,8 @@ from mnmt_repro.evaluation.metrics import scores
 from mnmt_repro.evaluation.search import SearchConfig, search_all
 from mnmt_repro.runs.code_version import ROOMS
 from mnmt_repro.runs.data import TestSet, load_test_sets, run_vocabulary, spread
-from mnmt_repro.runs.execute import current_commit, hardware
+from mnmt_repro.runs.environment import current_commit
+from mnmt_repro.runs.execute import hardware
 from mnmt_repro.runs.finished import checkpoint_path, load_finished
 from mnmt_repro.runs.spec import RunSpec, digest
 from mnmt_repro.runs.sweep import run_lock

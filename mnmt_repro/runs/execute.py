@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import platform
-import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,6 @@ import torch
 
 from mnmt_repro.architecture import flops_per_target_token, parameter_counts
 from mnmt_repro.model import Transformer
-from mnmt_repro.repository import ROOT
 from mnmt_repro.runs.continuation import begin_from_shorter
 from mnmt_repro.runs.data import (
     RunData,
@@ -23,6 +20,7 @@ from mnmt_repro.runs.data import (
     load_run_data,
     make_vocabulary,
 )
+from mnmt_repro.runs.environment import current_commit, processor
 from mnmt_repro.runs.folder import describe
 from mnmt_repro.runs.own import TextSource
 from mnmt_repro.runs.spec import RunSpec
@@ -192,22 +190,6 @@ def score(model: Transformer, test: TestSet) -> Iterator[dict[str, Any]]:
         }
 
 
-def current_commit() -> str:
-    """Commit that the code runs from, with `+changes` where the package differs from it."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
-
-    try:
-        changed = git("status", "--porcelain", "--", "mnmt_repro")
-        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
 def hardware(device: str) -> str:
     """Name and generation of the processor that trained, and how many threads it used.
 
@@ -216,28 +198,5 @@ def hardware(device: str) -> str:
     """
     if device != "cpu":
         return torch.cuda.get_device_name(device)
-    try:
-        name = processor(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    except OSError:
-        name = platform.processor() or platform.machine()
     vectors = torch.backends.cpu.get_cpu_capability()
-    return f"{name}, {vectors}, {torch.get_num_threads()} thread(s)"
-
-
-def processor(cpuinfo: str) -> str:
-    r"""Name, family and model of the first processor of Linux's ``/proc/cpuinfo``.
-
-    >>> processor("vendor_id: X\ncpu family: 6\nmodel: 143\nmodel name: Xeon\n")
-    'Xeon (family 6, model 143)'
-    """
-    found: dict[str, str] = {}
-    for line in cpuinfo.splitlines():
-        name, _, value = line.partition(":")
-        found.setdefault(name.strip(), value.strip())
-    name = found.get("model name", platform.processor() or platform.machine())
-    told = [
-        f"{what.removeprefix('cpu ')} {found[what]}"
-        for what in ("cpu family", "model")
-        if what in found
-    ]
-    return f"{name} ({', '.join(told)})" if told else name
+    return f"{processor()}, {vectors}, {torch.get_num_threads()} thread(s)"

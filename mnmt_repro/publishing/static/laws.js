@@ -9,6 +9,7 @@ const mnmtLaws = (() => {
   const TREND_LEVEL = 0.003; // as laws.shared_exponent
   const MIN_WEIGHT = 0.01; // least share of a pair, as laws.recommendation
   const GOOD_R2 = 0.95; // likewise
+  const MOST_FRACTION = 1.02; // as laws.joint_law
   const STEPS = 400; // of the weights among which the best is sought
 
   const sum = (list) => list.reduce((total, value) => total + value, 0);
@@ -310,7 +311,28 @@ const mnmtLaws = (() => {
     const dof = loss.length - free.length;
     const names = ["alpha", "l_inf", "beta", "c1", "c2", "c3"];
     const bounds = names.filter((_, k) => held[k]);
-    return { ...law, theta: best.theta, params: inUnits(best.theta, centre), rss, r2, dof, bounds };
+    const params = inUnits(best.theta, centre);
+    const doubts = doubtsOf(law, params, held[3]);
+    return { ...law, theta: best.theta, params, rss, r2, dof, bounds, doubts };
+  }
+
+  // Why the fraction is not identified, and which runs would identify it, as FractionFit.doubts.
+  function doubtsOf({ p, n }, { c1, c2, c3 }, bounded) {
+    const found = [];
+    if (!p.includes(1))
+      found.push(`no row has p = 1; add runs of this pair alone at sizes from ${Math.min(...n)} to ${Math.max(...n)}`);
+    const least = Math.min(...p);
+    const weights = range(200).map((i) => least + ((1 - least) * i) / 199);
+    const fractions = weights.map((weight) => fraction(weight, [c1, c2, c3]));
+    const highest = Math.max(...fractions);
+    if (bounded)
+      found.push(`c1 ${c1 < 0 ? ">= -0.999999" : "<= 50"} is at its bound; add runs at other weights, three or more`);
+    else if (highest > MOST_FRACTION)
+      found.push(
+        `f(${weights[fractions.indexOf(highest)].toFixed(2)}) is ${highest.toFixed(2)}, more than the whole model; ` +
+          "add seeds at p = 1 and at weights near it",
+      );
+    return found;
   }
 
   function inUnits([alpha, l_inf, height, c1, c2, c3], centre) {

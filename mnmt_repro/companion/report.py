@@ -1,0 +1,331 @@
+"""`report`: one page for a reviewer as HTML and Markdown, and the list of outputs for CODECHECK."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import platform
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnmt_repro import __version__
+from mnmt_repro.cli.options import add_command
+from mnmt_repro.companion.verify import add_fresh
+from mnmt_repro.repository import ROOT
+
+if TYPE_CHECKING:
+    from mnmt_repro.claims import Claim, Exhibit
+
+TEMPLATE = Path(__file__).with_name("report.md.jinja")
+COMPUTED_WITH = ("numpy", "scipy", "pandas")
+"""Packages whose version can move a number."""
+SPECIFICATION = "https://codecheck.org.uk/spec/config/2.0/"
+PASSED = "Passed: every stored verdict follows from the stored rows."
+
+
+STYLE = """
+body { max-width: 90rem; }
+th, td { text-align: left; vertical-align: top; }
+summary { cursor: pointer; }
+@media (max-width: 50rem) { th, td { min-width: 7rem; } }
+a { color: inherit; }
+code { overflow-wrap: anywhere; }
+"""
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "report",
+        "check all verdicts as `verify` does, and write one page for a reviewer as HTML and "
+        "Markdown: verdicts with rules and numbers, order of commits, environment, hashes",
+        examples=[
+            "mnmt-repro report --out review",
+            "mnmt-repro report --codecheck > codecheck.yml",
+        ],
+        act=act,
+    )
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("report"),
+        help="folder in which report.html and report.md are written",
+    )
+    parser.add_argument(
+        "--codecheck",
+        action="store_true",
+        help="write no report: print the list of outputs for https://codecheck.org.uk",
+    )
+    add_fresh(parser)
+    parser.add_argument(
+        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
+    )
+    parser.add_argument(
+        "--results",
+        metavar="DIR",
+        type=Path,
+        help="folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
+    )
+
+
+def act(options: argparse.Namespace) -> int:
+    """Write the report and print its paths; 1 where a stored verdict does not follow."""
+    from mnmt_repro import claims
+    from mnmt_repro.atomic import write_bytes
+    from mnmt_repro.results.files import results_root
+
+    declared = claims.load_claims(options.root / "data" / "claims")
+    exhibits = claims.load_exhibits(options.root, declared)
+    if options.codecheck:
+        print(codecheck(options.root, declared, exhibits), end="")
+        return 0
+    verdicts = claims.verify(options.root, store=options.results, fresh=options.fresh)
+    wrong = claims.differences(verdicts, claims.read_stored(options.root))
+    store = results_root(options.results, checkout=options.root)
+    text = report(
+        json.loads(claims.to_json(verdicts)),
+        declared,
+        wrong,
+        papers=papers(options.root),
+        exhibits=len(exhibits),
+        environment=environment(),
+        hashes=hashes(options.root, store),
+    )
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, content in (("report.md", text), ("report.html", as_html(text))):
+        write_bytes(options.out / name, content.encode())
+        print(options.out / name)
+    print(outcome(wrong), file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def outcome(wrong: Mapping[str, str]) -> str:
+    """Say in a sentence whether the stored verdicts hold.
+
+    >>> outcome({"A3": "its scopes have changed", "B1": "no stored verdict"})
+    'Failed: 2 stored verdicts do not follow from the stored rows: A3, B1.'
+    """
+    if not wrong:
+        return PASSED
+    do = "verdict does" if len(wrong) == 1 else "verdicts do"
+    return f"Failed: {len(wrong)} stored {do} not follow from the stored rows: {', '.join(wrong)}."
+
+
+def report(
+    verdicts: Sequence[Mapping[str, Any]],
+    claims: Sequence[Claim],
+    wrong: Mapping[str, str],
+    *,
+    papers: Sequence[Mapping[str, Any]],
+    exhibits: int,
+    environment: Mapping[str, str],
+    hashes: Sequence[Mapping[str, Any]],
+) -> str:
+    """Write the report as Markdown.
+
+    Parameters
+    ----------
+    verdicts
+        As `claims.to_json` writes them.
+    claims
+        Their entries in `data/claims`.
+    wrong
+        Claim id to what differs from its stored verdict.
+    papers
+        As `papers` reads them.
+    exhibits
+        How many figures and tables of the papers have a page or a reason.
+    environment, hashes
+        From the functions of these names.
+    """
+    from jinja2 import Environment, StrictUndefined
+
+    from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED
+    from mnmt_repro.claims.standing import DECIDED
+    from mnmt_repro.figures.badge import STYLE, said
+    from mnmt_repro.figures.measures import condition, measured, named, printed
+    from mnmt_repro.figures.verdicts import count
+
+    names = {each["verdict"] for each in verdicts}
+    order = [name for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS) if name in names]
+    templates = Environment(
+        trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    templates.filters |= {"plain": plain, "share": _share, "rule_first": _rule_first, "said": said}
+    return templates.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+        version=__version__,
+        outcome=outcome(wrong),
+        count=count(verdicts),
+        groups={name: [each for each in verdicts if each["verdict"] == name] for name in order},
+        verdicts=verdicts,
+        claims={claim.id: claim for claim in claims},
+        all_settings=sum(len(each["scopes"]) for each in verdicts),
+        older=sum(each["post_hoc"] is False for each in verdicts),
+        unchecked=sum(each["post_hoc"] is None for each in verdicts),
+        rules={claim.id: _rule(claim, verdicts) for claim in claims},
+        no_rows=NO_ROWS,
+        signs={name: sign for name, (sign, _) in STYLE.items()},
+        condition=condition,
+        measured=measured,
+        named=named,
+        printed=printed,
+        wrong=wrong,
+        papers=papers,
+        exhibits=exhibits,
+        environment=environment,
+        hashes=hashes,
+    )
+
+
+def _rule(claim: Claim, verdicts: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
+    """The steps of a claim's rule, as they are in the setting that decided."""
+    decided = {each["id"]: each["decided_in"] for each in verdicts}
+    for scope in claim.scopes:
+        if scope.name == decided.get(claim.id):
+            return claim.in_scope(scope).rule
+    return claim.rule
+
+
+def plain(text: Any) -> str:
+    r"""Write a text on one line, without a meaning in Markdown, in a cell of a table too.
+
+    >>> plain("a|b\n *c* <d>")
+    'a\\|b \\*c\\* \\<d\\>'
+    """
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(str(text).split()))
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f}\N{NO-BREAK SPACE}%"
+
+
+def _rule_first(post_hoc: bool | None) -> str:
+    return {True: "no, post hoc", False: "yes", None: "not checked"}[post_hoc]
+
+
+def as_html(markdown: str) -> str:
+    """Write a report that was made as Markdown as one HTML file, without other files."""
+    from markdown_it import MarkdownIt
+
+    from mnmt_repro.cli.fit_report import page
+
+    body = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
+    body = body.replace("<table>", '<div class="wide" tabindex="0"><table>')
+    body = body.replace("</table>", "</table></div>")
+    title = markdown.partition("\n")[0].removeprefix("# ")
+    return page(title, body, STYLE)
+
+
+def papers(root: Path) -> list[dict[str, Any]]:
+    """Read what the two papers are: the references of `CITATION.cff`."""
+    import yaml
+
+    text = (root / "CITATION.cff").read_text(encoding="utf-8")
+    found: list[dict[str, Any]] = yaml.safe_load(text)["references"]
+    return found
+
+
+def environment() -> dict[str, str]:
+    """What computed the report: names and versions."""
+    from mnmt_repro.runs.environment import current_commit, processor
+
+    return {
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "mnmt-repro": __version__,
+        "commit": current_commit(),
+        "Python": platform.python_version(),
+        **{name: metadata.version(name) for name in COMPUTED_WITH},
+        "system": platform.platform(),
+        "processor": processor(),
+    }
+
+
+def hashes(root: Path, store: Path) -> list[dict[str, Any]]:
+    """SHA-256 of code and data, a row a folder.
+
+    Returns
+    -------
+    list of dict
+        `what`, `files` (how many), `sha256` (of the lines that `sha256sum` prints for them in the
+        order of their names) and `command`, which prints the same hash in the top folder.
+    """
+    package = Path(__file__).resolve().parents[1]
+    folders = [("code", package, package.parent, "*.py"), ("results", store, root, "*")]
+    folders += [
+        (name, root / "data" / name, root, "*") for name in ("claims", "papers", "external")
+    ]
+    return [
+        {"what": what, **_hash(folder, base, pattern)} for what, folder, base, pattern in folders
+    ]
+
+
+def _hash(folder: Path, base: Path, pattern: str) -> dict[str, Any]:
+    base = base if folder.is_relative_to(base) else folder.parent
+    paths = [path for path in folder.rglob(pattern) if path.is_file()]
+    names = {path.relative_to(base).as_posix(): path for path in paths}
+    whole = hashlib.sha256()
+    for name in sorted(names, key=str.encode):
+        whole.update(f"{hashlib.sha256(names[name].read_bytes()).hexdigest()}  {name}\n".encode())
+    where = folder.relative_to(base).as_posix()
+    found = f"find {where} -type f" + f" -name '{pattern}'" * (pattern != "*")
+    return {
+        "files": len(names),
+        "sha256": whole.hexdigest(),
+        "command": f"{found} | LC_ALL=C sort | xargs sha256sum | sha256sum",
+    }
+
+
+def codecheck(root: Path, claims: Sequence[Claim], exhibits: Sequence[Exhibit]) -> str:
+    """Write `codecheck.yml`: what a checker should compute, and the papers it belongs to.
+
+    What only a checker can fill in is left out: names, certificate and its report.
+    """
+    import yaml
+
+    cited = papers(root)
+    pages: dict[str, list[str]] = {}
+    for exhibit in exhibits:
+        pages.setdefault(exhibit.page, []).append(f"Paper {exhibit.id}")
+    judged: dict[str, list[str]] = {}
+    for claim in claims:
+        judged.setdefault(claim.page, []).append(claim.id)
+    manifest = [
+        {
+            "file": "data/claims/verdicts.json",
+            "comment": f"verdicts of all {len(claims)} claims (mnmt-repro verify --write)",
+        }
+    ]
+    for page in dict.fromkeys([*pages, *judged]):
+        if page:
+            ids = [f"claims {', '.join(judged[page])}"] if page in judged else []
+            comment = "; ".join([*pages.get(page, []), *ids])
+            manifest.append({"file": f"_build/html/{page}.html", "comment": comment})
+    content = {
+        "version": SPECIFICATION,
+        "paper": {
+            "title": "; ".join(paper["title"] for paper in cited),
+            "authors": [
+                {"name": f"{author['given-names']} {author['family-names']}"}
+                for paper in cited
+                for author in paper["authors"]
+            ],
+            "reference": cited[0]["url"],
+            "reference-other": [paper["url"] for paper in cited[1:]],
+        },
+        "manifest": manifest,
+    }
+    head = (
+        "---\n# Outputs for CODECHECK (https://codecheck.org.uk). Renew this file with:\n"
+        "#   mnmt-repro report --codecheck > codecheck.yml\n"
+        "# `make book` writes the pages. A checker adds codechecker, summary, certificate and\n"
+        "# report.\n"
+    )
+    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

@@ -1,0 +1,52 @@
+"""Which code runs, and on which processor."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from pathlib import Path
+
+from mnmt_repro.repository import ROOT
+
+
+def current_commit() -> str:
+    """Commit that the code runs from, with `+changes` where the package differs from it."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--", "mnmt_repro")
+        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def processor() -> str:
+    """Name and generation of this machine's processor."""
+    try:
+        return parse_processor(Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    except OSError:
+        return platform.processor() or platform.machine()
+
+
+def parse_processor(cpuinfo: str) -> str:
+    r"""Name, family and model of the first processor of Linux's ``/proc/cpuinfo``.
+
+    >>> parse_processor("vendor_id: X\ncpu family: 6\nmodel: 143\nmodel name: Xeon\n")
+    'Xeon (family 6, model 143)'
+    """
+    found: dict[str, str] = {}
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        found.setdefault(name.strip(), value.strip())
+    name = found.get("model name", platform.processor() or platform.machine())
+    told = [
+        f"{what.removeprefix('cpu ')} {found[what]}"
+        for what in ("cpu family", "model")
+        if what in found
+    ]
+    return f"{name} ({', '.join(told)})" if told else name
