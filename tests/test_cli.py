@@ -715,6 +715,7 @@ def test_fit_says_how_its_intervals_are_made_and_proposes_relative_errors(capsys
     shown = capsys.readouterr()
     (found,) = json.loads(shown.out)
     assert found["interval_method"] == "t" and "relative" not in shown.err
+    assert "take the bounds for known" in found["interval_words"]
     even = 60 * n**-0.3 + 0.05 * noise
     pd.DataFrame({"n": n, "loss": even}).to_csv("l.csv", index=False)
     assert main(["fit", "l.csv", "--errors", "relative"]) == 0

@@ -111,7 +111,7 @@ def act(options: RecommendOptions) -> int:
     from mnmt_repro.laws.recommendation import LEVEL, recommend_weights
 
     if sum(map(bool, (options.prefer, options.floor, options.equal_regret))) != 1:
-        raise InputError("say what is best by one of --prefer, --floor and --equal-regret")
+        raise InputError("give one of --prefer, --floor and --equal-regret")
     if options.relative and not options.equal_regret:
         raise InputError("--relative goes with --equal-regret")
     check_absent(options.frontier, "--frontier")
