@@ -5,26 +5,33 @@ from __future__ import annotations
 import json
 import math
 import multiprocessing
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pandas as pd
 import pytest
 
 from mnmt_repro import results
 from mnmt_repro.atomic import write_with
 from mnmt_repro.errors import InputError
-from mnmt_repro.results import files
+from mnmt_repro.results import files, frames
+from mnmt_repro.runs.spec import digest
 
-MEMBERSHIP = {"cfg-a": ("webtech-en-dezh", "webtech-en-defr"), "cfg-b": ("webtech-en-dezh",)}
+MEMBERSHIP = {
+    digest({"seed": 1}): ("webtech-en-dezh", "webtech-en-defr"),
+    digest({"seed": 2}): ("webtech-en-dezh",),
+}
 
 
 def content(run_id: str = "run-a", **run: Any) -> dict[str, Any]:
     """The three parts of a well-formed file."""
+    config = run.get("config", {"seed": 1})
     return {
         "run": {
             "run_id": run_id,
-            "config_hash": "cfg-a",
+            "config_hash": digest(config),
             "data_hash": "data-1",
             "commit": "0123456789abcdef",
             "code_version": "corpora1-model1-training1-evaluation1",
@@ -45,7 +52,7 @@ def content(run_id: str = "run-a", **run: Any) -> dict[str, Any]:
             "torch": "2.13.0",
             "vocabulary_hash": "voc-1",
             "started": "2026-01-01T00:00:00+00:00",
-            "config": {"seed": 1},
+            "config": config,
             **run,
         },
         "rows": [
@@ -217,10 +224,19 @@ def test_a_file_under_another_name_is_refused(tmp_path: Path) -> None:
         results.load_runs(tmp_path)
 
 
+def test_a_changed_config_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, content())
+    changed = json.loads(path.read_text("utf-8"))
+    changed["run"]["config"]["seed"] = 2
+    path.write_text(json.dumps(changed), encoding="utf-8")
+    with pytest.raises(InputError, match=r"run-a\.json: run\.config_hash is .*restore the file"):
+        results.load_runs(tmp_path)
+
+
 def test_a_shared_run_stands_in_each_of_its_cohorts(tmp_path: Path) -> None:
     write(tmp_path, content("run-a"))
-    write(tmp_path, content("run-b", config_hash="cfg-b"))
-    write(tmp_path, content("run-c", config_hash="cfg-of-nobody"))
+    write(tmp_path, content("run-b", config={"seed": 2}))
+    write(tmp_path, content("run-c", config={"seed": "of nobody"}))
     frame = results.load(root=tmp_path, membership=MEMBERSHIP)
     found = set(zip(frame["run_id"], frame["cohort"], strict=True))
     assert found == {
@@ -243,9 +259,53 @@ def test_membership_is_declared_by_the_cohorts(
 ) -> None:
     from mnmt_repro.cohorts import catalogue
 
-    monkeypatch.setattr(catalogue, "membership", lambda tier: {"cfg-a": (f"{tier} mine",)})
+    mine = content()["run"]["config_hash"]
+    monkeypatch.setattr(catalogue, "membership", lambda tier: {mine: (f"{tier} mine",)})
     write(tmp_path, content())
     assert set(results.load(root=tmp_path)["cohort"]) == {"mini mine"}
+
+
+@pytest.fixture
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of two runs whose frames are in the cache."""
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(frames, "SMALL", 0)
+    store = tmp_path / "store"
+    for run_id in ("run-a", "run-b"):
+        write(store, content(run_id))
+    results.load(root=store)
+    results.load_curves(root=store)
+    assert len(list((tmp_path / "cache" / "kept").iterdir())) == 2
+    return store
+
+
+def test_an_unchanged_store_is_read_from_the_cache(
+    cached: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = results.load(root=cached), results.load_curves(root=cached)
+    monkeypatch.setattr(frames, "load_runs", lambda root: pytest.fail("read again"))
+    pd.testing.assert_frame_equal(results.load(root=cached), loaded[0])
+    pd.testing.assert_frame_equal(results.load_curves(root=cached), loaded[1])
+
+
+def test_a_changed_file_is_read_again_even_with_its_old_size_and_time(cached: Path) -> None:
+    path = cached / "webtech" / "run-a.json"
+    before, text = path.stat(), path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"seed": 1', '"seed": 7'), encoding="utf-8")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    assert set(results.load(root=cached, run_id="run-a")["seed"]) == {7}
+    assert set(results.load_curves(root=cached, run_id="run-a")["seed"]) == {7}
+
+
+def test_added_removed_and_renamed_files_are_seen(cached: Path) -> None:
+    write(cached, content("run-c"))
+    assert set(results.load(root=cached)["run_id"]) == {"run-a", "run-b", "run-c"}
+    (cached / "webtech" / "run-a.json").unlink()
+    assert set(results.load(root=cached)["run_id"]) == {"run-b", "run-c"}
+    (cached / "webtech" / "run-b.json").rename(cached / "webtech" / "run-d.json")
+    with pytest.raises(InputError, match="run_id is 'run-b', not 'run-d'"):
+        results.load(root=cached)
 
 
 def test_curves_carry_the_pair_weight_and_both_budgets(tmp_path: Path) -> None:

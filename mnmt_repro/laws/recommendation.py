@@ -265,8 +265,9 @@ def _importance(pairs: list[str], preference: Importance) -> Array:
     if set(preference.weights) != set(pairs):
         raise InputError(f"importance: pairs {sorted(preference.weights)}, laws {sorted(pairs)}")
     weights = np.array([float(preference.weights[pair]) for pair in pairs])
-    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
+    if not np.isfinite(weights).all() or (weights < 0).any() or weights.max() == 0:
         raise InputError(f"importance: {dict(preference.weights)}; give numbers from 0, not all 0")
+    weights = weights / weights.max()  # whose sum would overflow where they are huge
     return weights / weights.sum()
 
 
