@@ -66,17 +66,17 @@ class TableOptions:
     file: Path = field(
         metadata=option(
             "results store of runs (a folder, such as runs/results), or a table with a header "
-            "line, separated by comma, semicolon or tab: one row a model and "
-            "pair, with the columns pair, p (its weight in the mixture, 0 to 1), n (model size) "
-            "and loss, in any order; further seeds are further rows, weights of 0 (zero-shot) are "
-            "left out, and of other columns only those that name what was measured are looked at: "
-            f"{', '.join(LABELS)} must each have one value (test_set: one for each pair)",
+            "line, separated by comma, semicolon or tab. It has a row for each model and pair, "
+            "with the columns pair, p (the pair's weight in the mixture, 0 to 1), n (model size) "
+            "and loss. Further seeds are further rows. Rows with weight 0 (zero-shot) are left "
+            f"out. The columns {', '.join(LABELS)}, where there are such, must each have one value "
+            "(test_set: one for each pair). Other columns are ignored",
             flags=("file",),
             metavar="FILE.csv",
         )
     )
     where: tuple[str, ...] | None = setting(
-        "use only rows with this value; again for another column",
+        "use only rows with this value; may be given for several columns",
         metavar="COLUMN=VALUE",
     )
     n_column: str = setting("column of model sizes", "n", metavar="NAME")
@@ -87,7 +87,7 @@ class TableOptions:
         "min: a loss, falling with size; max: a quality, rising", "min"
     )
     errors: Literal["absolute", "relative"] = setting(
-        "what is least in squares: residuals, or residuals as shares of the loss, for noise that "
+        "least squares of the residuals, or of the residuals divided by the loss, for noise that "
         "grows with the loss",
         "absolute",
     )
@@ -108,8 +108,8 @@ class FitOptions(TableOptions):
 
     law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
         "auto: joint where there are several weights p, else power; eq12, eq13: Eq. 11, the law at "
-        "any weight, with the effective fraction f(p) of that equation; additive: of size and of "
-        "the data of the pair, which is what tells runs apart that are far from done",
+        "any weight, with the effective fraction f(p) of that equation; additive: a law of size "
+        "and of the pair's data, for runs that have not converged",
         "auto",
     )
     data_column: str | None = setting(
@@ -118,7 +118,8 @@ class FitOptions(TableOptions):
         metavar="NAME",
     )
     loss: Literal["squares", "huber"] = setting(
-        "with --law additive: what is least; huber shrugs off outliers (delta 1e-3)", "squares"
+        "with --law additive: what is minimised; huber gives outliers little weight (delta 1e-3)",
+        "squares",
     )
     log: bool = setting("with --law additive: fit the logarithm of the losses", False)
     by: str | None = setting(
@@ -126,9 +127,10 @@ class FitOptions(TableOptions):
         metavar="NAME",
     )
     interval: Literal["auto", "t", "residual", "seeds", "runs", "perturbation"] = setting(
-        "intervals: t from standard errors, or percentiles of refits to resampled residuals, to "
-        "resampled seeds, to resampled runs (--groups), or to losses with a hundredth of noise; "
-        "auto: runs with --groups, residual where a bound holds a parameter, else t",
+        "how intervals are made. t: from standard errors. residual, seeds, runs: percentiles of "
+        "refits to resampled residuals, seeds or runs (--groups). perturbation: refits to losses "
+        "with noise of 1 percent. auto: runs with --groups, residual where a bound holds a "
+        "parameter, else t",
         "auto",
     )
     report: Path | None = setting(

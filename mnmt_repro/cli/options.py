@@ -40,12 +40,16 @@ class NotedAppend(_Noting, argparse._AppendAction):
 
 
 class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Shows the default of every option that has one, and keeps the lines of the examples."""
+    """Shows each default that the help does not, wraps sentences and keeps lines of examples."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, []) or action.default is argparse.SUPPRESS:
+        if action.default in (None, False, []) or "(default: " in (action.help or ""):
             return action.help
         return super()._get_help_string(action)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = text.splitlines()
+        return "\n".join(line if line[:1] == " " else textwrap.fill(line, width) for line in lines)
 
 
 def add_command(
@@ -74,7 +78,7 @@ def add_command(
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=purpose,
-        description=textwrap.fill(f"{purpose[0].upper()}{purpose[1:]}.", 78),
+        description=f"{purpose[0].upper()}{purpose[1:]}.",
         epilog="\n  ".join([f"{heading}:", *examples]),
         formatter_class=HelpFormatter,
     )

@@ -57,7 +57,7 @@ def add(commands: Any) -> None:
         "--prefer",
         action="append",
         metavar="PAIR=W,...",
-        help="least mean loss, pairs counted with W; one list, or the option again for each pair",
+        help="minimise the mean loss with W as weight of each pair; a list, or once for each pair",
     )
     wish.add_argument(
         "--floor",

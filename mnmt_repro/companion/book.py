@@ -27,7 +27,10 @@ def add(commands: Any) -> None:
         act=act,
     )
     parser.add_argument(
-        "--source", type=Path, default=ROOT, help="folder with _config.yml and _toc.yml"
+        "--source",
+        type=Path,
+        default=ROOT,
+        help="folder with _config.yml and _toc.yml (default: this one)",
     )
     parser.add_argument(
         "--output", type=Path, help="folder in which _build/ is made (default: the source)"

@@ -33,6 +33,7 @@ STYLE = """
 body { max-width: 90rem; }
 th, td { text-align: left; vertical-align: top; }
 summary { cursor: pointer; }
+@media (max-width: 50rem) { th, td { min-width: 7rem; } }
 a { color: inherit; }
 code { overflow-wrap: anywhere; }
 """
@@ -65,7 +66,7 @@ def add(commands: Any) -> None:
     )
     add_fresh(parser)
     parser.add_argument(
-        "--root", type=Path, default=ROOT, help="top folder of the checkout to check"
+        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
     )
     parser.add_argument(
         "--results",

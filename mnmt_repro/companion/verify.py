@@ -25,14 +25,14 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--only",
         metavar="ID",
-        help="evaluate this claim alone, such as A3, and tell its rule and every measure",
+        help="evaluate this claim alone, such as A3, and print its rule and every measure",
     )
     add_fresh(parser)
     parser.add_argument(
         "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
     )
     parser.add_argument(
-        "--root", type=Path, default=ROOT, help="top folder of the checkout to verify"
+        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
     )
     parser.add_argument(
         "--results",
