@@ -48,7 +48,7 @@ def _parts(spec: RunSpec, losses: dict[str, float]) -> dict[str, Any]:
     steps = spec.training.steps
     parts = content(
         spec.run_id,
-        config_hash=spec.config_hash,
+        config=spec.config,
         corpus=spec.corpus,
         mixture=spec.mixture.weights,
         seed=spec.seed,

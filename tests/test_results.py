@@ -17,16 +17,21 @@ from mnmt_repro import results
 from mnmt_repro.atomic import write_with
 from mnmt_repro.errors import InputError
 from mnmt_repro.results import files, frames
+from mnmt_repro.runs.spec import digest
 
-MEMBERSHIP = {"cfg-a": ("webtech-en-dezh", "webtech-en-defr"), "cfg-b": ("webtech-en-dezh",)}
+MEMBERSHIP = {
+    digest({"seed": 1}): ("webtech-en-dezh", "webtech-en-defr"),
+    digest({"seed": 2}): ("webtech-en-dezh",),
+}
 
 
 def content(run_id: str = "run-a", **run: Any) -> dict[str, Any]:
     """The three parts of a well-formed file."""
+    config = run.get("config", {"seed": 1})
     return {
         "run": {
             "run_id": run_id,
-            "config_hash": "cfg-a",
+            "config_hash": digest(config),
             "data_hash": "data-1",
             "commit": "0123456789abcdef",
             "code_version": "corpora1-model1-training1-evaluation1",
@@ -47,7 +52,7 @@ def content(run_id: str = "run-a", **run: Any) -> dict[str, Any]:
             "torch": "2.13.0",
             "vocabulary_hash": "voc-1",
             "started": "2026-01-01T00:00:00+00:00",
-            "config": {"seed": 1},
+            "config": config,
             **run,
         },
         "rows": [
@@ -219,10 +224,19 @@ def test_a_file_under_another_name_is_refused(tmp_path: Path) -> None:
         results.load_runs(tmp_path)
 
 
+def test_a_changed_config_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, content())
+    changed = json.loads(path.read_text("utf-8"))
+    changed["run"]["config"]["seed"] = 2
+    path.write_text(json.dumps(changed), encoding="utf-8")
+    with pytest.raises(InputError, match=r"run-a\.json: run\.config_hash is .*restore the file"):
+        results.load_runs(tmp_path)
+
+
 def test_a_shared_run_stands_in_each_of_its_cohorts(tmp_path: Path) -> None:
     write(tmp_path, content("run-a"))
-    write(tmp_path, content("run-b", config_hash="cfg-b"))
-    write(tmp_path, content("run-c", config_hash="cfg-of-nobody"))
+    write(tmp_path, content("run-b", config={"seed": 2}))
+    write(tmp_path, content("run-c", config={"seed": "of nobody"}))
     frame = results.load(root=tmp_path, membership=MEMBERSHIP)
     found = set(zip(frame["run_id"], frame["cohort"], strict=True))
     assert found == {
@@ -245,7 +259,8 @@ def test_membership_is_declared_by_the_cohorts(
 ) -> None:
     from mnmt_repro.cohorts import catalogue
 
-    monkeypatch.setattr(catalogue, "membership", lambda tier: {"cfg-a": (f"{tier} mine",)})
+    mine = content()["run"]["config_hash"]
+    monkeypatch.setattr(catalogue, "membership", lambda tier: {mine: (f"{tier} mine",)})
     write(tmp_path, content())
     assert set(results.load(root=tmp_path)["cohort"]) == {"mini mine"}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from small_runs import EVEN, STEPS, adamw, resumable_run, small_data, t5
 
@@ -236,6 +237,18 @@ def test_a_truncated_checkpoint_is_told(tmp_path: Path, keep: float) -> None:
     path.write_bytes(whole[: keep if isinstance(keep, int) else int(keep * len(whole))])
     with pytest.raises(InputError, match=r"cannot read the checkpoint .*last\.safetensors"):
         go(tmp_path)
+
+
+def test_a_checkpoint_without_the_state_of_a_parameter_is_told(tmp_path: Path) -> None:
+    go(tmp_path)
+    path = tmp_path / "last.safetensors"
+    with safe_open(str(path), framework="pt") as file:
+        metadata = file.metadata()
+    for lacking, told in (("optimiser.1.step", "does not fit"), ("optimiser.1.", "lacks")):
+        kept = {name: value for name, value in load_file(path).items() if lacking not in name}
+        save_file(kept, path, metadata)
+        with pytest.raises(InputError, match=told):
+            go(tmp_path, config=adamw(steps=5))
 
 
 def test_files_that_are_no_checkpoint_are_told(tmp_path: Path) -> None:

@@ -527,9 +527,9 @@ def test_a_row_has_the_name_that_its_cohort_gives_the_run(tmp_path) -> None:
 
     spec = variants("table5")["alpha 5"].spec
     assert set(membership()[spec.config_hash]) == {"software25-table4", "software25-table5"}
-    for run_id, config_hash in (("named", spec.config_hash), ("of-a-grid", None)):
-        parts = content(run_id, corpus="software25", mixture={"eng-xho": 0.5, "xho-eng": 0.5})
-        parts["run"]["config_hash"] = config_hash or "cfg-a"
+    for run_id, config in (("named", spec.config), ("of-a-grid", {})):
+        both = {"eng-xho": 0.5, "xho-eng": 0.5}
+        parts = content(run_id, corpus="software25", mixture=both, config=config)
         for row, pair in zip(parts["rows"], ("eng-xho", "xho-eng"), strict=True):
             row["pair"] = pair
         results.write_run(**parts, root=tmp_path)
@@ -572,7 +572,7 @@ def test_a_dry_run_lists_every_run_with_its_time(tmp_path, capsys) -> None:
     assert main(["sweep", "software25-main", *common]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 64 and "63 of 63 runs are missing: about" in lines[-1]
-    assert all(" min  M" in line for line in lines[:-1])
+    assert all(" min " in line and " MiB  M" in line for line in lines[:-1])
     assert sum("Mt25-wide at 50%" in line for line in lines) == 3
     # An ablation's old models are listed, each before the first run that begins with it.
     assert main(["sweep", "software25-table3", *common]) == 0

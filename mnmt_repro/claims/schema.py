@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.reading import shown
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where libyaml is installed
 
@@ -237,8 +238,12 @@ def parse_claims(text: str, where: str) -> list[Claim]:
     """Claims of one YAML text; `where` names it in messages. Raises as `load_claims`."""
     try:
         content = yaml.load(text, Loader=_Loader)
+        if json.loads(json.dumps(content)) != content:
+            raise TypeError("a key is no text, or a number is not finite")
     except yaml.YAMLError as error:
         raise InputError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    except TypeError as error:
+        raise InputError(f"{where}: no plain data: {error}") from error
     if not isinstance(content, dict) or content.get("schema") != 1:
         raise InputError(f"{where}: needs schema: 1, paper and a list of claims")
     entries = content.get("claims")
@@ -333,10 +338,13 @@ def _step(item: Any, where: str) -> Step:
     if item["verdict"] not in VERDICTS:
         raise InputError(f"{where}.verdict must be one of {', '.join(VERDICTS)}")
     conditions = []
-    for i, given in enumerate(item.get("when", [])):
+    listed = item.get("when", [])
+    _kind(listed, list, f"{where}.when", "a list")
+    for i, given in enumerate(listed):
         at = f"{where}.when[{i}]"
         _fields(given, ("measure", "op", "value"), ("of",), at)
         _kind(given["value"], (int, float), f"{at}.value", "a number")
+        _kind(given["op"], str, f"{at}.op", "text")
         if given["op"] not in OPERATORS:
             raise InputError(f"{at}.op must be one of {', '.join(OPERATORS)}, got {given['op']!r}")
         if given.get("of", "value") not in ("value", "low", "high"):
@@ -384,4 +392,4 @@ def _list(value: Any, where: str) -> list[Any]:
 
 def _kind(value: Any, kind: type | tuple[type, ...], where: str, words: str) -> None:
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise InputError(f"{where} must be {words}, got {value!r}")
+        raise InputError(f"{where} must be {words}, got {shown(value)}")

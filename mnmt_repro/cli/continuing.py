@@ -164,7 +164,7 @@ def notes(
     about = upgraded.about
     if tags != about["tags"]:
         told.append(f"language tags: {about['tags']} in the old model's text, {tags} from here on")
-    told += _other_shares(about.get("mixture", {}), mixture)
+    told += _other_shares(about["mixture"], mixture)
     told += _other_validation(about, text)
     steps = config.steps or (config.target_tokens or 0) // config.batch_tokens
     constant = about["upgrade"]["config"]["schedule"] == "constant"

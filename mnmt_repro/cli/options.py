@@ -7,12 +7,14 @@ import dataclasses
 import io
 import json
 import math
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from mnmt_repro.atomic import write_bytes
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -284,6 +286,27 @@ def refuse(bad: pd.Series, frame: pd.DataFrame, column: str, path: Path, why: st
         line, value = frame.index[row] + 2, frame[column].iloc[row]
         shown = repr(value) if value else "it is empty"
         raise InputError(f"{path} line {line}, column {column}: {why}: {shown}")
+
+
+def check_absent(path: Path | None, flag: str) -> None:
+    """Refuse a file to write that is there already."""
+    if path and path.exists():
+        raise InputError(f"{flag} {path}: is there already; name another file")
+
+
+def write_output(path: Path, flag: str, text: str) -> None:
+    """Write a file that an option asks for, and say so.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written.
+    """
+    try:
+        write_bytes(path, text.encode())
+    except OSError as error:
+        raise InputError(f"{flag} {path}: cannot be written: {error.strerror}") from error
+    print(f"mnmt-repro: wrote {path}", file=sys.stderr)
 
 
 def print_json(value: Any) -> None:

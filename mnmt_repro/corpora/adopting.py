@@ -41,26 +41,30 @@ def adopt_vocabulary(path: Path | str, languages: Iterable[str]) -> Vocabulary:
     for code in wanted:
         if not is_language(code):
             raise InputError(f"language {code!r}: give codes, not pairs, such as eng,deu,xho")
-    model = ModelProto()
     try:
-        model.ParseFromString(Path(path).read_bytes())
+        vocabulary = _adopted(ModelProto.FromString(Path(path).read_bytes()), wanted)
+        assert len(vocabulary)  # the library reads it
     except OSError as error:
         raise InputError(f"cannot read the vocabulary {path}: {error.strerror}") from error
-    except DecodeError as error:
+    except (DecodeError, RuntimeError, IndexError) as error:
         raise InputError(f"{path} is not a SentencePiece model") from error
-    if not model.pieces:
-        raise InputError(f"{path} is not a SentencePiece model")
+    return vocabulary
+
+
+def _adopted(model: ModelProto, languages: list[str]) -> Vocabulary:
+    """Special pieces, a tag for each language, and the model's other pieces."""
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
     kind = ModelProto.SentencePiece
     taken = _special(model) | {
-        i for i, each in enumerate(model.pieces) if each.piece in (*SPECIAL, *map(tag, wanted))
+        i for i, each in enumerate(model.pieces) if each.piece in (*SPECIAL, *map(tag, languages))
     }
     others = [each for i, each in enumerate(model.pieces) if i not in taken]
     front = [
         kind(piece=name, score=0.0, type=kind.UNKNOWN if i == UNK else kind.CONTROL)
         for i, name in enumerate(SPECIAL)
     ]
-    tags = [kind(piece=tag(name), score=0.0, type=kind.USER_DEFINED) for name in wanted]
+    tags = [kind(piece=tag(name), score=0.0, type=kind.USER_DEFINED) for name in languages]
     adopted = ModelProto()
     adopted.CopyFrom(model)
     del adopted.pieces[:]

@@ -97,7 +97,7 @@ class Vocabulary:
             borrowed = special[:BOS] == SPECIAL[:BOS] and vocabulary.start < BOS
         except OSError as error:
             raise InputError(f"cannot read the vocabulary {path}: {error.strerror}") from error
-        except (RuntimeError, IndexError) as error:
+        except (RuntimeError, IndexError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not a SentencePiece model") from error
         if special != SPECIAL and not borrowed:
             raise InputError(

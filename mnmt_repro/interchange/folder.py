@@ -15,15 +15,9 @@ from torch import Tensor
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.interchange.pieces import Pieces, read_json, read_pieces
-from mnmt_repro.interchange.weights import (
-    Fields,
-    Renamed,
-    check_shapes,
-    family_of,
-    fill,
-    shape_of,
-)
+from mnmt_repro.interchange.weights import Fields, Renamed, family_of, fill, shape_of
 from mnmt_repro.model import Transformer
+from mnmt_repro.training.checkpoint import check_shapes
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 

@@ -19,6 +19,7 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.training.checkpoint import check_shapes
 
 Family = Literal["t5", "mt5", "m2m_100"]
 """`model_type` of a configuration that can be read. MADLAD-400 is t5, NLLB-200 is m2m_100."""
@@ -278,24 +279,6 @@ class Renamed(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._names)
-
-
-def check_shapes(shape: ModelConfig, weights: Mapping[str, Tensor], where: str) -> None:
-    """Refuse weights that do not fit their configuration.
-
-    Raises
-    ------
-    InputError
-        Naming the first tensor that does not.
-    """
-    with torch.device("meta"):
-        expected = Transformer(shape).state_dict()
-    for name, tensor in expected.items():
-        if tensor.shape != weights[name].shape:
-            raise InputError(
-                f"{where}: the weights do not fit their configuration: {name} is "
-                f"{tuple(weights[name].shape)}, and should be {tuple(tensor.shape)}"
-            )
 
 
 def front_rows(special: Sequence[int], rows: int) -> np.ndarray:

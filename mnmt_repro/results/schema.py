@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.reading import LARGEST, shown
+from mnmt_repro.runs.spec import digest
 
 SCHEMA = 1
 """Version of the file format; a file of another version is refused."""
@@ -149,6 +151,11 @@ def check(content: Any, where: str) -> None:
             raise InputError(f"{where}: {part} must be a list")
         for i, row in enumerate(content[part]):
             _check_fields(row, required, optional, f"{where}: {part}[{i}]")
+    if (found := digest(run["config"])) != run["config_hash"]:
+        raise InputError(
+            f"{where}: run.config_hash is {run['config_hash']!r}, but run.config has {found!r}; "
+            "restore the file"
+        )
     if not content["rows"]:
         raise InputError(f"{where}: rows is empty; a run has at least one score")
     _check_distinct(content["rows"], where)
@@ -220,7 +227,7 @@ def _check_fields(
                 float: "a finite number",
                 dict: "an object",
             }
-            raise InputError(f"{where}.{name} must be {article[kind]}, got {found!r}")
+            raise InputError(f"{where}.{name} must be {article[kind]}, got {shown(found)}")
         if name in _FRACTIONS and not 0 <= found <= 1:
             raise InputError(f"{where}.{name} must lie in [0, 1], got {found!r}")
         if name in _POSITIVE and required is RUN_FIELDS and found <= 0:
@@ -232,5 +239,6 @@ def _check_fields(
 def _is(value: Any, kind: type) -> bool:
     if kind in (int, float):
         numeric = isinstance(value, int if kind is int else (int, float))
-        return numeric and not isinstance(value, bool) and math.isfinite(value)
+        most = LARGEST if kind is int else sys.float_info.max
+        return numeric and not isinstance(value, bool) and abs(value) <= most
     return isinstance(value, kind)

@@ -100,7 +100,7 @@ def differences(spec: RunSpec, known: dict[str, Any]) -> str:
     start = about.get("continued_from") or {}
     if (known.get("continued_from") or {}).get("identity") != start.get("identity"):
         return "it goes on from another upgraded model"
-    if not start and "model" in known:
+    if not start:
         there |= known["model"]
         size = known["model"]["vocab_size"]
         here |= dataclasses.asdict(dataclasses.replace(spec.model, vocab_size=size))

@@ -15,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags, tag_ids
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
+from mnmt_repro.reading import FieldError, build, convert
+from mnmt_repro.training.config import TrainingConfig
 
 if TYPE_CHECKING:
     from mnmt_repro.model import Transformer
@@ -28,6 +31,27 @@ if TYPE_CHECKING:
 
 RUN, VOCABULARY, START = "run.json", "vocabulary.model", "start.safetensors"
 FORMAT = 1
+KINDS: dict[str, Any] = {
+    "identity": str,
+    "corpus": str,
+    "pairs": tuple[str, ...],
+    "mixture": dict[str, float],
+    "tags": Tags,
+    "languages": tuple[str, ...],
+    "conlang": ConlangConfig | None,
+    "vocabulary": str,
+    "model": ModelConfig,
+    "training": TrainingConfig,
+    "seed": int,
+}
+"""What every `run.json` holds."""
+MORE: dict[str, Any] = {
+    "validation": dict[str, str],
+    "continued_from": dict[str, Any],
+    "upgrade": dict[str, Any],
+    "imported": str,
+}
+"""What some hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,16 +172,21 @@ def read_run(folder: Path) -> dict[str, Any]:
         about = json.loads(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise InputError(f"{path}: format {about['format']!r}; this version reads {FORMAT}")
-        wanted = ("identity", "corpus", "pairs", "tags", "conlang", "vocabulary", "training")
-        if absent := [name for name in wanted if name not in about]:
-            raise InputError(f"{path}: {absent[0]} is missing; train again into another folder")
+        for name, kind in (KINDS | MORE).items():
+            if name in about:
+                convert(about[name], kind, (name,))
+            elif name in KINDS:
+                raise FieldError((name,), "is missing")
+        about["training"] = build(TrainingConfig, about["training"]).settings()
+    except FieldError as error:
+        raise InputError(f"{path}: {error}; train again into another folder") from error
     except OSError as error:
         raise InputError(
             f"{folder}: no model of `mnmt-repro train` here ({RUN}: {error.strerror})"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path}: torn; train again into another folder") from error
     return about
 
@@ -171,7 +200,7 @@ def read_vocabulary(folder: Path, about: dict[str, Any]) -> Vocabulary:
         When `vocabulary.model` is not the one that the model was trained with.
     """
     if about["conlang"] is not None:
-        return SyllableVocabulary(ConlangConfig(**_tuples(about["conlang"])))
+        return SyllableVocabulary(build(ConlangConfig, about["conlang"]))
     vocabulary = Vocabulary.load(folder / VOCABULARY)
     if vocabulary.hash != about["vocabulary"]:
         raise InputError(
@@ -179,15 +208,6 @@ def read_vocabulary(folder: Path, about: dict[str, Any]) -> Vocabulary:
             f"{about['vocabulary']}; restore the file"
         )
     return vocabulary
-
-
-def _tuples(value: Any) -> Any:
-    """JSON's lists as the tuples of a frozen configuration."""
-    if isinstance(value, list):
-        return tuple(_tuples(each) for each in value)
-    if isinstance(value, dict):
-        return {key: _tuples(each) for key, each in value.items()}
-    return value
 
 
 def read_checkpoint(path: Path, about: dict[str, Any]) -> Checkpoint:
@@ -211,7 +231,7 @@ def read_checkpoint(path: Path, about: dict[str, Any]) -> Checkpoint:
 def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
     """Say on stderr where a run stopped that has not spent its budget."""
     from mnmt_repro.training.checkpoint import read_progress
-    from mnmt_repro.training.config import LAST, TrainingConfig
+    from mnmt_repro.training.config import LAST
     from mnmt_repro.training.loop import finished, standing
 
     if "upgrade" in about:

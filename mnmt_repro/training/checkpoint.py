@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from mnmt_repro.atomic import write_with
 from mnmt_repro.corpora.batches import Position
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.reading import build
+
+_STATE = re.compile(r"optimiser\.(-?\d{1,9})\.(.+)")
 
 
 @dataclass
@@ -148,12 +152,14 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     optimiser: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
-        if name.startswith("optimiser."):
-            _, index, key = name.split(".", 2)
-            optimiser.setdefault(int(index), {})[key] = value
+        if found := _STATE.fullmatch(name):
+            optimiser.setdefault(int(found[1]), {})[found[2]] = value
+    weights = {k[len("model.") :]: v for k, v in tensors.items() if k.startswith("model.")}
+    shapes = check_shapes(config, weights, str(path))
+    _check_states(optimiser, list(shapes.values()), str(path))
     return Checkpoint(
         config=config,
-        weights={k[len("model.") :]: v for k, v in tensors.items() if k.startswith("model.")},
+        weights=weights,
         optimiser=optimiser,
         random_state=tensors.get("random_state"),
         progress=progress,
@@ -178,9 +184,69 @@ def _of_metadata(
     if not metadata or not {"model", "progress", "identity"} <= set(metadata):
         raise InputError(f"{path} is a safetensors file, but not a checkpoint of mnmt-repro")
     try:
-        config = ModelConfig(**json.loads(metadata["model"]))
-        return config, Progress(**json.loads(metadata["progress"]))
-    except (TypeError, ValueError) as error:  # a field that this version does not have
+        config = build(ModelConfig, json.loads(metadata["model"]), ("model",))
+        return config, build(Progress, json.loads(metadata["progress"]), ("progress",))
+    except (InputError, ValueError, RecursionError) as error:  # such as a field that is not known
         raise InputError(
             f"{path} was written by another version of mnmt-repro ({error}); read it with that one"
         ) from error
+
+
+def check_shapes(
+    config: ModelConfig, weights: Mapping[str, Tensor], where: str
+) -> dict[str, tuple[int, ...]]:
+    """Refuse weights that are not those of the model that they are said to be.
+
+    Returns
+    -------
+    dict
+        Shape of each parameter by its name, in the order of the model's parameters.
+
+    Raises
+    ------
+    InputError
+        With `where` and the first tensor that does not fit.
+    """
+    found = _shapes(weights)
+    layers = max(config.encoder_layers, config.decoder_layers)
+    if layers > len(found):
+        raise InputError(f"{where}: {len(found)} weights, and {layers} layer(s) are declared")
+    try:
+        with torch.device("meta"):  # shapes alone, whatever their size
+            expected = _shapes(Transformer(config).state_dict())
+    except (RuntimeError, OverflowError, ValueError) as error:
+        raise InputError(f"{where}: a model that cannot be is declared: {error}") from error
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise InputError(
+                f"{where}: the weights do not fit their configuration: {name} is "
+                f"{found.get(name, 'missing')}, should be {expected.get(name, 'absent')}"
+            )
+    return expected
+
+
+def _check_states(
+    optimiser: Mapping[int, Mapping[str, Tensor]], parameters: list[tuple[int, ...]], where: str
+) -> None:
+    """Refuse an optimiser's state that does not fit the shapes of the parameters."""
+    for index, state in optimiser.items():
+        if index < 0:  # of no parameter, such as the count of steps of a rising rate
+            continue
+        shapes = _shapes(state)
+        if index >= len(parameters) or shapes != _state(parameters[index], shapes):
+            raise InputError(
+                f"{where}: the optimiser's state of parameter {index} does not fit it: {shapes}"
+            )
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
+def _state(shape: tuple[int, ...], names: Collection[str]) -> dict[str, tuple[int, ...]]:
+    """Shapes of what an optimiser remembers of a parameter: AdamW or, by the names, Adafactor."""
+    if "exp_avg" in names:
+        return {"step": (), "exp_avg": shape, "exp_avg_sq": shape}
+    if len(shape) == 1:
+        return {"step": (), "variance": shape}
+    return {"step": (), "row_var": (*shape[:-1], 1), "col_var": (*shape[:-2], 1, shape[-1])}

@@ -273,6 +273,12 @@ def _resume(
         )
     network.load_state_dict(checkpoint.weights)
     groups = optimiser.state_dict()["param_groups"]
+    missing = {i for group in groups for i in group["params"]} - checkpoint.optimiser.keys()
+    if missing:
+        raise InputError(
+            f"{path}: lacks the optimiser's state of parameter {min(missing)}; put a whole copy in "
+            "its place, or remove it and begin again"
+        )
     optimiser.load_state_dict({"state": checkpoint.optimiser, "param_groups": groups})
     if checkpoint.random_state is not None:
         torch.set_rng_state(checkpoint.random_state)

@@ -6,17 +6,16 @@ is built.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig, machine_memory, parameter_counts
 from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.training.checkpoint import Checkpoint
+from mnmt_repro.training.checkpoint import Checkpoint, check_shapes
 from mnmt_repro.upgrading.assemble import TABLES, Origin, assemble, carry_state, group_of
 from mnmt_repro.upgrading.config import UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD
@@ -102,9 +101,8 @@ def upgrade(
     """
     pieces = _pieces(old_vocabulary, new_vocabulary, pieces)
     old = checkpoint.config
-    with torch.device("meta"):  # its shapes only
-        expected = {name: tuple(t.shape) for name, t in Transformer(old).state_dict().items()}
-    _check(checkpoint, expected, config, pieces)
+    before = list(check_shapes(old, checkpoint.weights, "the checkpoint"))
+    _check(checkpoint, config, pieces)
     new = _shape(old, config, pieces)
     why = ""
     if new.d_ff != old.d_ff and config.width.init != "random" and config.keep != "nothing":
@@ -125,7 +123,6 @@ def upgrade(
     total = sum(tensor.numel() for tensor in made.values())
     state: dict[int, dict[str, Tensor]] = {}
     if config.optimiser == "carried" and config.keep != "nothing":
-        before = list(expected)
         for index, name in enumerate(made):
             origin = origins[name]
             if origin.source is None:
@@ -186,21 +183,9 @@ def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
         )
 
 
-def _check(
-    checkpoint: Checkpoint,
-    expected: Mapping[str, tuple[int, ...]],
-    config: UpgradeConfig,
-    pieces: PieceMap | None,
-) -> None:
-    """Refuse whatever cannot be done, before anything is; `expected` has the old model's shapes."""
+def _check(checkpoint: Checkpoint, config: UpgradeConfig, pieces: PieceMap | None) -> None:
+    """Refuse whatever cannot be done, before anything is."""
     old = checkpoint.config
-    found = {name: tuple(t.shape) for name, t in checkpoint.weights.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            raise InputError(
-                f"the checkpoint's weights are not of the shape it declares: {name} is "
-                f"{found.get(name, 'missing')}, should be {expected.get(name, 'absent')}"
-            )
     if pieces is not None:
         if len(pieces.source) != len(pieces.new) or max(pieces.source) >= len(pieces.old):
             raise InputError(
