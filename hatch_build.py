@@ -1,13 +1,15 @@
-"""Puts results, claims and pages into a wheel as one file, so that it works in any folder."""
+"""Puts results, claims and pages into a wheel as one file, and a README that any site can show."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 CARRIED = ("data", "book", "_config.yml", "_toc.yml", "CITATION.cff")
 """What `mnmt_repro.repository.ROOT` must hold beside the package."""
@@ -30,6 +32,21 @@ class CustomBuildHook(BuildHookInterface):
                 with (root / path).open("rb") as content:
                     file.addfile(info, content)
         build_data["force_include"][str(archive)] = "mnmt_repro/companion.tar.xz"
+
+
+class CustomMetadataHook(MetadataHookInterface):
+    """Takes the README for the page of the package."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set the readme."""
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {"content-type": "text/markdown", "text": without_files(text)}
+
+
+def without_files(text: str) -> str:
+    """Leave pictures, comments and links to files out of Markdown, for a page without the files."""
+    text = re.sub(r"(!\[[^\]]*\]\([^)]*\)|<!--.*?-->)\n+", "", text, flags=re.DOTALL)
+    return re.sub(r"\[([^\]]*)\]\((?!https?://)[^)]*\)", r"\1", text)
 
 
 def _files(root: Path) -> list[str]:

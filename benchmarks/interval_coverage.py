@@ -1,10 +1,11 @@
 """Coverage of the default intervals: how often they contain the truth in simulated data.
 
 For each law, losses are drawn around a known law, away from a bound and at one (an irreducible loss
-of zero), with noise of one size and with noise in proportion to the loss. In the law `runs`, the
-rows of a run share their noise. Each data set is fitted, and the default 95 % interval of each
-parameter is compared with the truth. A row is written for each law, world, noise and parameter: the
-share of intervals that contain the truth.
+of zero), with noise of one size and with noise in proportion to the loss. In the laws `runs` (20
+runs) and `few_runs` (8), the rows of a run share their noise. Each data set is fitted, and the
+default 95 % interval of each parameter is compared with the truth; of the joint law, also that of
+each effective fraction. A row is written for each law, world, noise and parameter: the share of
+intervals that contain the truth.
 
     OMP_NUM_THREADS=1 python benchmarks/interval_coverage.py --out data/coverage.csv
 """
@@ -21,12 +22,15 @@ import pandas as pd
 from tqdm import tqdm
 
 from mnmt_repro.laws import (
+    JointLawFit,
+    effective_fraction,
     fit_additive_law,
     fit_bivariate_law,
     fit_fraction,
     fit_joint_law,
     fit_power_law,
 )
+from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.fit_result import LawFit
 
 SIZES = np.geomspace(2e3, 4e4, 8)
@@ -35,8 +39,9 @@ ALPHA, BETA, NOISE = 0.35, 30.0, 0.02
 WORLDS = {"away": 1.0, "bound": 0.0}
 """Irreducible loss of each world."""
 REFITS = 400
-RUNS, EACH = np.geomspace(2e3, 4e4, 20), 5
-"""Sizes of the runs that have several rows, and how many."""
+RUNS = {"runs": 20, "few_runs": 8}
+"""How many runs have `EACH` rows that share their noise, by law."""
+EACH = 5
 WITHIN = 0.2
 """Noise of a row within its run, as a share of the noise that the run's rows have in common."""
 
@@ -53,7 +58,8 @@ def linear(p: np.ndarray) -> np.ndarray:
 
 def power(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
     truth = BETA * SIZES**-ALPHA + l_inf
-    return truth, lambda y: fit_power_law(SIZES, y, weights=y**-2.0 if relative else None)
+    errors: Errors = "relative" if relative else "absolute"
+    return truth, lambda y: fit_power_law(SIZES, y, errors=errors)
 
 
 def joint(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
@@ -68,9 +74,16 @@ def eq13(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray
     return _grid(l_inf, relative, fit_fraction, {"form": "eq13"}, linear)
 
 
-def runs(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
-    n, names = np.repeat(RUNS, EACH), np.repeat(np.arange(len(RUNS)), EACH)
-    return BETA * n**-ALPHA + l_inf, lambda y: fit_power_law(n, y, groups=names)
+def runs(
+    l_inf: float, relative: bool, many: int = RUNS["runs"]
+) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    n, names = np.repeat(np.geomspace(2e3, 4e4, many), EACH), np.repeat(np.arange(many), EACH)
+    errors: Errors = "relative" if relative else "absolute"
+    return BETA * n**-ALPHA + l_inf, lambda y: fit_power_law(n, y, errors=errors, groups=names)
+
+
+def few_runs(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
+    return runs(l_inf, relative, RUNS["few_runs"])
 
 
 def bivariate(l_inf: float, relative: bool) -> tuple[np.ndarray, Callable[[np.ndarray], LawFit]]:
@@ -106,23 +119,27 @@ LAWS = {
     "bivariate": bivariate,
     "additive": additive,
     "runs": runs,
+    "few_runs": few_runs,
 }
 CELLS = [
     (law, world, errors)
     for law in LAWS
     for world in WORLDS
     for errors in ("absolute", "relative")
-    if law not in ("bivariate", "runs") or errors == "absolute"  # their fits have one kind
+    if law != "bivariate" or errors == "absolute"  # its fits have one kind
 ]
 
 
 def truths(law: str, l_inf: float) -> dict[str, float]:
-    """The true value of each parameter; the joint law's factors by weight."""
+    """The true value of each parameter, and of the joint law's effective fractions."""
     if law == "additive":
         return {"E": l_inf, "A": BETA, "B": 200.0, "alpha": ALPHA, "beta": 0.4}
     if law == "bivariate":
         return {"alpha_e": 0.3, "alpha_d": 0.25, "l_inf": l_inf, "beta": 300.0}
     found = {"alpha": ALPHA, "l_inf": l_inf, "beta": BETA}
+    if law == "joint":
+        found = {"alpha": ALPHA, "l_inf": l_inf, "beta[1]": BETA}
+        return found | {f"f({p:g})": float(fraction(np.array(p))) for p in WEIGHTS[:-1]}
     if law == "eq13":
         return found | {"c1": 0.9}
     if law == "eq12":
@@ -145,12 +162,16 @@ def coverage(law: str, world: str, errors: str, draws: int, seed: int = 0) -> pd
     for _ in range(draws):
         scale = truth if relative else truth.mean()
         noise = random.standard_normal(len(truth))
-        if law == "runs":
-            noise = np.repeat(random.standard_normal(len(RUNS)), EACH) + WITHIN * noise
+        if law in RUNS:
+            noise = np.repeat(random.standard_normal(RUNS[law]), EACH) + WITHIN * noise
         found = fit(truth + NOISE * scale * noise)
         if not found.identified:
             continue
         interval = found.interval(draws=REFITS)
+        if isinstance(found, JointLawFit):
+            f = effective_fraction(found, draws=REFITS)
+            ends = zip(f["f_low"], f["f_high"], strict=True)
+            interval |= dict(zip((f"f({p:g})" for p in f["p"]), ends, strict=True))
         for name, value in truths(law, WORLDS[world]).items():
             if name in interval:
                 low, high = interval[name]
@@ -163,9 +184,11 @@ def coverage(law: str, world: str, errors: str, draws: int, seed: int = 0) -> pd
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--laws", nargs="*", default=list(LAWS), choices=LAWS)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    table = pd.concat([coverage(*cell, options.draws) for cell in tqdm(CELLS)], ignore_index=True)
+    cells = [cell for cell in CELLS if cell[0] in options.laws]
+    table = pd.concat([coverage(*cell, options.draws) for cell in tqdm(cells)], ignore_index=True)
     print(table.to_string(index=False, float_format=lambda x: f"{x:.3f}"))
     if options.out:
         table.round(4).to_csv(options.out, index=False)

@@ -1,3 +1,3 @@
 """Code, cached results and pages that re-make two papers on multilingual machine translation."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

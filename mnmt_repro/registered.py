@@ -48,6 +48,11 @@ def cohorts_module(name: str) -> ModuleType:
         raise InputError("no cohorts are registered with this installation") from None
 
 
+def registered_elsewhere(group: str) -> bool:
+    """Whether another package registered a module of the group."""
+    return any(not point.value.startswith("mnmt_repro.") for point in _points(group))
+
+
 def _points(group: str) -> list[EntryPoint]:
     project = ROOT / "pyproject.toml"
     if not project.exists():

@@ -14,7 +14,7 @@ ARCHIVE = Path(__file__).with_name("companion.tar.xz")
 
 
 def cache_root() -> Path:
-    """Return the folder that downloads are kept in: ``MNMT_REPRO_CACHE``, else the user's cache.
+    """Return the folder of downloads and of kept results: ``MNMT_REPRO_CACHE``, else the user's.
 
     The user's cache is ``$XDG_CACHE_HOME/mnmt-repro``, by default ``~/.cache/mnmt-repro``.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -110,7 +111,9 @@ def test_more_seeds_repeat_cells_of_their_cohort(name: str) -> None:
     assert {run.seed for run in main.runs()} == {1}  # the main grid itself is as it was
 
 
-def test_rows_of_more_seeds_are_read_with_their_cohort(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_more_seeds_are_read_with_their_cohort(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     run = next(get_cohort("webtech-en-dezh-seeds").runs())
     content = {
         "run": dict.fromkeys(RUN_FIELDS, 0) | {
@@ -121,9 +124,9 @@ def test_rows_of_more_seeds_are_read_with_their_cohort(monkeypatch: pytest.Monke
         "curve": [],
     }  # fmt: skip
     monkeypatch.setattr(frames, "load_runs", lambda root=None: [content])
-    read = results.load(cohort="webtech-en-dezh")
+    read = results.load(root=tmp_path, cohort="webtech-en-dezh")
     assert list(read["seed"]) == [2, 2]
-    assert len(results.load(cohort="webtech-en-dezh-seeds")) == 2
+    assert len(results.load(root=tmp_path, cohort="webtech-en-dezh-seeds")) == 2
 
 
 def test_the_controlled_contrast_differs_in_its_text_and_budget_only() -> None:

@@ -90,7 +90,7 @@ def checkout(folder: Path) -> Path:
 def verdicts(root: Path) -> str:
     """What `verify --json` prints in a checkout."""
     call = "import sys; from mnmt_repro.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", call, "verify", "--json", "--root", str(root)]
+    command = [sys.executable, "-c", call, "verify", "--fresh", "--json", "--root", str(root)]
     environment = os.environ | {"PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         command, env=environment, cwd=root, capture_output=True, text=True, check=False

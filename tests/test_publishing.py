@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -12,9 +15,17 @@ import small_book
 import yaml
 from small_book import ROOT, notebook, write_source
 
+from mnmt_repro import kept
 from mnmt_repro.errors import InputError
-from mnmt_repro.publishing import PageError, build_book, declared_parameters, remote_resources
-from mnmt_repro.publishing.notebooks import match_parameters
+from mnmt_repro.publishing import (
+    PageError,
+    book,
+    build_book,
+    declared_parameters,
+    executed,
+    remote_resources,
+)
+from mnmt_repro.publishing.notebooks import PageRun, match_parameters
 from mnmt_repro.publishing.resources import raw_formulas
 
 
@@ -96,11 +107,18 @@ def test_a_value_goes_to_each_page_that_declares_its_name() -> None:
         ({"tier": 3}, "a: parameter 'tier' is a str .* got the int 3"),
         ({"on": 1}, "parameter 'on' is a bool"),
         ({"seed": True}, "parameter 'seed' is a int"),
+        ({"sizes": "4, 8"}, r"'sizes' is a list such as \[4\]: write it in brackets"),
     ],
 )
 def test_an_unknown_or_mistyped_parameter_is_an_error(given: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        match_parameters({"a": {"tier": "mini", "on": False, "seed": 1}}, given)
+        match_parameters({"a": {"tier": "mini", "on": False, "seed": 1, "sizes": [4]}}, given)
+
+
+def test_a_list_may_be_given_as_names_between_commas() -> None:
+    declared = {"a": {"cohorts": ["x"]}}
+    assert match_parameters(declared, {"cohorts": "y"}) == {"a": {"cohorts": ["y"]}}
+    assert match_parameters(declared, {"cohorts": "y, z"}) == {"a": {"cohorts": ["y", "z"]}}
 
 
 def test_an_unknown_parameter_stops_the_build_before_it_begins(tmp_path: Path) -> None:
@@ -280,6 +298,140 @@ def test_remote_resources_are_found_wherever_they_hide(tmp_path: Path) -> None:
     assert sorted(hosts) == ["a", "c", "d", "e", "f", "g"]
 
 
+# Builds that are never stale
+
+
+@pytest.fixture
+def executions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Ask for the executed pages of a book; the names of those that had to be executed."""
+    for name in ("package", "root/data", "root/data/results", "store"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file.py").write_text("x = 1", encoding="utf-8")
+    monkeypatch.setattr(kept, "PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(executed, "ROOT", tmp_path / "root")
+    monkeypatch.setenv("MNMT_REPRO_RESULTS", str(tmp_path / "root" / "data" / "results"))
+    source = write_source(
+        tmp_path / "s",
+        first=notebook("print(seed)", parameters="seed = 1\nstore = ''"),
+        second=notebook("print(2)"),
+    )
+
+    def ask(**parameters: Any) -> list[str]:
+        names = []
+
+        def execute(runs: list[PageRun], jobs: int | None) -> None:
+            for run in runs:
+                run.output.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(run.source, run.output)
+                names.append(run.source.stem)
+
+        monkeypatch.setattr(executed, "execute", execute)
+        pages = [Path("book/first.ipynb"), Path("book/second.ipynb")]
+        executed.executed_pages(source, tmp_path / "executed", pages, parameters=parameters)
+        return names
+
+    assert ask() == ["first", "second"]
+    return ask
+
+
+def test_nothing_changed_nothing_executed(executions: Callable[..., list[str]]) -> None:
+    assert executions() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ("s/book/second.ipynb", ["second"]),
+        ("package/file.py", ["first", "second"]),
+        ("package/new.yml", ["first", "second"]),
+        ("root/data/file.py", ["first", "second"]),
+        ("root/data/results/file.py", ["first", "second"]),
+        ("s/book/table.csv", ["first", "second"]),
+        ("s/book/prose.md", []),
+    ],
+)
+def test_a_page_is_executed_when_what_it_reads_changed(
+    executions: Callable[..., list[str]], tmp_path: Path, changed: str, expected: list[str]
+) -> None:
+    path = tmp_path / changed
+    if path.suffix == ".ipynb":
+        nbformat.write(notebook("print(3)"), path)
+    else:
+        path.write_text("x = 2", encoding="utf-8")
+    assert executions() == expected
+    assert executions() == []
+
+
+def test_a_page_is_executed_for_other_values_and_settings(
+    executions: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert executions(seed=2) == ["first"]
+    assert executions(seed=2) == executions() == []  # both executions are kept
+    assert executions(store=str(tmp_path / "store")) == ["first"]
+    (tmp_path / "store" / "file.py").write_text("x = 2", encoding="utf-8")
+    assert executions(store=str(tmp_path / "store")) == ["first"]
+    monkeypatch.setenv("MNMT_REPRO_RESULTS", str(tmp_path / "store"))
+    assert executions() == ["first", "second"]
+
+
+def test_only_some_executions_of_a_page_are_kept(
+    executions: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    for seed in range(2, 9):
+        assert executions(seed=seed) == ["first"]
+    assert len(list((tmp_path / "executed" / "book").glob("first.*.ipynb"))) == executed.KEPT
+    assert executions(seed=8) == []
+
+
+def test_an_unchanged_book_is_not_built_again(
+    first_page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, before = first_page.parents[3], first_page.stat().st_mtime_ns
+    typeset: list[bool] = []
+    monkeypatch.setattr(executed, "execute", lambda runs, jobs: bool(runs) and pytest.fail("runs"))
+    monkeypatch.setattr(book, "_typeset", lambda *pages, strict: typeset.append(strict))
+    assert build_book(source, parameters={"scale": 2}) == first_page
+    assert not typeset and first_page.stat().st_mtime_ns == before
+    for path in (source / "book" / "first.md", source / "_config.yml"):
+        text = path.read_text(encoding="utf-8")
+        html = shutil.copytree(first_page.parents[1], source / "copy")
+        path.write_text(text + "\n\n# changed\n", encoding="utf-8")
+        build_book(source, parameters={"scale": 2})
+        path.write_text(text, encoding="utf-8")
+        html.rename(first_page.parents[1])
+    assert typeset == [True, True]
+
+
+def test_one_page_is_built_beside_the_book(first_page: Path) -> None:
+    source = first_page.parents[3]
+    page = build_book(source, parameters={"scale": 2}, only="chart")
+    assert page == source / "_build" / "only" / "_build" / "html" / "book" / "chart.html"
+    assert "Made up." in page.read_text(encoding="utf-8") and first_page.is_file()
+    assert not page.with_name("system.html").exists()
+    with pytest.raises(InputError, match="--only chrat: no such page; did you mean chart"):
+        build_book(source, only="chrat")
+
+
+def test_a_watched_book_is_built_again_after_each_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_source(tmp_path / "s", first="# First\n")
+    seconds: list[float] = []
+    built: list[int] = []
+
+    def sleep(duration: float) -> None:
+        seconds.append(duration)
+        if len(seconds) == 3:
+            (source / "book" / "first.md").write_text("# Another title\n", encoding="utf-8")
+        if len(seconds) == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(book.time, "sleep", sleep)
+    with pytest.raises(KeyboardInterrupt):
+        book.watch_book(source, lambda: built.append(len(seconds)))
+    assert built == [0, 3]
+
+
 # Plain jupyter-book
 
 
@@ -291,9 +443,13 @@ def test_plain_jupyter_book_executes_for_real(tmp_path: Path, cell: str, status:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == status, done.stderr
     if status == 0:
-        page = (source / "_build" / "html" / "book" / "first.html").read_text(encoding="utf-8")
-        assert "42" in page
+        page = source / "_build" / "html" / "book" / "first.html"
+        assert "42" in page.read_text(encoding="utf-8")
         assert remote_resources(source / "_build" / "html") == []
+        nbformat.write(notebook("print(6 * 8)"), source / "book" / "first.ipynb")
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "48" in page.read_text(encoding="utf-8")
 
 
 # The repository's own pages

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 import multiprocessing
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pandas as pd
 import pytest
 
 from mnmt_repro import results
 from mnmt_repro.atomic import write_with
 from mnmt_repro.errors import InputError
-from mnmt_repro.results import files
+from mnmt_repro.results import files, frames
 from mnmt_repro.runs.spec import digest
 
 MEMBERSHIP = {
@@ -261,6 +263,49 @@ def test_membership_is_declared_by_the_cohorts(
     monkeypatch.setattr(catalogue, "membership", lambda tier: {mine: (f"{tier} mine",)})
     write(tmp_path, content())
     assert set(results.load(root=tmp_path)["cohort"]) == {"mini mine"}
+
+
+@pytest.fixture
+def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store of two runs whose frames are in the cache."""
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(frames, "SMALL", 0)
+    store = tmp_path / "store"
+    for run_id in ("run-a", "run-b"):
+        write(store, content(run_id))
+    results.load(root=store)
+    results.load_curves(root=store)
+    assert len(list((tmp_path / "cache" / "kept").iterdir())) == 2
+    return store
+
+
+def test_an_unchanged_store_is_read_from_the_cache(
+    cached: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = results.load(root=cached), results.load_curves(root=cached)
+    monkeypatch.setattr(frames, "load_runs", lambda root: pytest.fail("read again"))
+    pd.testing.assert_frame_equal(results.load(root=cached), loaded[0])
+    pd.testing.assert_frame_equal(results.load_curves(root=cached), loaded[1])
+
+
+def test_a_changed_file_is_read_again_even_with_its_old_size_and_time(cached: Path) -> None:
+    path = cached / "webtech" / "run-a.json"
+    before, text = path.stat(), path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"seed": 1', '"seed": 7'), encoding="utf-8")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    assert set(results.load(root=cached, run_id="run-a")["seed"]) == {7}
+    assert set(results.load_curves(root=cached, run_id="run-a")["seed"]) == {7}
+
+
+def test_added_removed_and_renamed_files_are_seen(cached: Path) -> None:
+    write(cached, content("run-c"))
+    assert set(results.load(root=cached)["run_id"]) == {"run-a", "run-b", "run-c"}
+    (cached / "webtech" / "run-a.json").unlink()
+    assert set(results.load(root=cached)["run_id"]) == {"run-b", "run-c"}
+    (cached / "webtech" / "run-b.json").rename(cached / "webtech" / "run-d.json")
+    with pytest.raises(InputError, match="run_id is 'run-b', not 'run-d'"):
+        results.load(root=cached)
 
 
 def test_curves_carry_the_pair_weight_and_both_budgets(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,12 @@ def test_results_and_verdicts_are_read_outside_a_checkout(installed: Path) -> No
     assert Path(file).is_relative_to(installed / "site") and int(rows) > 0
     assert "reproduced" in run(installed, "-m", "mnmt_repro.cli", "verify", "--only", "B1")
     assert "manifest:" in run(installed, "-m", "mnmt_repro.cli", "report", "--codecheck")
+
+
+def test_its_description_links_to_no_file_of_the_repository(installed: Path) -> None:
+    (metadata,) = (installed / "site").glob("mnmt_repro-*.dist-info/METADATA")
+    links = re.findall(r"\]\(([^)]+)\)", metadata.read_text(encoding="utf-8"))
+    assert links and all(link.startswith("https://") for link in links)
 
 
 def test_a_page_is_executed_outside_a_checkout(installed: Path) -> None:

@@ -6,6 +6,7 @@ The line is straight in ``(1 - p) / 0.95``, which is 0 at p = 1 and 1 at p = 0.0
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -103,13 +104,18 @@ def spread_in_sd(
     if len(laws) < 2:
         return float("nan")
     values = np.array([law.params[name] for law in laws])
-    column = laws[0].names.index(name)
+    sds = _robust_sds(tuple(laws), sigma, errors, draws)[:, laws[0].names.index(name)]
+    larger = np.maximum.outer(sds, sds)
+    return float((np.abs(np.subtract.outer(values, values)) / larger).max())
+
+
+@lru_cache(maxsize=64)  # claims A3 and A4 read different columns of the same refits
+def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float, errors: Errors, draws: int) -> Array:
+    """Standard deviations of the parameters (laws, 3) under noise of `sigma` times the loss."""
     drawn = []
     for k, law in enumerate(laws):
         loss = law.observed()
         noise = np.random.default_rng(k).standard_normal((draws, len(loss)))
         drawn.append(loss * (1 + sigma * noise))
     refitted = refit_power_laws([np.array(law.n) for law in laws], drawn, errors)
-    sds = [float(robust_sd(found[:, column])) for found in refitted]
-    larger = np.maximum.outer(sds, sds)
-    return float((np.abs(np.subtract.outer(values, values)) / larger).max())
+    return np.array([robust_sd(found) for found in refitted])

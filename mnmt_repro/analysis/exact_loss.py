@@ -48,7 +48,7 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
                     laws["p = 1 alone (Eq. 6)"] = alone[1.0]
                 for name, law in laws.items():
                     exact = irreducible_entropy(config, pair)
-                    low, high = _interval(law)
+                    low, high = law.interval()["l_inf"]
                     rows.append(
                         {
                             "cohort": cohort_name(cohort),
@@ -66,11 +66,6 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     columns = ["cohort", "pair", "law"]
     table = pd.DataFrame(rows, columns=None if rows else columns)
     return table.sort_values(columns, kind="stable", ignore_index=True)
-
-
-def _interval(law: PowerLawFit | JointLawFit) -> tuple[float, float]:
-    held = law.identified and "l_inf" in law.held
-    return law.interval(method="residual" if held else "t", draws=1000)["l_inf"]
 
 
 def absolute_and_relative(points: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

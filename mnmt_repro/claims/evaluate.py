@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from mnmt_repro.analysis.intervals import Measures
@@ -25,6 +25,7 @@ from mnmt_repro.claims.standing import (
 
 Simulations = Mapping[tuple[str, str], Attainability]
 """Simulated outcomes by claim id and name of the scope."""
+Judge = Callable[[Claim, Scope, Evidence], Outcome]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +153,18 @@ class Verdict:
 
 
 def evaluate(
-    claim: Claim, evidence: Evidence, history: History, simulations: Simulations | None = None
+    claim: Claim,
+    evidence: Evidence,
+    history: History,
+    simulations: Simulations | None = None,
+    judge: Judge = judge,
 ) -> Verdict:
     """Evaluate a claim in each of its scopes.
+
+    Parameters
+    ----------
+    judge
+        Applies the rule, such as one that recalls outcomes.
 
     Raises
     ------
@@ -165,7 +175,12 @@ def evaluate(
         claim=claim,
         scopes=tuple(
             _evaluate(
-                claim, scope, evidence, history, (simulations or {}).get((claim.id, scope.name))
+                claim,
+                scope,
+                evidence,
+                history,
+                (simulations or {}).get((claim.id, scope.name)),
+                judge,
             )
             for scope in claim.scopes
         ),
@@ -178,6 +193,7 @@ def _evaluate(
     evidence: Evidence,
     history: History,
     simulated: Attainability | None,
+    judge: Judge,
 ) -> ScopeVerdict:
     if scope.tier == EXTERNAL:
         ancestry = Ancestry(post_hoc=True, note="post hoc: the losses were known first")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
+from pandas.util import hash_pandas_object
 
 from mnmt_repro.analysis.cells import Cells, check_grid, mean_losses
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims.schema import Scope
+from mnmt_repro.kept import digest
 from mnmt_repro.results.schema import METRICS
 
 Units = dict[str, Measures]
@@ -31,6 +34,25 @@ class Evidence:
     frame: pd.DataFrame
     curves: pd.DataFrame = field(default_factory=pd.DataFrame)
     analyses: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @cached_property
+    def tiers(self) -> Mapping[str, Evidence]:
+        """The evidence of each tier."""
+        return {str(tier): self._of(tier) for tier in self.frame["tier"].unique()}
+
+    def _of(self, tier: str) -> Evidence:
+        frames = (self.frame, self.curves, self.analyses)
+        own = [frame if frame.empty else frame[frame["tier"] == tier] for frame in frames]
+        return Evidence(frame=own[0], curves=own[1], analyses=own[2])
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of all values, in their order."""
+        frames = (self.frame, self.curves, self.analyses)
+        values = [hash_pandas_object(frame, index=False).to_numpy() for frame in frames]
+        return digest(
+            *(" ".join(frame.columns) for frame in frames), *(v.tobytes() for v in values)
+        )
 
     def rows(
         self, scope: Scope, cohorts: Sequence[str] | None = None, test_set: str = ""

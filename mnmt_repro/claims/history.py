@@ -8,13 +8,15 @@ ancestor of, or equal to, the commit that each of its rows names.
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
-from mnmt_repro.claims.schema import parse_claims
+from mnmt_repro.claims import schema
 from mnmt_repro.errors import InputError
+from mnmt_repro.kept import digest, kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +36,13 @@ class History:
     root : Path
     folder : str
         Where the claims files lie, relative to `root`.
+    fresh : bool
+        Read the rules of every version again, also those in the cache.
     """
 
     root: Path
     folder: str = "data/claims"
+    fresh: bool = False
 
     @cached_property
     def unavailable(self) -> str:
@@ -94,25 +99,50 @@ class History:
     def _fixed(self) -> Mapping[tuple[str, str], str]:
         """The commit from which each rule (claim id, fingerprint) of HEAD holds."""
         fixed: dict[tuple[str, str], str] = {}
+        code = digest(Path(schema.__file__).read_bytes(), schema.yaml.__version__, sys.version)
         paths = f":(glob){self.folder}/*.yml"
         log = self._git("log", "--reverse", "--topo-order", "--format=%H", "--", paths)
-        for commit in log.split():
-            names = self._git("ls-tree", "--name-only", commit, f"{self.folder}/").splitlines()
-            present = set()
-            for name in names:
-                if not name.endswith(".yml"):
-                    continue
-                try:
-                    claims = parse_claims(self._git("show", f"{commit}:{name}"), name)
-                except InputError:
-                    continue  # a layout that this version cannot read fixes nothing
-                present |= {(c.id, c.fingerprint(scope)) for c in claims for scope in c.scopes}
-            fixed = {key: fixed.get(key, commit) for key in present}
+        with kept("rules", fresh=self.fresh, most=5000) as recall:
+            for commit in log.split():
+                present: set[tuple[str, str]] = set()
+                for line in self._git("ls-tree", commit, f"{self.folder}/").splitlines():
+                    entry, name = line.split("\t")
+                    blob = entry.split()[-1]
+                    if name.endswith(".yml"):
+                        present |= recall(digest(code, blob), partial(self._rules, blob))
+                fixed = {key: fixed.get(key, commit) for key in present}
         return fixed
+
+    def _rules(self, blob: str) -> set[tuple[str, str]]:
+        """Claim and fingerprint of each rule of a file; a layout that cannot be read has none."""
+        try:
+            claims = schema.parse_claims(self._git("cat-file", "blob", blob), blob)
+        except InputError:
+            return set()
+        return {(claim.id, claim.fingerprint(scope)) for claim in claims for scope in claim.scopes}
+
+    @cached_property
+    def _parents(self) -> dict[str, list[str]]:
+        """Each commit that a name leads to, and its parents."""
+        lines = self._git("rev-list", "--parents", "--all", "HEAD").splitlines()
+        return {commit: parents for commit, *parents in map(str.split, lines)}
+
+    @cached_property
+    def _ancestors(self) -> dict[str, set[str]]:
+        return {}
 
     def _is_ancestor(self, older: str, newer: str) -> int:
         """Return 0 when it is one (or the same), 1 when not, another code when git cannot tell."""
-        return self._run("merge-base", "--is-ancestor", older, newer).returncode
+        if newer not in self._parents:  # abbreviated, or a commit without a name
+            return self._run("merge-base", "--is-ancestor", older, newer).returncode
+        if newer not in self._ancestors:
+            found, left = set(), [newer]
+            while left:
+                if (commit := left.pop()) not in found:
+                    found.add(commit)
+                    left += self._parents[commit]
+            self._ancestors[newer] = found
+        return int(older not in self._ancestors[newer])
 
     def _git(self, *arguments: str) -> str:
         done = self._run(*arguments)

@@ -10,21 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from tqdm import tqdm
 
 from mnmt_repro import results
 from mnmt_repro.analysis.intervals import Measure
+from mnmt_repro.analysis.published import PAPERS
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.claims.evaluate import ScopeVerdict, Verdict, evaluate
+from mnmt_repro.claims.evaluate import Judge, ScopeVerdict, Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import History
-from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, load_claims
+from mnmt_repro.claims.judging import Outcome, judge
+from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, Claim, Scope, load_claims
 from mnmt_repro.claims.simulations import read_simulations
 from mnmt_repro.claims.standing import KINDS
 from mnmt_repro.errors import InputError
+from mnmt_repro.kept import Recall, code_digest, digest, files_digest, kept
 
 CLAIMS = Path("data", "claims")
 STORED = CLAIMS / "verdicts.json"
+LATER_ROOMS = ("figures", "publishing", "companion", "cli")
+"""Rooms of the package that no other room imports, so that no outcome depends on them."""
 _RELATIVE, _ABSOLUTE, _OF_WIDTH = 0.02, 1e-3, 0.05
 _FLIPPED = 0.01  # of simulations, where a machine rounds otherwise
 
@@ -35,6 +41,7 @@ def verify(
     evidence: Evidence | None = None,
     store: Path | None = None,
     only: str | None = None,
+    fresh: bool = False,
 ) -> list[Verdict]:
     """Evaluate every claim of a checkout from its stored rows.
 
@@ -48,6 +55,8 @@ def verify(
         Folder of the stored rows, as for `stored_evidence`.
     only : str, optional
         Id of the one claim to evaluate.
+    fresh : bool
+        Compute every outcome again, also where the cache has that of the same rule, rows and code.
 
     Raises
     ------
@@ -62,8 +71,25 @@ def verify(
         if not claims:
             raise InputError(f"{only}: no such claim in {root / CLAIMS}; there are {known}")
     evidence = evidence or stored_evidence(root, store)
-    history, simulations = History(root), read_simulations(root, claims, evidence)
-    return [evaluate(claim, evidence, history, simulations) for claim in claims]
+    history, simulations = History(root, fresh=fresh), read_simulations(root, claims, evidence)
+    with kept(f"outcomes-{digest(str(root.resolve()))[:12]}", fresh=fresh) as recall:
+        judge = _recalling(recall)
+        return [
+            evaluate(claim, evidence, history, simulations, judge)
+            for claim in tqdm(claims, desc="claims", disable=None, leave=False)
+        ]
+
+
+def _recalling(recall: Recall) -> Judge:
+    """`judge`, whose outcomes are kept under a hash of claim, rows of the tier, and code."""
+    code = digest(code_digest(without=LATER_ROOMS), files_digest(PAPERS, PAPERS.iterdir()))
+
+    def judged(claim: Claim, scope: Scope, evidence: Evidence) -> Outcome:
+        own = evidence.tiers.get(scope.tier, evidence)
+        key = digest(code, own.digest, repr(claim), repr(scope))
+        return recall(key, lambda: judge(claim, scope, own))
+
+    return judged
 
 
 def stored_evidence(root: Path, store: Path | None = None) -> Evidence:

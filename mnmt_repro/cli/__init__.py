@@ -68,6 +68,10 @@ a first run, under two minutes, nothing to download:
   mnmt-repro train
   mnmt-repro evaluate runs/FOLDER_THAT_TRAIN_NAMES
 
+laws of your own losses, and a page for a reviewer of this reproduction:
+  mnmt-repro fit losses.csv
+  mnmt-repro report
+
 `mnmt-repro COMMAND --help` explains a command and shows an example."""
 
 

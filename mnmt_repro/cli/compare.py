@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
 
 METRICS = ("chrfpp", "chrf", "bleu", "spbleu")
-READING = """\
-A difference is MODEL less BASELINE: below zero is better for losses, above it for metrics.
-Models with different pieces are compared per character of the reference, as a token of
-one is not a token of the other. No test here knows of the seed: where it matters, train
-both models with several."""
+READING = (
+    "A difference is MODEL minus BASELINE: a negative one is better for losses, a positive one for "
+    "metrics. Models with different vocabularies are compared per character of the reference, "
+    "because their tokens differ. No test here includes the variation between seeds: where it "
+    "matters, train both models with several seeds."
+)
 
 WHAT = "what `train` wrote, or a Hugging Face model"
 
@@ -58,13 +59,15 @@ def add(commands: Any) -> None:
     )
     parser.epilog = f"{parser.epilog}\n\n{READING}"
     parser.add_argument("baseline", type=Path, metavar="BASELINE", help=WHAT)
-    parser.add_argument("folder", type=Path, metavar="MODEL", help="the one compared with it")
+    parser.add_argument(
+        "folder", type=Path, metavar="MODEL", help="the model that is compared with BASELINE"
+    )
     add_test_sets(parser)
     parser.add_argument("--decode", action="store_true", help="compare translations, too")
     parser.add_argument(
         "--metric", choices=METRICS, default=METRICS[0], action=Noted, help="for --decode"
     )
-    parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap")
+    parser.add_argument("--draws", type=int, default=1000, help="bootstrap samples")
     add_search(parser)
     add_json(parser)
 

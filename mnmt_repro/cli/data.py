@@ -64,14 +64,14 @@ def add(commands: Any) -> None:
         action="append",
         default=[],
         metavar="PAIR=FILE",
-        help="a bitext to train on (see train): sentences that are repeated or not translated",
+        help="training text (see train --help): look for repeated and untranslated sentences",
     )
     parser.add_argument(
         "--test",
         action="append",
         default=[],
         metavar="PAIR=FILE",
-        help="a bitext to test on: besides, which of its sentences are in training text",
+        help="test text: also look for its sentences in the training text",
     )
     add_json(parser)
 
@@ -89,12 +89,18 @@ def add(commands: Any) -> None:
     )
     text = parser.add_mutually_exclusive_group(required=True)
     text.add_argument(
-        "--data", action="append", default=[], metavar="PAIR=FILE", help="a bitext (see train)"
+        "--data",
+        action="append",
+        default=[],
+        metavar="PAIR=FILE",
+        help="a bitext (see train --help)",
     )
     text.add_argument("--corpus", metavar="NAME", help="training text of a corpus of `data list`")
-    parser.add_argument("--pairs", metavar="PAIR,...", help="of --corpus (default: all from eng)")
+    parser.add_argument(
+        "--pairs", metavar="PAIR,...", help="pairs of --corpus (default: all from eng)"
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
-    parser.add_argument("--pieces", type=int, default=4000, help="size, everything included")
+    parser.add_argument("--pieces", type=int, default=4000, help="size of the vocabulary")
     parser.add_argument(
         "--temperature",
         type=float,
@@ -102,12 +108,18 @@ def add(commands: Any) -> None:
         help="pairs are sampled by size ** (1 / temperature)",
     )
     parser.add_argument(
-        "--character-coverage", type=float, default=0.9995, help="rarer ones are spelled in bytes"
+        "--character-coverage",
+        type=float,
+        default=0.9995,
+        help="share of characters with pieces; bytes spell others",
     )
     parser.add_argument(
-        "--sentences", type=int, default=1_000_000, help="most sentences to read, both sides"
+        "--sentences",
+        type=int,
+        default=1_000_000,
+        help="most sentences to read, both sides together",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the sample")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sample of sentences")
     add_json(parser)
 
     parser = add_command(

@@ -26,7 +26,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="MODEL", help="what `train` wrote, or a Hugging Face model"
     )
-    parser.add_argument("--to", required=True, choices=("hf", "ct2"), help="which program")
+    parser.add_argument(
+        "--to", required=True, choices=("hf", "ct2"), help="format: transformers or CTranslate2"
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="new folder")
 
 

@@ -6,10 +6,11 @@ import contextlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from mnmt_repro.choices import option, setting
@@ -18,17 +19,19 @@ from mnmt_repro.cli.exclusions import of_fit
 from mnmt_repro.cli.exclusions import refuse as refuse_excluded
 from mnmt_repro.cli.options import (
     add_command,
+    check_absent,
     chosen,
     numbers_of,
     print_json,
     refuse,
+    write_output,
 )
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
     from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit
     from mnmt_repro.laws.diagnostics import LackOfFit
-    from mnmt_repro.laws.uncertainty import Asked, Method
+    from mnmt_repro.laws.uncertainty import Asked
 
     Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
 
@@ -37,6 +40,9 @@ LABELS = ("tier", "cohort", "test_set", "domain", "metric")
 
 NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
 """Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
+
+MOST_SETTINGS = 10
+"""Distinct numbers of a setting, such as a learning rate; a column with more is a measurement."""
 
 CLEAR = 2.0
 """Gain of log likelihood from which another kind of errors is proposed."""
@@ -49,6 +55,8 @@ GROSS = 10.0
 """Standard deviations from which a row is blamed for a law that is not identified."""
 MOST_TRIED = 100
 """Rows of a table from which each is left out in turn."""
+MOST_NAMED = 5
+"""Rows that are named as outliers of one pair."""
 
 FORMULA = {
     "power": "loss = beta * n**-alpha + l_inf",
@@ -66,17 +74,17 @@ class TableOptions:
     file: Path = field(
         metadata=option(
             "results store of runs (a folder, such as runs/results), or a table with a header "
-            "line, separated by comma, semicolon or tab: one row a model and "
-            "pair, with the columns pair, p (its weight in the mixture, 0 to 1), n (model size) "
-            "and loss, in any order; further seeds are further rows, weights of 0 (zero-shot) are "
-            "left out, and of other columns only those that name what was measured are looked at: "
-            f"{', '.join(LABELS)} must each have one value (test_set: one for each pair)",
+            "line, separated by comma, semicolon or tab. It has a row for each model and pair, "
+            "with the columns pair, p (the pair's weight in the mixture, 0 to 1), n (model size) "
+            "and loss. Further seeds are further rows. Rows with weight 0 (zero-shot) are left "
+            f"out. The columns {', '.join(LABELS)}, where there are such, must each have one value "
+            "(test_set: one for each pair). Other columns are ignored",
             flags=("file",),
             metavar="FILE.csv",
         )
     )
     where: tuple[str, ...] | None = setting(
-        "use only rows with this value; again for another column",
+        "use only rows with this value; may be given for several columns",
         metavar="COLUMN=VALUE",
     )
     n_column: str = setting("column of model sizes", "n", metavar="NAME")
@@ -87,7 +95,7 @@ class TableOptions:
         "min: a loss, falling with size; max: a quality, rising", "min"
     )
     errors: Literal["absolute", "relative"] = setting(
-        "what is least in squares: residuals, or residuals as shares of the loss, for noise that "
+        "least squares of the residuals, or of the residuals divided by the loss, for noise that "
         "grows with the loss",
         "absolute",
     )
@@ -108,8 +116,8 @@ class FitOptions(TableOptions):
 
     law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
         "auto: joint where there are several weights p, else power; eq12, eq13: Eq. 11, the law at "
-        "any weight, with the effective fraction f(p) of that equation; additive: of size and of "
-        "the data of the pair, which is what tells runs apart that are far from done",
+        "any weight, with the effective fraction f(p) of that equation; additive: a law of size "
+        "and of the pair's data, for runs that have not converged",
         "auto",
     )
     data_column: str | None = setting(
@@ -118,7 +126,8 @@ class FitOptions(TableOptions):
         metavar="NAME",
     )
     loss: Literal["squares", "huber"] = setting(
-        "with --law additive: what is least; huber shrugs off outliers (delta 1e-3)", "squares"
+        "with --law additive: what is minimised; huber gives outliers little weight (delta 1e-3)",
+        "squares",
     )
     log: bool = setting("with --law additive: fit the logarithm of the losses", False)
     by: str | None = setting(
@@ -126,9 +135,10 @@ class FitOptions(TableOptions):
         metavar="NAME",
     )
     interval: Literal["auto", "t", "residual", "seeds", "runs", "perturbation"] = setting(
-        "intervals: t from standard errors, or percentiles of refits to resampled residuals, to "
-        "resampled seeds, to resampled runs (--groups), or to losses with a hundredth of noise; "
-        "auto: runs with --groups, residual where a bound holds a parameter, else t",
+        "how intervals are made. t: from standard errors. residual, seeds, runs: percentiles of "
+        "refits to resampled residuals, seeds or runs (--groups). perturbation: refits to losses "
+        "with noise of 1 percent. auto: runs with --groups, residual where a bound holds a "
+        "parameter, else t",
         "auto",
     )
     report: Path | None = setting(
@@ -189,11 +199,11 @@ def read_losses(
     numbers = [n, loss, *([data] if data else [])]
     table = _chosen(losses_table.read(path, [*numbers, *wanted]), options.where or (), path)
     for label in LABELS:
-        if label not in table.columns or label in (*numbers, *named.values()):
+        if label not in table.columns or label in (*numbers, *named.values(), by, options.groups):
             continue
         # Each pair may have a test set of its own; the other labels are of the whole table.
-        by = named["pair"] if label == "test_set" and named["pair"] in table.columns else None
-        for _, rows in table.groupby(by) if by else [("", table)]:
+        apart = label == "test_set" and named["pair"] in table.columns
+        for _, rows in table.groupby(named["pair"]) if apart else [("", table)]:
             if len(values := sorted(set(rows[label]))) > 1:
                 raise InputError(
                     f"{path}: column {label} has {', '.join(values)}, and a law is of one: add "
@@ -243,72 +253,61 @@ def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     return kept
 
 
-def one_curve_note(frame: pd.DataFrame, n: str, loss: str, data: str | None = None) -> str:
-    """Warn that columns p or pair are lacking where rows share a size (and `data`)."""
-    names = ("pair",) if data else ("p", "pair")
-    lacking = [name for name in names if name not in frame.columns]
-    known = [name for name in names if name in frame.columns]
-    shared = int(frame.duplicated([n, *([data] if data else []), *known], keep=False).sum())
-    if not lacking or not shared:
-        return ""
-    each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
-    cell = [n, *([data] if data else []), *known]
-    others = [c for c in frame.columns if c not in (*cell, loss, *NAMES_OF_A_RUN)]
-    differing = [c for c in others if (frame.groupby(cell)[c].nunique() > 1).any()]
-    apart = f" and differ in {', '.join(differing)}" if differing else ""
-    return (
-        f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; {shared} rows "
-        f"share a size{apart}; name the columns with "
-        f"{', '.join(f'--{name}-column' for name in lacking)}"
-    )
-
-
 def notes_on_rows(
-    frame: pd.DataFrame,
-    n: str,
-    loss: str,
-    direction: str,
-    data: str | None = None,
-    groups: str | None = None,
+    frame: pd.DataFrame, options: TableOptions, extra: str | None = None
 ) -> list[str]:
     """What to say of rows that share a cell (pair, weight, size, data), and a weight that harms.
 
     Parameters
     ----------
-    frame, n, loss, data : a table of `read_losses`, and its columns of sizes, losses and data (or
-        what takes the place of the weights)
-    direction : ``"min"`` or ``"max"``
-    groups : column that names runs
+    frame : a table of `read_losses`
+    options : those of the table
+    extra : column of data, or what takes the place of the weights
     """
-    notes = []
-    cell = [name for name in ("pair", "p", n, data) if name and name in frame.columns]
+    n, loss, groups = options.n_column, options.loss_column, options.groups
+    names = ["pair"] if extra else ["p", "pair"]
+    known = [name for name in names if name in frame.columns]
+    cell = [*known, n, *([extra] if extra else [])]
     several = frame[frame.duplicated(cell, keep=False)]
-    if copies := int(frame.duplicated().sum()):
-        notes.append(f"{copies} rows are exact copies of others, and count as further runs")
+    if groups and groups not in cell:  # rows of one run share their size as a matter of course
+        several = frame[frame.groupby(cell)[groups].transform("nunique") > 1]
     others = [c for c in frame.columns if c not in (*cell, loss, groups, *NAMES_OF_A_RUN)]
     others = [c for c in others if not is_measurement(frame[c])]
     differing = [c for c in others if (several.groupby(cell)[c].nunique() > 1).any()]
+    lacking = [name for name in names if name not in known]
+    if lacking and len(several):
+        each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
+        apart = f" and differ in {', '.join(differing)}" if differing else ""
+        flags = ", ".join(f"--{name}-column" for name in lacking)
+        return [
+            f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; "
+            f"{len(several)} rows share a size{apart}; name a column that tells them apart with "
+            f"{flags}{' or --by' if 'p' in lacking else ''}, or the run of each row with --groups"
+        ]
+    notes = []
+    if copies := int(frame.duplicated().sum()):
+        notes.append(f"{copies} rows are exact copies of others, and count as further runs")
     if differing:
         notes.append(
             f"{len(several)} rows share {', '.join(cell)} with others and are taken as seeds of "
             f"one cell, but differ in {', '.join(differing)}: keep one value with --where"
         )
-    if "p" in frame.columns:
-        for pair, rows in by_pair(frame).items():
-            means = rows.groupby([n, "p"])[loss].mean().unstack()
-            gain = (means.iloc[:, 0] - means.iloc[:, -1]) * (1 if direction == "min" else -1)
-            if len(means.columns) > 1 and (gain.dropna() < 0).mean() > 0.5:
-                notes.append(
-                    f"{pair}: does worse at p = {means.columns[-1]:g} than at p = "
-                    f"{means.columns[0]:g} at most sizes; is p the weight of this pair?"
-                )
+    for pair, rows in by_pair(frame).items() if "p" in frame.columns else ():
+        means = rows.groupby([n, "p"])[loss].mean().unstack()
+        gain = (means.iloc[:, 0] - means.iloc[:, -1]) * (1 if options.direction == "min" else -1)
+        if len(means.columns) > 1 and (gain.dropna() < 0).mean() > 0.5:
+            notes.append(
+                f"{pair}: does worse at p = {means.columns[-1]:g} than at p = "
+                f"{means.columns[0]:g} at most sizes; is p the weight of this pair?"
+            )
     return notes
 
 
 def is_measurement(column: pd.Series) -> bool:
-    """Whether a column holds another metric and no setting: numbers, most of them distinct."""
+    """Whether a column holds another metric and no setting: numbers, many of them distinct."""
     numbers = pd.to_numeric(column, errors="coerce")
-    return bool(numbers.notna().all() and numbers.nunique() > len(numbers) / 2)
+    many = min(len(numbers) / 2, MOST_SETTINGS)
+    return bool(numbers.notna().all() and numbers.nunique() > many)
 
 
 def note_on_errors(fits: Iterable[Fit]) -> list[str]:
@@ -328,7 +327,7 @@ def note_on_errors(fits: Iterable[Fit]) -> list[str]:
         if isinstance(fit, AdditiveLawFit):
             other = "no --log" if fit.relative else "--log"
         notes.append(
-            f"{getattr(fit, 'label', '') or 'all rows'}: residuals {grow} with the loss (log "
+            f"{fit.label or 'all rows'}: residuals {grow} with the loss (log "
             f"likelihood {abs(gain):.1f} above that of {now} errors); use {other}"
         )
     return notes
@@ -369,34 +368,67 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
         several = "joint" if weights > 1 or options.by else "power"
         name = several if law == "auto" else law
         with of_pair(pair):
-            fits[pair] = name, fit_law(rows, name, pair, options)
+            fits[pair] = name, call_of(name, pair, options).fit(rows)
     return fits
 
 
-def fit_law(rows: pd.DataFrame, law: str, pair: str, options: FitOptions) -> Fit:
-    """Fit one law to the rows of one pair."""
-    from mnmt_repro.laws import fit_additive_law, fit_fraction, fit_joint_law, fit_power_law
-    from mnmt_repro.laws.checks import error_weights
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A call of a function of `mnmt_repro.laws`, to make or to print.
 
+    Attributes
+    ----------
+    function : its name
+    columns : those of the rows that it takes in order; none where it takes the rows themselves
+    named : columns by the name of the parameter that takes them
+    settings : values by the name of the parameter
+    """
+
+    function: str
+    columns: tuple[str, ...] = ()
+    named: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def fit(self, rows: pd.DataFrame) -> Fit:
+        """Fit the law to rows."""
+        from mnmt_repro import laws
+
+        given: Any = [rows[column] for column in self.columns] or [rows]
+        named = {name: rows[column] for name, column in self.named.items()}
+        found: Fit = getattr(laws, self.function)(*given, **named, **self.settings)
+        return found
+
+    def code(self) -> str:
+        """Python source of the call to `rows`."""
+        given = [f"rows[{column!r}]" for column in self.columns] or ["rows"]
+        given += [f"{name}=rows[{column!r}]" for name, column in self.named.items()]
+        given += [f"{name}={value!r}" for name, value in self.settings.items()]
+        return f"{self.function}({', '.join(given)})"
+
+
+def call_of(law: str, pair: str, options: FitOptions) -> Call:
+    """The call that fits a law to the rows of a pair; settings at their defaults are left out."""
     n, loss, runs = options.n_column, options.loss_column, options.groups
+    groups = {"groups": runs} if runs else {}
     if law == "additive":
-        return fit_additive_law(
-            rows[n],
-            rows[data_of(options)],
-            rows[loss],
-            huber_delta=HUBER_DELTA if options.loss == "huber" else None,
-            log_loss=options.log,
-            groups=rows[runs] if runs else None,
+        robust = {"huber_delta": HUBER_DELTA} if options.loss == "huber" else {}
+        return Call(
+            function="fit_additive_law",
+            columns=(n, str(data_of(options)), loss),
+            named=groups,
+            settings=robust | ({"log_loss": True} if options.log else {}),
         )
-    of: Any = {"direction": options.direction, "ceiling": options.ceiling, "label": pair}
+    chosen: dict[str, Any] = {"label": pair}
+    chosen |= {"errors": "relative"} if options.errors == "relative" else {}
+    chosen |= {"direction": "max"} if options.direction == "max" else {}
+    chosen |= {"ceiling": options.ceiling} if options.ceiling is not None else {}
     if law == "power":
-        weights = error_weights(options.errors, rows[loss].to_numpy(dtype=float))
-        names = rows[runs] if runs else None
-        return fit_power_law(rows[n], rows[loss], weights=weights, groups=names, **of)
-    of |= {"n": n, "loss": loss, "errors": options.errors, "groups": runs}
+        return Call(function="fit_power_law", columns=(n, loss), named=groups, settings=chosen)
+    chosen = {"n": n, "loss": loss} | groups | chosen
     if law == "joint":
-        return fit_joint_law(rows, by=options.by or "p", **of)
-    return fit_fraction(rows, **of | {"form": law})
+        by = {"by": options.by} if options.by else {}
+        return Call(function="fit_joint_law", settings=chosen | by)
+    return Call(function="fit_fraction", settings=chosen | {"form": law})
 
 
 def data_of(options: FitOptions) -> str | None:
@@ -404,34 +436,43 @@ def data_of(options: FitOptions) -> str | None:
     return options.data_column or "d" if options.law == "additive" else None
 
 
-def strange_rows(rows: pd.DataFrame, law: str, fit: Fit, options: FitOptions) -> list[str]:
-    """Name the rows that no noise explains, by their line in the file.
+def strange_rows(
+    rows: pd.DataFrame, call: Call, fit: Fit, options: FitOptions
+) -> tuple[list[str], Fit]:
+    """Name the rows that no noise explains, by their line in the file; and fit the others.
 
-    Where the law is not identified, a single row may be to blame: each is left out in turn.
+    Rows are left out one by one, the furthest first: a gross one hides the next, and bends the law
+    away from good ones. Where the law is not identified, each row is left out in turn, because a
+    single one may be to blame.
     """
     from mnmt_repro.laws import outliers
 
-    def named(row: int, distance: float) -> str:
+    def named(rows: pd.DataFrame, row: int, distance: float) -> str:
         loss = rows[options.loss_column].iloc[row]
         return (
             f"line {rows.index[row] + 2}: {options.loss_column} {loss:.4g} is {distance:.0f} "
             "standard deviations from the law of the other rows; check it"
         )
 
+    found: list[str] = []
+    clean = fit
+    while clean.identified and len(found) < MOST_NAMED and (far := outliers(clean)):
+        row, distance = next(iter(far.items()))
+        found.append(named(rows, row, distance))
+        rows = rows.drop(rows.index[row])
+        clean = call.fit(rows)
     if fit.identified:
-        return [named(row, distance) for row, distance in outliers(fit).items()]
-    if not 6 <= len(rows) <= MOST_TRIED:
-        return []
-    found = []
-    for row in range(len(rows)):
-        others = fit_law(rows.drop(rows.index[row]), law, "", options)
+        return found, clean if clean.identified else fit
+    blamed = []
+    for row in range(len(rows)) if 6 <= len(rows) <= MOST_TRIED else ():
+        others = call.fit(rows.drop(rows.index[row]))
         same = others.names == fit.names  # a weight of one row vanishes with it
         if others.identified and same and others.degrees_of_freedom > 0 and others.rss > 0:
-            curve = replace(fit, values=others.values).fitted()
+            curve = fit.curve(np.array(others.values), fit.design())
             left = abs(curve[row] - rows[options.loss_column].iloc[row])
             distance = left / float(others.noise_at(curve[row]))
-            found += [(distance, named(row, distance))] if distance > GROSS else []
-    return [max(found)[1]] if found else []
+            blamed += [(distance, named(rows, row, distance))] if distance > GROSS else []
+    return [max(blamed)[1]] if blamed else [], fit
 
 
 def say(notes: list[str]) -> None:
@@ -446,6 +487,7 @@ def as_options(text: str) -> str:
     >>> as_options('the loss rises with size, against direction="min"')
     'the loss rises with size, against --direction min'
     """
+    text = re.sub(r"^(groups|ceiling|errors): ", r"--\1: ", text)
     return re.sub(r'(\w+)="(\w+)"', r"--\1 \2", text)
 
 
@@ -458,33 +500,20 @@ def of_pair(pair: str) -> Iterator[None]:
         raise InputError(f"{pair}: {as_options(str(error))}") from error
 
 
-def fractions(fit: Fit, asked: Asked) -> pd.DataFrame:
-    """Effective fraction at each fitted weight with its 95 % interval: ``p, f, f_low, f_high``.
+def fractions(fit: Fit, asked: Asked) -> tuple[pd.DataFrame, str]:
+    """Effective fraction at each fitted weight, ``p, f, f_low, f_high``, and how its interval is.
 
     Of the joint law where it has the single pair (Eq. 10), and of Eqs. 12 and 13; else empty.
     """
     from mnmt_repro.laws import FractionFit, JointLawFit, effective_fraction
 
+    columns = ["p", "f", "f_low", "f_high"]
     if isinstance(fit, JointLawFit) and fit.identified and 1.0 in fit.p:
-        found = effective_fraction(fit, method=method_of(fit, asked))
-        return found[["p", "f", "f_low", "f_high"]]
-    if isinstance(fit, FractionFit) and fit.identified and fit.degrees_of_freedom > 0:
-        return fit.fraction_band(sorted(set(fit.p)))
-    return pd.DataFrame(columns=["p", "f", "f_low", "f_high"])
-
-
-def method_of(fit: Fit, asked: Asked) -> Method:
-    """The method behind the intervals of a fit."""
-    return fit.interval_method if asked == "auto" else asked
-
-
-def doubts(fit: Fit) -> tuple[str, ...]:
-    """Why the effective fraction is not identified, and the runs to add; empty where it is."""
-    from mnmt_repro.laws import FractionFit, JointLawFit
-
-    if not fit.identified or not isinstance(fit, JointLawFit | FractionFit):
-        return ()
-    return fit.doubts()
+        return effective_fraction(fit, method=asked)[columns], fit.method_in_words(asked)
+    if isinstance(fit, FractionFit) and fit.identified and fit.spare > 0:
+        refits = fit.resampling if asked == "auto" or asked == "t" else asked
+        return fit.fraction_band(sorted(set(fit.p)), method=refits), fit.method_in_words(refits)
+    return pd.DataFrame(columns=columns), ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -494,13 +523,17 @@ class Outcome:
     pair: str
     law: str
     formula: str
+    call: Call
     fit: Fit
     table: pd.DataFrame
-    method: Method
+    method: str
     fraction: pd.DataFrame
+    fraction_method: str
     doubts: tuple[str, ...]
     fitness: LackOfFit
+    lack: str
     strange: list[str]
+    clean: Fit
 
 
 def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptions) -> Outcome:
@@ -511,97 +544,96 @@ def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptio
     if options.direction == "max":
         formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
     with of_pair(pair):
+        call = call_of(law, pair, options)
+        strange, clean = strange_rows(rows, call, fit, options)
+        fitness = lack_of_fit(clean)
+        lack = f"without the rows that stand out, {fitness.words}" if strange else fitness.words
+        if fitness.test == "repeats" and fitness.fault:
+            lack += "; if rows of a cell are of one run, name their run with --groups"
+        fraction, fraction_method = fractions(fit, options.interval)
         return Outcome(
             pair=pair,
             law=law,
             formula=formula,
+            call=call,
             fit=fit,
             table=fit.summary(options.interval),
-            method=method_of(fit, options.interval),
-            fraction=fractions(fit, options.interval),
-            doubts=doubts(fit),
-            fitness=lack_of_fit(fit),
-            strange=strange_rows(rows, law, fit, options),
+            method=fit.method_in_words(options.interval) if fit.identified else "",
+            fraction=fraction,
+            fraction_method=fraction_method,
+            doubts=fit.doubts() if fit.identified else (),
+            fitness=fitness,
+            lack=lack,
+            strange=strange,
+            clean=clean,
         )
 
 
 def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
     refuse_excluded(of_fit(options), chosen(options))
-    if options.report and options.report.exists():
-        raise InputError(f"--report {options.report}: is there already; name another file")
-    n, loss, extra = options.n_column, options.loss_column, data_of(options) or options.by
+    check_absent(options.report, "--report")
     frame = read_losses(options, data=data_of(options), by=options.by)
-    note = one_curve_note(frame, n, loss, extra)
-    notes = (
-        [note] if note else notes_on_rows(frame, n, loss, options.direction, extra, options.groups)
-    )
+    notes = notes_on_rows(frame, options, data_of(options) or options.by)
     say(notes)
-    fits = fit_table(frame, options)
-    grown = note_on_errors(fit for _, fit in fits.values())
+    fits, rows = fit_table(frame, options), by_pair(frame)
+    outcomes = [outcome(pair, law, fit, rows[pair], options) for pair, (law, fit) in fits.items()]
+    grown = note_on_errors(each.clean for each in outcomes)
     say(grown)
     notes += grown
-    rows = by_pair(frame)
-    outcomes = [outcome(pair, law, fit, rows[pair], options) for pair, (law, fit) in fits.items()]
     if options.report:
-        from mnmt_repro.cli.fit_report import write_report
+        from mnmt_repro.cli.fit_report import report
 
-        write_report(outcomes, notes, options)
+        write_output(options.report, "--report", report(outcomes, notes, options))
     if options.json:
-        print_json([content(each) | {"notes": notes} for each in outcomes])
+        print_json([content(each, options.interval) | {"notes": notes} for each in outcomes])
     else:
         print("\n\n".join("\n".join(lines(each)) for each in outcomes), end="\n\n")
     return 0 if all(fit.identified for _, fit in fits.values()) else 1
 
 
-def content(found: Outcome) -> dict[str, Any]:
+def content(found: Outcome, interval: Asked) -> dict[str, Any]:
     """What ``--json`` prints of a pair."""
-    fit = found.fit
+    fit, ends = found.fit, found.table[["low", "high"]].to_numpy().tolist()
+    fractions = found.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
     return {
         "pair": found.pair,
         "law": found.law,
         "params": fit.params,
         "stderr": fit.stderr,
-        "interval": {row.parameter: [row.low, row.high] for row in found.table.itertuples()},
-        "interval_method": found.method,
-        "fraction": {
-            f"{row.p:g}": {"f": row.f, "low": row.f_low, "high": row.f_high}
-            for row in found.fraction.itertuples()
-        },
+        "interval": dict(zip(fit.names, ends, strict=True)),
+        "interval_method": found.fit.method_of(interval),
+        "interval_words": found.method,
+        "fraction": {f"{p:g}": each for p, each in fractions.to_dict("index").items()},
         "r2": fit.r2,
         "observations": fit.observations,
         "identified": fit.identified,
         "fraction_doubts": list(found.doubts),
         "reason": fit.reason,
         "active_bounds": list(fit.active_bounds),
-        "lack_of_fit": {
-            "test": found.fitness.test,
-            "p_value": found.fitness.p_value,
-            "words": found.fitness.words,
-        },
+        "lack_of_fit": asdict(found.fitness) | {"words": found.lack},
         "outliers": found.strange,
     }
 
 
 def lines(found: Outcome) -> Iterator[str]:
     """What `fit` prints of a pair."""
-    from mnmt_repro.laws.uncertainty import NAMES
-
     fit = found.fit
     yield f"{found.pair}: {found.formula}   ({fit.observations} rows, R² {fit.r2:.5f})"
     if fit.identified:
         yield found.table.to_string(index=False, float_format=lambda x: f"{x:.5g}")
-        yield f"95 % intervals: {NAMES[found.method]}"
+        yield f"95 % intervals: {found.method}"
     else:
         yield f"not identified: {as_options(fit.reason)}"
     yield from (f"the effective fraction is not identified: {doubt}" for doubt in found.doubts)
     if len(found.fraction):
-        yield "effective fraction f(p), with its 95 % interval:"
+        other = found.fraction_method if found.fraction_method != found.method else ""
+        yield f"effective fraction f(p), with its 95 % interval{f' ({other})' if other else ''}:"
         yield found.fraction.to_string(index=False, float_format=lambda x: f"{x:.4g}")
     if fit.active_bounds:
         yield f"bounds active: {', '.join(fit.active_bounds)}"
     if fit.identified and fit.degrees_of_freedom < 1:
         yield "as many parameters as rows: nothing is left to judge the law by"
     elif fit.identified:
-        yield f"lack of fit: {found.fitness.words}"
+        yield f"lack of fit: {found.lack}"
     yield from found.strange

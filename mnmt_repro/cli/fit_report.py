@@ -5,16 +5,13 @@ from __future__ import annotations
 import dataclasses
 import html
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.atomic import write_bytes
-from mnmt_repro.cli.fit import HUBER_DELTA, as_options, data_of
-from mnmt_repro.errors import InputError
+from mnmt_repro.cli.fit import as_options
 
 if TYPE_CHECKING:
     import altair
@@ -24,34 +21,29 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 420, 260
 POINTS = 60
 """Of each curve."""
+MEANING = {
+    "alpha": "exponent of the size",
+    "l_inf": "loss that no size goes below",
+    "beta": "factor",
+    "c1": "coefficient of f(p)",
+    "c2": "coefficient of f(p)",
+    "c3": "coefficient of f(p)",
+    "E": "loss that neither size nor data go below",
+    "A": "factor of the size",
+    "B": "factor of the data",
+}
+"""Of the parameters; beta of the additive law, an exponent, has another."""
 STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: auto; padding: 1rem; }
 table { border-collapse: collapse; font-size: 0.9rem; }
-th, td { padding: 0.2rem 0.6rem; text-align: right; border-bottom: 1px solid #8886; }
+th, td { padding: 0.2rem 0.6rem; text-align: right; white-space: nowrap; }
+tr { border-bottom: 1px solid #8886; }
 .wide { overflow-x: auto; }
 figure { margin: 1rem 0; overflow-x: auto; }
-svg { background: white; max-width: 100%; height: auto; }
-pre { padding: 0.8rem; overflow-x: auto; border: 1px solid #8886; }
+svg { background: white; }
+pre { padding: 0.8rem; white-space: pre-wrap; border: 1px solid #8886; }
 """
-
-
-def write_report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOptions) -> None:
-    """Write the report to `options.report`.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be written.
-    """
-    assert options.report is not None
-    try:
-        write_bytes(options.report, report(outcomes, notes, options).encode())
-    except OSError as error:
-        raise InputError(
-            f"--report {options.report}: cannot be written: {error.strerror}"
-        ) from error
-    print(f"mnmt-repro: wrote {options.report}", file=sys.stderr)
 
 
 def report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOptions) -> str:
@@ -62,7 +54,8 @@ def report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOption
         parts.append("<h2>Notes on the table</h2>" + _list(notes))
     for found in outcomes:
         parts += _of_pair(found, options)
-    parts += _of_frontier(outcomes, options)
+    if len(outcomes) > 1:
+        parts += _of_frontier(outcomes, options)
     parts.append("<h2>The code</h2><p>This code repeats the fits.</p>")
     parts.append(f"<pre>{html.escape(code(outcomes, options))}</pre>")
     return page(title, "\n".join(parts))
@@ -79,8 +72,6 @@ def page(title: str, body: str, style: str = "") -> str:
 
 
 def _of_pair(found: Outcome, options: FitOptions) -> Iterator[str]:
-    from mnmt_repro.laws.uncertainty import NAMES
-
     fit = found.fit
     yield f"<h2>{html.escape(found.pair)}</h2>"
     yield f"<p><code>{html.escape(found.formula)}</code>. {fit.observations} rows.</p>"
@@ -88,24 +79,36 @@ def _of_pair(found: Outcome, options: FitOptions) -> Iterator[str]:
         yield f"<p><strong>Not identified:</strong> {html.escape(as_options(fit.reason))}</p>"
         yield _list(found.strange)
         return
-    yield _table(found.table)
-    yield f"<p>R² is {fit.r2:.4f}. The 95 % intervals are {html.escape(NAMES[found.method])}.</p>"
-    yield _figure(_curves(fit, options), "Losses (points) and the fitted law (lines) against size.")
-    yield _figure(
-        _residuals(fit, options),
-        "Residuals as shares of the loss. A law that fits leaves them without a pattern.",
-    )
-    if len(found.fraction):
-        yield _figure(_fraction(found.fraction), "Effective fraction with its 95 % interval.")
-        yield _table(found.fraction)
+    meaning = MEANING | ({"beta": "exponent of the data"} if found.law == "additive" else {})
+    meaning |= {"l_inf": "quality that no size exceeds"} if fit.direction == "max" else {}
+    meanings = [meaning[name.partition("[")[0]] for name in fit.names]
+    table = found.table.assign(held=np.where(found.table["held"], "yes", ""))
+    table.insert(1, "meaning", meanings)
+    yield _table(table.rename(columns={"stderr": "standard error", "held": "at a bound"}))
+    method = html.escape(found.method)
+    yield f"<p>R² is {fit.r2:.4f}. Low and high are 95 % intervals: {method}.</p>"
     yield "<h3>Diagnostics and caveats</h3>"
-    caveats = [f"Lack of fit: {found.fitness.words}."]
+    caveats = [f"Check {each.removesuffix('; check it')}." for each in found.strange]
+    caveats.append(f"Lack of fit: {found.lack}.")
     caveats += [f"The effective fraction is not identified: {doubt}." for doubt in found.doubts]
     caveats += [f"A bound holds a parameter: {bound}." for bound in fit.active_bounds]
     if fit.runs:
         caveats.append(f"The rows come from {len(set(fit.runs))} runs, which count as one each.")
     caveats.append("Outside the sizes that were trained, the law is an extrapolation.")
-    yield _list([*caveats, *found.strange])
+    yield _list(caveats)
+    yield _figure(
+        _curves(fit, options),
+        "Losses (points) and the fitted law (lines) against size. Below are the residuals as "
+        "shares of the loss: a law that fits leaves them without a pattern.",
+    )
+    if len(found.fraction):
+        yield _figure(
+            _fraction(found.fraction),
+            "Effective fraction f(p): a model of n parameters serves the pair as well as one of "
+            "f(p) n parameters for the pair alone. Bars are 95 % intervals "
+            f"({found.fraction_method}). On the dotted line, f = p.",
+        )
+        yield _table(found.fraction)
 
 
 def _of_frontier(outcomes: Sequence[Outcome], options: FitOptions) -> Iterator[str]:
@@ -128,83 +131,58 @@ def _of_frontier(outcomes: Sequence[Outcome], options: FitOptions) -> Iterator[s
     curve = frontier(laws, sizes).pivot(index=["n", "point"], columns="pair", values="loss")
     one, two = laws
     table = curve.reset_index().rename(columns={one: "one", two: "two"})
+    table["size"] = table["n"].map("{:,.6g}".format)
     chart = (
         alt.Chart(table)
         .mark_line()
         .encode(
             alt.X("one:Q", title=f"{options.loss_column}, {one}", scale=alt.Scale(zero=False)),
             alt.Y("two:Q", title=f"{options.loss_column}, {two}", scale=alt.Scale(zero=False)),
-            alt.Color("n:O", title="size", scale=alt.Scale(scheme="viridis")),
+            alt.Color("size:O", sort=None, scale=alt.Scale(scheme="viridis")),
             order="point:Q",
         )
     )
-    yield _figure(chart, "Predicted losses of both pairs, a line a size: every mixture is a point.")
+    yield _figure(
+        chart,
+        "Predicted losses of both pairs at each size that was trained. A line runs over all "
+        "mixtures: towards its ends, one pair gets all the weight.",
+    )
 
 
 def _rows(fit: Fit) -> pd.DataFrame:
     """The rows fitted: size, loss, fitted loss and the curve that each belongs to."""
-    from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit
-
-    if isinstance(fit, JointLawFit):
-        names = fit.groups or tuple(f"{p:g}" for p in fit.p)
-        curve = [names[g] for g in fit.group]
-    elif isinstance(fit, FractionFit):
-        curve = [f"{p:g}" for p in fit.p]
-    elif isinstance(fit, AdditiveLawFit):
-        curve = [f"{d:.3g}" for d in fit.d]
-    else:
-        curve = ["all"] * fit.observations
-    return pd.DataFrame({"n": fit.n, "loss": fit.loss, "fitted": fit.fitted(), "curve": curve})
+    table = {"n": fit.n, "loss": fit.loss, "fitted": fit.fitted(), "curve": fit.curve_names()}
+    return pd.DataFrame(table)
 
 
 def _lines(fit: Fit) -> pd.DataFrame:
-    """The law between the least and the greatest size, for each curve."""
-    from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit
-
-    n = np.geomspace(min(fit.n), max(fit.n), POINTS)
-    if isinstance(fit, JointLawFit):
-        keys = {name if fit.groups else f"{name:g}": name for name in fit.groups or fit.p}
-        curves = {text: fit.predict([key], n) for text, key in keys.items()}
-    elif isinstance(fit, FractionFit):
-        curves = {f"{p:g}": fit.predict([p], n) for p in sorted(set(fit.p))}
-    elif isinstance(fit, AdditiveLawFit):
-        curves = {f"{d:.3g}": fit.predict(n, d) for d in sorted(set(fit.d))}
-    else:
-        curves = {"all": fit.predict(n)}
-    parts = [pd.DataFrame({"n": n, "loss": loss, "curve": name}) for name, loss in curves.items()]
+    """The law between the least and the greatest size, for each curve: ``n, loss, curve``."""
+    grid, n, design = np.geomspace(min(fit.n), max(fit.n), POINTS), np.array(fit.n), fit.design()
+    names, first = np.unique(fit.curve_names(), return_index=True)
+    given = np.where(design == n[:, None], 0.0, design)[first]  # all but the size
+    parts = []
+    for k in np.lexsort(given.T):
+        row = first[k]
+        at = np.where(design[row] == n[row], grid[:, None], design[row])
+        loss = fit.curve(np.array(fit.values), at)
+        parts.append(pd.DataFrame({"n": grid, "loss": loss, "curve": names[k]}))
     return pd.concat(parts, ignore_index=True)
 
 
 def _curves(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
     import altair as alt
 
-    x = alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="size")
-    y = alt.Y(
-        "loss:Q", scale=alt.Scale(type="log", nice=False, padding=8), title=options.loss_column
-    )
+    log = alt.Scale(type="log", nice=False, padding=8)
+    x = alt.X("n:Q", scale=log, title="size")
+    y = alt.Y("loss:Q", scale=log, title=options.loss_column)
+    left = alt.Y("residual:Q", axis=alt.Axis(format=".1%"))
     several = "data" if options.law == "additive" else options.by or "weight"
     colour = alt.Color("curve:O", title=several, sort=None, scale=alt.Scale(scheme="viridis"))
-    rows, lines = _rows(fit), _lines(fit)
-    return (
-        alt.Chart(lines).mark_line().encode(x, y, colour)
-        + alt.Chart(rows).mark_point(size=25, filled=True).encode(x, y, colour)
-    ).properties(width=WIDTH, height=HEIGHT)
-
-
-def _residuals(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
-    import altair as alt
-
-    rows = _rows(fit).assign(residual=lambda t: (t["loss"] - t["fitted"]) / t["fitted"])
-    return (
-        alt.Chart(rows)
-        .mark_point(size=25, filled=True)
-        .encode(
-            alt.X("n:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="size"),
-            alt.Y("residual:Q", axis=alt.Axis(format=".1%"), title="residual"),
-            alt.Color("curve:O", title=None, sort=None, scale=alt.Scale(scheme="viridis")),
-        )
-        .properties(width=WIDTH, height=HEIGHT // 2)
-    )
+    rows = _rows(fit).assign(residual=lambda t: t["loss"] / t["fitted"] - 1)
+    points = alt.Chart(rows).mark_point(size=25, filled=True)
+    curves = alt.Chart(_lines(fit)).mark_line().encode(x, y, colour) + points.encode(x, y, colour)
+    below = points.encode(x, left, colour).properties(width=WIDTH, height=HEIGHT // 2)
+    return alt.vconcat(curves.properties(width=WIDTH, height=HEIGHT), below)
 
 
 def _fraction(fraction: pd.DataFrame) -> altair.TopLevelMixin:
@@ -214,17 +192,19 @@ def _fraction(fraction: pd.DataFrame) -> altair.TopLevelMixin:
     title = "effective fraction f(p)"
     y, low = alt.Y("f:Q", title=title), alt.Y("f_low:Q", title=title)
     base = alt.Chart(fraction)
-    bars = base.mark_rule().encode(x, low, y2="f_high:Q")
-    return (bars + base.mark_point(filled=True).encode(x, y)).properties(
-        width=WIDTH, height=HEIGHT // 2
-    )
+    bars = base.mark_rule(strokeWidth=2).encode(x, low, y2="f_high:Q")
+    dots = base.mark_point(filled=True).encode(x, y)
+    line = base.mark_line(strokeDash=[2, 3], color="gray").encode(x, alt.Y("p:Q", title=title))
+    return (line + bars + dots).properties(width=WIDTH, height=HEIGHT // 2)
 
 
 def _figure(chart: altair.TopLevelMixin, caption: str) -> str:
     import vl_convert
 
+    text = html.escape(caption)
     svg = vl_convert.vegalite_to_svg(chart.to_json())
-    return f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption></figure>"
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{text}" ', 1)
+    return f"<figure>{svg}<figcaption>{text}</figcaption></figure>"
 
 
 def _table(frame: pd.DataFrame) -> str:
@@ -238,14 +218,7 @@ def _list(texts: Sequence[str]) -> str:
 
 def code(outcomes: Sequence[Outcome], options: FitOptions) -> str:
     """Python code that repeats the fits, under the command that made the report."""
-    functions = {
-        "power": "fit_power_law",
-        "joint": "fit_joint_law",
-        "eq12": "fit_fraction",
-        "eq13": "fit_fraction",
-        "additive": "fit_additive_law",
-    }
-    used = sorted({functions[found.law] for found in outcomes})
+    used = sorted({found.call.function for found in outcomes})
     lines = [
         f"# {_command(options)}",
         "import pandas as pd",
@@ -262,7 +235,11 @@ def code(outcomes: Sequence[Outcome], options: FitOptions) -> str:
     if renamed:
         lines.append(f"table = table.rename(columns={renamed!r})")
     for found in outcomes:
-        lines += ["", *_call(found, functions[found.law], options), "print(fit.summary())"]
+        rows = "table" if found.pair == "all rows" else f'table[table["pair"] == {found.pair!r}]'
+        lines += ["", f"rows = {rows}"]
+        if "p" in found.fit.inputs and not options.by:
+            lines.append('rows = rows[rows["p"] > 0]')
+        lines += [f"fit = {found.call.code()}", "print(fit.summary())"]
     return "\n".join(lines) + "\n"
 
 
@@ -277,39 +254,3 @@ def _command(options: FitOptions) -> str:
         for one in value if isinstance(value, tuple | list) else [value]:
             words += [flag] if one is True else [flag, str(one)]
     return shlex.join(words)
-
-
-def _call(found: Outcome, function: str, options: FitOptions) -> Iterator[str]:
-    n, loss = options.n_column, options.loss_column
-    chosen = "" if found.pair == "all rows" else f'[table["pair"] == {found.pair!r}]'
-    yield f"rows = table{chosen}"
-    groups = options.groups
-    if found.law == "additive":
-        more = f", huber_delta={HUBER_DELTA}" if options.loss == "huber" else ""
-        more += ", log_loss=True" if options.log else ""
-        more += f", groups=rows[{groups!r}]" if groups else ""
-        data = data_of(options)
-        yield f"fit = {function}(rows[{n!r}], rows[{data!r}], rows[{loss!r}]{more})"
-        return
-    settings: dict[str, tuple[Any, Any]] = {
-        "direction": (options.direction, "min"),
-        "ceiling": (options.ceiling, None),
-    }
-    if found.law == "power":
-        if options.errors == "relative":
-            yield f"weights = 1 / rows[{loss!r}] ** 2"
-        more = ", weights=weights" if options.errors == "relative" else ""
-        more += f", groups=rows[{groups!r}]" if groups else ""
-        start = f"fit = {function}(rows[{n!r}], rows[{loss!r}]{more}"
-    else:
-        settings |= {"errors": (options.errors, "absolute"), "groups": (groups, None)}
-        settings["by"] = (options.by, None)
-        if found.law != "joint":
-            settings["form"] = (found.law, "")
-        if not options.by:
-            yield 'rows = rows[rows["p"] > 0]'
-        start = f"fit = {function}(rows, n={n!r}, loss={loss!r}"
-    given = "".join(
-        f", {name}={value!r}" for name, (value, usual) in settings.items() if value != usual
-    )
-    yield f"{start}{given})"

@@ -7,12 +7,14 @@ import dataclasses
 import io
 import json
 import math
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
+from mnmt_repro.atomic import write_bytes
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,12 +42,16 @@ class NotedAppend(_Noting, argparse._AppendAction):
 
 
 class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Shows the default of every option that has one, and keeps the lines of the examples."""
+    """Shows each default that the help does not, wraps sentences and keeps lines of examples."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default in (None, False, []) or action.default is argparse.SUPPRESS:
+        if action.default in (None, False, []) or "(default: " in (action.help or ""):
             return action.help
         return super()._get_help_string(action)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = text.splitlines()
+        return "\n".join(line if line[:1] == " " else textwrap.fill(line, width) for line in lines)
 
 
 def add_command(
@@ -74,7 +80,7 @@ def add_command(
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=purpose,
-        description=textwrap.fill(f"{purpose[0].upper()}{purpose[1:]}.", 78),
+        description=f"{purpose[0].upper()}{purpose[1:]}.",
         epilog="\n  ".join([f"{heading}:", *examples]),
         formatter_class=HelpFormatter,
     )
@@ -280,6 +286,27 @@ def refuse(bad: pd.Series, frame: pd.DataFrame, column: str, path: Path, why: st
         line, value = frame.index[row] + 2, frame[column].iloc[row]
         shown = repr(value) if value else "it is empty"
         raise InputError(f"{path} line {line}, column {column}: {why}: {shown}")
+
+
+def check_absent(path: Path | None, flag: str) -> None:
+    """Refuse a file to write that is there already."""
+    if path and path.exists():
+        raise InputError(f"{flag} {path}: is there already; name another file")
+
+
+def write_output(path: Path, flag: str, text: str) -> None:
+    """Write a file that an option asks for, and say so.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be written.
+    """
+    try:
+        write_bytes(path, text.encode())
+    except OSError as error:
+        raise InputError(f"{flag} {path}: cannot be written: {error.strerror}") from error
+    print(f"mnmt-repro: wrote {path}", file=sys.stderr)
 
 
 def print_json(value: Any) -> None:

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from mnmt_repro.atomic import write_bytes
+from mnmt_repro.choices import option, setting
 from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.fit import (
+    FitOptions,
     TableOptions,
     by_pair,
+    fit_table,
     note_on_errors,
     notes_on_rows,
-    of_pair,
     read_losses,
     say,
 )
 from mnmt_repro.cli.options import (
     add_command,
-    add_fields,
-    add_json,
+    check_absent,
     comma_list,
     named_numbers,
     print_json,
-    read_fields,
+    write_output,
 )
 from mnmt_repro.errors import InputError
 
@@ -34,9 +33,39 @@ if TYPE_CHECKING:
     from mnmt_repro.laws.recommendation import Preference
 
 
+@dataclass(frozen=True, kw_only=True)
+class RecommendOptions(TableOptions):
+    """The options of `recommend`."""
+
+    n: float = field(
+        metadata=option("model size, in the unit of the column", required=True, metavar="N")
+    )
+    prefer: tuple[str, ...] | None = setting(
+        "least mean loss, pairs counted with W; one list, or the option again for each pair",
+        metavar="PAIR=W,...",
+    )
+    floor: tuple[str, ...] | None = setting(
+        "PAIR must reach LOSS; then the best for the others", metavar="PAIR=LOSS"
+    )
+    equal_regret: bool = setting("every pair loses as much against being alone", False)
+    relative: bool = setting(
+        "with --equal-regret: as a share of the loss that size can reduce", False
+    )
+    form: Literal["eq12", "eq13"] = setting("shape of the effective fraction", "eq12")
+    frontier: Path | None = setting(
+        "also write what every mixture is predicted to give at this size, with its interval: a row "
+        "a mixture (point) and pair",
+        metavar="OUT.csv",
+    )
+    force: bool = setting(
+        "print weights although the effective fraction of a pair is not identified", False
+    )
+    json: bool = setting("print JSON in place of a table", False)
+
+
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "recommend",
         COMMANDS["recommend"],
@@ -47,51 +76,11 @@ def add(commands: Any) -> None:
             "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
         ],
         act=act,
+        options=RecommendOptions,
     )
-    add_fields(parser, TableOptions)
-    parser.add_argument(
-        "--n", type=float, required=True, metavar="N", help="model size, in the unit of the column"
-    )
-    wish = parser.add_mutually_exclusive_group(required=True)
-    wish.add_argument(
-        "--prefer",
-        action="append",
-        metavar="PAIR=W,...",
-        help="least mean loss, pairs counted with W; one list, or the option again for each pair",
-    )
-    wish.add_argument(
-        "--floor",
-        action="append",
-        metavar="PAIR=LOSS",
-        help="PAIR must reach LOSS; then the best for the others",
-    )
-    wish.add_argument(
-        "--equal-regret", action="store_true", help="every pair loses as much against being alone"
-    )
-    parser.add_argument(
-        "--relative",
-        action="store_true",
-        help="with --equal-regret: as a share of the loss that size can reduce",
-    )
-    parser.add_argument(
-        "--form", choices=("eq12", "eq13"), default="eq12", help="shape of the effective fraction"
-    )
-    parser.add_argument(
-        "--frontier",
-        type=Path,
-        metavar="OUT.csv",
-        help="also write what every mixture is predicted to give at this size, with its interval: "
-        "a row a mixture (point) and pair",
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="print weights although the effective fraction of a pair is not identified",
-    )
-    add_json(parser)
 
 
-def _preference(options: argparse.Namespace, pairs: set[str]) -> Preference:
+def _preference(options: RecommendOptions, pairs: set[str]) -> Preference:
     from mnmt_repro.laws.recommendation import EqualRegret, Floor, Importance
 
     there = f"the table has {', '.join(sorted(pairs))}"
@@ -115,46 +104,35 @@ def _preference(options: argparse.Namespace, pairs: set[str]) -> Preference:
     return EqualRegret(relative=options.relative)
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: RecommendOptions) -> int:
     """Print the recommended weights with the losses they should give; 1 where they are refused."""
-    from mnmt_repro.laws.fraction import fit_fraction
+    from mnmt_repro.laws import FractionFit
     from mnmt_repro.laws.frontier import frontier
     from mnmt_repro.laws.recommendation import LEVEL, recommend_weights
 
+    if sum(map(bool, (options.prefer, options.floor, options.equal_regret))) != 1:
+        raise InputError("say what is best by one of --prefer, --floor and --equal-regret")
     if options.relative and not options.equal_regret:
         raise InputError("--relative goes with --equal-regret")
-    if options.frontier and options.frontier.exists():
-        raise InputError(f"--frontier {options.frontier}: is there already; name another file")
-    given = read_fields(options, TableOptions)
-    frame = read_losses(given, needed=("p", "pair"))
-    say(notes_on_rows(frame, options.n_column, options.loss_column, options.direction))
+    check_absent(options.frontier, "--frontier")
+    frame = read_losses(options, needed=("p", "pair"))
+    say(notes_on_rows(frame, options))
     pairs = by_pair(frame)
     if len(pairs) < 2:
         raise InputError(
             f"{options.file}: rows of {', '.join(pairs)} alone; a trade-off needs two pairs or more"
         )
     preference = _preference(options, set(pairs))
-    laws = {}
-    for pair, rows in pairs.items():
-        with of_pair(pair):
-            laws[pair] = fit_fraction(
-                rows,
-                form=options.form,
-                n=options.n_column,
-                loss=options.loss_column,
-                direction=options.direction,
-                ceiling=options.ceiling,
-                errors=options.errors,
-                groups=options.groups,
-                label=pair,
-            )
+    given = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
+    fits = fit_table(frame, FitOptions(**given, law=options.form))
+    laws = {pair: law for pair, (_, law) in fits.items() if isinstance(law, FractionFit)}
     doubts = [f"{pair}: {doubt}" for pair, law in laws.items() for doubt in law.doubts()]
     if doubts:
         say([f"the effective fraction is not identified. {doubt}" for doubt in doubts])
         if not options.force:
             print(
-                "mnmt-repro: no recommendation; add the runs that the notes name, try --form eq13, "
-                "or print the weights all the same with --force",
+                "mnmt-repro: no recommendation; add the runs that the notes name, or print the "
+                "weights all the same with --force",
                 file=sys.stderr,
             )
             return 1
@@ -162,21 +140,19 @@ def act(options: argparse.Namespace) -> int:
     say(note_on_errors(laws.values()))
     if options.frontier:
         curve = frontier(laws, options.n, level=LEVEL).rename(columns={"loss": options.loss_column})
-        try:
-            write_bytes(options.frontier, curve.to_csv(index=False).encode())
-        except OSError as error:
-            why = f"cannot be written: {error.strerror}"
-            raise InputError(f"--frontier {options.frontier}: {why}") from error
-        print(f"mnmt-repro: wrote {options.frontier}", file=sys.stderr)
+        write_output(options.frontier, "--frontier", curve.to_csv(index=False))
+    law = next(iter(laws.values()))
     if options.json:
-        print_json(asdict(found))
+        print_json(asdict(found) | {"interval_method": law.resampling})
         return 0
+    method = law.method_in_words(law.resampling)
     table = found.summary().rename(columns={"loss": options.loss_column})
     print(table.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
     print(
         f"p_low, p_high: {LEVEL:.0%} interval of the weights\n"
         f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, about which a single "
-        "run scatters besides (scatter: standard deviation)"
+        "run scatters besides (scatter: standard deviation)\n"
+        f"both intervals: {method}"
     )
     for note in found.notes:
         print(f"note: {note}")

@@ -55,13 +55,12 @@ def add(commands: Any) -> None:
         options=RetrainOptions,
     )
     parser.description = (
-        f"{parser.description} The run that another upgrades is trained again with it, and so are "
-        "shorter ones that it went on from. Exit status "
-        "0: each is the same run (text, vocabulary, batches), begins as the stored one does "
-        f"(validation losses within {100 * BEGINNING:g} percent at the first point of the curve), "
-        f"and ends near it (mean test loss within {100 * END:g} percent). On the same kind of "
-        "processor it can be the same to the last bit; on another, rounding makes it another run, "
-        "and an upgrade so from its first step on, since its old model has become another."
+        f"{parser.description} Runs from which it started, by upgrade or with a smaller budget, "
+        "are trained again first.\n\nExit status 0: each run has the same text, vocabulary and "
+        f"batches. Its first validation losses are within {100 * BEGINNING:g} percent of the "
+        f"stored ones, and its mean test loss within {100 * END:g} percent. On the same kind of "
+        "processor a run can be equal to the last bit. Other processors round differently, so a "
+        "run drifts as if it had another seed."
     )
 
 

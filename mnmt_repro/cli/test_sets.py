@@ -33,7 +33,9 @@ def add_test_sets(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="indomain (default, unless --data), newstest21, newstest22-pivot, multi30k-2016, ...",
     )
-    parser.add_argument("--pairs", metavar="PAIR,...", help="default: all that the model knows")
+    parser.add_argument(
+        "--pairs", metavar="PAIR,...", help="language pairs (default: all of the model)"
+    )
     parser.add_argument("--limit", type=int, metavar="N", help="first N sentences of each set")
 
 

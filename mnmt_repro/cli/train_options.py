@@ -27,25 +27,26 @@ class TrainOptions:
     given: frozenset[str] = frozenset()  # names of those that are on the command line
 
     continue_from: Path | None = setting(
-        "train on a model that `upgrade` wrote, with its learning-rate scaling, optimiser "
-        "state and schedule; model options are settled then, and training settings that are "
-        "not given, but for the budget, are the old run's",
+        "train a model that `upgrade` wrote, with its learning-rate scaling, optimiser state and "
+        "schedule. Model options cannot be given. Training settings are the old run's unless they "
+        "are given; the budget is new",
         metavar="FOLDER",
     )
     preset: Preset | None = setting(
         "published settings for text of your own: Paper A's with the first of its eight "
-        "sizes, or Paper B's baseline; options given beside it win. They are for many GPUs "
-        "(see the last example) and have not been run here",
+        "sizes, or Paper B's baseline. Options beside it replace its values. These settings need "
+        "many GPUs (see the last example) and have not been run here",
     )
     config: Path | None = setting(
-        "settings of a run from the run.json that it wrote; options given beside it win, and text "
-        "of your own is given again with --data",
+        "take the settings of another run from its run.json. Options beside it replace its "
+        "values. Give text of your own again with --data",
         metavar="FILE",
     )
     data: tuple[str, ...] | None = setting(
-        "your own bitext, once a pair: PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE,TARGET "
-        "(.gz and .xz too); name columns by FILE.tsv?source=english&target=german, and more "
-        "by &domain=COLUMN, &split_column=COLUMN&split=train, &format=tsv",
+        "your own bitext, such as eng-deu=talks.tsv; give the option once for each pair. FILE is "
+        "a .tsv, a .jsonl or two text files SOURCE,TARGET, also as .gz or .xz. Columns are named "
+        "by FILE.tsv?source=english&target=german, and further ones by &domain=COLUMN, "
+        "&split_column=COLUMN&split=train, &format=tsv",
         group="text",
         metavar="PAIR=FILE",
     )
@@ -54,38 +55,43 @@ class TrainOptions:
         metavar="PAIR=FILE",
     )
     corpus: str | None = setting("a corpus of `data list` (default: conlang)")
-    pairs: str | None = setting("default: all out of English (or src)", metavar="PAIR,...")
+    pairs: str | None = setting(
+        "language pairs to train (default: all out of English, or of src)", metavar="PAIR,..."
+    )
     concepts: int = setting("conlang: words to learn", FIRST_RUN["concepts"])
     languages: str | None = setting(
-        "conlang: its languages, the first of which the default pairs start from; name at once "
-        "those that an upgrade adds later (default: src,aaa,bbb)",
+        "conlang: names of its languages; the default pairs go from the first to the others. Also "
+        "name the languages that an upgrade will add later (default: src,aaa,bbb)",
         metavar="NAME,...",
     )
     similarity: float = setting("conlang: share of words in common, 0 to 1", 0.0)
     tags: Literal["auto", "none", "source", "both"] = setting(
-        "where language tags go; auto: the target's before the source if targets differ", "auto"
+        "where language tags stand; auto: the target's tag before the source if targets differ",
+        "auto",
     )
     weights: str | None = setting(
-        "per sentence, in the order of pairs",
+        "weight of each pair, per sentence, in the order of --pairs",
         group="mixture (default: as many sentences as a pair has)",
         metavar="P,...",
     )
     temperature: float | None = setting("weights are size ** (1 / temperature)")
     upsample: tuple[str, ...] | None = setting(
-        "count a pair's size so often", metavar="PAIR=FACTOR"
+        "multiply the size of a pair by FACTOR", metavar="PAIR=FACTOR"
     )
     arch: Literal["t5", "fairseq"] = setting("Paper A's shape, or Paper B's", "t5", group="model")
-    d_model: int = setting("width", 32)
+    d_model: int = setting("width of the model", 32)
     layers: int = setting("layers of each stack", 1)
     heads: int = setting("attention heads", 4)
     d_ff: int | None = setting("feed-forward width (default: 4 times --d-model)")
-    dropout: float = setting("between and inside blocks", 0.0)
-    attention_dropout: float = setting("of attention, fairseq only", 0.0)
-    pieces: int = setting("vocabulary size, where one is trained", 4000)
+    dropout: float = setting("dropout between and inside blocks", 0.0)
+    attention_dropout: float = setting("dropout of attention weights, with --arch fairseq", 0.0)
+    pieces: int = setting("size of the vocabulary that is trained", 4000)
     vocabulary_temperature: float = setting(
-        "pairs are sampled by size ** (1 / T) to train it", 1.0, metavar="T"
+        "text for the vocabulary is sampled by size ** (1 / T)", 1.0, metavar="T"
     )
-    vocabulary: Path | None = setting("use this vocabulary, train none", metavar="FILE.model")
+    vocabulary: Path | None = setting(
+        "use this vocabulary instead of training one", metavar="FILE.model"
+    )
     training: TrainingConfig = field(
         metadata={
             "group": "training",
@@ -97,8 +103,8 @@ class TrainOptions:
         }
     )
     out: Path | None = setting(
-        "the run's; one that was stopped, or that is to have a larger budget, goes on in its "
-        "folder (default: one below runs/, named by its settings)",
+        "folder of the run. A stopped run goes on in its folder, and so does one with a larger "
+        "budget (default: a folder below runs/, named by the settings)",
         group="run",
         metavar="FOLDER",
     )
@@ -107,12 +113,12 @@ class TrainOptions:
         "(default: `results`, beside the run's folder)",
         metavar="FOLDER",
     )
-    seed: int = setting("of weights, dropout and order of data", 1)
+    seed: int = setting("seed of initial weights, dropout and order of data", 1)
     device: str = setting(
         "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
     )
-    threads: int = setting("of the processor; one is best for small models", 1)
-    checkpoint_seconds: float = setting("time between checkpoints", 30.0)
+    threads: int = setting("processor threads; one is best for small models", 1)
+    checkpoint_seconds: float = setting("seconds between checkpoints", 30.0)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

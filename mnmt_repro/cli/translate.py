@@ -32,9 +32,14 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "folder", type=Path, metavar="FOLDER", help="what `train` wrote, or a Hugging Face model"
     )
-    parser.add_argument("--to", required=True, metavar="LANGUAGE", help="target, such as deu")
     parser.add_argument(
-        "--from", dest="source", metavar="LANGUAGE", help="source, where the model knows several"
+        "--to", required=True, metavar="LANGUAGE", help="target language, such as deu"
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="LANGUAGE",
+        help="source language, if the model has several",
     )
     parser.add_argument(
         "--engine",
@@ -49,8 +54,8 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     """Declare how translations are searched for, and where."""
     parser.set_defaults(given=frozenset())
     for name, kind, default, told in (
-        ("--beam", int, 4, "prefixes kept; 1 is greedy"),
-        ("--length-penalty", float, 1.0, "0 ranks by probability alone"),
+        ("--beam", int, 4, "hypotheses kept in beam search; 1 is greedy search"),
+        ("--length-penalty", float, 1.0, "exponent of the length; 0 ranks by probability alone"),
         ("--batch", int, 64, "sentences translated together"),
     ):
         parser.add_argument(name, type=kind, default=default, action=Noted, help=told)

@@ -58,17 +58,20 @@ class UpgradeOptions:
     )
     out: Path = field(
         metadata=option(
-            "new folder for the start", flags=("-o", "--out"), required=True, metavar="FOLDER"
+            "new folder for the upgraded model",
+            flags=("-o", "--out"),
+            required=True,
+            metavar="FOLDER",
         )
     )
     preset: Kind | None = setting(
-        "settings of Paper B: same (old parameters at half the rate), wide (besides, twice the "
-        "feed-forward width) or deep (six layers more a stack, their rate rising from 0.05 to 0.5 "
-        "over --steps); options given beside it win",
+        "settings of Paper B: same (old parameters at half the learning rate), wide (also twice "
+        "the feed-forward width) or deep (also six more layers in each stack; the rate of old "
+        "parameters rises from 0.05 to 0.5 over --steps). Options beside it replace its values",
     )
     vocabulary: Path | None = setting(
-        "vocabulary of old and new languages, of `data vocabulary` or, for any SentencePiece model "
-        "of your own, of `data adopt` (default: the old one)",
+        "vocabulary of old and new languages, made by `data vocabulary`, or by `data adopt` from a "
+        "SentencePiece model of your own (default: the old vocabulary)",
         flags=("--vocab", "--vocabulary"),
         group="what is new",
         metavar="FILE.model",
@@ -79,14 +82,14 @@ class UpgradeOptions:
         metavar="N or N,M",
     )
     at: str | None = setting(
-        f"where they go, of {', '.join(PLACES)}: in both stacks, or in encoder and decoder "
-        "(default: bottom,top)",
+        f"where the new layers go, one of {', '.join(PLACES)}: one place for both stacks, or one "
+        "for the encoder and one for the decoder (default: bottom,top)",
         metavar="PLACE or PLACE,PLACE",
     )
     init: NewRows | None = setting(
-        "embeddings of new pieces: the mean of the old pieces that each splits into, a copy of "
-        "<unk>'s, or at random (default: mean; with --preset unk, as published, which is hardly "
-        "trained where the old vocabulary has byte fallback, as those made here)",
+        "embeddings of new pieces: the mean of the old pieces that the new piece splits into, a "
+        "copy of the embedding of <unk>, or random. With --preset the default is unk, as "
+        "published; with byte fallback, <unk> is hardly trained (default: mean)",
         sets=(UpgradeConfig, "embeddings"),
         group="how it is made",
     )
@@ -104,30 +107,31 @@ class UpgradeOptions:
         metavar="OLD or OLD,NEW",
     )
     fisher_threshold: str | None = setting(
-        "factor of old parameters whose Fisher information a target token is above F, as "
-        "published; several, rising, make a function of steps. Those below the first have "
-        "--gamma's OLD",
+        "factor of the learning rate for old parameters whose Fisher information per target "
+        "token is above F, as published. Several rising thresholds make a step function. "
+        "Parameters below the first one have the factor OLD of --gamma",
         metavar="F=FACTOR,...",
     )
     fisher_sentences: int | None = setting(
-        "validation sentences of each old pair that Fisher information is taken on (default: "
+        "validation sentences of each old pair from which Fisher information is computed (default: "
         f"{FISHER_SENTENCES})",
         metavar="N",
     )
     data: tuple[str, ...] | None = setting(
-        "with --fisher-threshold: the old model's training text, where it was your own; what "
-        "`train` held out of it is used",
+        "with --fisher-threshold: the old model's training text, if it was your own. Only what "
+        "`train` held out of it is read",
         metavar="PAIR=FILE",
     )
     valid: tuple[str, ...] | None = setting(
-        "with --fisher-threshold, instead of --data: what the old model's own --valid was",
+        "with --fisher-threshold, instead of --data: the text that the old model had as --valid",
         metavar="PAIR=FILE",
     )
-    steps: int | None = setting("steps over which a rising factor rises", metavar="N")
+    steps: int | None = setting("steps over which a factor without STEPS rises", metavar="N")
     optimiser: Literal["carried", "reset"] | None = over(UpgradeConfig, "optimiser")
     schedule: Literal["continued", "reset", "constant"] | None = over(UpgradeConfig, "schedule")
     checkpoint: Literal["last", "best"] | None = setting(
-        "the old model's weights; its best ones have no optimiser state to carry (default: last)",
+        "which weights of the old model are upgraded; the best ones have no optimiser state "
+        "(default: last)",
     )
     loss_on: tuple[str, ...] | None = setting(
         "print the loss on this text before and after, once for each direction",

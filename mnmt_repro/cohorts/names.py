@@ -98,6 +98,8 @@ def cohort_name(cohort: str) -> str:
         "conlang-many2one": "conlang, two sources to one target",
         "conlang-three": "conlang, three unrelated targets",
         "conlang-five": "conlang, five unrelated targets",
+        "conlang-steady": "conlang, two unrelated targets, converged",
+        "conlang-steady-many2one": "conlang, two sources to one target, converged",
         "software25-main": "software25, main condition",
         "software25-full": "software25, full corpus",
         "software25-total": "software25, old training counted",

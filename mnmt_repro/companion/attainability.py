@@ -30,11 +30,15 @@ def add(commands: Any) -> None:
         act=act,
     )
     parser.add_argument("--only", metavar="ID", help="simulate this claim alone, such as B6")
-    parser.add_argument("--draws", type=int, help="simulated data sets a world (default: 400)")
+    parser.add_argument(
+        "--draws", type=int, help="simulated data sets for each truth (default: 400)"
+    )
     parser.add_argument("--workers", type=int, default=2, help="processes, one thread each")
     parser.add_argument("--fresh", action="store_true", help="simulate again what is stored")
     parser.add_argument("--dry-run", action="store_true", help="list what would be simulated")
-    parser.add_argument("--root", type=Path, default=ROOT, help="top folder of the checkout")
+    parser.add_argument(
+        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
+    )
 
 
 def act(options: argparse.Namespace) -> int:

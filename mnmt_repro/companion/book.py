@@ -17,12 +17,20 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "book",
-        "execute all pages and build the book from cached results",
-        examples=["mnmt-repro book --jobs 2 -p tier=gpu"],
+        "build the book from cached results; a page is executed when its source, the package, the "
+        "data or its parameters have changed",
+        examples=[
+            "mnmt-repro book --jobs 2",
+            "mnmt-repro book --only methods/runs --watch",
+            "mnmt-repro book --only paper-a/papers-scale -p cohort=pile",
+        ],
         act=act,
     )
     parser.add_argument(
-        "--source", type=Path, default=ROOT, help="folder with _config.yml and _toc.yml"
+        "--source",
+        type=Path,
+        default=ROOT,
+        help="folder with _config.yml and _toc.yml (default: this one)",
     )
     parser.add_argument(
         "--output", type=Path, help="folder in which _build/ is made (default: the source)"
@@ -39,6 +47,12 @@ def add(commands: Any) -> None:
         help="a value for the pages that declare this parameter; may be repeated",
     )
     parser.add_argument(
+        "--only", metavar="PAGE", help="build this page alone, in _build/only, such as methods/runs"
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="build again whenever a page, code or data change"
+    )
+    parser.add_argument(
         "--store-outputs",
         action="store_true",
         help="build no book: execute the pages that train models (needs torch, and committed code) "
@@ -48,24 +62,39 @@ def add(commands: Any) -> None:
 
 def act(options: argparse.Namespace) -> int:
     """Build the book and print the path of its first page; 1 where a page failed."""
-    from mnmt_repro.publishing import PageError, build_book, store_lessons
+    from mnmt_repro.publishing import PageError, build_book, store_lessons, watch_book
 
     if options.jobs is not None and options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: give a number of processes, 1 or more")
     parameters = dict(_parameter(text) for text in options.parameter)
-    if options.store_outputs and (parameters or options.output):
-        raise InputError("--store-outputs takes neither -p nor --output")
-    try:
-        if options.store_outputs:
-            for path in store_lessons(options.source, jobs=options.jobs):
-                print(path)
-            return 0
-        first = build_book(options.source, options.output, jobs=options.jobs, parameters=parameters)
-    except PageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(f"The book is built. Open its first page:\n{first}")
-    return 0
+    if options.store_outputs and (parameters or options.output or options.only or options.watch):
+        raise InputError("--store-outputs takes none of -p, --output, --only and --watch")
+
+    def build() -> int:
+        try:
+            if options.store_outputs:
+                for path in store_lessons(options.source, jobs=options.jobs):
+                    print(path)
+                return 0
+            first = build_book(
+                options.source,
+                options.output,
+                jobs=options.jobs,
+                parameters=parameters,
+                only=options.only,
+            )
+        except PageError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+        except InputError as error:
+            if not options.watch:
+                raise
+            print(f"error: {error}", file=sys.stderr)  # a page that is being written, say
+            return 1
+        print(f"The book is built. Open its first page:\n{first}", flush=True)
+        return 0
+
+    return watch_book(options.source, build) if options.watch else build()
 
 
 def _parameter(text: str) -> tuple[str, Any]:
@@ -78,7 +107,7 @@ def _parameter(text: str) -> tuple[str, Any]:
 
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise InputError(f"-p {text}: write NAME=VALUE, for example -p tier=gpu")
+        raise InputError(f"-p {text}: write NAME=VALUE, for example -p cohort=pile")
     try:
         return name, yaml.safe_load(value)
     except yaml.YAMLError as error:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import add_command
+from mnmt_repro.companion.verify import add_fresh
 from mnmt_repro.repository import ROOT
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ STYLE = """
 body { max-width: 90rem; }
 th, td { text-align: left; vertical-align: top; }
 summary { cursor: pointer; }
+@media (max-width: 50rem) { th, td { min-width: 7rem; } }
 a { color: inherit; }
 code { overflow-wrap: anywhere; }
 """
@@ -62,8 +64,9 @@ def add(commands: Any) -> None:
         action="store_true",
         help="write no report: print the list of outputs for https://codecheck.org.uk",
     )
+    add_fresh(parser)
     parser.add_argument(
-        "--root", type=Path, default=ROOT, help="top folder of the checkout to check"
+        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
     )
     parser.add_argument(
         "--results",
@@ -84,7 +87,7 @@ def act(options: argparse.Namespace) -> int:
     if options.codecheck:
         print(codecheck(options.root, declared, exhibits), end="")
         return 0
-    verdicts = claims.verify(options.root, store=options.results)
+    verdicts = claims.verify(options.root, store=options.results, fresh=options.fresh)
     wrong = claims.differences(verdicts, claims.read_stored(options.root))
     store = results_root(options.results, checkout=options.root)
     text = report(

@@ -25,19 +25,30 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--only",
         metavar="ID",
-        help="evaluate this claim alone, such as A3, and tell its rule and every measure",
+        help="evaluate this claim alone, such as A3, and print its rule and every measure",
     )
+    add_fresh(parser)
     parser.add_argument(
         "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
     )
     parser.add_argument(
-        "--root", type=Path, default=ROOT, help="top folder of the checkout to verify"
+        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
     )
     parser.add_argument(
         "--results",
         metavar="DIR",
         type=Path,
         help="folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
+    )
+
+
+def add_fresh(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that ignores the cache."""
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="compute every outcome again; by default the cache has those of the same rules, rows "
+        "and code",
     )
 
 
@@ -48,10 +59,11 @@ def act(options: argparse.Namespace) -> int:
 
     if options.write and options.only:
         raise InputError("--write stores all verdicts: leave out --only")
-    exhibits = claims.load_exhibits(
-        options.root, claims.load_claims(options.root / "data" / "claims")
+    verdicts = claims.verify(
+        options.root, store=options.results, only=options.only, fresh=options.fresh
     )
-    verdicts = claims.verify(options.root, store=options.results, only=options.only)
+    if not options.only:
+        exhibits = claims.load_exhibits(options.root, [verdict.claim for verdict in verdicts])
     if options.json:
         print(claims.to_json(verdicts))
     elif options.only:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, GREY
+
+_PAIR = re.compile(r"\b[a-z]{3}-[a-z]{3}\b")
 
 
 def score_chart(found: pd.DataFrame) -> alt.LayerChart:
@@ -18,7 +23,8 @@ def score_chart(found: pd.DataFrame) -> alt.LayerChart:
     found
         From `score_disagreements`.
     """
-    frame = found.assign(low=-found["tolerance"], high=found["tolerance"])
+    cell = found["cell"].str.replace(_PAIR, lambda code: pair_name(code[0]), regex=True)
+    frame = found.assign(cell=cell, low=-found["tolerance"], high=found["tolerance"])
     axis = alt.Axis(labelLimit=260, grid=True, ticks=False)
     y = alt.Y("cell:N", sort=list(frame["cell"]), title=None, axis=axis)
     x = alt.X("difference:Q", title="printed minus recomputed, spBLEU")

@@ -19,6 +19,7 @@ from mnmt_repro.figures.verdicts import anchor, scope_table
 
 FILTERS = ("paper", "verdict", "evidence")
 _HEADS = ("claim", "paper", "ours", "verdict")
+_SAYS = {"for": "Evidence for it", "against": "Evidence against it", "nothing": "Nothing"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +95,7 @@ class ClaimList:
         text += _rule("The rule", claim.rule, claim.id)
         if claim.cells:
             text += _rule("The rule of each published cell", claim.cells, claim.id)
-        told = f"{verdict['says']}, because {verdict['because']}."
+        told = f"{_SAYS[verdict['says']]}, because {verdict['because']}."
         text += _paragraph("What this says of the claim", told)
         if verdict["raw_verdict"] in claim.explained:
             text += _paragraph("Why", _flat(claim.explained[verdict["raw_verdict"]]))

@@ -40,7 +40,7 @@ def fraction_against_size(direct: pd.DataFrame) -> alt.HConcatChart:
 
 
 def frontier_chart(
-    laws: Mapping[str, FractionFit], points: pd.DataFrame, title: str = "loss"
+    laws: Mapping[str, FractionFit], points: pd.DataFrame, title: str = "loss (nats per token)"
 ) -> alt.LayerChart:
     """Figures 7 and 18: predicted frontier (dashed) and observed trade-offs, a colour a size.
 
@@ -114,7 +114,7 @@ def frontiers(
         frontier_chart(forms[form], points).properties(title=title, width=260, height=260)
         for form, title in titles.items()
     ]
-    return alt.hconcat(*panels).resolve_scale(color="shared")
+    return alt.hconcat(*panels).resolve_scale(color="shared", x="shared", y="shared")
 
 
 def form_chart(fits: PairFits, laws: Mapping[Form, Mapping[str, FractionFit]]) -> alt.HConcatChart:

@@ -86,7 +86,7 @@ def datasets(
     share = {first: np.array(_WEIGHTS), second: 1 - np.array(_WEIGHTS)}
     curve, points = [], []
     for pair in (first, second):
-        band = laws[pair].band(share[pair], n, LEVEL).round(DIGITS)
+        band = laws[pair].band(share[pair], n, level=LEVEL).round(DIGITS)
         curve += [
             {"p": p, "name": pair_name(pair), "loss": row.loss, "low": row.low, "high": row.high}
             for p, row in zip(_WEIGHTS, band.itertuples(), strict=True)

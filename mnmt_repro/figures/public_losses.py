@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.figures.theme import CATEGORIES, diagonal, size_axis
+from mnmt_repro.figures.theme import CATEGORIES, WEIGHT_ANCHORS, diagonal, size_axis
 
 _COLUMNS = 2
 
@@ -23,7 +23,7 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
     points = rows.rename(columns={"n_non_embedding": "n", "cross_entropy": "loss"})
     x = size_axis("parameters")
     y = alt.Y("loss:Q", scale=alt.Scale(type="log", zero=False, nice=False), title="loss (nats)")
-    colour = alt.Color("p:Q", title="weight", scale=alt.Scale(scheme="viridis", reverse=True))
+    colour = alt.Color("p:Q", title="weight", scale=alt.Scale(range=list(WEIGHT_ANCHORS)))
     tooltip = ["mixture", "p", alt.Tooltip("n", format=".3s"), alt.Tooltip("loss", format=".3f")]
 
     def panel(domain: str) -> alt.LayerChart:

@@ -115,8 +115,7 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
                 y=alt.Y("joint:Q", scale=scale, axis=axis, title=title)
             )
             layers = band + dashed + line + dots if bands else dashed + line + dots
-            panel = layers.properties(width=220, height=150)
-            panels.append(panel.properties(title=pair_name(str(pair))) if not rows else panel)
+            panels.append(layers.properties(title=pair_name(str(pair)), width=220, height=150))
         rows.append(alt.hconcat(*panels))
     return alt.vconcat(*rows)
 

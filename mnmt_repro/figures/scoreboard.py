@@ -17,6 +17,7 @@ from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.display import labelled_cells
 from mnmt_repro.figures.measures import measured
+from mnmt_repro.figures.theme import BILLIONS
 from mnmt_repro.figures.verdicts import anchor
 
 _CLAIM = re.compile(r"\{([AB]\d+)\}")
@@ -183,7 +184,7 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
         )
         scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
         x = altair.X(
-            "low:Q", scale=scale, title=quantity, axis=altair.Axis(format="~s", tickCount=4)
+            "low:Q", scale=scale, title=quantity, axis=altair.Axis(labelExpr=BILLIONS, tickCount=4)
         )
         panels.append(
             (

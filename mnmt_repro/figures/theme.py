@@ -22,6 +22,8 @@ CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", 
 WEIGHT_ANCHORS = ("#000004", "#320a5e", "#781c6d", "#bc3754", "#ed6925", "#f6961e")
 # The weights of Eq. 5 are spread evenly over that scale, else 0.9, 0.95 and 1 would look alike.
 _SPREAD = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
+BILLIONS = "replace(format(datum.value, '~s'), 'G', 'B')"
+"""Writes a number on an axis in short, as 300M or 2.7B."""
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
 
 
@@ -116,7 +118,7 @@ def size_axis(title: str = "N") -> altair.X:
     return altair.X(
         "n:Q",
         scale=altair.Scale(type="log", nice=False, padding=8),
-        axis=altair.Axis(format="~s", tickCount=5),
+        axis=altair.Axis(labelExpr=BILLIONS, tickCount=5),
         title=title,
     )
 

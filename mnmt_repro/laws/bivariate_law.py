@@ -21,6 +21,8 @@ _UPPER = np.array([300.0, 10.0, 10.0, np.inf])
 class BivariateLawFit(LawFit):
     """``loss = beta * n_e**-alpha_e * n_d**-alpha_d + l_inf``, fitted. See `fit_bivariate_law`."""
 
+    inputs = ("n_encoder", "n_decoder")
+
     n_encoder: Floats
     n_decoder: Floats
 
@@ -28,20 +30,15 @@ class BivariateLawFit(LawFit):
         """Return Eq. 2 at the rows fitted."""
         return BivariateLaw(names=NAMES, weights=self.row_weights(), log=np.log(self.design()))
 
-    def fitted(self) -> Array:
-        """Evaluate the law at the rows fitted, (m,)."""
-        return self.predict(self.n_encoder, self.n_decoder)
-
     def design(self) -> Array:
         """Return encoder and decoder size of each row, (m, 2)."""
         return np.column_stack([self.n_encoder, self.n_decoder])
 
-    def predict(self, n_encoder: ArrayLike, n_decoder: ArrayLike) -> Array:
-        """Evaluate the law at encoder and decoder sizes (broadcast together)."""
-        encoder = vector("n_encoder", np.atleast_1d(n_encoder), positive=True)
-        decoder = vector("n_decoder", np.atleast_1d(n_decoder), positive=True)
-        beta, alpha_e, alpha_d, l_inf = self.values
-        return beta * encoder**-alpha_e * decoder**-alpha_d + l_inf
+    def curve(self, values: Array, design: Array) -> Array:
+        """Evaluate the law with parameters (..., 4) at both sizes (m, 2): (..., m)."""
+        beta, alpha_e, alpha_d, l_inf = (values[..., i : i + 1] for i in range(4))
+        encoder, decoder = design.T
+        return np.asarray(beta * encoder**-alpha_e * decoder**-alpha_d + l_inf)
 
     def proportional(self, encoder_share: float) -> dict[str, float]:
         """Reduce Eq. 2 to Eq. 3 for encoders that hold a fixed share of all parameters.
@@ -84,28 +81,15 @@ class BivariateLaw(solve.CurveLaw):
         shift[0, 1:3] = self.log.mean(0)
         return shift
 
-    def _direction(self) -> Array:
-        """Derivatives of the logarithm of the reducible loss, (m, 3): the same at every theta."""
-        centred = self.log - self.log.mean(0)
-        return np.column_stack([np.ones(len(centred)), -centred])
-
-    def _reducible(self, theta: Array) -> Array:
+    def evaluate(self, theta: Array) -> tuple[Array, Array]:
+        # Derivatives of the logarithm of the reducible loss are the same at every theta.
+        slopes = np.column_stack([np.ones(len(self.log)), self.log.mean(0) - self.log])
         # The search may try an exponent at which the power overflows; a finite value, however
         # large, lets it see that the step was too far.
-        return np.exp(np.minimum(theta[:, :3] @ self._direction().T, 300.0))
-
-    def evaluate(self, theta: Array) -> tuple[Array, Array]:
-        reducible = self._reducible(theta)
-        slopes = reducible[:, :, None] * self._direction()
+        reducible = np.exp(np.minimum(theta[:, :3] @ slopes.T, 300.0))
         one = np.ones((*reducible.shape, 1))
-        return reducible + theta[:, 3:], np.concatenate([slopes, one], axis=2)
-
-    def curvature(self, theta: Array, score: Array) -> Array:
-        direction = self._direction()
-        hessian = np.zeros((len(theta), 4, 4))
-        weighted = (score * self._reducible(theta))[:, None, :]
-        hessian[:, :3, :3] = (direction.T * weighted) @ direction
-        return hessian
+        jacobian = np.concatenate([reducible[:, :, None] * slopes, one], axis=2)
+        return reducible + theta[:, 3:], jacobian
 
     def starts(self, loss: Array) -> Array:
         """Linear least squares in beta and l_inf at each point of a small grid of exponents."""
@@ -132,7 +116,7 @@ class BivariateLaw(solve.CurveLaw):
             return (
                 "encoder and decoder grow in proportion: only alpha_e + alpha_d can be seen (Eq. 3)"
             )
-        if np.ptp(loss) <= 1e-10 * np.abs(loss).max():
+        if solve.is_flat(loss):
             return "the loss is flat: it does not change with size"
         if ((loss - loss.mean()) @ centred >= 0).all():
             return "the loss rises with size"
@@ -142,16 +126,15 @@ class BivariateLaw(solve.CurveLaw):
         exponents = found.theta[1:3]
         if (exponents >= _UPPER[1:3]).any() or exponents.sum() < 1e-3:
             return "an exponent ran to an end of its range: no power law in these sizes"
-        if solve.rank_deficient(found.jacobian, found.held):
+        if self.several(found):
             return "several parameter sets fit equally well: the sizes do not separate them"
         fitted = self.evaluate(found.theta[None])[0][0]
         if solve.trend_p_value(loss, fitted, 2) >= solve.TREND_LEVEL:
             return "the loss does not change with size beyond its noise"
         return ""
 
-    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
-        bounds = ("beta", "alpha_e >= 0", "alpha_d >= 0", "l_inf >= 0")
-        return tuple(bound for bound, held in zip(bounds, found.held, strict=True) if held)
+    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
+        return ("beta", "alpha_e >= 0", "alpha_d >= 0", "l_inf >= 0")
 
 
 def fit_bivariate_law(

@@ -42,16 +42,6 @@ def same_length(**columns: Array) -> None:
         raise InputError(f"columns differ in length: {lengths}")
 
 
-def weights_or_ones(weights: ArrayLike | None, rows: int) -> Array:
-    """Row weights (of squared residuals), all one by default."""
-    if weights is None:
-        return np.ones(rows)
-    array = vector("weights", weights, positive=True)
-    if len(array) != rows:
-        raise InputError(f"weights: {len(array)} values for {rows} rows")
-    return array
-
-
 def error_weights(errors: str, loss: Array) -> Array:
     """Row weights for least squares of the errors themselves, or of their share of the loss (m,).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.laws.checks import Array
-from mnmt_repro.laws.fit_result import LawFit, as_tuple
+from mnmt_repro.laws.fit_result import LawFit
 
 FAULT = 0.05
 """P-value below which a law is said not to fit."""
@@ -98,16 +98,16 @@ def _by_signs(fit: LawFit, draws: int, seed: int) -> LackOfFit:
     seen = count_runs(residual, lines)
     # A fitted curve makes its own residuals change sign, so the textbook distribution of runs,
     # which is of independent signs, would expect too few. Refits to the law with noise know better.
+    # Rows of one run have one sign by their common error, which is no curvature.
     noise = np.random.default_rng(seed).standard_normal((draws, len(residual)))
-    losses = fit.fitted() + fit.noise_sd() * noise
+    if fit.runs and fit.spare > 0:
+        losses = fit.draws("runs", draws=draws, seed=seed).losses
+    else:
+        losses = fit.fitted() + fit.noise_sd() * noise
     if fit.observed().min() > 0:
         losses = np.maximum(losses, 1e-3 * fit.observed().min())
-    drawn = np.array(
-        [
-            count_runs(y - replace(fit, values=as_tuple(values)).fitted(), lines)
-            for y, values in zip(losses, fit.refit(losses), strict=True)
-        ]
-    )
+    residuals = losses - fit.curve(fit.refit(losses), fit.design())
+    drawn = np.array([count_runs(each, lines) for each in residuals])
     p = float((1 + (drawn <= seen).sum()) / (1 + draws))
     said = f"residuals form {seen} runs of one sign, where noise gives about {drawn.mean():.0f}"
     fault = f"the law does not fit: {said}, so they are curved (p = {p:.2g})"

@@ -14,15 +14,15 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, check_level, vector
 from mnmt_repro.laws.joint_law import JointLawFit, pair_rows
 from mnmt_repro.laws.power_law import PowerLawFit
-from mnmt_repro.laws.uncertainty import Method, Resampling, noise_scale
+from mnmt_repro.laws.uncertainty import Asked, Resampling, noise_scale, percentiles
 
 
 def effective_fraction(
     fit: JointLawFit,
     *,
     level: float = 0.95,
-    method: Method = "t",
-    draws: int = 10_000,
+    method: Asked = "auto",
+    draws: int = 2_000,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Effective fraction of the parameters at each weight (Eq. 10, Figure 6).
@@ -35,14 +35,15 @@ def effective_fraction(
     fit : JointLawFit
         Must hold p = 1, the single pair.
     level, method, draws, seed
-        Of the interval: ``"t"`` carries the covariance of the fit over to log f; the others take
-        percentiles of refits, as in `LawFit.interval`.
+        Of the interval, as in `LawFit.interval`: ``"t"`` carries the covariance of the fit over to
+        log f; the others take percentiles of refits.
 
     Returns
     -------
     DataFrame
         ``p, f, f_low, f_high, relative, relative_low, relative_high``; `relative` is f / p, the
-        relative effective capacity of section 3.3. NaN when the fit is not identified.
+        relative effective capacity of section 3.3. NaN when the fit is not identified, or its
+        runs are too few for an interval.
 
     Raises
     ------
@@ -55,35 +56,26 @@ def effective_fraction(
     p, values = np.array(fit.p), np.array(fit.values)
     one = fit.p.index(1.0)
     log_f = log_fraction(values[None], one)[0]
-    if not fit.identified:
+    chosen = fit.method_of(method)
+    if chosen is None:
         low = high = np.full(len(p), np.nan)
-    elif method == "t":
-        alpha = values[0]
-        gradient = np.zeros((len(p), len(values)))
-        gradient[:, 0] = -log_f / alpha
-        with np.errstate(divide="ignore"):
-            gradient[:, 2 + one] += 1 / (alpha * values[2 + one])
-            gradient[np.arange(len(p)), 2 + np.arange(len(p))] -= 1 / (alpha * values[2:])
-        # A multiplier held at zero makes f infinite: no interval there.
-        with np.errstate(invalid="ignore"):
+    elif chosen == "t":
+        contrast = np.eye(len(p))[one] - np.eye(len(p))
+        by_beta = np.zeros_like(contrast)
+        with np.errstate(divide="ignore", invalid="ignore"):  # f is infinite where a factor is 0
+            np.divide(contrast, values[0] * values[2:], out=by_beta, where=contrast != 0)
+            gradient = np.column_stack([-log_f / values[0], np.zeros(len(p)), by_beta])
             variance = np.einsum("ij,jk,ik->i", gradient, np.array(fit.covariance), gradient)
         half = fit.t_quantile(level) * np.sqrt(np.maximum(variance, 0.0))
         low, high = log_f - half, log_f + half
     else:
-        drawn = log_fraction(fit.draws(method, draws=draws, seed=seed).values, one)
-        low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    f, f_low, f_high = np.exp(log_f), np.exp(low), np.exp(high)
-    return pd.DataFrame(
-        {
-            "p": p,
-            "f": f,
-            "f_low": f_low,
-            "f_high": f_high,
-            "relative": f / p,
-            "relative_low": f_low / p,
-            "relative_high": f_high / p,
-        }
+        drawn = log_fraction(fit.draws(chosen, draws=draws, seed=seed).values, one)
+        low, high = percentiles(drawn, level)
+    table = pd.DataFrame({"p": p, "f": np.exp(log_f), "f_low": np.exp(low), "f_high": np.exp(high)})
+    relative = (table[["f", "f_low", "f_high"]].div(table["p"], axis=0)).set_axis(
+        ["relative", "relative_low", "relative_high"], axis=1
     )
+    return table.join(relative)
 
 
 def effective_fraction_direct(
@@ -130,19 +122,10 @@ def effective_fraction_direct(
     many = _direct_draws(single, size, observed, method, draws, seed)
     bounds = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(many, bounds, axis=0, method="inverted_cdf")
-    return pd.DataFrame(
-        {
-            "p": p,
-            "n": size,
-            "loss": observed,
-            "n_effective": effective,
-            "f": effective / size,
-            "f_low": low,
-            "f_high": high,
-            "relative": effective / size / p,
-            "extrapolated": (effective < min(single.n)) | (effective > max(single.n)),
-        }
-    )
+    f = effective / size
+    table = pd.DataFrame({"p": p, "n": size, "loss": observed, "n_effective": effective, "f": f})
+    outside = (effective < min(single.n)) | (effective > max(single.n))
+    return table.assign(f_low=low, f_high=high, relative=f / p, extrapolated=outside)
 
 
 def fraction_slope(
@@ -193,7 +176,7 @@ def fraction_slope(
             finite = drawn[(np.isfinite(drawn) & (drawn > 0)).all(axis=1)]
             used = len(finite)
             slopes = np.log(finite) @ x / (x @ x)
-            low, high = np.quantile(slopes, [(1 - level) / 2, (1 + level) / 2])
+            low, high = percentiles(slopes, level)
         line = {"p": p, "slope": slope, "low": low, "high": high, "rows": len(kept)}
         lines.append(line | {"left_out": len(rows) - len(kept), "draws": used})
     return pd.DataFrame(lines)

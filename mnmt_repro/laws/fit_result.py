@@ -6,21 +6,24 @@ import json
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import uncertainty
-from mnmt_repro.laws.checks import Array, check_level
+from mnmt_repro.laws.checks import Array, Direction, check_level, vector
 
 if TYPE_CHECKING:
     from mnmt_repro.laws.solve import Law
 
 Floats = tuple[float, ...]
 
+CONSTANTS = ("l_inf", "E")
+"""Parameters that are the least loss possible."""
 POSITIVE = ("alpha", "alpha_e", "alpha_d", "beta", "A", "B", "c2", "c3")
 """Parameters that cannot be below zero; their intervals by Student's t are on the log scale."""
 
@@ -33,8 +36,8 @@ class LawFit(ABC):
     ----------
     names, values
         Parameters in order. All NaN when the data do not identify the law.
-    loss
-        The losses fitted, in the order of the rows.
+    loss, weights
+        The losses fitted, in the order of the rows, and the weights of their squared residuals.
     covariance : (P, P)
         Of `values`, from the Jacobian at the optimum; rows of parameters held at a bound are zero.
     rss : float
@@ -52,10 +55,17 @@ class LawFit(ABC):
         Rows that were not fitted because they are zero-shot (p = 0), as in the paper.
     runs : tuple of str
         Run of each row, where rows of one run are not independent; else empty.
+    direction : ``"min"`` for a loss, ``"max"`` for a quality
+    ceiling : highest constant allowed of a quality, if any
+    label : free text, such as the pair and test set
     """
+
+    inputs: ClassVar[tuple[str, ...]] = ("n",)
+    """What `predict` and `band` take, in order."""
 
     names: tuple[str, ...]
     loss: Floats
+    weights: Floats
     values: Floats
     covariance: tuple[Floats, ...]
     rss: float
@@ -66,12 +76,16 @@ class LawFit(ABC):
     active_bounds: tuple[str, ...] = ()
     left_out: int = 0
     runs: tuple[str, ...] = ()
+    direction: Direction = "min"
+    ceiling: float | None = None
+    label: str = ""
 
     @classmethod
     def blank(cls, names: tuple[str, ...], loss: Array, **rows: Any) -> Self:
         """A result without numbers, for `solve.fit` to fill in; vectors become tuples."""
         nothing = (math.nan,) * len(names)
         numbers: dict[str, Any] = {"values": nothing, "covariance": (nothing,) * len(names)}
+        rows = {"weights": np.ones(len(loss))} | rows
         rows = {k: tuple(v.tolist()) if isinstance(v, np.ndarray) else v for k, v in rows.items()}
         return cls(
             names=names, loss=as_tuple(loss), observations=len(loss), rss=math.nan, r2=math.nan,
@@ -83,12 +97,62 @@ class LawFit(ABC):
         """Return the formula at the rows fitted."""
 
     @abstractmethod
-    def fitted(self) -> Array:
-        """Evaluate the law at the rows fitted, (m,)."""
-
-    @abstractmethod
     def design(self) -> Array:
         """Return what the law takes as given at each row (sizes, mixture weight), (m, k)."""
+
+    @abstractmethod
+    def curve(self, values: Array, design: Array) -> Array:
+        """Evaluate the law with parameters (..., P) at rows (m, k): (..., m)."""
+
+    def rows_at(self, *at: ArrayLike) -> Array:
+        """Rows (m, k) at values of `inputs`, broadcast together and checked."""
+        columns = [
+            vector(name, np.atleast_1d(values), positive=True)
+            for name, values in zip(self.inputs, at, strict=True)
+        ]
+        return np.column_stack(np.broadcast_arrays(*columns))
+
+    def predict(self, *at: ArrayLike) -> Array:
+        """Evaluate the law at values of `inputs`, broadcast together, (m,)."""
+        return self.curve(np.array(self.values), self.rows_at(*at))
+
+    def band(
+        self,
+        *at: ArrayLike,
+        level: float = 0.95,
+        method: uncertainty.Resampling | None = None,
+        draws: int = 500,
+        seed: int = 0,
+    ) -> pd.DataFrame:
+        """Confidence band of the curve (not of a new run), as percentiles of refits.
+
+        Parameters
+        ----------
+        at : values of `inputs`, broadcast together
+        level, method, draws, seed : of the refits; by default as `resampling` says
+
+        Returns
+        -------
+        DataFrame
+            The `inputs`, then ``loss, low, high``.
+        """
+        check_level(level)
+        many = self.draws(method or self.resampling, draws=draws, seed=seed).values
+        low, high = uncertainty.percentiles(self.curve(many, self.rows_at(*at)), level)
+        columns = dict(zip(self.inputs, np.broadcast_arrays(*map(np.atleast_1d, at)), strict=True))
+        return pd.DataFrame({**columns, "loss": self.predict(*at), "low": low, "high": high})
+
+    def curve_names(self) -> list[str]:
+        """Name of the curve of loss on size that each row belongs to."""
+        return ["all"] * self.observations
+
+    def doubts(self) -> tuple[str, ...]:
+        """Why the effective fraction is not identified, and the runs to add; empty where it is."""
+        return ()
+
+    def fitted(self) -> Array:
+        """Evaluate the law at the rows fitted, (m,)."""
+        return self.curve(np.array(self.values), self.design())
 
     def refit(self, losses: Array) -> Array:
         """Parameters (B, P) of the law fitted to `losses` (B, m) at the same rows, in one call."""
@@ -101,7 +165,7 @@ class LawFit(ABC):
 
     def row_weights(self) -> Array:
         """Weights of the squared residuals, (m,)."""
-        return np.ones(len(self.loss))
+        return np.array(self.weights)
 
     def basis(self) -> Array:
         """What the free parameters can follow at the rows: orthonormal columns, (m, free).
@@ -133,6 +197,11 @@ class LawFit(ABC):
     def degrees_of_freedom(self) -> int:
         """Rows less free parameters."""
         return self.observations - self.free_parameters
+
+    @property
+    def spare(self) -> int:
+        """Runs, or rows that are independent, less free parameters."""
+        return (len(set(self.runs)) or self.observations) - self.free_parameters
 
     @property
     def residual_sd(self) -> float:
@@ -185,14 +254,13 @@ class LawFit(ABC):
 
         Returns
         -------
-        dict of name to (low, high); NaN when not identified, and by ``"auto"`` where the runs are
-        no more than the free parameters.
+        dict of name to (low, high); NaN where `method_of` gives no method. A constant that cannot
+        be below zero has no limit there.
         """
         check_level(level)
-        few = method == "auto" and self.runs and len(set(self.runs)) <= self.free_parameters
-        if not self.identified or few:
+        chosen = self.method_of(method)
+        if chosen is None:
             return {name: (math.nan, math.nan) for name in self.names}
-        chosen = self.interval_method if method == "auto" else method
         if chosen != "t":
             return self.draws(chosen, draws=draws, seed=seed).interval(level)
         t, found = self.t_quantile(level), {}
@@ -202,24 +270,40 @@ class LawFit(ABC):
                 factor = math.exp(min(half / value, 700.0))
                 found[name] = (value / factor, value * factor)
             else:
-                found[name] = (value - half, value + half)
+                least = 0.0 if name in CONSTANTS and self.direction == "min" else -math.inf
+                found[name] = (max(value - half, least), value + half)
         return found
+
+    def method_of(self, asked: uncertainty.Asked = "auto") -> uncertainty.Method | None:
+        """How intervals are made; None when not identified, or by ``"auto"`` with too few runs."""
+        if not self.identified:
+            return None
+        if asked != "auto":
+            return asked
+        return None if self.runs and self.spare < 1 else self.interval_method
+
+    def method_in_words(self, asked: uncertainty.Asked = "auto") -> str:
+        """How intervals are made, in words."""
+        method = self.method_of(asked)
+        runs = len(set(self.runs))
+        if method is None:
+            return f"none, because {runs} runs are no more than {self.free_parameters} parameters"
+        words = uncertainty.NAMES[method]
+        return f"{words}, with {runs} runs as the observations" if runs else words
 
     @property
     def interval_method(self) -> uncertainty.Method:
         """How ``"auto"`` makes intervals.
 
-        Refits by runs where rows share them. Residual refits where a bound holds a parameter:
-        standard errors take the bound for known, and then cover too rarely. Else, or without rows
-        to spare, Student's t.
+        Refits where a bound holds a parameter: standard errors take the bound for known, and then
+        cover too rarely. Else, or without rows to spare, Student's t: next to a bound, percentiles
+        of refits that stop there cover too rarely.
         """
-        if self.runs:
-            return "runs"
-        return "residual" if self.held and self.degrees_of_freedom > 0 else "t"
+        return self.resampling if self.held and self.spare > 0 else "t"
 
     @property
     def resampling(self) -> uncertainty.Resampling:
-        """How bands are drawn by default: by runs where rows share them, else by residuals."""
+        """How refits are drawn by default: by runs where rows share them, else by residuals."""
         return "runs" if self.runs else "residual"
 
     def draws(
@@ -231,7 +315,7 @@ class LawFit(ABC):
         return uncertainty.draw(self, method, draws=draws, seed=seed)
 
     def t_quantile(self, level: float) -> float:
-        """Two-sided Student quantile at the fit's degrees of freedom; NaN without any.
+        """Two-sided Student quantile at the `spare` observations; NaN without any.
 
         Raises
         ------
@@ -239,24 +323,7 @@ class LawFit(ABC):
             When the level is no probability.
         """
         check_level(level)
-        dof = self.degrees_of_freedom
-        return float(stats.t.ppf((1 + level) / 2, dof)) if dof > 0 else math.nan
-
-    def delta_band(
-        self, mean: Array, gradient: Array, level: float, **columns: Array
-    ) -> pd.DataFrame:
-        """Confidence band by the delta method: `columns`, then ``loss, low, high``.
-
-        Parameters
-        ----------
-        mean : (m,)
-            The law where the band is wanted.
-        gradient : (m, P)
-            Its derivatives by the parameters.
-        """
-        variance = np.einsum("ij,jk,ik->i", gradient, np.array(self.covariance), gradient)
-        half = self.t_quantile(level) * np.sqrt(variance)
-        return pd.DataFrame({**columns, "loss": mean, "low": mean - half, "high": mean + half})
+        return float(stats.t.ppf((1 + level) / 2, self.spare)) if self.spare > 0 else math.nan
 
     def summary(self, method: uncertainty.Asked = "auto") -> pd.DataFrame:
         """Parameters with standard errors and 95 % intervals by `interval`, one row each."""
@@ -280,7 +347,7 @@ class LawFit(ABC):
             notes.append("bounds active: " + ", ".join(self.active_bounds))
         if self.left_out:
             notes.append(f"{self.left_out} zero-shot rows (p = 0) left out")
-        notes.append(f"95 % intervals: {uncertainty.NAMES[self.interval_method]}")
+        notes.append(f"95 % intervals: {self.method_in_words()}")
         return f"<p>{'; '.join(notes)}</p>" + self.summary().to_html(index=False)
 
     def to_json(self) -> str:

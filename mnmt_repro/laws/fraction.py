@@ -26,14 +26,13 @@ from mnmt_repro.laws.checks import (
     Direction,
     Errors,
     check_direction,
-    check_level,
     error_weights,
     vector,
 )
 from mnmt_repro.laws.fit_result import Floats, LawFit
-from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, runs_of
+from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, runs_alone, runs_of
 from mnmt_repro.laws.minimise import Minimum, least
-from mnmt_repro.laws.uncertainty import Resampling
+from mnmt_repro.laws.uncertainty import Resampling, percentiles
 
 Form = Literal["eq12", "eq13"]
 COEFFICIENTS = {"eq12": ("c1", "c2", "c3"), "eq13": ("c1",)}
@@ -54,21 +53,11 @@ class FractionFit(LawFit):
     Parameters are in the order alpha, l_inf, beta, then c1 (c2, c3).
     """
 
+    inputs = ("p", "n")
+
     form: Form
     p: Floats
     n: Floats
-    weights: Floats
-    direction: Direction
-    ceiling: float | None
-    label: str = ""
-
-    def fitted(self) -> Array:
-        """Evaluate the law at the rows fitted, (m,)."""
-        return self.predict(self.p, self.n)
-
-    def row_weights(self) -> Array:
-        """Weights of the squared residuals, (m,)."""
-        return np.array(self.weights)
 
     def design(self) -> Array:
         """Weight and size of each row, (m, 2)."""
@@ -76,7 +65,7 @@ class FractionFit(LawFit):
 
     def fraction(self, p: ArrayLike) -> Array:
         """Effective fraction at weights `p` in (0, 1]."""
-        return fraction_of(_weights(p), np.array(self.values)[None, 3:])[0]
+        return fraction_of(_weights(p), np.array(self.values[3:]))
 
     def doubts(self) -> tuple[str, ...]:
         """Why f(p) is not identified, and which runs would identify it; empty where it is.
@@ -84,13 +73,7 @@ class FractionFit(LawFit):
         Without p = 1 nothing says what a pair has alone, so f has no unit. A coefficient c1 at its
         bound, or f above 1, means that the rows do not bound f.
         """
-        found = []
-        if max(self.p) < 1:
-            sizes = sorted(set(self.n))
-            found.append(
-                f"no row has p = 1; add runs of this pair alone at sizes from {sizes[0]:.4g} to "
-                f"{sizes[-1]:.4g}"
-            )
+        found = [] if max(self.p) == 1 else [runs_alone(self.label, self.n)]
         p = np.linspace(min(self.p), 1, 200)
         highest = self.fraction(p)
         bounds = [name for name in self.active_bounds if name.startswith("c1")]
@@ -114,44 +97,27 @@ class FractionFit(LawFit):
         seed: int = 0,
     ) -> pd.DataFrame:
         """Effective fraction with a percentile band from refits: ``p, f, f_low, f_high``."""
-        check_level(level)
         weights = _weights(p)
         method = method or self.resampling
         many = fraction_of(weights, self.draws(method, draws=draws, seed=seed).values[:, 3:])
-        low, high = np.quantile(many, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = percentiles(many, level)
         return pd.DataFrame({"p": weights, "f": self.fraction(p), "f_low": low, "f_high": high})
 
-    def predict(self, p: ArrayLike, n: ArrayLike) -> Array:
-        """Evaluate Eq. 11 at weights `p` in (0, 1] and sizes `n` (broadcast together)."""
-        return self.predict_with(np.array(self.values)[None], p, n)[0]
+    def rows_at(self, *at: ArrayLike) -> Array:
+        """Rows (m, 2) at weights in (0, 1] and sizes."""
+        _weights(at[0])
+        return super().rows_at(*at)
 
-    def predict_with(self, values: Array, p: ArrayLike, n: ArrayLike) -> Array:
-        """Evaluate Eq. 11 with other parameters (B, P), such as draws: (B, m)."""
-        size = vector("n", np.atleast_1d(n), positive=True)
-        weights, size = np.broadcast_arrays(_weights(p), size)
-        alpha, l_inf, beta = (values[:, i : i + 1] for i in range(3))
-        reducible = beta * (fraction_of(weights, values[:, 3:]) * size) ** -alpha
-        return l_inf + (reducible if self.direction == "min" else -reducible)
+    def curve(self, values: Array, design: Array) -> Array:
+        """Evaluate Eq. 11 with parameters (..., P) at weights and sizes (m, 2): (..., m)."""
+        p, n = design.T
+        alpha, l_inf, beta = (values[..., i : i + 1] for i in range(3))
+        reducible = beta * (fraction_of(p, values[..., 3:]) * n) ** -alpha
+        return np.asarray(l_inf + (reducible if self.direction == "min" else -reducible))
 
-    def band(
-        self,
-        p: ArrayLike,
-        n: ArrayLike,
-        level: float = 0.95,
-        method: Resampling | None = None,
-        *,
-        draws: int = 500,
-        seed: int = 0,
-    ) -> pd.DataFrame:
-        """Predictions with a percentile band from refits: ``p, n, loss, low, high``."""
-        check_level(level)
-        method = method or self.resampling
-        many = self.predict_with(self.draws(method, draws=draws, seed=seed).values, p, n)
-        low, high = np.quantile(many, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        size = vector("n", np.atleast_1d(n), positive=True)
-        weights, size = np.broadcast_arrays(_weights(p), size)
-        columns = {"p": weights, "n": size, "loss": self.predict(p, n), "low": low, "high": high}
-        return pd.DataFrame(columns)
+    def curve_names(self) -> list[str]:
+        """Weight of each row."""
+        return [f"{p:g}" for p in self.p]
 
     def law(self) -> FractionLaw:
         """Return Eq. 11 at the rows fitted."""
@@ -168,7 +134,7 @@ class FractionFit(LawFit):
 
 
 def fraction_of(p: Array, c: Array) -> Array:
-    """Eq. 12 for coefficients (B, 3), Eq. 13 for (B, 1), at weights (m,): (B, m).
+    """Eq. 12 for coefficients (..., 3), Eq. 13 for (..., 1), at weights (m,): (..., m).
 
     Examples
     --------
@@ -177,9 +143,9 @@ def fraction_of(p: Array, c: Array) -> Array:
     >>> fraction_of(np.array([0.5, 1.0]), np.array([[0.8]])).tolist()
     [[0.6, 1.0]]
     """
-    if c.shape[1] == 1:
+    if c.shape[-1] == 1:
         return c * (p - 1.0) + 1.0
-    return p + c[:, :1] * p ** c[:, 1:2] * (1.0 - p) ** c[:, 2:3]
+    return p + c[..., :1] * p ** c[..., 1:2] * (1.0 - p) ** c[..., 2:3]
 
 
 def _fraction_gradient(p: Array, c: Array) -> Array:
@@ -287,8 +253,7 @@ class FractionLaw(solve.CurveLaw):
         )
 
     def doubt(self, found: solve.Optimum, loss: Array) -> str:
-        weighted = found.jacobian * np.sqrt(self.weights)[:, None]
-        if solve.rank_deficient(weighted, found.held):
+        if self.several(found):
             reason = "several parameter sets fit equally well: the rows do not separate them"
             if not (self.p == 1.0).any():
                 reason += "; add rows of the pair alone (p = 1)"
@@ -298,16 +263,15 @@ class FractionLaw(solve.CurveLaw):
             return "the exponent ran to an end of its range: no power law in these sizes"
         return ""
 
-    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
+    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
         lower, upper = self.own_box(found.theta)
-        bounds = []
-        for i in np.flatnonzero(found.held):
-            if i > 3 and found.values[3] == 0.0:
-                words = "undetermined, f(p) = p"
-            else:
-                low = found.theta[i] <= lower[i]
-                words = f">= {lower[i]:g}" if low else f"<= {upper[i]:g}"
-            bounds.append(f"{self.names[i]} {words}")
+        low = found.theta <= lower
+        bounds = [
+            f"{name} >= {lower[i]:g}" if low[i] else f"{name} <= {upper[i]:g}"
+            for i, name in enumerate(self.names)
+        ]
+        if found.values[3] == 0.0:
+            bounds[4:] = [f"{name} undetermined, f(p) = p" for name in self.names[4:]]
         return tuple(bounds)
 
 

@@ -61,17 +61,14 @@ def frontier(
     for column, pair in enumerate(pairs):
         law, p = laws[pair], mixtures[:, column]
         grid_p, grid_n = np.tile(p, len(sizes)), np.repeat(sizes, len(p))
-        columns = {
-            "n": grid_n,
-            "point": np.tile(np.arange(len(p)), len(sizes)),
-            "pair": pair,
-            "p": grid_p,
-        }
+        columns = {"n": grid_n, "point": np.tile(np.arange(len(p)), len(sizes)), "pair": pair}
         if level is None:
-            columns["loss"] = law.predict(grid_p, grid_n)
+            columns |= {"p": grid_p, "loss": law.predict(grid_p, grid_n)}
         else:
-            band = law.band(grid_p, grid_n, level, method, draws=draws, seed=seed + column)
-            columns |= {name: band[name].to_numpy() for name in ("loss", "low", "high")}
+            band = law.band(
+                grid_p, grid_n, level=level, method=method, draws=draws, seed=seed + column
+            )
+            columns |= {name: band[name].to_numpy() for name in ("p", "loss", "low", "high")}
         frames.append(pd.DataFrame(columns))
     whole = pd.concat(frames, ignore_index=True)
     return whole.sort_values(["n", "point"], kind="stable", ignore_index=True)

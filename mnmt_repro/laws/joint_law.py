@@ -44,6 +44,8 @@ class JointLawFit(SharedExponentFit):
     groups : names of what has a multiplier in place of a weight, such as whole mixtures
     """
 
+    inputs = ("p", "n")
+
     p: Floats
     groups: tuple[str, ...] = ()
 
@@ -72,19 +74,16 @@ class JointLawFit(SharedExponentFit):
                 raise InputError(f"{name!r} was not fitted; there are {', '.join(self.groups)}")
         return np.array([place[str(name)] for name in wanted], dtype=np.intp)
 
-    def predict(self, p: ArrayLike, n: ArrayLike) -> Array:
-        """Evaluate the law at fitted weights (or groups) `p` and sizes `n` (broadcast together)."""
-        return self._predict(self.index(p), n)
+    def rows_at(self, *at: ArrayLike) -> Array:
+        """Rows (m, 2) at fitted weights (or groups) and sizes."""
+        p, n = at
+        size = vector("n", np.atleast_1d(n), positive=True)
+        return np.column_stack(np.broadcast_arrays(self.index(p), size))
 
-    def band(self, p: ArrayLike, n: ArrayLike, level: float = 0.95) -> pd.DataFrame:
-        """Confidence band of the curve at fitted weights `p` and sizes `n`, by the delta method.
-
-        Returns
-        -------
-        DataFrame
-            ``n, loss, low, high``.
-        """
-        return self._band(self.index(p), n, level)
+    def curve_names(self) -> list[str]:
+        """Weight, or group, of each row."""
+        names = self.groups or tuple(f"{p:g}" for p in self.p)
+        return [names[g] for g in self.group]
 
     def doubts(self) -> tuple[str, ...]:
         """Why the effective fraction is not identified, and the runs to add; empty where it is.
@@ -93,10 +92,8 @@ class JointLawFit(SharedExponentFit):
         """
         if self.groups or len(self.p) < 2:
             return ()
-        sizes = sorted(set(self.n))
-        alone = f"at sizes from {sizes[0]:.4g} to {sizes[-1]:.4g}"
         if 1.0 not in self.p:
-            return (f"no row has p = 1; add runs of {self.label or 'the pair'} alone {alone}",)
+            return (runs_alone(self.label, self.n),)
         with np.errstate(divide="ignore", invalid="ignore"):
             beta = np.array(self.values[2:])
             f = (beta[self.p.index(1.0)] / beta) ** (1 / self.alpha)
@@ -219,7 +216,7 @@ def fit_per_weight_laws(
         (float(value) if by == "p" else str(value)): fit_power_law(
             rows[n][key == value],
             rows[loss][key == value],
-            weights=error_weights(errors, vector(loss, rows[loss][key == value])),
+            errors=errors,
             direction=direction,
             ceiling=ceiling,
             label=f"{by} = {_name(value)}",
@@ -250,7 +247,7 @@ def coefficients(
         ``p, parameter, value, std, held, identified``, three rows a weight. At every weight the
         same seed draws the noise.
     """
-    rows = []
+    parts = []
     for p, fit in fits.items():
         if not fit.identified:
             std = dict.fromkeys(fit.names, math.nan)
@@ -258,18 +255,20 @@ def coefficients(
             std = fit.stderr
         else:
             std = fit.draws(method, draws=draws, seed=seed).spread()
-        for name, value in fit.params.items():
-            rows.append(
-                {
-                    "p": p,
-                    "parameter": name,
-                    "value": value,
-                    "std": std[name],
-                    "held": name in fit.held,
-                    "identified": fit.identified,
-                }
-            )
-    return pd.DataFrame(rows)
+        table = {"p": p, "parameter": fit.names, "value": fit.values}
+        held = [name in fit.held for name in fit.names]
+        parts.append(
+            pd.DataFrame({**table, "std": std.values(), "held": held, "identified": fit.identified})
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def runs_alone(label: str, n: Floats) -> str:
+    """Which runs to add where no row has p = 1, for a pair of this name and its sizes."""
+    return (
+        f"no row has p = 1; add runs of {label or 'the pair'} alone at sizes from {min(n):,.6g} to "
+        f"{max(n):,.6g}"
+    )
 
 
 def _name(value: Any) -> str:
@@ -290,13 +289,15 @@ def grouped_rows(
     if by == "p":
         return pair_rows(frame, n, loss)
     columns(frame, [by])
-    rows, _ = pair_rows(frame if "p" in frame.columns else frame.assign(p=1.0), n, loss)
+    # The column may be one of which a law reads one value only, were it not told apart here.
+    others = frame.drop(columns=by)
+    rows, _ = pair_rows(others if "p" in frame.columns else others.assign(p=1.0), n, loss)
     if zero := len(frame) - len(rows):
         raise InputError(
             f"p: {zero} rows have p = 0, and a law by {by} could describe them; remove them, or "
             f"drop the column p to fit them too"
         )
-    return rows, rows[by].astype(str).to_numpy()
+    return frame, frame[by].astype(str).to_numpy()
 
 
 def runs_of(rows: pd.DataFrame, groups: str | None) -> tuple[str, ...]:

@@ -45,19 +45,8 @@ def predict_mixture(
     for pair, p in weights.items():
         own = _own(laws, pair)
         many = np.stack([law.predict(p, sizes) for law in own])
-        frames.append(
-            pd.DataFrame(
-                {
-                    "n": sizes,
-                    "pair": pair,
-                    "p": p,
-                    "loss": many.mean(0),
-                    "lowest": many.min(0),
-                    "highest": many.max(0),
-                    "laws": len(own),
-                }
-            )
-        )
+        frame = pd.DataFrame({"n": sizes, "pair": pair, "p": p, "loss": many.mean(0)})
+        frames.append(frame.assign(lowest=many.min(0), highest=many.max(0), laws=len(own)))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -95,16 +84,9 @@ def mixture_errors(
     ]
     observed = vector(loss, frame[loss])
     error = np.array(predicted) - observed
-    return pd.DataFrame(
-        {
-            "pair": frame["pair"].to_numpy(),
-            "p": frame["p"].to_numpy(),
-            "n": frame[n].to_numpy(),
-            "loss": observed,
-            "predicted": predicted,
-            "error": error,
-            "relative_error": error / observed,
-        }
+    rows = frame[["pair", "p", n]].set_axis(["pair", "p", "n"], axis=1).reset_index(drop=True)
+    return rows.assign(
+        loss=observed, predicted=predicted, error=error, relative_error=error / observed
     )
 
 

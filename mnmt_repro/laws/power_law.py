@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import (
     Array,
     Direction,
+    Errors,
     check_direction,
+    error_weights,
     run_names,
     same_length,
     vector,
-    weights_or_ones,
 )
 from mnmt_repro.laws.minimise import Minimum
 from mnmt_repro.laws.shared_exponent import (
@@ -43,19 +43,9 @@ class PowerLawFit(SharedExponentFit):
         law = super().law()
         return PureLaw(**vars(law)) if FIXED in self.active_bounds else law
 
-    def predict(self, n: ArrayLike) -> Array:
-        """Evaluate the law at sizes `n`."""
-        return self._predict(np.zeros(1, dtype=int), n)
-
-    def band(self, n: ArrayLike, level: float = 0.95) -> pd.DataFrame:
-        """Confidence band of the curve (not of a new run) at sizes `n`, by the delta method.
-
-        Returns
-        -------
-        DataFrame
-            ``n, loss, low, high``.
-        """
-        return self._band(np.zeros(1, dtype=int), n, level)
+    def rows_at(self, *at: ArrayLike) -> Array:
+        """Rows (m, 2) at sizes, all of the one group."""
+        return np.insert(super().rows_at(*at), 0, 0.0, axis=1)
 
 
 class PureLaw(SharedExponentLaw):
@@ -79,8 +69,8 @@ class PureLaw(SharedExponentLaw):
     def doubt(self, found: solve.Optimum, loss: Array) -> str:
         return ""
 
-    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
-        return (FIXED,)
+    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
+        return ("alpha", FIXED, "beta")
 
 
 def fit_power_law(
@@ -88,6 +78,7 @@ def fit_power_law(
     loss: ArrayLike,
     *,
     weights: ArrayLike | None = None,
+    errors: Errors = "absolute",
     direction: Direction = "min",
     ceiling: float | None = None,
     groups: ArrayLike | None = None,
@@ -103,7 +94,8 @@ def fit_power_law(
         Losses in nats per token; or a quality with ``direction="max"``, when the law is
         ``score = l_inf - beta * n**-alpha``.
     weights : (m,), optional
-        Weights of the squared residuals.
+        Weights of the squared residuals; by default as `errors` says.
+    errors : as in `fit_joint_law`
     direction : ``"min"`` or ``"max"``
     ceiling : float, optional
         Highest `l_inf` of a quality, such as 100 for chrF.
@@ -133,10 +125,11 @@ def fit_power_law(
     """
     check_direction(direction)
     size, y = vector("n", n, positive=True), vector("loss", loss)
-    same_length(n=size, loss=y)
+    own = error_weights(errors, y) if weights is None else vector("weights", weights, positive=True)
+    same_length(n=size, loss=y, weights=own)
     return fit_shared_exponent(
         PowerLawFit.blank(
-            NAMES, y, n=size, weights=weights_or_ones(weights, len(size)), group=(0,) * len(size),
+            NAMES, y, n=size, weights=own, group=(0,) * len(size),
             direction=direction, ceiling=ceiling, label=label, runs=run_names(groups, len(size)),
         )
     )  # fmt: skip

@@ -17,6 +17,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import FractionFit
 from mnmt_repro.laws.frontier import MOST_PAIRS, checked_pairs, drawn, lattice
+from mnmt_repro.laws.uncertainty import percentiles
 
 Cost = Callable[[Array], Array]
 
@@ -101,20 +102,15 @@ class Recommendation:
 
     def summary(self) -> pd.DataFrame:
         """Tabulate the mixture: one row a pair."""
-        return pd.DataFrame(
-            {
-                "pair": list(self.weights),
-                "p": list(self.weights.values()),
-                "p_low": list(self.weights_low.values()),
-                "p_high": list(self.weights_high.values()),
-                "loss": list(self.loss.values()),
-                "low": list(self.low.values()),
-                "high": list(self.high.values()),
-                "scatter": list(self.scatter.values()),
-                "regret": list(self.regret.values()),
-                "relative_regret": list(self.relative_regret.values()),
-            }
-        )
+        columns = {
+            "p": self.weights,
+            "p_low": self.weights_low,
+            "p_high": self.weights_high,
+            "loss": self.loss,
+            **{name: getattr(self, name) for name in ("low", "high", "scatter", "regret")},
+            "relative_regret": self.relative_regret,
+        }
+        return pd.DataFrame(columns, index=list(self.weights)).rename_axis("pair").reset_index()
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{note}</p>" for note in self.notes)
@@ -188,11 +184,11 @@ def recommend_weights(
     refits = _refits(laws, pairs, draws, seed)
     bands = np.array(
         [
-            _percentiles(laws[pair].predict_with(refits[pair], share, n))[:, 0]
+            percentiles(laws[pair].curve(refits[pair], laws[pair].rows_at(share, n)), LEVEL)[:, 0]
             for pair, share in zip(pairs, best, strict=True)
         ]
     )
-    shares = _percentiles(_best_of_each(laws, refits, n, preference, sign)).T
+    shares = percentiles(_best_of_each(laws, refits, n, preference, sign), LEVEL).T
 
     def by_pair(values: Array) -> dict[str, float]:
         return dict(zip(pairs, values.tolist(), strict=True))
@@ -221,15 +217,10 @@ def _refits(
     """Parameters of each pair's law refitted to resampled residuals, (B, P); NaN without any."""
     return {
         pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=seed + i).values
-        if laws[pair].degrees_of_freedom > 0
+        if laws[pair].spare > 0
         else np.full((draws, len(laws[pair].values)), np.nan)
         for i, pair in enumerate(pairs)
     }
-
-
-def _percentiles(values: Array) -> Array:
-    """Ends of the central interval over the first axis, (2, ...)."""
-    return np.asarray(np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0))
 
 
 def _best_of_each(
@@ -243,8 +234,10 @@ def _best_of_each(
     pairs = list(refits)
     points = MIN_WEIGHT + (1 - len(pairs) * MIN_WEIGHT) * _closed_lattice(len(pairs))
     with_alone = np.vstack([points, np.ones(len(pairs))])
-    columns = [laws[pair].predict_with(refits[pair], with_alone[:, i], n)
-               for i, pair in enumerate(pairs)]  # fmt: skip
+    columns = [
+        laws[pair].curve(refits[pair], laws[pair].rows_at(with_alone[:, i], n))
+        for i, pair in enumerate(pairs)
+    ]
     cost = sign * np.stack(columns, axis=2)
     cost, alone = cost[:, :-1], cost[:, -1:]
     if isinstance(preference, Importance):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -15,18 +15,21 @@ from mnmt_repro.laws.fraction import fit_fraction
 from mnmt_repro.laws.joint_law import fit_joint_law, fit_per_weight_laws, pair_rows
 
 Law = Literal["per_weight", "joint", "eq12", "eq13"]
+
+
+class Reading(TypedDict, total=False):
+    """What `fit_joint_law` also takes: columns of sizes and losses, and what the losses are."""
+
+    n: str
+    loss: str
+    direction: Direction
+    ceiling: float | None
+
+
 Predictor = Callable[[Array, Array], Array]
 
 
-def leave_one_size_out(
-    frame: pd.DataFrame,
-    law: Law,
-    *,
-    n: str = "n_non_embedding",
-    loss: str = "cross_entropy",
-    direction: Direction = "min",
-    ceiling: float | None = None,
-) -> pd.DataFrame:
+def leave_one_size_out(frame: pd.DataFrame, law: Law, **of: Unpack[Reading]) -> pd.DataFrame:
     """Predict every size from fits that never saw it.
 
     Parameters
@@ -41,17 +44,11 @@ def leave_one_size_out(
         ``p, n, loss, predicted, error, extrapolated``; `predicted` is NaN where the rest does not
         identify the law, `extrapolated` marks the smallest and the largest size.
     """
-    return _leave_out(frame, law, "n", n, loss, direction, ceiling)
+    return _leave_out(frame, law, "n", of)
 
 
 def leave_one_weight_out(
-    frame: pd.DataFrame,
-    law: Literal["eq12", "eq13"],
-    *,
-    n: str = "n_non_embedding",
-    loss: str = "cross_entropy",
-    direction: Direction = "min",
-    ceiling: float | None = None,
+    frame: pd.DataFrame, law: Literal["eq12", "eq13"], **of: Unpack[Reading]
 ) -> pd.DataFrame:
     """Predict every weight from fits that never saw it; `extrapolated` marks the end weights.
 
@@ -60,7 +57,7 @@ def leave_one_weight_out(
     """
     if law not in ("eq12", "eq13"):
         raise InputError(f'law: {law!r} cannot predict an unseen weight; use "eq12" or "eq13"')
-    return _leave_out(frame, law, "p", n, loss, direction, ceiling)
+    return _leave_out(frame, law, "p", of)
 
 
 def error_summary(held_out: pd.DataFrame) -> dict[str, float]:
@@ -81,14 +78,7 @@ def error_summary(held_out: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def compare_per_weight_joint(
-    frame: pd.DataFrame,
-    *,
-    n: str = "n_non_embedding",
-    loss: str = "cross_entropy",
-    direction: Direction = "min",
-    ceiling: float | None = None,
-) -> pd.DataFrame:
+def compare_per_weight_joint(frame: pd.DataFrame, **of: Unpack[Reading]) -> pd.DataFrame:
     """Set Eq. 6 at every weight (3 W parameters) against Eq. 7 (W + 2) on the same rows.
 
     Returns
@@ -99,8 +89,8 @@ def compare_per_weight_joint(
         that both laws predict. `parameters` counts all; `pooled_aicc` leaves out those that a bound
         holds. NaN when a law is not identified or has too few rows.
     """
+    n, loss = _columns(of)
     rows, _ = pair_rows(frame, n, loss)
-    of: Any = {"n": n, "loss": loss, "direction": direction, "ceiling": ceiling}
     laws: dict[Law, list[LawFit]] = {
         "per_weight": list(fit_per_weight_laws(rows, **of).values()),
         "joint": [fit_joint_law(rows, **of)],
@@ -167,11 +157,9 @@ def _leave_out(
     frame: pd.DataFrame,
     law: Law,
     column: Literal["n", "p"],
-    n: str,
-    loss: str,
-    direction: Direction,
-    ceiling: float | None,
+    of: Reading,
 ) -> pd.DataFrame:
+    n, loss = _columns(of)
     rows, p = pair_rows(frame, n, loss)
     table = pd.DataFrame({"p": p, "n": rows[n].to_numpy(float), "loss": rows[loss].to_numpy(float)})
     table["predicted"] = np.nan
@@ -179,7 +167,7 @@ def _leave_out(
         out = table[column] == value
         if out.all():
             continue
-        predict = _fit(table[~out], law, direction, ceiling)
+        predict = _fit(table[~out], law, of | {"n": "n", "loss": "loss"})
         table.loc[out, "predicted"] = predict(
             table.loc[out, "p"].to_numpy(), table.loc[out, "n"].to_numpy()
         )
@@ -188,8 +176,12 @@ def _leave_out(
     return table
 
 
-def _fit(rows: pd.DataFrame, law: Law, direction: Direction, ceiling: float | None) -> Predictor:
-    of: Any = {"n": "n", "loss": "loss", "direction": direction, "ceiling": ceiling}
+def _columns(of: Reading) -> tuple[str, str]:
+    """Columns of sizes and of losses."""
+    return of.get("n", "n_non_embedding"), of.get("loss", "cross_entropy")
+
+
+def _fit(rows: pd.DataFrame, law: Law, of: Reading) -> Predictor:
     if law == "per_weight":
         fits = fit_per_weight_laws(rows, **of)
         return lambda p, n: np.array(

@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import solve
-from mnmt_repro.laws.checks import Array, Direction, vector
+from mnmt_repro.laws.checks import Array, Direction
 from mnmt_repro.laws.fit_result import Floats, LawFit
 from mnmt_repro.laws.minimise import Minimum
 from mnmt_repro.laws.variable_projection import ALPHA_BOUNDS, project
@@ -29,19 +28,12 @@ class SharedExponentFit(LawFit):
 
     Attributes
     ----------
-    n, loss, weights : row values
+    n : sizes of the rows
     group : index of each row's multiplier
-    direction : ``"min"`` for a loss, ``"max"`` for a quality
-    ceiling : highest `l_inf` allowed of a quality, if any
-    label : free text, such as the pair and test set
     """
 
     n: Floats
-    weights: Floats
     group: tuple[int, ...]
-    direction: Direction
-    ceiling: float | None
-    label: str = ""
 
     @property
     def alpha(self) -> float:
@@ -52,14 +44,6 @@ class SharedExponentFit(LawFit):
     def l_inf(self) -> float:
         """The irreducible loss (the highest reachable quality with direction ``"max"``)."""
         return self.values[1]
-
-    def fitted(self) -> Array:
-        """Evaluate the law at the rows fitted, (m,)."""
-        return self._curve(np.array(self.values), np.array(self.group), np.array(self.n))
-
-    def row_weights(self) -> Array:
-        """Weights of the squared residuals, (m,)."""
-        return np.array(self.weights)
 
     def design(self) -> Array:
         """Group and size of each row, (m, 2)."""
@@ -76,19 +60,11 @@ class SharedExponentFit(LawFit):
             ceiling=self.ceiling,
         )
 
-    def _curve(self, values: Array, group: NDArray[np.intp], n: Array) -> Array:
+    def curve(self, values: Array, design: Array) -> Array:
+        """Evaluate the law with parameters (..., P) at groups and sizes (m, 2): (..., m)."""
+        group, n = design[:, 0].astype(int), design[:, 1]
         reducible = values[..., 2 + group] * n ** -values[..., :1]
         return values[..., 1:2] + (reducible if self.direction == "min" else -reducible)
-
-    def _predict(self, group: NDArray[np.intp], n: ArrayLike) -> Array:
-        size = vector("n", np.atleast_1d(n), positive=True)
-        return self._curve(np.array(self.values), *np.broadcast_arrays(group, size))
-
-    def _band(self, group: NDArray[np.intp], n: ArrayLike, level: float) -> pd.DataFrame:
-        size = vector("n", np.atleast_1d(n), positive=True)
-        size, group = np.broadcast_arrays(size, group)
-        gradient = gradient_of(np.array(self.values), group, size, self.direction)
-        return self.delta_band(self._predict(group, size), gradient, level, n=size)
 
 
 def gradient_of(values: Array, group: NDArray[np.intp], n: Array, direction: Direction) -> Array:
@@ -133,10 +109,9 @@ class SharedExponentLaw(solve.Law):
     def jacobian(self, theta: Array) -> Array:
         return gradient_of(theta, self.group, self.n, self.direction)
 
-    def bounds(self, found: solve.Optimum) -> tuple[str, ...]:
+    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
         constant = "l_inf >= 0" if self.direction == "min" else f"l_inf <= {self.ceiling}"
-        bounds = ("alpha", constant, *(f"{name} >= 0" for name in self.names[2:]))
-        return tuple(bound for bound, held in zip(bounds, found.held, strict=True) if held)
+        return ("alpha", constant, *(f"{name} >= 0" for name in self.names[2:]))
 
     def cannot(self, loss: Array) -> str:
         parameters, groups = len(self.names), len(self.names) - 2
@@ -147,8 +122,7 @@ class SharedExponentLaw(solve.Law):
         elif cells < parameters:
             rows = f"{cells} distinct rows"
         else:
-            flat = np.ptp(loss) <= 1e-10 * np.abs(loss).max()
-            return "the loss is flat: it does not change with size" if flat else ""
+            return "the loss is flat: it does not change with size" if solve.is_flat(loss) else ""
         return f"{rows} cannot determine {parameters} parameters; train more sizes"
 
     def doubt(self, found: solve.Optimum, loss: Array) -> str:
@@ -159,8 +133,7 @@ class SharedExponentLaw(solve.Law):
         # An exponent at an end of its range is judged last: noise and too few sizes send it there,
         # and are the better reason.
         fixed = found.held & (np.arange(len(found.held)) > 0)
-        weighted = found.jacobian * np.sqrt(self.weights)[:, None]
-        if found.held[2:].all() or solve.rank_deficient(weighted, fixed):
+        if found.held[2:].all() or self.several(replace(found, held=fixed)):
             return "several parameter sets fit equally well: the sizes do not separate them"
         spare = len(loss) > len(found.values)
         if spare and self._trend_p_value(worse, found.values) >= solve.TREND_LEVEL:

@@ -90,9 +90,18 @@ class Law(ABC):
     def doubt(self, found: Optimum, loss: Array) -> str:
         """Why the optimum found is no answer; empty when it is one."""
 
-    @abstractmethod
     def bounds(self, found: Optimum) -> tuple[str, ...]:
         """Bounds that hold a parameter, in words that begin with its name."""
+        words = self.bounds_in_words(found)
+        return tuple(bound for bound, held in zip(words, found.held, strict=True) if held)
+
+    @abstractmethod
+    def bounds_in_words(self, found: Optimum) -> tuple[str, ...]:
+        """The bound of each parameter, were it to hold."""
+
+    def several(self, found: Optimum) -> bool:
+        """Whether other parameters fit equally well."""
+        return rank_deficient(found.jacobian * np.sqrt(self.weights)[:, None], found.held)
 
     def unscaled(self, theta: Array) -> Array:
         """Parameters of the law (B, P) at those that are searched (B, P)."""
@@ -290,6 +299,11 @@ def rank_deficient(jacobian: Array, held: NDArray[np.bool_], tolerance: float = 
         return True
     singular = np.linalg.svd(j / norm, compute_uv=False)
     return bool(singular[-1] < tolerance * singular[0])
+
+
+def is_flat(loss: Array) -> bool:
+    """Whether losses (m,) differ by no more than rounding."""
+    return bool(np.ptp(loss) <= 1e-10 * np.abs(loss).max())
 
 
 def trend_p_value(loss: Array, fitted: Array, slopes: int) -> float:

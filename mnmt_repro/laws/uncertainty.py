@@ -59,9 +59,14 @@ class Draws:
 
     def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
         """Percentile interval of each parameter."""
-        check_level(level)
-        low, high = np.quantile(self.values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        low, high = percentiles(self.values, level)
         return {k: (float(a), float(b)) for k, a, b in zip(self.names, low, high, strict=True)}
+
+
+def percentiles(values: Array, level: float) -> Array:
+    """Ends of the central interval of `values` over the first axis, (2, ...)."""
+    check_level(level)
+    return np.asarray(np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
 
 def robust_sd(values: Array) -> Array:
@@ -193,15 +198,14 @@ def run_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
     if not fit.runs:
         raise InputError("run bootstrap: the fit knows no runs; fit with groups=")
     names, run = np.unique(np.array(fit.runs), return_inverse=True)
-    spare = len(names) - fit.free_parameters
-    if spare < 1:
+    if fit.spare < 1:
         raise InputError(
             f"run bootstrap: {len(names)} runs are no more than {fit.free_parameters} parameters; "
             "train more runs"
         )
     residual = free_residuals(fit) / np.sqrt(fit.row_weights())
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(draws, len(names)))
-    scale = noise_scale(spare, draws=draws, seed=seed)
+    scale = noise_scale(fit.spare, draws=draws, seed=seed)
     losses = fit.fitted() + scale[:, None] * signs[:, run] * residual
     if fit.observed().min() > 0:  # an outlier's residual, with its sign changed, can pass zero
         losses = np.maximum(losses, 0.01 * fit.observed().min())

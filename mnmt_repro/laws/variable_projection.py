@@ -113,7 +113,10 @@ def project(
 
 
 def _project_part(problem: _Problem, y: Array) -> Minimum:
-    rss = np.stack([problem.solve(np.array([a]), y)[2] for a in _GRID])  # (K, B)
+    if len(y) == 1:  # all exponents in one call
+        rss = problem.solve(_GRID, y)[2][:, None]
+    else:
+        rss = np.stack([problem.solve(np.array([a]), y)[2] for a in _GRID])  # (K, B)
     best = rss.argmin(0)
     left, right = _GRID[np.maximum(best - 1, 0)], _GRID[np.minimum(best + 1, len(_GRID) - 1)]
     index = np.arange(len(y))

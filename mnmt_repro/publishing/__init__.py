@@ -7,7 +7,7 @@ extension that serves every script and font from the book itself, `resources` pr
 
 from __future__ import annotations
 
-from mnmt_repro.publishing.book import build_book, store_lessons
+from mnmt_repro.publishing.book import build_book, store_lessons, watch_book
 from mnmt_repro.publishing.notebooks import PageError, declared_parameters, execute_pages
 from mnmt_repro.publishing.resources import remote_resources
 
@@ -18,4 +18,5 @@ __all__ = [
     "execute_pages",
     "remote_resources",
     "store_lessons",
+    "watch_book",
 ]

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 from sphinx_external_toc.parsing import parse_toc_yaml
-from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.kept import PACKAGE, code_digest, digest, files_digest
 from mnmt_repro.publishing.attachments import attach_files, restore_sources
+from mnmt_repro.publishing.executed import execute, executed_pages
 from mnmt_repro.publishing.notebooks import (
     PageError,
     PageRun,
-    append_command,
     declared_parameters,
-    execute_pages,
     match_parameters,
     without_colours,
 )
@@ -31,10 +33,13 @@ from mnmt_repro.publishing.stored import (
     clean_commit,
     store_outputs,
     trains,
-    write_with_stored_outputs,
 )
+from mnmt_repro.repository import ROOT
+from mnmt_repro.results import results_root
 
-_IGNORED = shutil.ignore_patterns("*.ipynb", ".*", "__pycache__", "_build")
+_IGNORED = re.compile(r"(^|/)(\.|__pycache__/|_build/)")
+EXTENSION = "mnmt_repro.publishing.executed"
+"""Executes pages for plain ``jupyter-book build .``."""
 
 
 def build_book(
@@ -43,20 +48,24 @@ def build_book(
     *,
     jobs: int | None = None,
     parameters: Mapping[str, Any] | None = None,
+    only: str | None = None,
 ) -> Path:
-    """Execute every notebook of a book's table of contents, then build the book offline.
+    """Build a book offline, and execute those of its notebooks that changed.
 
     Parameters
     ----------
     source
         Folder with `_config.yml`, `_toc.yml` and the pages. It is only read.
     output
-        Folder in which `_build/pages` (executed) and `_build/html` (the book) are made anew;
-        default `source`. The same meaning as `jupyter-book build --path-output`.
+        Folder in which `_build/executed`, `_build/pages` (what is typeset) and `_build/html` (the
+        book) are made; default `source`. The same meaning as `jupyter-book build --path-output`.
     jobs
         Pages executed at once; default one a processor.
     parameters
         Values for the pages' `parameters` cells; each goes to every page that declares its name.
+    only
+        Name of the one page to build, such as ``paper-a/planner``, into `_build/only`. Its links to
+        other pages are dead.
 
     Returns
     -------
@@ -74,43 +83,58 @@ def build_book(
     source = source.resolve()
     output = (output or source).resolve()
     config, root, pages = _read_book(source)
+    executed = output / "_build" / "executed"
+    if only is not None:
+        root = _chosen(pages, only)
+        pages, output = [root], output / "_build" / "only"
     notebooks = [page for page in pages if page.suffix == ".ipynb"]
-    declared = {str(page): declared_parameters(source / page) for page in notebooks}
-    values = match_parameters(declared, parameters or {})
+    match_parameters({str(p): declared_parameters(source / p) for p in notebooks}, parameters or {})
+    copied, html = output / "_build" / "pages", output / "_build" / "html"
+    files = _sources(source, pages, config, root if only else None)
+    _write(copied, files)
+    try:
+        shown = executed_pages(
+            source, executed, notebooks, parameters=parameters or {}, jobs=jobs, folder=copied
+        )
+    except PageError:
+        shutil.rmtree(html, ignore_errors=True)  # it shows what the pages no longer give
+        raise
+    files |= {page: text.encode() for page, text in shown.items()}
+    _write(copied, files)
+    for path in copied.rglob("*"):
+        if path.is_file() and path.relative_to(copied) not in files:
+            path.unlink()
+    state = digest(code_digest(), files_digest(copied, copied.rglob("*")))
+    marker = output / "_build" / "typeset"
+    first = html / root.with_suffix(".html")
+    if not (first.is_file() and marker.is_file() and marker.read_text() == state):
+        marker.unlink(missing_ok=True)
+        shutil.rmtree(html, ignore_errors=True)
+        _typeset(copied, output, strict=only is None)
+        attach_files(html)
+        restore_sources(source, html)
+        _check(html)
+        marker.write_text(state)
+    return first
 
-    executed = output / "_build" / "pages"
-    html = output / "_build" / "html"
-    for folder in (executed, html):
-        shutil.rmtree(folder, ignore_errors=True)
-    stored = [] if can_train() else [page for page in notebooks if trains(source / page)]
-    for page in stored:
-        if values[str(page)]:
-            names = ", ".join(values[str(page)])
-            raise InputError(f"{page}: other values of {names} need torch; run `make install`")
-    _copy_sources(source, executed, pages, config)
-    _execute(
-        [
-            PageRun(
-                source=source / page,
-                output=executed / page,
-                name=str(page),
-                parameters=values[str(page)],
-            )
-            # Pages that train take longest, so they begin first.
-            for page in sorted(notebooks, key=lambda page: not trains(source / page))
-            if page not in stored
-        ],
-        jobs,
-    )
-    for page in stored:
-        write_with_stored_outputs(source, page, executed / page)
-    for page in notebooks:
-        if declared[str(page)]:
-            append_command(executed / page, page, declared[str(page)])
-    _typeset(executed, output)
-    attach_files(html)
-    restore_sources(source, html)
 
+def watch_book(source: Path, build: Callable[[], object]) -> NoReturn:
+    """Call `build` now, and again whenever a page, the package or the data have changed."""
+    rooms = {source / page.parts[0] for page in _read_book(source)[2] if len(page.parts) > 1}
+    folders = {PACKAGE, ROOT / "data", results_root(), *rooms}
+    last: dict[Path, int] = {}
+    while True:
+        files = {source / "_config.yml", source / "_toc.yml"}
+        files |= {path for folder in folders for path in folder.rglob("*")}
+        times = {p: p.stat().st_mtime_ns for p in files if p.is_file() and p.suffix != ".pyc"}
+        if times != last:
+            last = times
+            build()
+            print("watching for changes; stop with Ctrl-C", file=sys.stderr, flush=True)
+        time.sleep(1)
+
+
+def _check(html: Path) -> None:
     remote = remote_resources(html)
     if remote:
         lines = [f"{page.relative_to(html)}: {url}" for page, url in remote]
@@ -119,7 +143,6 @@ def build_book(
     if raw:
         lines = [f"{page.relative_to(html)}: {text}" for page, text in raw]
         raise PageError("these formulas are not typeset:\n" + "\n".join(lines))
-    return html / root.with_suffix(".html")
 
 
 def store_lessons(source: Path, *, jobs: int | None = None) -> list[Path]:
@@ -161,7 +184,7 @@ def store_lessons(source: Path, *, jobs: int | None = None) -> list[Path]:
             )
             for page in pages
         ]
-        _execute(runs, jobs)
+        execute(runs, jobs)
         return [store_outputs(source, page, Path(folder) / page, commit) for page in pages]
 
 
@@ -186,49 +209,52 @@ def _page(source: Path, document: str) -> Path:
     )
 
 
-def _copy_sources(source: Path, executed: Path, pages: list[Path], config: dict[str, Any]) -> None:
-    """Copy all but the notebooks; the copy's configuration leaves execution to papermill."""
-    executed.mkdir(parents=True)
-    for folder in sorted({page.parts[0] for page in pages if len(page.parts) > 1}):
-        shutil.copytree(source / folder, executed / folder, ignore=_IGNORED)
-    for page in pages:
-        if len(page.parts) == 1 and page.suffix != ".ipynb":
-            shutil.copyfile(source / page, executed / page)
-    shutil.copyfile(source / "_toc.yml", executed / "_toc.yml")
+def _chosen(pages: list[Path], name: str) -> Path:
+    """The page with a name such as ``paper-a/planner``, with or without folder and suffix."""
+    wanted = Path(name).with_suffix("").as_posix().removeprefix("book/")
+    known = {page.with_suffix("").as_posix().removeprefix("book/"): page for page in pages}
+    if wanted not in known:
+        close = difflib.get_close_matches(wanted, known, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+        raise InputError(f"--only {name}: no such page; {hint}")
+    return known[wanted]
+
+
+def _sources(
+    source: Path, pages: list[Path], config: dict[str, Any], alone: Path | None
+) -> dict[Path, bytes]:
+    """All that Sphinx reads but the notebooks; the configuration leaves execution to papermill."""
+    folders = {page.parts[0] for page in pages if len(page.parts) > 1}
+    files = [path for folder in folders for path in (source / folder).rglob("*")]
+    names = [path.relative_to(source) for path in files if path.is_file()]
+    kept = [name for name in names if not _IGNORED.search(name.as_posix())]
+    text = [name for name in (*kept, *pages) if name.suffix != ".ipynb"]
+    found = {name: (source / name).read_bytes() for name in text}
+    sphinx = config.get("sphinx", {})
+    extensions = [name for name in sphinx.get("extra_extensions", ()) if name != EXTENSION]
     execute = {**config.get("execute", {}), "execute_notebooks": "off"}
-    (executed / "_config.yml").write_text(
-        yaml.safe_dump({**config, "execute": execute}, allow_unicode=True), encoding="utf-8"
-    )
+    config = {**config, "execute": execute, "sphinx": {**sphinx, "extra_extensions": extensions}}
+    found[Path("_config.yml")] = yaml.safe_dump(config, allow_unicode=True).encode()
+    toc = (source / "_toc.yml").read_text(encoding="utf-8")
+    if alone:
+        toc = yaml.safe_dump({"format": "jb-book", "root": alone.with_suffix("").as_posix()})
+    found[Path("_toc.yml")] = toc.encode()
+    return found
 
 
-def _execute(runs: list[PageRun], jobs: int | None) -> None:
-    if not runs:
-        return
-    errors = []
-    with tqdm(total=len(runs), desc="executing pages", unit="page", disable=None) as bar:
-        for run in execute_pages(runs, jobs=jobs):
-            state = "FAILED" if run.error else "done"
-            bar.write(f"{state:6} {run.seconds:6.1f} s  {run.name}", file=sys.stderr)
-            bar.update()
-            if run.error:
-                errors.append(run.error)
-    if errors:
-        raise PageError(f"{len(errors)} of {len(runs)} pages failed\n\n" + "\n\n".join(errors))
+def _write(folder: Path, files: Mapping[Path, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
-def _typeset(executed: Path, output: Path) -> None:
-    """Run jupyter-book over executed pages; a warning is an error."""
+def _typeset(pages: Path, output: Path, *, strict: bool) -> None:
+    """Run jupyter-book over executed pages; where `strict`, a warning is an error."""
     print("typesetting the book ...", file=sys.stderr, flush=True)
     command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-    command += ["build", str(executed)]
-    command += [
-        "--path-output",
-        str(output),
-        "--all",
-        "--quiet",
-        "--warningiserror",
-        "--keep-going",
-    ]
+    command += ["build", str(pages), "--path-output", str(output), "--all", "--quiet"]
+    command += ["--warningiserror", "--keep-going"] * strict
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
     if done.returncode:
         raise PageError(f"jupyter-book failed\n{without_colours(done.stdout + done.stderr)}")

@@ -40,6 +40,8 @@ class PageRun:
         How messages call the page.
     parameters
         Values that replace those of the page's `parameters` cell.
+    folder
+        Where its cells run; by default that of `output`.
     seconds
         Wall time of the execution; 0 before it.
     error
@@ -50,6 +52,7 @@ class PageRun:
     output: Path
     name: str
     parameters: Mapping[str, Any]
+    folder: Path | None = None
     seconds: float = 0.0
     error: str = ""
 
@@ -151,7 +154,16 @@ def match_parameters(
 
 
 def _same_type(page: str, name: str, default: Any, value: Any) -> Any:
-    """Return `value` if it may replace `default`: one type, an int for a float, or either None."""
+    """Return `value` if it may replace `default`: one type, an int for a float, or either None.
+
+    A text in place of a list is a list of names between commas.
+    """
+    if isinstance(default, list) and isinstance(value, str):
+        value = [name.strip() for name in value.split(",")]
+        if not all(isinstance(item, str) for item in default):
+            raise InputError(
+                f"{page}: parameter {name!r} is a list such as {default!r}: write it in brackets"
+            )
     if default is None or value is None or type(value) is type(default):
         return value
     if isinstance(default, float) and type(value) is int:
@@ -174,14 +186,13 @@ def execute_pages(runs: Sequence[PageRun], *, jobs: int | None = None) -> Iterat
             yield future.result()
 
 
-def append_command(notebook: Path, page: Path, parameters: Mapping[str, Any]) -> None:
-    """End an executed page with the command that executes it with other parameters."""
+def command_cell(page: Path, parameters: Mapping[str, Any]) -> nbformat.NotebookNode:
+    """The end of an executed page: the command that executes it with other parameters."""
     given = yaml.safe_dump(dict(parameters), default_flow_style=True, width=10_000).strip()
     command = f".venv/bin/papermill {page.as_posix()} {page.name} -y {shlex.quote(given)}"
     said = "**Run this page with other parameters.** Change a value, then run in the repository:"
-    made = nbformat.read(notebook, as_version=4)
-    made.cells.append(nbformat.v4.new_markdown_cell(f"---\n\n{said}\n\n```sh\n{command}\n```"))
-    nbformat.write(made, notebook)
+    text = f"---\n\n{said}\n\n```sh\n{command}\n```"
+    return nbformat.v4.new_markdown_cell(text, id="command")
 
 
 def without_colours(text: str) -> str:
@@ -194,20 +205,24 @@ def _execute(run: PageRun) -> PageRun:
     from papermill.exceptions import PapermillExecutionError
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the pages already share the cores
-    run.output.parent.mkdir(parents=True, exist_ok=True)
+    folder = run.folder or run.output.parent
+    for each in (folder, run.output.parent):
+        each.mkdir(parents=True, exist_ok=True)
+    part = run.output.with_name(f"part-{run.output.name}")
     started = time.perf_counter()
     message = ""
     try:
         papermill.execute_notebook(
             str(run.source),
-            str(run.output),
+            str(part),
             parameters=dict(run.parameters),
             kernel_name="python3",
-            cwd=str(run.output.parent),
+            cwd=str(folder),
             progress_bar=False,
             execution_timeout=CELL_TIMEOUT,
             extra_arguments=["--log-level=ERROR"],  # of the kernel's own log, not of the page
         )
+        part.replace(run.output)  # papermill writes after every cell; here is a whole page or none
     except PapermillExecutionError as error:
         message = (
             f"{run.name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}\n"
@@ -215,4 +230,5 @@ def _execute(run: PageRun) -> PageRun:
         )
     except Exception as error:  # a dead kernel, a timeout: whatever it is, it names its page
         message = f"{run.name}: {type(error).__name__}: {error}"
+    part.unlink(missing_ok=True)
     return replace(run, seconds=time.perf_counter() - started, error=message)

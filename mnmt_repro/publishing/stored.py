@@ -79,8 +79,8 @@ def store_outputs(source: Path, page: Path, executed: Path, commit: str) -> Path
     return path
 
 
-def write_with_stored_outputs(source: Path, page: Path, output: Path) -> None:
-    """Write a page with its stored outputs, as if it had been executed.
+def with_stored_outputs(source: Path, page: Path) -> nbformat.NotebookNode:
+    """Return a page with its stored outputs, as if it had been executed.
 
     Raises
     ------
@@ -101,11 +101,11 @@ def write_with_stored_outputs(source: Path, page: Path, output: Path) -> None:
         cell.execution_count = number
     label = nbformat.v4.new_markdown_cell(
         f"*Outputs of commit `{stored['commit'][:10]}`, {stored['date']}. This book was built "
-        "without torch, so the cells below were not executed again.*"
+        "without torch, so the cells below were not executed again.*",
+        id="stored",
     )
     made.cells.insert(1, label)  # under the title
-    output.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(made, output)
+    return made
 
 
 def _compact(output: dict[str, Any]) -> dict[str, Any]:

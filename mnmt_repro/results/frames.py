@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.registered import COHORTS, registered
+from mnmt_repro.kept import code_digest, digest, files_digest, kept
+from mnmt_repro.registered import COHORTS, registered, registered_elsewhere
 from mnmt_repro.results import decodings
-from mnmt_repro.results.files import Root
+from mnmt_repro.results.files import Root, results_root
 from mnmt_repro.results.schema import (
     CURVE_FIELDS,
     DECODED_FIELDS,
@@ -20,6 +21,9 @@ from mnmt_repro.results.schema import (
     RUN_FIELDS,
 )
 from mnmt_repro.results.store import load_runs
+
+SMALL = 100
+"""Files of a store that is read as fast as a frame of it would be found in the cache."""
 
 
 def load(
@@ -54,10 +58,14 @@ def load(
     InputError
         When a file breaks the schema, or a filter names no column.
     """
-    runs = load_runs(root)
-    decodings.join(runs, decodings.load_decodings(root))
-    columns = {**ROW_FIELDS, **DECODED_FIELDS, **DECODING_COLUMNS}
-    return _frame("rows", columns, runs, membership, filters)
+
+    def read() -> pd.DataFrame:
+        runs = load_runs(root)
+        decodings.join(runs, decodings.load_decodings(root))
+        columns = {**ROW_FIELDS, **DECODED_FIELDS, **DECODING_COLUMNS}
+        return _frame("rows", columns, runs, membership)
+
+    return _where(_kept("rows", root, membership, read), filters)
 
 
 def load_curves(
@@ -72,7 +80,39 @@ def load_curves(
     (at that step) keep their names; those of the whole run are `run_target_tokens` and
     `run_learning_rate`. `p` is the pair's weight.
     """
-    return _frame("curve", {**CURVE_FIELDS, "p": float}, load_runs(root), membership, filters)
+
+    def read() -> pd.DataFrame:
+        return _frame("curve", {**CURVE_FIELDS, "p": float}, load_runs(root), membership)
+
+    return _where(_kept("curve", root, membership, read), filters)
+
+
+def _kept(
+    part: str,
+    root: Root,
+    membership: Mapping[str, Collection[str]] | None,
+    read: Callable[[], pd.DataFrame],
+) -> pd.DataFrame:
+    """Take a frame from the cache while no file of the store, and no code, has changed."""
+    folder = results_root(root)
+    files = [path for pattern in ("*/*.json", "*/decoded/*.json") for path in folder.glob(pattern)]
+    if membership is not None or registered_elsewhere(COHORTS) or len(files) < SMALL:
+        return read()
+    with kept(f"{part}-{digest(str(folder.resolve()))[:12]}", most=1) as recall:
+        return recall(digest(files_digest(folder, files), code_digest()), read)
+
+
+def _where(frame: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
+    if unknown := sorted(set(filters) - set(frame.columns)):
+        raise InputError(
+            f"no such column to filter by: {', '.join(unknown)}; "
+            f"there are {', '.join(sorted(frame.columns))}"
+        )
+    for column, wanted in filters.items():
+        several = isinstance(wanted, Collection) and not isinstance(wanted, str)
+        values = list(wanted) if several else [wanted]
+        frame = frame[frame[column].isin(values)]
+    return frame.reset_index(drop=True)
 
 
 def _frame(
@@ -80,7 +120,6 @@ def _frame(
     columns: Mapping[str, type],
     runs: Iterable[Mapping[str, Any]],
     membership: Mapping[str, Collection[str]] | None,
-    filters: Mapping[str, Any],
 ) -> pd.DataFrame:
     runs = list(runs)
     declared: dict[str, Collection[str]] = {}
@@ -96,12 +135,6 @@ def _frame(
         for name in RUN_FIELDS
         if name != "config"
     }
-    known = {*run_columns, *columns, "cohort", "variant", "updates_share"}
-    if unknown := sorted(set(filters) - known):
-        raise InputError(
-            f"no such column to filter by: {', '.join(unknown)}; "
-            f"there are {', '.join(sorted(known))}"
-        )
     records = []
     for content in runs:
         run = content["run"]
@@ -116,9 +149,4 @@ def _frame(
                 record.setdefault("p", mixture.get(row["pair"], 0.0))
                 records.append(record)
     named = ["cohort", "variant", "updates_share"]
-    frame = pd.DataFrame(records, columns=[*run_columns, *columns, *named])
-    for column, wanted in filters.items():
-        several = isinstance(wanted, Collection) and not isinstance(wanted, str)
-        values = list(wanted) if several else [wanted]
-        frame = frame[frame[column].isin(values)]
-    return frame.reset_index(drop=True)
+    return pd.DataFrame(records, columns=[*run_columns, *columns, *named])

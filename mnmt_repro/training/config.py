@@ -52,7 +52,7 @@ class TrainingConfig:
     max_length: int = setting("leave out sentence pairs with a side of more tokens", 64)
     optimiser: Literal["adafactor", "adamw"] = setting("how weights are updated", "adafactor")
     weight_decay: float = setting(
-        "share of each weight taken off a step, times the learning rate", 0.0
+        "share of each weight that a step takes off, times the learning rate", 0.0
     )
     beta1: float = setting("AdamW: decay of the first moment", 0.9)
     beta2: float = setting("AdamW: decay of the second moment", 0.98)
@@ -60,18 +60,18 @@ class TrainingConfig:
     clip_norm: float | None = setting("clip the gradient to this norm (default: never)")
     label_smoothing: float = setting("share of probability spread evenly over all pieces", 0.0)
     precision: Literal["float32", "bfloat16"] = setting("bfloat16: autocast, for GPUs", "float32")
-    curve_points: int = setting("validations, spaced evenly in log(target tokens)", 12)
+    curve_points: int = setting("number of validations, spaced evenly in log(target tokens)", 12)
     keep: Literal["last", "best"] = setting(
         "which weights are the result: last, or best on validation", "last"
     )
     decay_share: float = setting(
-        "last share of the budget, over which the rate falls linearly to zero; 0.3 serves "
-        "well (default: no decay)",
+        "share of the budget, at its end, over which the learning rate falls linearly to zero; "
+        "0.3 is a good choice (default: no decay)",
         0.0,
     )
     accumulate: int = setting(
-        "parts that a step's batch is taken in, one after another; the gradient is the same but "
-        "for rounding, and memory is that of one part",
+        "number of parts in which a batch is computed, one after another. The gradient is the same "
+        "up to rounding, and memory is needed for one part only",
         1,
     )
 

@@ -31,15 +31,16 @@ class WidthConfig:
     """
 
     init: WidthInit = setting(
-        "new hidden units: noisy copies, between the old ones, or at random", "concatenation"
+        "new hidden units: noisy copies of old ones, values between old ones, or random",
+        "concatenation",
     )
     # Footnote 10. Gaussian, on copied matrices; biases have none.
     noise: float = setting("standard deviation of the copies' noise", 0.01)
     normalisation: AnyNormalisation = setting(
-        "how widened matrices are scaled back: to their old norm, as published, or so that the "
-        "layer computes what it did before noise (default: frobenius; but for concatenation "
-        "function, where the norm does not keep what is computed: in a gated layer, and where "
-        "--wider is no whole number)",
+        "how widened matrices are scaled back. frobenius: to their old norm, as published. "
+        "function, function-shared: so that the layer computes what it did, apart from the noise "
+        "(default: frobenius; for concatenation it is function in a gated layer and where --wider "
+        "is no whole number, because the norm does not keep the function there)",
         "auto",
     )
 
@@ -62,7 +63,7 @@ class DepthConfig:
     encoder: int = 0  # layers added to the encoder
     decoder: int = 0
     init: DepthInit = setting(
-        "new layers: the mean of all old ones, a copy of the nearest, or at random", "average"
+        "new layers: the mean of all old ones, a copy of the nearest one, or random", "average"
     )
     encoder_at: Place = "bottom"  # the side of the input
     decoder_at: Place = "top"  # the side of the output
@@ -159,26 +160,28 @@ class UpgradeConfig:
     # body: "all emb random" of Table 4; nothing: "random init all" of Table 3, where what would be
     # old has gamma_old all the same, as what it is compared with.
     keep: Literal["all", "body", "nothing"] = setting(
-        "old weights that are used: all, all but the embedding tables, which then count as new, "
-        "or none, where --gamma's OLD still goes to what would be old, as in Paper B's Table 3",
+        "which old weights are kept: all of them; all but the embedding tables, which then count "
+        "as new; or none, as in Paper B's Table 3, where the factor OLD of --gamma still applies "
+        "to the layers that would be old",
         "all",
     )
     gamma_old: Gamma = 1.0  # of old parameters and blocks
     gamma_new: Gamma = 1.0
     optimiser: Literal["carried", "reset"] = setting(
-        "the optimiser's state of old parameters", "carried"
+        "whether the optimiser's state of old parameters is kept", "carried"
     )
     # Footnote 7.
     schedule: Literal["continued", "reset", "constant"] = setting(
-        "learning rate: from where the old model stopped, with a new warm-up, or `train "
-        "--learning-rate` at every step, or with adafactor at most 1 / sqrt(step)",
+        "learning rate. continued: from where the old model stopped. reset: with a new warm-up. "
+        "constant: that of `train --learning-rate` at every step, but with adafactor at most "
+        "1 / sqrt(step)",
         "continued",
     )
     # Of new weights and noise. Take another than the old model was trained with: its own draws what
     # that model began with, row by row in the embeddings and in a first layer.
     seed: int = setting(
-        "of noise and of what is drawn at random (default: one that goes with the old run, so that "
-        "no two upgrades in a row draw alike)",
+        "seed of noise and of random weights (default: derived from the old run, so that two "
+        "upgrades in a row differ)",
         0,
     )
 

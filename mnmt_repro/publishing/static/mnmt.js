@@ -42,8 +42,8 @@
   const namesRows = (part) => part.encoding?.y?.type === "nominal" && part.encoding.y.axis !== null;
 
   // The same chart with no panel wider than the room, long names of rows in lines, and its legends
-  // below.
-  function narrowed(spec, room) {
+  // below, in so many columns.
+  function narrowed(spec, room, legendColumns) {
     const within = (part) => {
       const changed = { ...part };
       if (typeof part.width === "number") changed.width = Math.min(part.width, room);
@@ -60,7 +60,7 @@
       return changed;
     };
     const config = { ...spec.config };
-    config.legend = { ...config.legend, orient: "bottom", columns: 2 };
+    config.legend = { ...config.legend, orient: "bottom", columns: legendColumns };
     if (config.view?.continuousWidth > room)
       config.view = { ...config.view, continuousWidth: room };
     return { ...within(spec), config };
@@ -94,7 +94,8 @@
       }
       for (let spare = 70; spare < 200 && tooWide(drawn); spare += 40) {
         drawn.finalize();
-        const narrow = narrowed(wrapped(spec, columns), Math.max(chart.clientWidth - spare, 120));
+        const room = Math.max(chart.clientWidth - spare, 120);
+        const narrow = narrowed(wrapped(spec, columns), room, spare === 70 ? 2 : 1);
         drawn = await window.vegaEmbed(live, narrow, OPTIONS);
       } // one that is still too wide is scaled by the style sheet, or scrolled to keep text legible
       const wide = drawn.view.container().querySelector("svg").width.baseVal.value;

@@ -9,6 +9,7 @@
   const CURVE = Array.from({ length: 99 }, (_, i) => (i + 1) / 100);
   const DRAWS = 500;
   const OWN = "your own losses";
+  const SAID = { alpha: "the exponent", l_inf: "the irreducible loss" };
 
   // A size such as "20k", "1.5M" or "20,000"; NaN for anything else.
   function readSize(text) {
@@ -145,7 +146,7 @@
       notes.push(`Extrapolated: the trained sizes are ${writeSize(least)} to ${writeSize(most)}.`);
     laws.forEach((law, i) => {
       const faults = law.r2 < mnmtLaws.GOOD_R2 ? [`R² is ${shown(law.r2, 2)}`] : [];
-      if (law.bounds.length) faults.push(`a bound holds ${law.bounds.join(", ")}`);
+      if (law.bounds.length) faults.push(`a bound holds ${law.bounds.map((name) => SAID[name] ?? name).join(" and ")}`);
       if (faults.length) notes.push(`The law of ${names[i]} is of low quality: ${faults.join("; ")}.`);
     });
     return notes;

@@ -1,0 +1,133 @@
+"""The cache never gives what other code, rules, rows or options decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from test_rooms import PACKAGE, imported
+
+from mnmt_repro import kept as kept_module
+from mnmt_repro.claims import load_claims, report, verify
+from mnmt_repro.claims.evidence import Evidence
+from mnmt_repro.kept import code_digest, files_digest, kept
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own."""
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path))
+    return tmp_path / "kept"
+
+
+def computed(key: str, **options: bool | int) -> bool:
+    """Whether a value had to be computed."""
+    calls: list[str] = []
+    with kept("test", **options) as recall:  # type: ignore[arg-type]
+        assert recall(key, lambda: calls.append(key) or key) == key
+    return bool(calls)
+
+
+def test_a_value_is_computed_once_for_each_key() -> None:
+    assert [computed(key) for key in ("a", "b", "a", "b")] == [True, True, False, False]
+    assert computed("a", fresh=True) and not computed("a") and not computed("b")
+
+
+def test_the_values_used_last_stay() -> None:
+    assert computed("a", most=2) and computed("b", most=2) and computed("c", most=2)
+    assert not computed("c") and not computed("b") and computed("a")
+
+
+def test_what_was_computed_before_an_interruption_stays() -> None:
+    with pytest.raises(KeyboardInterrupt), kept("test") as recall:
+        recall("a", lambda: "a")
+        raise KeyboardInterrupt
+    assert not computed("a")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
+def test_a_torn_file_counts_as_empty(cache: Path, share: float) -> None:
+    assert computed("a")
+    (path,) = cache.iterdir()
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    assert computed("a") and not computed("a")
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(cache: Path) -> None:
+    cache.write_text("no folder", encoding="utf-8")
+    assert computed("a") and computed("a")
+
+
+def test_code_and_names_are_in_the_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "package"
+    for name in ("laws/solve.py", "figures/chart.py"):
+        (package / name).parent.mkdir(parents=True)
+        (package / name).write_text("x = 1", encoding="utf-8")
+    monkeypatch.setattr(kept_module, "PACKAGE", package)
+    whole, part = code_digest(), code_digest(without=["figures"])
+    (package / "figures" / "chart.py").write_text("x = 2", encoding="utf-8")
+    assert code_digest() != whole and code_digest(without=["figures"]) == part
+    (package / "laws" / "solve.py").write_text("x = 2", encoding="utf-8")
+    assert code_digest(without=["figures"]) != part
+    before = files_digest(package, package.rglob("*.py"))
+    (package / "laws" / "solve.py").rename(package / "laws" / "minimise.py")
+    assert files_digest(package, package.rglob("*.py")) != before
+
+
+# Verdicts
+
+ROWS = pd.DataFrame({"tier": ["mini", "steady"], "cross_entropy": [2.0, 3.0], "run_id": ["a", "b"]})
+
+
+def outcomes_judged(
+    monkeypatch: pytest.MonkeyPatch, rows: pd.DataFrame = ROWS, fresh: bool = False
+) -> int:
+    """How many rules of A1, which reads no rows, are applied."""
+    calls: list[object] = []
+    judge = report.judge
+    with monkeypatch.context() as patch:
+        patch.setattr(report, "judge", lambda *given: calls.append(given) or judge(*given))
+        verify(ROOT, evidence=Evidence(frame=rows), only="A1", fresh=fresh)
+    return len(calls)
+
+
+def test_an_outcome_is_recalled_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert outcomes_judged(monkeypatch) == 1
+    assert outcomes_judged(monkeypatch) == 0
+    assert outcomes_judged(monkeypatch, fresh=True) == 1
+    other_tier = ROWS.assign(cross_entropy=[2.0, 4.0])
+    assert outcomes_judged(monkeypatch, other_tier) == 0
+
+
+def test_no_outcome_depends_on_the_rooms_whose_code_is_not_hashed() -> None:
+    rooms = {path.relative_to(PACKAGE).parts[0]: [] for path in PACKAGE.rglob("*.py")}
+    for path in PACKAGE.rglob("*.py"):
+        rooms[path.relative_to(PACKAGE).parts[0]] += imported(path)
+    assert set(report.LATER_ROOMS) <= set(rooms)
+    for room in set(rooms) - set(report.LATER_ROOMS):
+        assert not set(rooms[room]) & set(report.LATER_ROOMS), room
+
+
+@pytest.mark.parametrize("what", ["rows", "rule", "code", "published"])
+def test_an_outcome_is_judged_again_when_its_inputs_change(
+    what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert outcomes_judged(monkeypatch) == 1
+    rows = ROWS
+    if what == "rows":
+        rows = ROWS.assign(cross_entropy=[2.1, 3.0])
+    elif what == "rule":
+        claims = [replace(each, rule=each.rule[-1:]) for each in load_claims(ROOT / report.CLAIMS)]
+        monkeypatch.setattr(report, "load_claims", lambda folder: claims)
+    elif what == "code":
+        monkeypatch.setattr(report, "code_digest", lambda **options: "other code")
+    else:
+        (tmp_path / "papers").mkdir()
+        (tmp_path / "papers" / "table.csv").write_text("1", encoding="utf-8")
+        monkeypatch.setattr(report, "PAPERS", tmp_path / "papers")
+    assert outcomes_judged(monkeypatch, rows) == 1
