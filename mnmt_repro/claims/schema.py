@@ -276,8 +276,7 @@ def parse_claims(text: str, where: str) -> list[Claim]:
     """Claims of one YAML text; `where` names it in messages. Raises as `load_claims`."""
     try:
         content = yaml.load(text, Loader=_Loader)
-        if json.loads(json.dumps(content)) != content:
-            raise TypeError("a key is no text, or a number is not finite")
+        json.dumps(content, sort_keys=True)  # as fingerprints are made
     except yaml.YAMLError as error:
         raise InputError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
     except TypeError as error:
@@ -309,10 +308,8 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
         claim = _CLAIM.validate_python({**given, **estimand, "paper": paper})
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(
-            f"{where}: {place}: {first['msg']}, got {shown(first['input'])}"
-        ) from error
+        place, found = ".".join(map(str, first["loc"])), shown(first["input"])
+        raise InputError(f"{where}: {place}: {first['msg']}, got {found}") from error
     if claim.explained and not claim.page:
         raise InputError(f"{where}: explained needs a page, where the explanation is borne out")
     return replace(claim, options=Options(estimand["options"], f"{where}: estimand"))
