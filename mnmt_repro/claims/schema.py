@@ -238,11 +238,10 @@ def parse_claims(text: str, where: str) -> list[Claim]:
     """Claims of one YAML text; `where` names it in messages. Raises as `load_claims`."""
     try:
         content = yaml.load(text, Loader=_Loader)
-        if json.loads(json.dumps(content)) != content:
-            raise TypeError("a key is no text, or a number is not finite")
+        json.dumps(content, sort_keys=True, allow_nan=False)  # a fingerprint needs as much
     except yaml.YAMLError as error:
         raise InputError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise InputError(f"{where}: no plain data: {error}") from error
     if not isinstance(content, dict) or content.get("schema") != 1:
         raise InputError(f"{where}: needs schema: 1, paper and a list of claims")
