@@ -238,10 +238,10 @@ def parse_claims(text: str, where: str) -> list[Claim]:
     """Claims of one YAML text; `where` names it in messages. Raises as `load_claims`."""
     try:
         content = yaml.load(text, Loader=_Loader)
-        json.dumps(content, sort_keys=True, allow_nan=False)  # a fingerprint needs as much
+        json.dumps(content, sort_keys=True)  # as fingerprints are made
     except yaml.YAMLError as error:
         raise InputError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
-    except (TypeError, ValueError) as error:
+    except TypeError as error:
         raise InputError(f"{where}: no plain data: {error}") from error
     if not isinstance(content, dict) or content.get("schema") != 1:
         raise InputError(f"{where}: needs schema: 1, paper and a list of claims")
@@ -392,3 +392,5 @@ def _list(value: Any, where: str) -> list[Any]:
 def _kind(value: Any, kind: type | tuple[type, ...], where: str, words: str) -> None:
     if not isinstance(value, kind) or isinstance(value, bool):
         raise InputError(f"{where} must be {words}, got {shown(value)}")
+    if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
+        raise InputError(f"{where} has a key that is no text; write it in quotes")
