@@ -38,7 +38,7 @@ def test_captions_give_what_was_found():
     stored = rows("webtech-dezh-en", ("deu-eng",), noise=0.0).assign(**about, wall_seconds=1.0)
     (grid,) = read_all(stored, "webtech-dezh-en").values()
     assert grid_figures.joint(grid).caption == (
-        "One law explains 100.0 % of the variance for German→English."
+        "One law explains 100.0\u00a0% of the variance for German→English."
     )
     coefficients = grid_figures.coefficient_figure(grid)
     assert "from 0.3 to 0.3 (German→English)" in coefficients.caption
