@@ -12,7 +12,7 @@ from small_book import ROOT, notebook, write_source
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.lessons import SLIDERS
-from mnmt_repro.publishing import PageError, book, build_book, store_lessons
+from mnmt_repro.publishing import PageError, book, build_book, executed, store_lessons
 from mnmt_repro.publishing.notebooks import PageRun, execute_pages
 from mnmt_repro.publishing.stored import code_hash, stored_path, trains
 
@@ -117,6 +117,11 @@ def text_of(first_page: Path) -> str:
     return first_page.with_name("lesson.html").read_text(encoding="utf-8")
 
 
+def torch_is_there(monkeypatch: pytest.MonkeyPatch, there: bool) -> None:
+    for module in (book, executed):
+        monkeypatch.setattr(module, "can_train", lambda: there)
+
+
 def test_without_torch_a_page_shows_labelled_stored_outputs(
     lesson_book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +131,7 @@ def test_without_torch_a_page_shows_labelled_stored_outputs(
     stored["outputs"][1][0]["text"] = "made long ago\n"  # so that an execution would be seen
     path.write_text(json.dumps(stored), encoding="utf-8")
 
-    monkeypatch.setattr(book, "can_train", lambda: False)
+    torch_is_there(monkeypatch, False)
     text = text_of(build_book(lesson_book))
     assert "made long ago" in text and "made 42" not in text
     assert stored["commit"][:10] in text and stored["date"] in text
@@ -134,7 +139,7 @@ def test_without_torch_a_page_shows_labelled_stored_outputs(
     with pytest.raises(InputError, match="other values of factor need torch"):
         build_book(lesson_book, parameters={"factor": 4})
 
-    monkeypatch.setattr(book, "can_train", lambda: True)
+    torch_is_there(monkeypatch, True)
     text = text_of(build_book(lesson_book, parameters={"factor": 4}))
     assert "made 42 times 4" in text and stored["commit"][:10] not in text
 
@@ -142,12 +147,12 @@ def test_without_torch_a_page_shows_labelled_stored_outputs(
 def test_outputs_of_other_code_are_refused(
     lesson_book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book, "can_train", lambda: False)
+    torch_is_there(monkeypatch, False)
     with pytest.raises(InputError, match="lesson.ipynb: trains models and has no stored outputs"):
         build_book(lesson_book)
     with pytest.raises(InputError, match="storing outputs needs torch"):
         store_lessons(lesson_book)
-    monkeypatch.setattr(book, "can_train", lambda: True)
+    torch_is_there(monkeypatch, True)
     store_lessons(lesson_book)
 
     page = lesson_book / "book" / "lesson.ipynb"
@@ -157,7 +162,7 @@ def test_outputs_of_other_code_are_refused(
     nbformat.write(changed, page)
     with pytest.raises(InputError, match="commit the pages and the package first"):
         store_lessons(lesson_book)
-    monkeypatch.setattr(book, "can_train", lambda: False)
+    torch_is_there(monkeypatch, False)
     with pytest.raises(InputError, match="its code has changed since its outputs were stored"):
         build_book(lesson_book)
 

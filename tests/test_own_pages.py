@@ -29,7 +29,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for p in (0.0, 0.1, 0.5, 0.9, 1.0):
         for n in SIZES[::2] + SIZES[-1:]:
             mixture = {pair: w for pair, w in zip(PAIRS, (p, 1 - p), strict=True) if w > 0}
-            made = content(f"own-{p}-{n}", tier="own", corpus="own", config_hash=f"own-{p}-{n}")
+            made = content(f"own-{p}-{n}", tier="own", corpus="own", config={"p": p, "n": n})
             made["run"] |= {"mixture": mixture, "n_non_embedding": n, "n_total": n + 9_000}
             made["rows"] = [
                 made["rows"][0] | {"pair": pair, "p": w, "cross_entropy": loss_of(w, n)}

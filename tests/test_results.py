@@ -288,6 +288,14 @@ def test_an_unchanged_store_is_read_from_the_cache(
     pd.testing.assert_frame_equal(results.load_curves(root=cached), loaded[1])
 
 
+def test_without_registered_cohorts_no_frame_is_kept(
+    cached: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "registered", lambda group: {})
+    monkeypatch.setattr(frames, "kept", lambda *args, **given: pytest.fail("taken from the cache"))
+    assert set(results.load(root=cached)["cohort"]) == {""}
+
+
 def test_a_changed_file_is_read_again_even_with_its_old_size_and_time(cached: Path) -> None:
     path = cached / "webtech" / "run-a.json"
     before, text = path.stat(), path.read_text(encoding="utf-8")

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import add_command
-from mnmt_repro.companion.verify import add_fresh
-from mnmt_repro.repository import ROOT
+from mnmt_repro.companion.verify import add_inputs
 
 if TYPE_CHECKING:
     from mnmt_repro.claims.exhibits import Exhibit
@@ -65,16 +64,7 @@ def add(commands: Any) -> None:
         action="store_true",
         help="write no report: print the list of outputs for https://codecheck.org.uk",
     )
-    add_fresh(parser)
-    parser.add_argument(
-        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
-    )
-    parser.add_argument(
-        "--results",
-        metavar="DIR",
-        type=Path,
-        help="folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
-    )
+    add_inputs(parser)
 
 
 def act(options: argparse.Namespace) -> int:

@@ -27,9 +27,19 @@ def add(commands: Any) -> None:
         metavar="ID",
         help="evaluate this claim alone, such as A3, and print its rule and every measure",
     )
-    add_fresh(parser)
     parser.add_argument(
         "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
+    )
+    add_inputs(parser)
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Declare what outcomes are computed from: cache, checkout and results store."""
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="compute every outcome again; by default the cache has those of the same rules, rows "
+        "and code",
     )
     parser.add_argument(
         "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
@@ -39,16 +49,6 @@ def add(commands: Any) -> None:
         metavar="DIR",
         type=Path,
         help="folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
-    )
-
-
-def add_fresh(parser: argparse.ArgumentParser) -> None:
-    """Declare the option that ignores the cache."""
-    parser.add_argument(
-        "--fresh",
-        action="store_true",
-        help="compute every outcome again; by default the cache has those of the same rules, rows "
-        "and code",
     )
 
 
