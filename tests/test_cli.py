@@ -715,6 +715,7 @@ def test_fit_says_how_its_intervals_are_made_and_proposes_relative_errors(capsys
     shown = capsys.readouterr()
     (found,) = json.loads(shown.out)
     assert found["interval_method"] == "t" and "relative" not in shown.err
+    assert "take the bounds for known" in found["interval_words"]
     even = 60 * n**-0.3 + 0.05 * noise
     pd.DataFrame({"n": n, "loss": even}).to_csv("l.csv", index=False)
     assert main(["fit", "l.csv", "--errors", "relative"]) == 0
@@ -847,6 +848,12 @@ def test_a_row_that_spoils_the_law_is_named_by_its_line(capsys) -> None:
     assert main(["fit", "l.csv"]) == 0
     out = capsys.readouterr().out
     assert "line 22: loss" in out and "standard deviations from the law of the other rows" in out
+    table.loc[20, "loss"] *= 10  # bends the law away from other rows, which are not to blame
+    table.to_csv("l.csv", index=False)
+    main(["fit", "l.csv"])
+    shown = capsys.readouterr()
+    assert shown.out.count("standard deviations") == 1 and "--errors relative" not in shown.err
+    table.loc[20, "loss"] /= 10
     one = table[(table["pair"] == "eng-deu") & (table["p"] == 1)][["n", "loss"]].reset_index()
     one.loc[2, "loss"] *= 100  # two digits too many
     one.to_csv("l.csv", index=False)

@@ -22,9 +22,11 @@ def stored() -> pd.DataFrame:
 
 def test_intervals_that_should_hold_the_truth_in_95_of_100_do() -> None:
     table = stored()
-    assert set(table["law"]) == set(simulated.LAWS) and (table["draws"] >= 950).all()
-    most = table["world"].map({"away": 0.98, "bound": 0.995})
-    outside = table[(table["coverage"] < 0.915) | (table["coverage"] > most)]
+    cells = table[["law", "world", "errors"]].drop_duplicates().itertuples(index=False, name=None)
+    assert set(cells) == set(simulated.CELLS) and (table["draws"] >= 1000).all()
+    # 92 to 97 %, and half a point more for the noise of a share over 1,000 draws; 99 % at a bound.
+    most = table["world"].map({"away": 0.975, "bound": 0.99})
+    outside = table[(table["coverage"] < 0.92) | (table["coverage"] > most)]
     assert outside.empty, outside.to_string()
 
 

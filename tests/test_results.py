@@ -291,11 +291,12 @@ def test_an_unchanged_store_is_read_from_the_cache(
 def test_a_changed_file_is_read_again_even_with_its_old_size_and_time(cached: Path) -> None:
     path = cached / "webtech" / "run-a.json"
     before, text = path.stat(), path.read_text(encoding="utf-8")
-    path.write_text(text.replace('"seed": 1', '"seed": 7'), encoding="utf-8")
+    assert text.count('"commit": "0123') == 1
+    path.write_text(text.replace('"commit": "0123', '"commit": "9876'), encoding="utf-8")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert path.stat().st_size == before.st_size
-    assert set(results.load(root=cached, run_id="run-a")["seed"]) == {7}
-    assert set(results.load_curves(root=cached, run_id="run-a")["seed"]) == {7}
+    for load in (results.load, results.load_curves):
+        assert set(load(root=cached, run_id="run-a")["commit"]) == {"9876456789abcdef"}
 
 
 def test_added_removed_and_renamed_files_are_seen(cached: Path) -> None:

@@ -41,13 +41,15 @@ class RecommendOptions(TableOptions):
         metadata=option("model size, in the unit of the column", required=True, metavar="N")
     )
     prefer: tuple[str, ...] | None = setting(
-        "least mean loss, pairs counted with W; one list, or the option again for each pair",
+        "minimise the mean loss with W as weight of each pair; a list, or once for each pair",
         metavar="PAIR=W,...",
     )
     floor: tuple[str, ...] | None = setting(
-        "PAIR must reach LOSS; then the best for the others", metavar="PAIR=LOSS"
+        "keep the loss of PAIR at most at LOSS, and minimise the others", metavar="PAIR=LOSS"
     )
-    equal_regret: bool = setting("every pair loses as much against being alone", False)
+    equal_regret: bool = setting(
+        "give every pair the same distance to the loss of a model for this pair alone", False
+    )
     relative: bool = setting(
         "with --equal-regret: as a share of the loss that size can reduce", False
     )
@@ -111,7 +113,7 @@ def act(options: RecommendOptions) -> int:
     from mnmt_repro.laws.recommendation import LEVEL, recommend_weights
 
     if sum(map(bool, (options.prefer, options.floor, options.equal_regret))) != 1:
-        raise InputError("say what is best by one of --prefer, --floor and --equal-regret")
+        raise InputError("give one of --prefer, --floor and --equal-regret")
     if options.relative and not options.equal_regret:
         raise InputError("--relative goes with --equal-regret")
     check_absent(options.frontier, "--frontier")

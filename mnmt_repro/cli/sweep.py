@@ -75,12 +75,12 @@ class SweepOptions(PoolOptions):
         False,
     )
     analyse: bool = setting(
-        "store what training on changed in the weights of all finished runs of Paper B, and their "
+        "store how further training changed the weights of all finished runs of Paper B, and their "
         "losses on single sentences",
         False,
     )
     sentences: int | None = setting(
-        "with --decode: of each test set, at most (default: 100 of software25's, else 500)",
+        "with --decode: most sentences of each test set (default: 100 of software25, else 500)",
     )
     bleurt: Path | None = setting(
         "with --decode: score with BLEURT in place of the others, by the weights in FOLDER",

@@ -56,23 +56,14 @@ class JointLawFit(SharedExponentFit):
 
     def index(self, p: ArrayLike) -> NDArray[np.intp]:
         """Position of each weight (or group) among the fitted; `InputError` for one not fitted."""
-        if self.groups:
-            return self._group_index(np.atleast_1d(np.asarray(p, dtype=object)))
-        wanted = np.atleast_1d(np.asarray(p, dtype=float))
-        near = np.round(wanted, P_DIGITS)[:, None] == np.array(self.p)
-        if not near.any(1).all():
-            raise InputError(
-                f"p: {wanted[~near.any(1)][0]:g} was not fitted ({list(self.p)}); "
-                "the joint law knows only fitted weights, use fit_fraction for others"
-            )
-        return near.argmax(1)
-
-    def _group_index(self, wanted: NDArray[Any]) -> NDArray[np.intp]:
-        place = {name: k for k, name in enumerate(self.groups)}
-        for name in map(str, wanted):
-            if name not in place:
-                raise InputError(f"{name!r} was not fitted; there are {', '.join(self.groups)}")
-        return np.array([place[str(name)] for name in wanted], dtype=np.intp)
+        known: tuple[Any, ...] = self.groups or self.p
+        wanted = np.atleast_1d(np.asarray(p, dtype=object if self.groups else float))
+        keys = list(map(str, wanted)) if self.groups else np.round(wanted, P_DIGITS).tolist()
+        place = {key: k for k, key in enumerate(known)}
+        if absent := [key for key in keys if key not in place]:
+            hint = "" if self.groups else "; use fit_fraction for other weights"
+            raise InputError(f"p: {absent[0]} was not fitted; there are {list(known)}{hint}")
+        return np.array([place[key] for key in keys], dtype=np.intp)
 
     def rows_at(self, *at: ArrayLike) -> Array:
         """Rows (m, 2) at fitted weights (or groups) and sizes."""

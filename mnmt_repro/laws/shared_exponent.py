@@ -67,17 +67,6 @@ class SharedExponentFit(LawFit):
         return values[..., 1:2] + (reducible if self.direction == "min" else -reducible)
 
 
-def gradient_of(values: Array, group: NDArray[np.intp], n: Array, direction: Direction) -> Array:
-    """Differentiate the law with respect to alpha, l_inf and the multipliers, (m, P)."""
-    sign = 1.0 if direction == "min" else -1.0
-    power = n ** -values[0]
-    gradient = np.zeros((len(n), len(values)))
-    gradient[:, 0] = -sign * values[2 + group] * np.log(n) * power
-    gradient[:, 1] = 1.0
-    gradient[np.arange(len(n)), 2 + group] = sign * power
-    return gradient
-
-
 @dataclass(frozen=True, kw_only=True)
 class SharedExponentLaw(solve.Law):
     """The formula at given rows, which variable projection fits without starts.
@@ -107,7 +96,13 @@ class SharedExponentLaw(solve.Law):
         return replace(found, theta=np.hstack([alpha, sign * l_inf, beta * np.exp(alpha * centre)]))
 
     def jacobian(self, theta: Array) -> Array:
-        return gradient_of(theta, self.group, self.n, self.direction)
+        sign = 1.0 if self.direction == "min" else -1.0
+        power = self.n ** -theta[0]
+        gradient = np.zeros((len(self.n), len(theta)))
+        gradient[:, 0] = -sign * theta[2 + self.group] * np.log(self.n) * power
+        gradient[:, 1] = 1.0
+        gradient[np.arange(len(self.n)), 2 + self.group] = sign * power
+        return gradient
 
     def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
         constant = "l_inf >= 0" if self.direction == "min" else f"l_inf <= {self.ceiling}"

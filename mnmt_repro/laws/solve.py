@@ -101,7 +101,14 @@ class Law(ABC):
 
     def several(self, found: Optimum) -> bool:
         """Whether other parameters fit equally well."""
-        return rank_deficient(found.jacobian * np.sqrt(self.weights)[:, None], found.held)
+        j = (found.jacobian * np.sqrt(self.weights)[:, None])[:, ~found.held]
+        norm = np.linalg.norm(j, axis=0)
+        if len(j) < j.shape[1] or (norm == 0).any():
+            return True
+        # Columns of one length first, as in `covariance_of`. What is left of a singular value is
+        # rounding below this share: of derivatives in double precision, half the digits hold.
+        singular = np.linalg.svd(j / norm, compute_uv=False)
+        return bool(singular[-1] < 1e-7 * singular[0])
 
     def unscaled(self, theta: Array) -> Array:
         """Parameters of the law (B, P) at those that are searched (B, P)."""
@@ -289,16 +296,6 @@ def covariance_by_run(
     sums = np.zeros((len(names), len(held)))
     np.add.at(sums, run, rows)
     return np.asarray(unit @ sums.T @ sums @ unit * (np.nan if few else 1.0))
-
-
-def rank_deficient(jacobian: Array, held: NDArray[np.bool_], tolerance: float = 1e-7) -> bool:
-    """Whether some direction among the free parameters leaves the law unchanged."""
-    j = jacobian[:, ~held]
-    norm = np.linalg.norm(j, axis=0)
-    if len(j) < j.shape[1] or (norm == 0).any():
-        return True
-    singular = np.linalg.svd(j / norm, compute_uv=False)
-    return bool(singular[-1] < tolerance * singular[0])
 
 
 def is_flat(loss: Array) -> bool:
