@@ -52,8 +52,8 @@ $(venv)/.base: pyproject.toml | $(bin)/python
 	@touch $@
 
 $(venv)/.full: pyproject.toml | $(bin)/python
-	@echo "Installing the base, train, test and ct2 tiers into $(venv) (once; some minutes) ..."
-	@$(pip) --editable '.[train,test,ct2]'
+	@echo "Installing the base, train and test tiers and the extras into $(venv) (once; some minutes) ..."
+	@$(pip) --editable '.[train,test,ct2,submitit,dask]'
 	@touch $@ $(venv)/.base
 
 $(venv)/.lab: pyproject.toml | $(venv)/.base

@@ -49,7 +49,9 @@ def test_conda_and_pip_install_the_same() -> None:
     assert "--editable ." in nested["pip"]
 
 
-@pytest.mark.parametrize("requirement", tiers("train", "test", "bleurt", "ct2", "notebook"))
+@pytest.mark.parametrize(
+    "requirement", tiers("train", "test", "bleurt", "ct2", "submitit", "dask", "notebook")
+)
 def test_a_new_major_release_cannot_break_a_user(requirement: str) -> None:
     name, bounds = split(requirement)
     match = re.fullmatch(r">=(\d+)(\.\d+)*,<(\d+)(\.\d+)?", bounds)
@@ -63,14 +65,14 @@ def test_the_lock_file_pins_every_dependency_within_its_bounds() -> None:
 
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
-    for requirement in tiers("train", "ct2", "notebook", "test"):
+    for requirement in tiers("train", "ct2", "submitit", "dask", "notebook", "test"):
         name, bounds = split(requirement)
         assert pins[canonicalize_name(name)] in SpecifierSet(bounds), requirement
 
 
 def test_every_dependency_has_its_reason() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for requirement in tiers("train", "test", "bleurt", "ct2", "notebook"):
+    for requirement in tiers("train", "test", "bleurt", "ct2", "submitit", "dask", "notebook"):
         (line,) = [line for line in text.splitlines() if f'"{requirement}"' in line]
         assert re.search(r"#\s+\w.{9,}", line), f"{requirement}: say why it is needed"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -26,7 +28,9 @@ from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.sweep import (
     DEFAULT_SECONDS_PER_COST,
     Estimate,
+    ExecutorName,
     InThisProcess,
+    executor_of,
     is_held,
     process_pool,
     run_lock,
@@ -87,6 +91,34 @@ def test_two_workers_a_failing_run_a_killed_worker_and_a_second_call(
         pass
     assert sweep_into(store, runs, specs, InThisProcess()) == []
     assert stored(store) == {spec.run_id for spec in specs}
+
+
+@pytest.mark.parametrize("name", ["submitit", "dask"])
+def test_on_a_cluster_a_killed_worker_loses_no_run(tmp_path: Path, name: ExecutorName) -> None:
+    specs, marker, done = grid(), tmp_path / "killed", []
+    victim = specs[1].run_id
+
+    def work(spec: RunSpec, folder: Path, device: str) -> dict[str, str]:
+        if spec.run_id == victim and not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"run_id": spec.run_id}
+
+    def missing() -> list[str]:
+        with executor_of(name, 1, tmp_path) as executor:
+            return sweep(
+                specs, is_done=lambda spec: spec.run_id in done, runs_folder=tmp_path / "runs",
+                store=lambda content: done.append(content["run_id"]), executor=executor,
+                progress_bar=False, work=work,
+            )  # fmt: skip
+
+    failures = missing()
+    assert marker.exists()
+    if name == "submitit":
+        assert len(failures) == 1 and victim in failures[0] and victim not in done
+        failures = missing()
+    assert failures == []
+    assert sorted(done) == sorted(spec.run_id for spec in specs)
 
 
 def test_each_run_is_stored_once_and_a_done_one_is_skipped(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -272,7 +273,12 @@ def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) ->
     short = ["--steps", "2", "--d-model", "8", "--heads", "2", "--curve-points", "1"]
     assert main(["train", "--similarity", "0.5", "--concepts", "32", *short, "--out", "old"]) == 0
     upgrade = ["upgrade", "--from", "old", "--wider", "2"]
-    assert main([*upgrade, "--out", "start"]) == 0
+    capsys.readouterr()
+    assert main([*upgrade, "--noise", "0", "--out", "start"]) == 0
+    printed = capsys.readouterr().out  # losses, as the validation text of the pairs is generated
+    for pair in ("src-aaa", "src-bbb"):
+        was, now = re.findall(rf"^{pair}: (\S+) -> (\S+) nats a token", printed, re.M)[0]
+        assert float(was) == pytest.approx(float(now), abs=2e-4)
     # The layer is gated: its function is kept where nothing else is asked for.
     found = load_upgraded("start/start.safetensors").config.width.normalisation
     assert found == "function"

@@ -69,6 +69,11 @@ class SweepOptions(PoolOptions):
         "see the same folders",
         metavar="I/N",
     )
+    executor: Literal["local", "submitit", "dask"] = setting(
+        "where workers are: processes of this machine, jobs of Slurm (submitit), or those of the "
+        "Dask scheduler at $DASK_SCHEDULER_ADDRESS. All must see the same folders",
+        "local",
+    )
     decode: bool = setting(
         "translate the test sets with the checkpoints of all finished runs, and store BLEU, chrF, "
         "chrF++ and spBLEU",
@@ -113,7 +118,7 @@ def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
     from mnmt_repro.cli.retrain import keep_repeat
-    from mnmt_repro.runs.sweep import Estimate, process_pool, store_once, sweep
+    from mnmt_repro.runs.sweep import Estimate, executor_of, store_once, sweep
 
     options.check()
     catalogue = cohorts_module("catalogue")
@@ -162,7 +167,7 @@ def act(options: SweepOptions) -> int:
     if options.dry_run:
         return 0
     root = results.results_root(options.results)
-    with process_pool(options.workers) as executor:
+    with executor_of(options.executor, options.workers, options.runs) as executor:
         failures = sweep(
             specs,
             is_done=lambda spec: (root / spec.corpus / f"{spec.run_id}.json").exists(),
@@ -198,7 +203,13 @@ def _act_on_file(options: SweepOptions) -> int:
     _announce(options, grid.runs[part], stored, done.estimate, {})
     if options.dry_run:
         return 0
-    failures = sweep_grid(done, workers=options.workers, part=part, device=options.device)
+    failures = sweep_grid(
+        done,
+        workers=options.workers,
+        executor_name=options.executor,
+        part=part,
+        device=options.device,
+    )
     print(f"rows: {done.store}\nnext: mnmt-repro fit {shlex.quote(str(done.store))}")
     return 1 if failures else 0
 

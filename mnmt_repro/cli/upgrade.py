@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import secrets
 import shlex
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from mnmt_repro.training.checkpoint import Checkpoint
     from mnmt_repro.upgrading.recipe import Upgraded
     from mnmt_repro.upgrading.vocabulary import PieceMap
+
+
+AT_HAND = 200
+"""Sentences of each direction on which the loss is printed where none are named."""
 
 
 def add(commands: Any) -> None:
@@ -81,7 +86,10 @@ def act(options: UpgradeOptions) -> int:
     if new is not None:
         _check_vocabulary(options, about, new)
     fisher = read_fisher(options, about)
-    texts = read_bitexts(options.loss_on or (), "--loss-on")
+    if options.loss_on:
+        texts = read_bitexts(options.loss_on, "--loss-on")
+    else:
+        texts = _at_hand(about, old, {} if fisher is None else fisher.text)
     before: dict[str, float | None] = {}
     if texts:
         model = checkpoint.model() if imported is None else imported.model()
@@ -132,6 +140,26 @@ def act(options: UpgradeOptions) -> int:
         print(f"{pair}: {was} -> {now} nats a token")
     print(_next(options.out, about, new or old, told))
     return 0
+
+
+def _at_hand(
+    about: Mapping[str, Any], old: Vocabulary, given: Mapping[str, Bitext]
+) -> dict[str, Bitext]:
+    """Validation text of the old pairs: given for another option, of a corpus, or generated."""
+    from mnmt_repro.corpora.bitext import load_split
+    from mnmt_repro.corpora.encoding import SyllableVocabulary
+    from mnmt_repro.corpora.formats import Bitext
+
+    texts = dict(given)
+    for pair in about["pairs"] if not given else ():
+        if isinstance(old, SyllableVocabulary):
+            lines = old.conlang.text(pair, 0, AT_HAND, split="valid")
+            source, target = map(list, zip(*lines, strict=True))
+            texts[pair] = Bitext(pair=pair, source=source, target=target)
+        elif about["corpus"] != "own":
+            with contextlib.suppress(InputError):  # not downloaded
+                texts[pair] = load_split(about["corpus"], pair, "valid")
+    return {pair: text.select(range(min(AT_HAND, len(text)))) for pair, text in texts.items()}
 
 
 def _losses(

@@ -134,7 +134,8 @@ class UpgradeOptions:
         "(default: last)",
     )
     loss_on: tuple[str, ...] | None = setting(
-        "print the loss on this text before and after, once for each direction",
+        "print the loss on this text before and after, once for each direction (default: the "
+        "validation text of the old pairs, where it is generated or of a corpus)",
         metavar="PAIR=FILE",
     )
     json: bool = setting("print JSON in place of a table", False)

@@ -20,7 +20,7 @@ from concurrent.futures import (
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tqdm import tqdm
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 PATIENCE = 2.0
 """Seconds between looks at runs that other processes are at work on."""
+
+MOST_MINUTES = 24 * 60
+"""Of a Slurm job; a run that takes longer goes on with the next sweep."""
 
 Work = Callable[[RunSpec, Path, str], dict[str, Any]]
 
@@ -161,6 +164,70 @@ def process_pool(workers: int) -> Executor:
     return OwnProcesses(workers)
 
 
+class OnCluster(ThreadPoolExecutor):
+    """A cluster's own executor behind futures that can be waited for together.
+
+    A thread waits for each run. Where a worker is killed, Dask gives its run to another; a job of
+    submitit fails, and the next sweep goes on from its checkpoint.
+    """
+
+    def __init__(self, workers: int, hand_over: Callable[..., Any]) -> None:
+        super().__init__(workers)
+        self.hand_over = hand_over  # as `submit`; what it returns has a `result`
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Hand ``fn(*args, **kwargs)`` to the cluster."""
+        return super().submit(lambda: self.hand_over(fn, *args, **kwargs).result())
+
+
+ExecutorName = Literal["local", "submitit", "dask"]
+
+
+@contextlib.contextmanager
+def executor_of(name: ExecutorName, workers: int, folder: Path) -> Iterator[Executor]:
+    """So many single-thread workers: of this machine, of Slurm by submitit, or of Dask.
+
+    Without Slurm, submitit starts processes of this machine. Dask's scheduler is the one that
+    ``DASK_SCHEDULER_ADDRESS`` names, or a new one of this machine. All must see the same folders.
+
+    Parameters
+    ----------
+    folder
+        Of submitit's logs.
+
+    Raises
+    ------
+    InputError
+        When the package is not installed.
+    """
+    try:
+        if name == "submitit":
+            import submitit
+
+            jobs = submitit.AutoExecutor(folder / "submitit")
+            jobs.update_parameters(timeout_min=MOST_MINUTES, cpus_per_task=1)
+            with OnCluster(workers, jobs.submit) as executor:
+                yield executor
+        elif name == "dask":
+            from dask import config
+            from distributed import Client
+
+            address = config.get("scheduler-address", None)
+            local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+            with (
+                Client(address, **({} if address else local)) as client,
+                OnCluster(workers, partial(client.submit, pure=False)) as executor,
+            ):
+                yield executor
+        else:
+            with process_pool(workers) as executor:
+                yield executor
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"--executor {name}: needs {error.name}; pip install 'mnmt-repro[{name}]'"
+        ) from error
+
+
 def sweep(
     specs: Sequence[RunSpec],
     *,
@@ -199,8 +266,7 @@ def sweep(
     source
         Where the text of a user's runs comes from.
     executor
-        Anything with the interface of `concurrent.futures.Executor`: `process_pool`, or one of
-        Dask's or submitit's on a cluster.
+        Anything with the interface of `concurrent.futures.Executor`; see `executor_of`.
     at_once
         Runs that are given to the executor at one time, the first of those that wait for nothing;
         None: all of them. As many as there are workers keeps the declared order best.
@@ -337,6 +403,7 @@ def sweep_grid(
     done: GridRuns,
     *,
     workers: int,
+    executor_name: ExecutorName = "local",
     part: slice = slice(None),
     device: str = "cpu",
     progress_bar: bool | None = None,
@@ -344,7 +411,8 @@ def sweep_grid(
     """Execute every run of a user's grid, or of `part` of it, that its store lacks; see `sweep`."""
     grid = done.grid
     assert len(grid.vocabulary_used)  # made before the workers, who all need it
-    with InThisProcess() if workers == 1 else process_pool(workers) as executor:
+    alone = workers == 1 and executor_name == "local"
+    with InThisProcess() if alone else executor_of(executor_name, workers, done.folder) as executor:
         return sweep(
             grid.runs[part],
             is_done=lambda spec: done.row(spec).exists(),
