@@ -79,9 +79,9 @@ class Processes:
                     source=batch.source[:1], target=0 * batch.target[:1], pair=batch.pair[:1]
                 )
 
-    def objective(self, network: Transformer) -> Callable[..., Tensor]:
-        """`network.loss`; of several processes, after `backward` all hold their mean gradient."""
-        return network.loss if self.count == 1 else DistributedDataParallel(_Loss(network))
+    def objective(self, network: Transformer, loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """The network's loss; of several processes, after `backward` all hold the mean gradient."""
+        return loss if self.count == 1 else DistributedDataParallel(_Loss(network, loss))
 
     def mean(self, value: Tensor) -> float:
         """Of a scalar, over the processes."""
@@ -120,9 +120,9 @@ def processes() -> Processes:
 class _Loss(nn.Module):
     """A network's loss as the forward pass that `DistributedDataParallel` wraps."""
 
-    def __init__(self, network: Transformer) -> None:
+    def __init__(self, network: Transformer, loss: Callable[..., Tensor]) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.loss = network, loss
 
     def forward(self, *inputs: Tensor | float) -> Tensor:
-        return self.network.loss(*inputs)  # type: ignore[arg-type]
+        return self.loss(*inputs)
