@@ -245,10 +245,10 @@ def _announce(
     if options.dry_run:
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""
-            takes = f"{duration(seconds[spec.run_id]):>7}  {spec.memory / 2**20:5.0f} MiB"
+            takes = f"{duration(seconds[spec.run_id]):>7}  {spec.memory() / 2**20:5.0f} MiB"
             print(f"{spec.run_id}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}")
     time = duration(sum(seconds.values()) / options.workers)
-    most = max((task.spec.memory for task in tasks), default=0) / 2**30
+    most = max((task.spec.memory() for task in tasks), default=0) / 2**30
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""
     print(

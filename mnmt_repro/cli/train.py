@@ -173,7 +173,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             vocabulary.check_free(folder / VOCABULARY)
         if plan.start is None:
             spec = replace(spec, model=model_config(options, len(vocabulary)))
-        _check_memory(spec, options.device, group.count)
+        _check_memory(spec, options, group.count)
         data = load_own_data(spec, text, vocabulary)
         if group.first:
             for note in data.notes:
@@ -192,6 +192,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             folder,
             device=options.device,
             checkpoint_seconds=options.checkpoint_seconds,
+            recompute=options.recompute,
             label=folder.name,
             stop=None if group.count > 1 else held.enter_context(asked_to_stop()),
         )
@@ -214,20 +215,23 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     return 0
 
 
-def _check_memory(spec: RunSpec, device: str, processes: int) -> None:
+def _check_memory(spec: RunSpec, options: TrainOptions, processes: int) -> None:
     """Refuse a model that takes more memory to train than the device has."""
     import torch
 
+    device = options.device
     if torch.device(device).type == "cuda":
         there = torch.cuda.get_device_properties(device).total_memory
     else:
         there = machine_memory()
     tokens = -(-spec.training.batch_tokens // processes)
     alone = replace(spec, training=replace(spec.training, batch_tokens=tokens))
-    if alone.memory > there:
+    needed = alone.memory(recompute=options.recompute)
+    if needed > there:
         raise InputError(
-            f"training takes some {alone.memory / 2**30:,.3g} GiB, and {device} has "
-            f"{there / 2**30:,.3g} GiB: take each batch in parts (--accumulate), make it smaller "
+            f"training takes some {needed / 2**30:,.3g} GiB, and {device} has "
+            f"{there / 2**30:,.3g} GiB: take each batch in parts (--accumulate), compute layers "
+            "again in place of keeping them (--recompute), make the batch smaller "
             "(--batch-tokens), or the model less wide or deep"
         )
 

@@ -118,6 +118,11 @@ class TrainOptions:
         "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
     )
     threads: int = setting("processor threads; one is best for small models", 1)
+    recompute: bool = setting(
+        "compute each layer again in the backward pass, which takes less memory and a third more "
+        "time. The result is the same to the bit",
+        False,
+    )
     checkpoint_seconds: float = setting("seconds between checkpoints", 30.0)
 
 

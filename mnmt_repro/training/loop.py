@@ -73,6 +73,7 @@ def train(
     identity: str = "",
     device: str = "cpu",
     checkpoint_seconds: float = 60.0,
+    recompute: bool = False,
     progress_bar: bool | None = None,
     label: str = "train",
     prepare: Callable[[Transformer, torch.optim.Optimizer], None] | None = None,
@@ -96,6 +97,8 @@ def train(
         Decides initial weights, dropout and the order of the data.
     identity
         A hash of whatever defines the run; a folder with another identity is refused.
+    recompute
+        See `model.Transformer`. It is no setting of `config`, for it decides no weight.
     progress_bar
         None: on a terminal; elsewhere a line at each validation in its place, for a log.
     prepare
@@ -126,6 +129,7 @@ def train(
     torch.manual_seed(seed)
     network = Transformer(model, seed=seed) if isinstance(model, ModelConfig) else model
     network = network.to(device)
+    network.recompute = recompute
     optimiser = make_optimiser(network, config)
     if prepare is not None:
         prepare(network, optimiser)
