@@ -159,7 +159,11 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     options, spec, text = plan.options, plan.spec, plan.text
     name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
     folder = options.out or Path("runs") / name
-    group = processes()
+    group, on_step = processes(), None
+    if options.tensorboard is not None and group.first:
+        from mnmt_repro.training.tensorboard import written_for_tensorboard
+
+        on_step = held.enter_context(written_for_tensorboard(options.tensorboard))
     with group.first_in_turn():
         known = find_run(folder, spec)
         if known is not None:
@@ -195,6 +199,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             recompute=options.recompute,
             label=folder.name,
             stop=None if group.count > 1 else held.enter_context(asked_to_stop()),
+            on_step=on_step,
         )
     except TrainingDiverged as error:
         if group.first:

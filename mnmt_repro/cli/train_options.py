@@ -118,6 +118,11 @@ class TrainOptions:
         "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
     )
     threads: int = setting("processor threads; one is best for small models", 1)
+    tensorboard: Path | None = setting(
+        "write the loss and learning rate of each step for TensorBoard, which the extra "
+        "mnmt-repro[tensorboard] installs",
+        metavar="FOLDER",
+    )
     recompute: bool = setting(
         "compute each layer again in the backward pass, which takes less memory and a third more "
         "time. The result is the same to the bit",

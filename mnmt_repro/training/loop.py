@@ -42,6 +42,17 @@ class TrainingData:
     validation: Mapping[str, EncodedPair] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A step that has been taken, as `train` shows it to `on_step`."""
+
+    step: int  # counted from 1 over the whole run
+    target_tokens: int  # trained on so far
+    loss: float  # nats a target token of its batch, before the update
+    learning_rate: float
+    validation: Mapping[str, float]  # loss of each pair after the update; empty at most steps
+
+
 def make_optimiser(model: Transformer, config: TrainingConfig) -> torch.optim.Optimizer:
     """Adafactor or AdamW over all parameters.
 
@@ -79,6 +90,7 @@ def train(
     prepare: Callable[[Transformer, torch.optim.Optimizer], None] | None = None,
     schedule_start: int | None = 0,
     stop: Callable[[], bool] | None = None,
+    on_step: Callable[[Step], None] | None = None,
 ) -> tuple[Transformer, Progress]:
     """Train a model, or go on where `folder` says that an earlier call stopped.
 
@@ -112,6 +124,9 @@ def train(
     stop
         Asked after every step; where it says so, the run is saved and left unfinished. Only for
         one process alone.
+    on_step
+        Called after every step, in the first process only. A run that goes on from a checkpoint
+        shows again the steps that came after it.
 
     Returns
     -------
@@ -182,6 +197,7 @@ def train(
             stopped = stop is not None and stop()
             if not group.first:
                 continue
+            losses: dict[str, float] = {}
             if ended or (points and progress.target_tokens >= points[0]):
                 points = [t for t in points if t > progress.target_tokens]
                 progress.seconds = time.monotonic() - began
@@ -193,6 +209,16 @@ def train(
                         label,
                         f"{standing(progress, config)}: training loss {loss:.3f}{shown}; {pace}",
                     )
+            if on_step is not None:
+                on_step(
+                    Step(
+                        step=progress.step,
+                        target_tokens=progress.target_tokens,
+                        loss=loss,
+                        learning_rate=rate,
+                        validation=losses,
+                    )
+                )
             if ended or stopped or time.monotonic() - saved > checkpoint_seconds:
                 _check_finite(network, progress, last)
                 progress.seconds = time.monotonic() - began
