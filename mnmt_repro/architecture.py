@@ -235,6 +235,7 @@ def training_memory(
     sentence_tokens: int,
     optimiser: str,
     recompute: bool = False,
+    shards: int = 1,
 ) -> int:
     """Bytes that training takes, about: what stays and what one step's gradient needs.
 
@@ -250,6 +251,8 @@ def training_memory(
         Of the longest sentence, to which a batch may be padded.
     recompute
         Whether layers are computed again in the backward pass, one at a time.
+    shards
+        Processes that the model is split over.
 
     Examples
     --------
@@ -273,7 +276,7 @@ def training_memory(
         layers += config.decoder_layers * 2 * inner + max(encoder, decoder)
     else:
         layers = config.encoder_layers * encoder + config.decoder_layers * decoder
-    parameters = parameter_counts(config)["total"] * (5 if optimiser == "adamw" else 3)
+    parameters = parameter_counts(config)["total"] * (5 if optimiser == "adamw" else 3) // shards
     slices = 3 * min(batch_tokens, SLICE_TOKENS) * config.vocab_size
     return 4 * (parameters + batch_tokens * layers + slices)
 

@@ -406,6 +406,7 @@ def test_mistakes_in_training_options_are_told(capsys) -> None:
     fails(["train", "--max-length", "3"], capsys, "--max-length: is of real text")
     fails(["train", "--temperature", "5"], capsys, "--temperature: all pairs of a conlang are")
     fails(["train", "--beta1", "0.1"], capsys, "--beta1: is of adamw")
+    fails(["train", "--shard"], capsys, "--shard: adafactor cannot be split; add --optimiser adamw")
     fails([*own, "--similarity", "0.5"], capsys, "--similarity: is of a conlang")
     with pytest.raises(SystemExit):
         main(["train", "--arch", "rnn"])

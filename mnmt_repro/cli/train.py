@@ -197,6 +197,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             device=options.device,
             checkpoint_seconds=options.checkpoint_seconds,
             recompute=options.recompute,
+            shard=options.shard,
             label=folder.name,
             stop=None if group.count > 1 else held.enter_context(asked_to_stop()),
             on_step=on_step,
@@ -231,13 +232,15 @@ def _check_memory(spec: RunSpec, options: TrainOptions, processes: int) -> None:
         there = machine_memory()
     tokens = -(-spec.training.batch_tokens // processes)
     alone = replace(spec, training=replace(spec.training, batch_tokens=tokens))
-    needed = alone.memory(recompute=options.recompute)
+    shards = processes if options.shard else 1
+    needed = alone.memory(recompute=options.recompute, shards=shards)
     if needed > there:
         raise InputError(
             f"training takes some {needed / 2**30:,.3g} GiB, and {device} has "
             f"{there / 2**30:,.3g} GiB: take each batch in parts (--accumulate), compute layers "
             "again in place of keeping them (--recompute), make the batch smaller "
-            "(--batch-tokens), or the model less wide or deep"
+            "(--batch-tokens), split the model over more processes (--shard), or make it less wide "
+            "or deep"
         )
 
 

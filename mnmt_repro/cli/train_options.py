@@ -118,6 +118,11 @@ class TrainOptions:
         "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
     )
     threads: int = setting("processor threads; one is best for small models", 1)
+    shard: bool = setting(
+        "under torchrun: each process holds its part of weights, gradients and optimiser state in "
+        "place of a whole copy (FSDP2). Goes with --optimiser adamw",
+        False,
+    )
     tensorboard: Path | None = setting(
         "write the loss and learning rate of each step for TensorBoard, which the extra "
         "mnmt-repro[tensorboard] installs",

@@ -94,9 +94,9 @@ def train_run(
     Parameters
     ----------
     **how
-        What decides no weight: `device`, `recompute`, `progress_bar`, `checkpoint_seconds`,
-        `label`, `stop` and `on_step` of `training.loop.train`, which also says what is returned and
-        raised.
+        What decides no weight: `device`, `recompute`, `shard`, `progress_bar`,
+        `checkpoint_seconds`, `label`, `stop` and `on_step` of `training.loop.train`, which also
+        says what is returned and raised.
     """
     return train(
         start.model,

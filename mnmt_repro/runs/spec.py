@@ -225,7 +225,7 @@ class RunSpec:
         begun = f" from {self.upgrade.parent.run_id}" if self.upgrade else ""
         return f"{self.corpus} {self.size} [{weights}]{budget} seed {self.seed}{begun}"
 
-    def memory(self, *, recompute: bool = False) -> int:
+    def memory(self, *, recompute: bool = False, shards: int = 1) -> int:
         """Bytes that training takes, about; see `architecture.training_memory`."""
         return training_memory(
             self.model,
@@ -233,6 +233,7 @@ class RunSpec:
             sentence_tokens=self.training.max_length,
             optimiser=self.training.optimiser,
             recompute=recompute,
+            shards=shards,
         )
 
     @property
