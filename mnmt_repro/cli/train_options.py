@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.choices import setting
-from mnmt_repro.cli.options import Noted, NotedAppend, add_fields, read_fields
+from mnmt_repro.cli.options import Noted, NotedAppend, NotedTrue, add_fields, read_fields
 from mnmt_repro.cli.presets import Preset
 from mnmt_repro.errors import InputError
 from mnmt_repro.training.config import FIRST_BUDGET, USUAL, TrainingConfig, usual_training
@@ -140,6 +140,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser; `given` of what it returns holds those that were given."""
     parser.register("action", None, Noted)
     parser.register("action", "append", NotedAppend)
+    parser.register("action", "store_true", NotedTrue)
     parser.set_defaults(given=frozenset())
     add_fields(parser, TrainOptions)
 
