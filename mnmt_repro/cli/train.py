@@ -185,7 +185,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             # Nothing is wrong with text and options: only now is anything written.
             take_run(folder, spec, known, held)
             if known is None or not same_budget(known, spec.training):
-                describe(folder, spec, vocabulary, **text.told)
+                describe(folder, spec, vocabulary, **plan.source.told(text))
     torch.set_num_threads(options.threads)
     start = Beginning(model=spec.model) if plan.start is None else Beginning.of(plan.start)
     try:

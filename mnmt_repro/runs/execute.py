@@ -64,7 +64,7 @@ def execute(
     else:
         text = source.read()
         data = load_own_data(spec, text, make_vocabulary(text, source))
-        more = text.told
+        more = source.told(text)
     begin_from_shorter(spec, folder, among)
     start = beginning(spec, folder, data)
     folder.mkdir(parents=True, exist_ok=True)
