@@ -11,6 +11,7 @@ out.
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -19,35 +20,27 @@ import pandas as pd
 from stored import keep
 
 from mnmt_repro.cohorts.catalogue import runs_of
-from mnmt_repro.corpora.batches import BatchStream
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.data import load_run_data
 from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.training.loop import batch_stream
 
 WINDOWS = 2
 
 
 def waste(spec: RunSpec) -> dict[str, float]:
-    """Shares of padding in the batches of a run, and how many shapes they have."""
-    data = load_run_data(spec)
-    stream = BatchStream(
-        data.training.sentences, spec.mixture, batch_tokens=spec.training.batch_tokens,
-        seed=spec.seed,
-    )  # fmt: skip
-    drawn = takewhile(lambda found: found[0].window < WINDOWS, stream.batches())
-    batches = [batch for _, batch in drawn]
-    sides = {
-        "source": [batch.source for batch in batches],
-        "target": [batch.target[:, 1:] for batch in batches],
-    }
-    found = {
-        name: 1 - sum(map(np.count_nonzero, side)) / sum(each.size for each in side)
-        for name, side in sides.items()
-    }
-    every = [each for side in sides.values() for each in side]
-    found["both"] = 1 - sum(map(np.count_nonzero, every)) / sum(each.size for each in every)
-    shapes = {(batch.source.shape[1], batch.target.shape[1]) for batch in batches}
-    return found | {"batches": len(batches), "shapes": len(shapes)}
+    """Shares of padding in the batches of a run.
+
+    The plain step pads lengths to multiples of 8, the compiled one to the longest sentence.
+    """
+    data, found = load_run_data(spec).training, {}
+    for name, compiled in {"plain": False, "compiled": True}.items():
+        config = replace(spec.training, compile=compiled)
+        stream = batch_stream(data, spec.mixture, config, spec.seed)
+        drawn = takewhile(lambda each: each[0].window < WINDOWS, stream.batches())
+        sides = [side for _, batch in drawn for side in (batch.source, batch.target[:, 1:])]
+        found[name] = 1 - sum(map(np.count_nonzero, sides)) / sum(side.size for side in sides)
+    return found
 
 
 def main() -> None:

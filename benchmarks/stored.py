@@ -28,13 +28,8 @@ def processor() -> str:
 
 def keep(path: Path, rows: pd.DataFrame, **more: object) -> None:
     """Write rows with their circumstances."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     about = {
         "date": date.today().isoformat(),
         "processor": processor(),

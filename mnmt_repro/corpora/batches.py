@@ -75,7 +75,12 @@ class Position:
 
 
 def pack(
-    source: Ragged, target: Ragged, pair: np.ndarray, batch_tokens: int, order: np.ndarray
+    source: Ragged,
+    target: Ragged,
+    pair: np.ndarray,
+    batch_tokens: int,
+    order: np.ndarray,
+    pad_to: int = PAD_TO,
 ) -> Iterator[Batch]:
     """Cut the rows named by `order` into batches that each hold about `batch_tokens` target tokens.
 
@@ -89,19 +94,19 @@ def pack(
         rows = order[start:stop]
         sources, targets = source.take(rows), target.take(rows)
         yield Batch(
-            source=sources.pad(_padded(sources.lengths).max()),
-            target=targets.pad(1 + _padded(targets.lengths - 1).max()),
+            source=sources.pad(_padded(sources.lengths, pad_to).max()),
+            target=targets.pad(1 + _padded(targets.lengths - 1, pad_to).max()),
             pair=pair[rows],
         )
 
 
-def _padded(lengths: np.ndarray) -> np.ndarray:
-    return -(-lengths // PAD_TO) * PAD_TO
+def _padded(lengths: np.ndarray, to: int) -> np.ndarray:
+    return -(-lengths // to) * to
 
 
-def by_length(source: Ragged, target: Ragged) -> np.ndarray:
+def by_length(source: Ragged, target: Ragged, pad_to: int = PAD_TO) -> np.ndarray:
     """Row numbers from short to long, by padded target and then padded source length."""
-    return np.lexsort((_padded(source.lengths), _padded(target.lengths - 1)))
+    return np.lexsort((_padded(source.lengths, pad_to), _padded(target.lengths - 1, pad_to)))
 
 
 class BatchStream:
@@ -119,6 +124,9 @@ class BatchStream:
         Target tokens a batch, end-of-sentence included, padding not counted.
     window
         Sentences sorted by length together.
+    pad_to
+        Lengths are padded up to multiples of this. Sentences are grouped by these lengths, so a
+        batch pads least where it is 1.
 
     Raises
     ------
@@ -134,6 +142,7 @@ class BatchStream:
         batch_tokens: int,
         seed: int,
         window: int = 8192,
+        pad_to: int = PAD_TO,
     ) -> None:
         for pair in mixture.pairs:
             if pair not in sentences or sentences[pair].size == 0:
@@ -142,6 +151,7 @@ class BatchStream:
         self.batch_tokens = batch_tokens
         self.seed = seed
         self.window = window
+        self.pad_to = pad_to
         self._sentences = [sentences[pair] for pair in mixture.pairs]
         self._orders: dict[int, tuple[int, np.ndarray]] = {}
 
@@ -187,8 +197,9 @@ class BatchStream:
         pair = np.repeat(np.arange(len(counts)), counts)
         rng = np.random.default_rng([self.seed, 2, window])
         shuffled = rng.permutation(len(source))
-        order = shuffled[by_length(source.take(shuffled), target.take(shuffled))]
-        batches = list(pack(source, target, pair, self.batch_tokens, order))
+        drawn_source, drawn_target = source.take(shuffled), target.take(shuffled)
+        order = shuffled[by_length(drawn_source, drawn_target, self.pad_to)]
+        batches = list(pack(source, target, pair, self.batch_tokens, order, self.pad_to))
         return [batches[i] for i in rng.permutation(len(batches))]
 
     def batches(self, start: Position = Position()) -> Iterator[tuple[Position, Batch]]:  # noqa: B008

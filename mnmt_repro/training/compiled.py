@@ -1,6 +1,7 @@
 """The faster training step of `TrainingConfig.compile`: the same formulas, rounded otherwise.
 
-- `torch.compile` makes one program of the encoder and the decoder, for batches of any shape.
+- `torch.compile` makes one program of the encoder and the decoder, for batches of any shape. So
+  batches are padded to their longest sentence, and not to a multiple of 8.
 - The loss normalises scores after the products and not before them, which saves four passes over
   tokens times pieces.
 - Adafactor updates all parameters of one shape together.

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.corpora.batches import Batch, BatchStream, EncodedPair, Position, Sentences
+from mnmt_repro.corpora.batches import PAD_TO, Batch, BatchStream, EncodedPair, Position, Sentences
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import PAD, Transformer
@@ -82,6 +82,19 @@ def make_optimiser(model: Transformer, config: TrainingConfig) -> torch.optim.Op
 def make_loss(model: Transformer, config: TrainingConfig) -> Callable[..., Tensor]:
     """`model.loss`, or its compiled form."""
     return compiled_loss(model) if config.compile else model.loss
+
+
+def batch_stream(
+    data: TrainingData, mixture: Mixture, config: TrainingConfig, seed: int
+) -> BatchStream:
+    """Return the batches that a run trains on."""
+    return BatchStream(
+        data.sentences,
+        mixture,
+        batch_tokens=config.batch_tokens,
+        seed=seed,
+        pad_to=1 if config.compile else PAD_TO,  # one compiled program serves all shapes
+    )
 
 
 def train(
@@ -183,7 +196,7 @@ def train(
     if group.first:
         _restore_log(folder / LOG, progress)
 
-    stream = BatchStream(data.sentences, mixture, batch_tokens=config.batch_tokens, seed=seed)
+    stream = batch_stream(data, mixture, config, seed)
     points = [t for t in config.curve_tokens() if t > progress.target_tokens]
     called = saved = time.monotonic()
     began, before = called - progress.seconds, (progress.step, progress.target_tokens)
