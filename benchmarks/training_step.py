@@ -131,11 +131,11 @@ def main() -> None:
             rows.append(row)
             shown = {key: v if key == "step" else f"{v:.4g}" for key, v in row.items()}
             print("  ".join(f"{key} {v}" for key, v in shown.items()), flush=True)
-    if options.out:
-        keep(
-            options.out, pd.DataFrame(rows), transformers=transformers.__version__,
-            layers=options.layers, sentences=options.sentences, length=options.length,
-        )  # fmt: skip
+        if options.out:
+            keep(
+                options.out, pd.DataFrame(rows), transformers=transformers.__version__,
+                layers=options.layers, sentences=options.sentences, length=options.length,
+            )  # fmt: skip
 
 
 def parameters(config: ModelConfig) -> int:
