@@ -62,7 +62,9 @@ def read_upgraded(folder: Path) -> Upgraded:
     InputError
         When it holds none, or a damaged one.
     """
-    about = read_run(folder)
+    from mnmt_repro.interchange import is_hf
+
+    about = {} if is_hf(folder) else read_run(folder)
     if "upgrade" not in about:
         raise InputError(
             f"--continue-from {folder}: is a trained model, not an upgraded one; "

@@ -255,7 +255,10 @@ def act_extend(options: argparse.Namespace) -> int:
             if not any(language in (name, name.partition("_")[0]) for name in old.languages):
                 new.setdefault(language, []).extend(lines)
     if not new:
-        raise InputError("--data: the vocabulary has a tag for every language there already")
+        raise InputError(
+            "--data: the vocabulary has a tag for every language there already; leave out --vocab "
+            "in `mnmt-repro upgrade`"
+        )
     lines = [line for texts in new.values() for line in texts]
     return _write(extend_vocabulary(old, new, lines, options.pieces), options)
 

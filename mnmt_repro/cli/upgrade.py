@@ -49,6 +49,9 @@ def add(commands: Any) -> None:
             "\n      --lr-scaling 0.5 --out runs/talks-start",
             "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
             "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+            "mnmt-repro data extend nllb-200 --data eng_Latn-xho_Latn=new.tsv --out plus.model",
+            "mnmt-repro upgrade --from nllb-200 --vocab plus.model --lr-scaling 0.5 \\"
+            "\n      --loss-on eng_Latn-deu_Latn=talks.tsv --out runs/nllb-start",
             "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
             "\n      -o runs/deep-start",
             "mnmt-repro upgrade --from runs/talks --vocab both.model --data eng-deu=talks.tsv \\"
@@ -86,10 +89,13 @@ def act(options: UpgradeOptions) -> int:
     if new is not None:
         _check_vocabulary(options, about, new)
     fisher = read_fisher(options, about)
-    if options.loss_on:
-        texts = read_bitexts(options.loss_on, "--loss-on")
-    else:
-        texts = _at_hand(about, old, {} if fisher is None else fisher.text)
+    texts = read_bitexts(options.loss_on or (), "--loss-on")
+    no_text = []
+    if not texts:
+        try:
+            texts = _at_hand(about, old, {} if fisher is None else fisher.text)
+        except InputError as error:
+            no_text = [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
     before: dict[str, float | None] = {}
     if texts:
         model = checkpoint.model() if imported is None else imported.model()
@@ -115,7 +121,7 @@ def act(options: UpgradeOptions) -> int:
     after = _losses(made.model, new or old, about["tags"], texts)
     _write(options, about, made, new or old, told)
 
-    for note in _notes(about, made):
+    for note in (*no_text, *_notes(about, made)):
         print(f"mnmt-repro: note: {note}", file=sys.stderr)
     above = {} if fisher is None else fisher.counts(made)
     if options.json:
@@ -153,13 +159,7 @@ def _at_hand(
 
     texts = dict(given)
     if about["corpus"] == "own" and not given:
-        try:
-            texts = dict(held_out(about))
-        except InputError as error:
-            print(
-                f"mnmt-repro: note: no loss is shown: {error}; name text with --loss-on PAIR=FILE",
-                file=sys.stderr,
-            )
+        texts = dict(held_out(about))
     for pair in about["pairs"] if not given else ():
         if isinstance(old, SyllableVocabulary):
             lines = old.conlang.text(pair, 0, AT_HAND, split="valid")
@@ -194,6 +194,11 @@ def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:
     overlap = made.report.overlap
     if overlap is None or made.config.keep != "all":
         return
+    if overlap.dropped and about.get("imported"):
+        yield (
+            f"{len(overlap.dropped)} of the model's pieces and tags are dropped; a vocabulary of "
+            "`mnmt-repro data extend` keeps them all"
+        )
     bytewise = any(piece.kind == "byte" for piece in (*overlap.kept, *overlap.dropped))
     untied = not made.report.old.tie_output
     if overlap.added and made.config.embeddings == "unk" and bytewise and untied:

@@ -50,7 +50,8 @@ class UpgradeOptions:
     source: Path = field(
         metadata=option(
             "folder of the old model, as `train` wrote it, or a Hugging Face model (M2M-100, "
-            "NLLB-200, T5 v1.1, mT5, MADLAD-400); it is only read",
+            "NLLB-200, T5 v1.1, mT5, MADLAD-400), whose optimiser state and schedule begin anew, "
+            "with adamw at a rate of 1e-4; it is only read",
             flags=("--from",),
             required=True,
             metavar="RUN",
@@ -70,8 +71,8 @@ class UpgradeOptions:
         "parameters rises from 0.05 to 0.5 over --steps). Options beside it replace its values",
     )
     vocabulary: Path | None = setting(
-        "vocabulary of old and new languages, made by `data vocabulary`, or by `data adopt` from a "
-        "SentencePiece model of your own (default: the old vocabulary)",
+        "vocabulary of old and new languages: the model's own with more pieces (`data extend`), a "
+        "new one (`data vocabulary`), or one made elsewhere (`data adopt`) (default: the old one)",
         flags=("--vocab", "--vocabulary"),
         group="what is new",
         metavar="FILE.model",

@@ -126,11 +126,12 @@ class Trained:
             return pair
         known = ", ".join(self.pairs)
         found = [pair for pair in self.pairs if pair.partition("-")[2] == target]
-        if not found:
-            raise InputError(f"--to {target}: the model knows {known}")
         if source is not None:
             self.check_direction(f"{source}-{target}", f"--from {source} --to {target}")
             return f"{source}-{target}"
+        if not found:
+            more = "; say --from which language for another direction" * self.continued
+            raise InputError(f"--to {target}: the model knows {known}{more}")
         if len(found) > 1 and self.tags == "both":
             raise InputError(f"--to {target}: say --from which language; the model knows {known}")
         return found[0]
