@@ -263,7 +263,7 @@ OURS = ("not reset, optimiser reset", "noise 0.27")
 def _fresh(tier: Tier) -> Iterator[tuple[str, str, tuple[Variant, ...]]]:
     """Every ablation whose verdict was open, and the central comparison, on fresh seeds.
 
-    Upgrades of one seed share an old model, so the claims pair them by seed (`Study.blocked`).
+    Upgrades of one seed share an old model, so the claims pair them by seed (`Variants.blocked`).
     """
     for name, (about, rows) in ABLATIONS.items():
         repeated = {key: row for key, row in rows.items() if key not in OURS}
