@@ -978,11 +978,11 @@ def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
     evidence = Evidence(frame=frame, analyses=load_analyses(frame, root=tmp_path))
     assert evidence.commits(scope) == {"c0ffee", "beef"}
     for changes, message in (
-        ({"schema": 2}, "needs schema: 1"),
+        ({"schema": 2}, "schema is 2"),
         ({"run_id": "other"}, "run_id is 'other'"),
-        ({"rows": [row | {"value": "1"}]}, r"rows\[0\].value must be a finite number"),
-        ({"rows": [{"analysis": "moved"}]}, r"rows\[0\] needs analysis"),
-        ({"rows": [row | {"layer": 3}]}, "must be text"),
+        ({"rows": [row | {"value": "1"}]}, r"rows\[0\].value must be a valid number"),
+        ({"rows": [{"analysis": "moved"}]}, r"rows\[0\].layer is missing"),
+        ({"rows": [row | {"layer": 3}]}, "layer must be a valid string"),
     ):
         write(**changes)
         with pytest.raises(InputError, match=message):
