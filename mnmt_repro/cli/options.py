@@ -175,7 +175,7 @@ def comma_list(text: str) -> list[str]:
 def by_place(text: str, where: str) -> list[str]:
     """Split `a,b`, whose parts mean something by where they stand; `where` names the option.
 
-    >>> by_place("0.5, 1", "--lr-scaling")
+    >>> by_place("0.5, 1", "--gamma")
     ['0.5', '1']
 
     Raises
