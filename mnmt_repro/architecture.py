@@ -229,7 +229,13 @@ PAPER_A: tuple[PublishedSize, ...] = (
 
 
 def training_memory(
-    config: ModelConfig, *, batch_tokens: int, sentence_tokens: int, optimiser: str
+    config: ModelConfig,
+    *,
+    batch_tokens: int,
+    sentence_tokens: int,
+    optimiser: str,
+    recompute: bool = False,
+    shards: int = 1,
 ) -> int:
     """Bytes that training takes, about: what stays and what one step's gradient needs.
 
@@ -243,6 +249,10 @@ def training_memory(
         Target tokens of a step, and about as many source tokens.
     sentence_tokens
         Of the longest sentence, to which a batch may be padded.
+    recompute
+        Whether layers are computed again in the backward pass, one at a time.
+    shards
+        Processes that the model is split over.
 
     Examples
     --------
@@ -259,11 +269,16 @@ def training_memory(
     d, inner, heads = config.d_model, config.attention_width, config.heads
     hidden = (6 if config.feed_forward == "gated-gelu" else 3) * config.d_ff
     scores = 2 * heads * sentence_tokens * (config.positions == "relative")  # else never held
-    encoder = config.encoder_layers * (4 * d + 4 * inner + hidden + scores)
-    decoder = config.decoder_layers * (6 * d + 8 * inner + hidden + 2 * scores)
-    parameters = parameter_counts(config)["total"] * (5 if optimiser == "adamw" else 3)
+    encoder = 4 * d + 4 * inner + hidden + scores
+    decoder = 6 * d + 8 * inner + hidden + 2 * scores
+    if recompute:  # the inputs of layers, of which attention to the source has its keys and values
+        layers = (config.encoder_layers + config.decoder_layers) * d
+        layers += config.decoder_layers * 2 * inner + max(encoder, decoder)
+    else:
+        layers = config.encoder_layers * encoder + config.decoder_layers * decoder
+    parameters = parameter_counts(config)["total"] * (5 if optimiser == "adamw" else 3) // shards
     slices = 3 * min(batch_tokens, SLICE_TOKENS) * config.vocab_size
-    return 4 * (parameters + batch_tokens * (encoder + decoder) + slices)
+    return 4 * (parameters + batch_tokens * layers + slices)
 
 
 def machine_memory() -> int:

@@ -297,5 +297,5 @@ def test_rules_registered_with_worlds_are_admitted_by_their_first_round() -> Non
 def test_worlds_are_checked() -> None:
     text = (ROOT / "data" / "claims" / "paper_b.yml").read_text(encoding="utf-8")
     broken = text.replace("wrong: [{gains: {}}]}", "wrong: []}", 1)
-    with pytest.raises(InputError, match=r"worlds\.wrong is empty"):
+    with pytest.raises(InputError, match=r"worlds\.wrong: .* at least 1 item"):
         parse_claims(broken, "x")

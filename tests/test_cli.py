@@ -20,6 +20,7 @@ import pytest
 from command_line import fails
 from small_text import small_bitext
 
+from mnmt_repro import results
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.fit import LABELS
@@ -349,7 +350,12 @@ def test_your_own_bitext_from_end_to_end(capsys, monkeypatch) -> None:
     again = ["evaluate", "own", "--data", test, "--add-to"]
     fails([*again, "losses.csv"], capsys, "has eng-deu, test.tsv of own already")
     fails([*again, "talks.tsv"], capsys, "name another file")
-    fails(["evaluate", "own"], capsys, "your own text; use --data")
+    assert main(["evaluate", "own", "--json"]) == 0  # what was held out, as in the stored row
+    held = {row["pair"]: row["cross_entropy"] for row in json.loads(capsys.readouterr().out)}
+    stored = results.load(root="results").query("test_set == 'indomain'").set_index("pair")
+    assert held == pytest.approx(stored["cross_entropy"].to_dict())
+    Path("back.de").write_text("\n".join(text.source[1:]) + "\nEnde\n", encoding="utf-8")
+    fails(["evaluate", "own"], capsys, "text of deu-eng has changed", "name text with --data PAIR=")
 
     type_lines(monkeypatch, "öffne den Ordner\n".encode())
     assert main(["translate", "own", "--to", "eng", "--from", "deu"]) == 0
@@ -406,6 +412,7 @@ def test_mistakes_in_training_options_are_told(capsys) -> None:
     fails(["train", "--max-length", "3"], capsys, "--max-length: is of real text")
     fails(["train", "--temperature", "5"], capsys, "--temperature: all pairs of a conlang are")
     fails(["train", "--beta1", "0.1"], capsys, "--beta1: is of adamw")
+    fails(["train", "--shard"], capsys, "--shard: adafactor cannot be split; add --optimiser adamw")
     fails([*own, "--similarity", "0.5"], capsys, "--similarity: is of a conlang")
     with pytest.raises(SystemExit):
         main(["train", "--arch", "rnn"])

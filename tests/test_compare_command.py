@@ -132,7 +132,6 @@ def test_a_table_for_reading(capsys) -> None:
     [
         (["short", "few"], "no pair in common: src-aaa, src-bbb; eng-deu, eng-nld"),
         (["short", "absent"], "absent: no model of `mnmt-repro train` here"),
-        (["few", "more"], "your own text; use --data"),
         (["short", "longer", "--draws", "0"], "--draws 0"),
         (["short", "longer", "--decode", "--batch", "0"], "--batch 0"),
         (["short", "longer", "--batch", "8"], "--batch: goes with --decode"),

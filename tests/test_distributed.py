@@ -23,12 +23,13 @@ from mnmt_repro.corpora.batches import Batch
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
 from mnmt_repro.training.config import TrainingConfig
-from mnmt_repro.training.distributed import Processes, process_group
+from mnmt_repro.training.distributed import Processes, is_split, process_group
 from mnmt_repro.training.loop import TrainingDiverged, train
 from mnmt_repro.upgrading.learning_rate import NEW, OLD, scale_updates
 
 LAST, LOG = "last.safetensors", "log.jsonl"
 STEPS = 8
+CLIPPED = "adamw, tied, smoothed, clipped"
 RUNS = {
     "adafactor": (
         t5(),
@@ -41,12 +42,20 @@ RUNS = {
             keep="best",
         ),
     ),
-    "adamw, tied, smoothed, clipped": (
+    CLIPPED: (
         fairseq(),
-        adamw(steps=STEPS, clip_norm=0.05, label_smoothing=0.1, weight_decay=0.01, curve_points=6),
+        adamw(
+            steps=STEPS,
+            clip_norm=0.05,
+            label_smoothing=0.1,
+            weight_decay=0.01,
+            curve_points=6,
+            keep="best",
+        ),
     ),
     "one sentence a step": (t5(), adamw(steps=STEPS, batch_tokens=1)),  # the second has none
 }
+SPLIT = tuple(RUNS)[1:]  # of AdamW
 DROPOUT = (t5(dropout=0.2), adamw(steps=STEPS, curve_points=1))
 CLI = [
     "train", "--steps", "4", "--d-model", "8", "--heads", "2", "--curve-points", "2",
@@ -64,12 +73,14 @@ def half_speed(model: Transformer, optimiser: torch.optim.Optimizer) -> None:
     scale_updates(optimiser, parameters, groups, (1.0, 0.5))
 
 
-def run(folder: Path, name: str, steps: int = STEPS) -> None:
+def run(folder: Path, name: str, steps: int = STEPS, shard: bool = False) -> None:
     model, config = DROPOUT if name == "dropout" else RUNS[name]
-    train(
+    trained, _ = train(
         model, replace(config, steps=steps), small_data(finite=150), EVEN, folder / name, seed=5,
         identity=name, progress_bar=False, prepare=half_speed, checkpoint_seconds=0.0,
+        shard=shard, recompute=shard,
     )  # fmt: skip
+    assert not any(is_split(value) for value in trained.state_dict().values())
 
 
 def all_runs(folder: Path) -> None:
@@ -78,8 +89,12 @@ def all_runs(folder: Path) -> None:
         assert device == "cpu"
         for name in (*RUNS, "dropout"):
             run(folder, name)
+        for name in SPLIT:
+            run(folder / "split", name, shard=True)
+        run(folder.with_name("begun"), CLIPPED, shard=True)  # by one process
         for steps in (3, 5, STEPS):
             run(folder / "torn", "dropout", steps)
+            run(folder / "split" / "torn", "dropout", steps, shard=steps != 5)
         with pytest.raises(TrainingDiverged, match="lower learning_rate"):
             train(
                 t5(), adamw(steps=40, learning_rate=1e36, warmup_steps=0), small_data(), EVEN,
@@ -132,6 +147,7 @@ def in_two_processes(work: Callable[[Path], None], folder: Path) -> None:
 def two(tmp_path_factory) -> Path:
     """Folders of the runs of two processes."""
     folder = tmp_path_factory.mktemp("distributed") / "two"
+    run(folder.with_name("begun"), CLIPPED, 3)
     in_two_processes(all_runs, folder)
     return folder
 
@@ -151,10 +167,12 @@ def largest_difference(a: dict[str, Tensor], b: dict[str, Tensor]) -> float:
     return max(float((a[name] - b[name]).abs().max()) for name in names)
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_two_processes_train_as_one_does(two: Path, tmp_path: Path, name: str) -> None:
-    run(tmp_path, name)
-    one, both = last(tmp_path / name), last(two / name)
+@pytest.mark.parametrize("which", [*RUNS, *(f"split/{name}" for name in SPLIT)])
+def test_two_processes_train_as_one_does(two: Path, which: str) -> None:
+    name = Path(which).name
+    if not (two / "one" / name).exists():
+        run(two / "one", name)
+    one, both = last(two / "one" / name), last(two / which)
     for field in ("step", "target_tokens", "pair_tokens", "pair_sentences", "position"):
         assert getattr(both.progress, field) == getattr(one.progress, field)
     assert len(one.progress.curve) == len(both.progress.curve) >= 4
@@ -162,9 +180,9 @@ def test_two_processes_train_as_one_does(two: Path, tmp_path: Path, name: str) -
         for field in ("cross_entropy", "train_loss"):
             assert found[field] == pytest.approx(expected[field], abs=1e-5)
     assert largest_difference(both.weights, one.weights) < 1e-4
-    files = {path.name for path in (two / name).iterdir()}
-    assert files == {LAST, LOG} | ({"best.safetensors"} if name == "adafactor" else set())
-    lines = (two / name / LOG).read_text(encoding="utf-8").splitlines()
+    files = {path.name for path in (two / which).iterdir()}
+    assert files == {LAST, LOG} | ({"best.safetensors"} if RUNS[name][1].keep == "best" else set())
+    lines = (two / which / LOG).read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == both.progress.curve  # each told once
 
 
@@ -173,16 +191,23 @@ def test_a_stopped_run_of_two_processes_goes_on_with_the_same_dropout(two: Path)
     assert torn.progress.step == STEPS
     assert largest_difference(torn.weights, whole.weights) == 0
     assert largest_difference(whole.weights, last(two / "adafactor").weights) > 0.01
+    split = last(two / "split" / "torn" / "dropout")  # split, then whole in each, then split
+    assert largest_difference(split.weights, whole.weights) < 1e-4
 
 
-def test_one_process_goes_on_from_a_checkpoint_of_two(two: Path, tmp_path: Path) -> None:
-    name = "adamw, tied, smoothed, clipped"
-    run(tmp_path, name, STEPS + 4)
-    folder = tmp_path / "on" / name
-    folder.mkdir(parents=True)
-    (folder / LAST).write_bytes((two / name / LAST).read_bytes())
-    run(tmp_path / "on", name, STEPS + 4)
-    assert largest_difference(last(folder).weights, last(tmp_path / name).weights) < 1e-4
+def test_one_process_goes_on_from_a_checkpoint_of_two_and_they_from_its_own(
+    two: Path, tmp_path: Path
+) -> None:
+    run(tmp_path, CLIPPED, STEPS + 4)
+    whole = last(tmp_path / CLIPPED)
+    for name in ("", "split"):
+        folder = tmp_path / f"on{name}" / CLIPPED
+        folder.mkdir(parents=True)
+        (folder / LAST).write_bytes((two / name / CLIPPED / LAST).read_bytes())
+        run(folder.parent, CLIPPED, STEPS + 4)
+        assert largest_difference(last(folder).weights, whole.weights) < 1e-4
+    begun = last(two.with_name("begun") / CLIPPED)
+    assert largest_difference(begun.weights, last(two / CLIPPED).weights) < 1e-4
 
 
 def test_parts_of_a_batch_are_the_batch() -> None:

@@ -49,9 +49,7 @@ def test_conda_and_pip_install_the_same() -> None:
     assert "--editable ." in nested["pip"]
 
 
-@pytest.mark.parametrize(
-    "requirement", tiers("train", "test", "bleurt", "ct2", "submitit", "dask", "notebook")
-)
+@pytest.mark.parametrize("requirement", tiers(*PROJECT["optional-dependencies"]))
 def test_a_new_major_release_cannot_break_a_user(requirement: str) -> None:
     name, bounds = split(requirement)
     match = re.fullmatch(r">=(\d+)(\.\d+)*,<(\d+)(\.\d+)?", bounds)
@@ -72,7 +70,7 @@ def test_the_lock_file_pins_every_dependency_within_its_bounds() -> None:
 
 def test_every_dependency_has_its_reason() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for requirement in tiers("train", "test", "bleurt", "ct2", "submitit", "dask", "notebook"):
+    for requirement in tiers(*PROJECT["optional-dependencies"]):
         (line,) = [line for line in text.splitlines() if f'"{requirement}"' in line]
         assert re.search(r"#\s+\w.{9,}", line), f"{requirement}: say why it is needed"
 

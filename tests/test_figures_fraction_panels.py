@@ -100,15 +100,6 @@ def test_the_same_runs_under_two_labels_are_one_row_that_names_both():
     }
 
 
-def test_a_panel_with_one_line_has_no_contrast():
-    both = pd.concat([lines(), lines(line="newstest21"), lines(panel="direction")])
-    assert set(panels.contrasts(both)["panel"]) == {"domain"}
-    assert panels.contrasts(lines()).empty
-    directly = both["estimator"] == panels.ESTIMATORS["eq8"]
-    out_of_reach = both[~(directly & (both["line"] == "newstest21"))]
-    assert set(panels.contrasts(out_of_reach)["estimator"]) == {panels.ESTIMATORS["eq10"]}
-
-
 def test_both_estimators_and_the_paper_are_rows_of_a_forest():
     table = panels.capacity_ratios(lines())
     rows_ = capacity_rows(table, {"in-domain, German": 3.0})

@@ -21,22 +21,39 @@ def test_the_cohort_asked_for_is_first_and_news_is_last():
     news = rows("webtech-en-defr", ("eng-deu", "eng-fra"))
     places = news["pair"].map(NEWS)
     stored = pd.concat([rows("webtech-en-dezh"), news, news.assign(test_set=places)])
-    grids = read_all(stored, "webtech-en-defr")
+    grids = read_all(stored.assign(tier="mini"), "webtech-en-defr", "mini")
     assert list(grids) == ["webtech-en-defr", "webtech-en-dezh", "webtech-en-defr-news"]
     tabs = [grid_figures.label(grid, "separate") for grid in grids.values()]
     assert tabs == ["Figure 11: En→{De,Fr}", "Figure 2: En→{De,Zh}", "Figure 9: En→{De,Fr}, news"]
     assert grid_figures.label(grids["webtech-en-defr-news"], "joint") == "En→{De,Fr}, news"
 
 
+def test_the_cohort_asked_for_is_of_its_tier_and_the_tabs_are_of_any():
+    stored = pd.concat(
+        [
+            rows("webtech-en-dezh").assign(tier="mini"),
+            rows("webtech-dezh-en", ("deu-eng",)).assign(tier="steady"),
+        ]
+    )
+    assert list(read_all(stored, "webtech-en-dezh", "mini")) == [
+        "webtech-en-dezh",
+        "webtech-dezh-en",
+    ]
+    with pytest.raises(InputError, match="No runs of .* are stored yet"):
+        read_all(stored, "webtech-en-dezh", "steady")
+
+
 def test_a_page_cannot_do_without_the_cohort_asked_for():
     with pytest.raises(InputError, match="No runs of .* are stored yet"):
-        read_all(rows("webtech-en-dezh"), "webtech-en-defr")
+        read_all(rows("webtech-en-dezh").assign(tier="mini"), "webtech-en-defr", "mini")
 
 
 def test_captions_give_what_was_found():
     about = dict.fromkeys(["config_hash", "corpus", "data_hash", "hardware", "seed"], "x")
-    stored = rows("webtech-dezh-en", ("deu-eng",), noise=0.0).assign(**about, wall_seconds=1.0)
-    (grid,) = read_all(stored, "webtech-dezh-en").values()
+    stored = rows("webtech-dezh-en", ("deu-eng",), noise=0.0).assign(
+        **about, wall_seconds=1.0, tier="mini"
+    )
+    (grid,) = read_all(stored, "webtech-dezh-en", "mini").values()
     assert grid_figures.joint(grid).caption == (
         "One law explains 100.0\u00a0% of the variance for German→English."
     )

@@ -77,7 +77,7 @@ def test_every_figure_and_table_has_a_row_and_every_claim_a_figure() -> None:
         ("id: B Table 12", "id: B Table 13", "B Table 12 is listed 0 times"),
         ("claims: [A14]", "claims: [A99]", "A Figure 1: there is no claim A99"),
         ("page: paper-a/planner", "page: paper-a/plan", "there is no page book/paper-a/plan"),
-        ("page: paper-a/planner, ", "", "give a page with an answer, or a reason"),
+        ("page: paper-a/planner, ", "", "give a page with a chart and an answer, or a reason"),
         ('scope: "En→{De,Zh}, newstest21"', "scope: news", "A Figure 9: A2 has no scope 'news'"),
         ("shows: The trade-off", "show: The trade-off", "A Figure 1: .*'show'"),
     ],

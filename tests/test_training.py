@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from small_runs import EASY, EVEN, PAIRS, VARIED, adamw, same_weights, sentences, small_data, t5
+from small_runs import (
+    EASY,
+    EVEN,
+    PAIRS,
+    VARIED,
+    adamw,
+    fairseq,
+    same_weights,
+    sentences,
+    small_data,
+    t5,
+)
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import BatchStream
@@ -24,7 +35,7 @@ from mnmt_repro.scoring import cross_entropy, sentence_losses
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST, STEM, TrainingConfig
-from mnmt_repro.training.loop import TrainingData, make_optimiser, train
+from mnmt_repro.training.loop import Step, TrainingData, make_optimiser, train
 
 ONE = Mixture.of({"src-aaa": 1.0})
 
@@ -168,6 +179,19 @@ def test_a_budget_in_tokens_ends_with_the_step_that_fills_it(tmp_path: Path) -> 
     assert sum(sizes[:-1]) < 700 <= sum(sizes) == progress.target_tokens
 
 
+def test_every_step_is_shown_to_a_callback(tmp_path: Path) -> None:
+    shown: list[Step] = []
+    config = adamw(steps=6, curve_points=2)
+    _, progress = run(tmp_path, config, on_step=shown.append)
+    assert [step.step for step in shown] == [1, 2, 3, 4, 5, 6]
+    assert [step.learning_rate for step in shown] == [config.rate(i + 1) for i in range(6)]
+    assert shown[-1].target_tokens == progress.target_tokens
+    curve = {(point["step"], point["pair"]): point for point in progress.curve}
+    told = {(step.step, pair): value for step in shown for pair, value in step.validation.items()}
+    assert told == {at: point["cross_entropy"] for at, point in curve.items()}
+    assert shown[-1].loss == curve[6, "src-aaa"]["train_loss"]
+
+
 def test_the_log_holds_the_learning_curve(tmp_path: Path) -> None:
     _, progress = run(tmp_path, adamw(steps=6, curve_points=3))
     lines = (tmp_path / "log.jsonl").read_text(encoding="utf-8").splitlines()
@@ -256,6 +280,18 @@ def test_seeds_decide_everything(tmp_path: Path) -> None:
     ]
     assert same_weights(runs[0], runs[1])
     assert not same_weights(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("shape", [t5, fairseq])
+def test_layers_that_are_computed_again_give_the_same_run(shape, tmp_path: Path) -> None:
+    config = adamw(steps=5, precision="bfloat16", accumulate=2)
+    (kept, told), (again, retold) = (
+        run(tmp_path / str(recompute), config, model=shape(dropout=0.2), recompute=recompute)
+        for recompute in (False, True)
+    )
+    assert same_weights(kept, again)
+    for a, b in zip(told.curve, retold.curve, strict=True):
+        assert {**a, "seconds": 0} == {**b, "seconds": 0}
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "adafactor"])

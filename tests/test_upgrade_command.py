@@ -319,8 +319,7 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
     capsys.readouterr()
     thresholds = f"{low:.9g}=0.25,{high:.9g}=0:0.1:6"
     command = [
-        *UPGRADE, "--wider", "2", "--lr-scaling", "0.5,2", "--data", "eng-deu=talks.tsv",
-        "--fisher-sentences", "3", "--json",
+        *UPGRADE, "--wider", "2", "--lr-scaling", "0.5,2", "--fisher-sentences", "3", "--json",
     ]  # fmt: skip
     assert main([*command, "--fisher-threshold", thresholds]) == 0
     start = load_upgraded("start/start.safetensors")
@@ -332,6 +331,7 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
         assert torch.equal(group.expand(old.shape).int(), torch.where(old, 1 + above, 0)), name
         counted = [n + int((old & (above > k)).sum()) for k, n in enumerate(counted)]
     facts = json.loads(capsys.readouterr().out)
+    assert [each["pair"] for each in facts["losses"]] == ["eng-deu"]
     shown = [each["entries_above"] for each in facts["fisher"]]
     assert shown == counted and 0 < counted[1] < counted[0] < facts["entries"]["old"]
     about = told("start")["upgrade"]["fisher"]
@@ -358,7 +358,6 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
         (["--fisher-threshold", "1e-6"], ["write F=FACTOR, such as 1e-6=0.25"]),
         (["--fisher-threshold", "x=0.5"], ["'x' is not a number"]),
         (["--fisher-threshold", "1e-6=0:1"], ["say --steps, over which the factor rises"]),
-        (["--fisher-threshold", "1e-6=0.5"], ["your own text (eng-deu)", "give it again with"]),
         (
             ["--fisher-threshold", "1e-6=0.5", "--data", "eng-xho=new.tsv"],
             ["--data eng-xho: the model was validated on eng-deu"],
@@ -379,13 +378,31 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
         ),
         (
             ["--fisher-threshold", "1e-6=1", "--valid", "eng-deu=x", "--data", "eng-deu=talks.tsv"],
-            ["give it again with --data, or what was its --valid"],
+            ["--data: --valid is there already; leave it out"],
         ),
     ],
     ids=" ".join,
 )
 def test_fisher_options_that_cannot_be(here: Path, capsys, options: list, parts: list) -> None:
     fails([*UPGRADE, *options], capsys, *parts)
+
+
+def test_text_that_is_no_longer_there_is_asked_for(here: Path, capsys) -> None:
+    about = told("old")
+    about["files"]["data"] = ["eng-deu=gone.tsv"]
+    Path("old/run.json").write_text(json.dumps(about), encoding="utf-8")
+    fails(
+        [*UPGRADE, "--fisher-threshold", "1e-6=0.5"],
+        capsys,
+        "gone.tsv",
+        "give it again with --data",
+    )
+    assert main(UPGRADE) == 0
+    shown = capsys.readouterr()
+    assert "note: no loss is shown: " in shown.err and "--loss-on PAIR=FILE" in shown.err
+    assert "nats a token" not in shown.out
+    assert main([*UPGRADE[:-1], "told", "--loss-on", "eng-deu=talks.tsv"]) == 0
+    assert "eng-deu: " in capsys.readouterr().out
 
 
 def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:

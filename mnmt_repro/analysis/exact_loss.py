@@ -13,7 +13,8 @@ import pandas as pd
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.scaling import fit_pairs
-from mnmt_repro.cohorts.grids import GRIDS
+from mnmt_repro.cohorts.catalogue import RUN_TIERS, declared
+from mnmt_repro.cohorts.grids import Cohort
 from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.laws import JointLawFit, PowerLawFit
@@ -43,8 +44,9 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
         the fit's 95 % interval, by residual bootstrap where L∞ sits at its bound.
     """
     for cohort, frame in points.items():
-        declared = next((each for each in GRIDS if each.name == cohort), None)
-        if declared is None or (config := declared.corpus.conlang) is None:
+        known = (each for tier in RUN_TIERS for each in declared(tier))
+        grid = next((each for each in known if each.name == cohort), None)
+        if not isinstance(grid, Cohort) or (config := grid.corpus.conlang) is None:
             continue
         for errors in _KINDS:
             for pair, (alone, joint) in fit_pairs(frame, errors).items():

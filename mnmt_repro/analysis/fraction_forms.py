@@ -13,18 +13,26 @@ from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
+from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.fraction import Form
 
 FORMS: dict[Form, str] = {"eq12": "Eq. 12", "eq13": "Eq. 13"}
 
 
-def both_forms(points: pd.DataFrame) -> dict[Form, dict[str, FractionFit]]:
-    """Eq. 11 with each form of the fraction, for each pair: form to pair to fit."""
-    return {form: fraction_fits(points, form) for form in FORMS}
+def both_forms(
+    points: pd.DataFrame, errors: Errors = "absolute"
+) -> dict[Form, dict[str, FractionFit]]:
+    """Eq. 11 with each form of the fraction, for each pair: form to pair to fit.
+
+    `errors` as of `laws.fit_fraction`.
+    """
+    return {form: fraction_fits(points, form, errors=errors) for form in FORMS}
 
 
 def form_table(
-    points: pd.DataFrame, laws: Mapping[Form, Mapping[str, FractionFit]]
+    points: pd.DataFrame,
+    laws: Mapping[Form, Mapping[str, FractionFit]],
+    errors: Errors = "absolute",
 ) -> pd.DataFrame:
     """How well each form describes the runs it is fitted to, and predicts those it is not.
 
@@ -32,8 +40,8 @@ def form_table(
     ----------
     points
         From `scaling.observed`.
-    laws
-        From `both_forms`.
+    laws, errors
+        From `both_forms`, and its option.
 
     Returns
     -------
@@ -62,7 +70,9 @@ def form_table(
                 }
             )
     names = ["pair", "form", "parameters", "c₁", "R²", "error", "at a bound"]
-    table = pd.DataFrame(rows, columns=names).merge(_held_out(points), on=names[:2], how="left")
+    table = pd.DataFrame(rows, columns=names).merge(
+        _held_out(points, errors), on=names[:2], how="left"
+    )
     ends = table.pop("at a bound")
     return table.assign(**{"at a bound": ends}).sort_values(names[:2], ignore_index=True)
 
@@ -77,13 +87,13 @@ def _bound(name: str) -> str:
     return " ".join(signs.get(part, part) for part in name.split(" "))
 
 
-def _held_out(points: pd.DataFrame) -> pd.DataFrame:
+def _held_out(points: pd.DataFrame, errors: Errors) -> pd.DataFrame:
     """`fractions.held_out_errors` of the pairs whose grid is full enough for it."""
     names = {"relative error": "held-out error", "worst": "held-out worst"}
     parts = [pd.DataFrame(columns=["pair", "form", *names.values()])]
     for _, group in points.groupby("pair"):
         with contextlib.suppress(InputError):
-            found = held_out_errors(group).rename(columns=names)
+            found = held_out_errors(group, errors=errors).rename(columns=names)
             parts.append(found[["pair", "form", *names.values()]])
     return pd.concat(parts[1:] or parts, ignore_index=True)
 

@@ -185,11 +185,6 @@ def similarity_cohorts() -> dict[float, str]:
     return dict(sorted(found.items()))
 
 
-def contrasts(lines: pd.DataFrame) -> pd.DataFrame:
-    """Those of `fraction_lines` that an estimator can set beside another line of their panel."""
-    return lines[lines.groupby(["panel", "estimator"])["line"].transform("nunique") > 1]
-
-
 _VALUES = ("f", "f_low", "f_high")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from mnmt_repro.analysis.grids import Grid
 from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import cohort_name, pair_name
+from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.fraction import Form
 
 
@@ -84,13 +86,10 @@ def fraction_slopes(grids: Mapping[str, Grid], weights: Sequence[float]) -> Rows
 
 
 def fraction_fits(
-    points: pd.DataFrame, form: Form = "eq12", *, column: str = "loss", metric: str = ""
+    points: pd.DataFrame, form: Form = "eq12", **options: Any
 ) -> dict[str, laws.FractionFit]:
-    """Eq. 11 for each pair, from all points given; `column` and `metric` as of `fit_eq11`."""
-    return {
-        str(pair): fit_eq11(group, form, column=column, metric=metric)
-        for pair, group in points.groupby("pair")
-    }
+    """Eq. 11 for each pair, from all points given; `options` are those of `fit_eq11`."""
+    return {str(pair): fit_eq11(group, form, **options) for pair, group in points.groupby("pair")}
 
 
 def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
@@ -103,8 +102,12 @@ def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
 
 
 @framed()
-def held_out_errors(points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13")) -> Rows:
+def held_out_errors(
+    points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13"), errors: Errors = "absolute"
+) -> Rows:
     """Error of Eq. 11 on the weights and sizes that claims A14 and A15 hold out.
+
+    `errors` as of `laws.fit_fraction`.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def held_out_errors(points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13
     for pair, group in points.groupby("pair"):
         mine = unseen[group.index]
         for form in forms:
-            law = fit_eq11(group[~mine], form)
+            law = fit_eq11(group[~mine], form, errors=errors)
             error = predict_unseen(group, mine, law).relative
             yield {
                 "pair": pair_name(str(pair)),

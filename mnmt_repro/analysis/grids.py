@@ -15,13 +15,15 @@ import pandas as pd
 
 from mnmt_repro import results
 from mnmt_repro.analysis.scaling import PairFits, check_size, fit_pairs, observed
-from mnmt_repro.cohorts.catalogue import get_cohort
+from mnmt_repro.cohorts.catalogue import RUN_TIERS, declared, get_cohort
 from mnmt_repro.cohorts.names import cohort_name, setting_label
 from mnmt_repro.errors import InputError
+from mnmt_repro.laws.checks import Errors
 
 _MIN_SIZES = 4  # of a weight: one more than the parameters of its law
 _MIN_WEIGHTS = 2  # of a pair, p = 1 among them
 TABS = {
+    "conlang-steady": "conlang, converged",
     "webtech-en-dezh": "En→{De,Zh}",
     "webtech-en-defr": "En→{De,Fr}",
     "webtech-dezh-en": "{De,Zh}→En",
@@ -29,7 +31,8 @@ TABS = {
     "conlang-sim1": "conlang, related",
     "conlang-many2one": "conlang, many-to-one",
 }
-"""The grids of Paper A's figures and of generated languages, and what a tab calls them."""
+"""Grids of Paper A's figures and of generated languages, and what a tab calls them. Runs of the
+first converged, those of the others stopped early."""
 NEWS = {"eng-deu": "newstest21", "eng-zho": "newstest21", "eng-fra": "newstest22-pivot"}
 """Pair to its test set out of domain; French from English has no newstest21."""
 
@@ -57,10 +60,16 @@ class Grid:
         """Mean loss at each pair, weight and size; see `scaling.observed`."""
         return observed(self.rows, self.n)
 
+    @property
+    def errors(self) -> Errors:
+        """Whose squares its laws minimise: as the rules for its tier say."""
+        steady = self.rows.get("tier", pd.Series(dtype=str)).eq("steady").any()
+        return "relative" if steady else "absolute"
+
     @cached_property
     def fits(self) -> PairFits:
         """Laws of each pair; see `scaling.fit_pairs`."""
-        return fit_pairs(self.points)
+        return fit_pairs(self.points, self.errors)
 
     @property
     def name(self) -> str:
@@ -208,7 +217,9 @@ def read_grids(
 def _absent(stored: pd.DataFrame, cohort: str) -> str:
     name = cohort_name(cohort)
     if not ((stored["cohort"] == cohort) & (stored["p"] > 0)).any():
-        get_cohort(cohort)  # a name that is misspelt is none whose runs may yet come
+        known = [each.name for tier in RUN_TIERS for each in declared(tier)]
+        if cohort not in known:
+            get_cohort(cohort)  # a name that is misspelt is none whose runs may yet come
         return f"*No runs of {name} are stored yet.*"
     return (
         f"*Too few runs of {name} are stored yet to fit laws to here: a pair needs {_MIN_SIZES} "
@@ -217,24 +228,25 @@ def _absent(stored: pd.DataFrame, cohort: str) -> str:
 
 
 def read_all(
-    stored: pd.DataFrame, first: str, *, n: str = "n_non_embedding", news: bool = True
+    stored: pd.DataFrame, first: str, tier: str, *, n: str = "n_non_embedding"
 ) -> dict[str, Grid]:
     """Grids of one cohort and of all `TABS`, then those out of domain; name to grid.
 
-    Cohorts without enough stored runs are left out, but for `first`.
+    Rows of `first` are those of `tier`. Cohorts without enough stored runs are left out, but for
+    `first`.
 
     Raises
     ------
     InputError
         When `first` has too few stored runs, or is not declared.
     """
-    grids, why = read_grids(stored, [first], n=n)
+    grids, why = read_grids(stored[stored["tier"] == tier], [first], n=n)
     if not grids:
         raise InputError(why.strip("*"))
     for cohort in (name for name in TABS if name != first):
         if grid := read_grid(stored, cohort, n=n):
             grids[cohort] = grid
-    for cohort in ("webtech-en-dezh", "webtech-en-defr") * news:
+    for cohort in ("webtech-en-dezh", "webtech-en-defr"):
         if grid := read_grid(stored, cohort, NEWS, n=n):
             grids[f"{cohort}-news"] = grid
     return grids

@@ -164,8 +164,10 @@ def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
 
 
 @framed()
-def fit_quality(points: pd.DataFrame) -> Rows:
+def fit_quality(points: pd.DataFrame, errors: Errors = "absolute") -> Rows:
     """How well separate laws (Eq. 6) and the joint law (Eq. 7) describe and predict each pair.
+
+    `errors` as of `laws.fit_joint_law`.
 
     Returns
     -------
@@ -175,10 +177,12 @@ def fit_quality(points: pd.DataFrame) -> Rows:
         AICc.
     """
     for pair, group in points.groupby("pair"):
-        alone = list(fit_per_weight_laws(group, n="n", loss="loss").values())
-        joint = fit_joint_law(group, n="n", loss="loss")
+        alone = list(fit_per_weight_laws(group, n="n", loss="loss", errors=errors).values())
+        joint = fit_joint_law(group, n="n", loss="loss", errors=errors)
         total = ((group["loss"] - group["loss"].mean()) ** 2).sum()
-        together, separate = size_left_out(group.rename(columns={"loss": "cross_entropy"}), "n")
+        together, separate = size_left_out(
+            group.rename(columns={"loss": "cross_entropy"}), "n", errors=errors
+        )
         laws: list[tuple[str, Sequence[LawFit], float, Array]] = [
             ("one a weight (Eq. 6)", alone, min(fit.r2 for fit in alone), separate),
             ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values()), together),

@@ -26,8 +26,8 @@ class Exhibit:
     """A figure or table: what the paper shows, and our answer or the reason why there is none.
 
     `claims` are those that judge it. The first one gives the verdict: that of its `scope` if one is
-    named, else its headline. `page` is the page of the book that re-makes it, and `chart` the
-    number of the chart that is shown. `answer` may contain the measured number of a claim, as in
+    named, else its headline. `page` is the page of the book that re-makes it, and `chart` the name
+    of its chart that is shown. `answer` may contain the measured number of a claim, as in
     ``"The law misses held-out sizes by {A14}"``.
     """
 
@@ -37,7 +37,7 @@ class Exhibit:
     page: str = ""
     answer: str = ""
     reason: str = ""
-    chart: int = 1
+    chart: str = ""
     scope: str = ""
 
 
@@ -63,8 +63,8 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
             raise InputError(f"{where}: there is no claim {sorted(unknown)[0]}")
         if exhibit.scope and exhibit.scope not in known[exhibit.claims[0]]:
             raise InputError(f"{where}: {exhibit.claims[0]} has no scope {exhibit.scope!r}")
-        if not exhibit.reason and not (exhibit.page and exhibit.answer):
-            raise InputError(f"{where}: give a page with an answer, or a reason")
+        if not exhibit.reason and not (exhibit.page and exhibit.chart and exhibit.answer):
+            raise InputError(f"{where}: give a page with a chart and an answer, or a reason")
         pages = [root / "book" / f"{exhibit.page}{suffix}" for suffix in (".ipynb", ".md")]
         if exhibit.page and not any(page.is_file() for page in pages):
             raise InputError(f"{where}: there is no page book/{exhibit.page}")

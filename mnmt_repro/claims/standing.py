@@ -34,7 +34,7 @@ DECIDED = ("reproduced", "direction only", "not reproduced")
 REGIME, NOISE, NOT_SIMULATED, EXTRAPOLATION = "regime", "noise", "not simulated", "extrapolation"
 WHY = {
     REGIME: "these runs stopped too early, and the claim is about fully trained models",
-    NOISE: "these runs scatter too much for this rule to tell a right claim from a wrong one",
+    NOISE: "these runs are too noisy for this rule to tell a right claim from a wrong one",
     NOT_SIMULATED: "it is not known how often chance alone would give this outcome",
     EXTRAPOLATION: "no single-pair model has a loss as high as these, so the law is extrapolated",
 }

@@ -50,6 +50,7 @@ def of_train(options: TrainOptions) -> tuple[Row, ...]:
         ("concepts similarity languages", not conlang, "{}: is of a conlang; leave it out"),
         (trained, given, "{}: --vocabulary is there already; leave it out"),
         ("beta1 beta2", adafactor, "{}: is of adamw; leave it out"),
+        ("shard", adafactor, "{}: adafactor cannot be split; add --optimiser adamw"),
         ("corpus pairs", own, "--data: your own text; leave out --corpus and --pairs"),
         ("valid", not own, "--valid goes with --data; registered corpora have their own"),
         ("temperature upsample", weighted, f"--weights: {instead}, or it"),

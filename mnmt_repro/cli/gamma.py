@@ -157,7 +157,7 @@ def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mappi
     """Validation text of a corpus; of the user's own, `--valid` or what `train` holds out."""
     from mnmt_repro.corpora.bitext import load_split, read_bitexts
     from mnmt_repro.corpora.formats import content_hash
-    from mnmt_repro.runs.own import hold_out
+    from mnmt_repro.runs.own import held_out, hold_out
 
     corpus, pairs = about["corpus"], about["pairs"]
     if corpus != "own":
@@ -170,11 +170,16 @@ def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mappi
         return {pair: load_split(corpus, pair, "valid") for pair in real}
     validated = about.get("validation", dict.fromkeys(pairs))
     known = ", ".join(validated)
-    if (options.data is None) == (options.valid is None):
-        raise InputError(
-            f"--fisher-threshold: the model was trained on your own text ({known}); give it again "
-            "with --data, or what was its --valid"
-        )
+    if options.data is None and options.valid is None:
+        try:
+            return held_out(about)
+        except InputError as error:
+            raise InputError(
+                f"--fisher-threshold: {error} ({known}); give it again with --data, or what was "
+                "its --valid"
+            ) from error
+    if options.data is not None and options.valid is not None:
+        raise InputError("--data: --valid is there already; leave it out")
     option = "--valid" if options.valid else "--data"
     texts = read_bitexts(options.valid or options.data or ())
     found = texts if options.valid else hold_out(texts)[1]

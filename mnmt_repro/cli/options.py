@@ -41,6 +41,10 @@ class NotedAppend(_Noting, argparse._AppendAction):
     """The same of an option that may be given several times."""
 
 
+class NotedTrue(_Noting, argparse._StoreTrueAction):
+    """The same of an option that takes no value."""
+
+
 class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
     """Shows each default that the help does not, wraps sentences and keeps lines of examples."""
 

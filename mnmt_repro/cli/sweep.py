@@ -194,10 +194,10 @@ def _act_on_file(options: SweepOptions) -> int:
     done = GridRuns(grid=grid, folder=options.runs, results=options.results)
     if not options.dry_run:
         check_device(options.device)
-        try:
-            assert len(grid.vocabulary_used)
-        except InputError as error:
-            raise InputError(f"{options.names[0]}: {error}") from error
+    try:  # a vocabulary that is trained is kept, so that the sweep after a dry run finds it
+        assert len(grid.vocabulary_used)
+    except InputError as error:
+        raise InputError(f"{options.names[0]}: {error}") from error
     part = _part(options.array)
     stored = frozenset(spec.run_id for spec in grid.runs if done.row(spec).exists())
     _announce(options, grid.runs[part], stored, done.estimate, {})
@@ -237,6 +237,7 @@ def _announce(
 ) -> None:
     """Say how many runs are missing and what they take; with `--dry-run` of each of them."""
     from mnmt_repro.runs.parents import plan
+    from mnmt_repro.runs.sweep import duration
 
     missing = [spec for spec in specs if spec.run_id not in stored]
     tasks = plan(missing, stored, options.runs)
@@ -244,14 +245,14 @@ def _announce(
     if options.dry_run:
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""
-            takes = f"{seconds[spec.run_id] / 60:5.1f} min  {spec.memory / 2**20:5.0f} MiB"
+            takes = f"{duration(seconds[spec.run_id]):>7}  {spec.memory() / 2**20:5.0f} MiB"
             print(f"{spec.run_id}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}")
-    hours = sum(seconds.values()) / options.workers / 3600
-    most = max((task.spec.memory for task in tasks), default=0) / 2**30
+    time = duration(sum(seconds.values()) / options.workers)
+    most = max((task.spec.memory() for task in tasks), default=0) / 2**30
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""
     print(
-        f"{len(missing)} of {len(specs)} runs are missing{parents}: about {hours:.1f} hours on "
+        f"{len(missing)} of {len(specs)} runs are missing{parents}: about {time} on "
         f"{options.workers} worker(s), each of which takes at most {most:.2f} GiB for a model",
         flush=True,
     )

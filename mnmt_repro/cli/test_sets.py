@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,8 @@ def add_test_sets(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="indomain (default, unless --data), newstest21, newstest22-pivot, multi30k-2016, ...",
+        help="indomain (default, unless --data; of your own text what `train` held out), "
+        "newstest21, newstest22-pivot, multi30k-2016, ...",
     )
     parser.add_argument(
         "--pairs", metavar="PAIR,...", help="language pairs (default: all of the model)"
@@ -60,8 +61,27 @@ def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tu
     if trained.any_pair and options.test and not pairs:
         raise InputError("--test: the model may translate any pair, so name some with --pairs")
     for name in options.test or ([] if options.data else ["indomain"]):
-        for pair in _having(name, pairs, trained):
-            yield name, _first(_read(name, pair, trained), options.limit)
+        if name == "indomain" and trained.corpus == "own":
+            texts: Iterable[Bitext] = _held_out(trained, pairs)
+        else:
+            texts = (_read(name, pair, trained) for pair in _having(name, pairs, trained))
+        for text in texts:
+            yield name, _first(text, options.limit)
+
+
+def _held_out(trained: Trained, pairs: list[str]) -> Iterable[Bitext]:
+    """What `train` held out of a user's own text, where her files are still there."""
+    from mnmt_repro.runs.own import held_out
+    from mnmt_repro.runs.trained import RUN, read_run
+
+    try:
+        found = held_out(read_run(trained.folder) if (trained.folder / RUN).is_file() else {})
+        texts = [found[pair] for pair in pairs if pair in found]
+        if not texts:
+            raise InputError(f"no text of {', '.join(pairs)} was held out")
+        return texts
+    except InputError as error:
+        raise InputError(f"{trained.folder}: {error}; name text with --data PAIR=FILE") from error
 
 
 def _first(text: Bitext, limit: int | None) -> Bitext:
@@ -79,8 +99,6 @@ def _having(name: str, pairs: list[str], trained: Trained) -> list[str]:
     from mnmt_repro.corpora.registry import known_test_sets
 
     if name == "indomain":
-        if trained.corpus == "own":
-            raise InputError("--test indomain: the model was trained on your own text; use --data")
         return pairs
     known = {pair: known_test_sets(pair) for pair in pairs}
     found = [pair for pair in pairs if name in known[pair]]

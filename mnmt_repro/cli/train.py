@@ -159,7 +159,11 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     options, spec, text = plan.options, plan.spec, plan.text
     name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
     folder = options.out or Path("runs") / name
-    group = processes()
+    group, on_step = processes(), None
+    if options.tensorboard is not None and group.first:
+        from mnmt_repro.training.tensorboard import written_for_tensorboard
+
+        on_step = held.enter_context(written_for_tensorboard(options.tensorboard))
     with group.first_in_turn():
         known = find_run(folder, spec)
         if known is not None:
@@ -173,7 +177,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             vocabulary.check_free(folder / VOCABULARY)
         if plan.start is None:
             spec = replace(spec, model=model_config(options, len(vocabulary)))
-        _check_memory(spec, options.device, group.count)
+        _check_memory(spec, options, group.count)
         data = load_own_data(spec, text, vocabulary)
         if group.first:
             for note in data.notes:
@@ -181,7 +185,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             # Nothing is wrong with text and options: only now is anything written.
             take_run(folder, spec, known, held)
             if known is None or not same_budget(known, spec.training):
-                describe(folder, spec, vocabulary, **text.told)
+                describe(folder, spec, vocabulary, **plan.source.told(text))
     torch.set_num_threads(options.threads)
     start = Beginning(model=spec.model) if plan.start is None else Beginning.of(plan.start)
     try:
@@ -192,8 +196,11 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             folder,
             device=options.device,
             checkpoint_seconds=options.checkpoint_seconds,
+            recompute=options.recompute,
+            shard=options.shard,
             label=folder.name,
             stop=None if group.count > 1 else held.enter_context(asked_to_stop()),
+            on_step=on_step,
         )
     except TrainingDiverged as error:
         if group.first:
@@ -214,21 +221,26 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     return 0
 
 
-def _check_memory(spec: RunSpec, device: str, processes: int) -> None:
+def _check_memory(spec: RunSpec, options: TrainOptions, processes: int) -> None:
     """Refuse a model that takes more memory to train than the device has."""
     import torch
 
+    device = options.device
     if torch.device(device).type == "cuda":
         there = torch.cuda.get_device_properties(device).total_memory
     else:
         there = machine_memory()
     tokens = -(-spec.training.batch_tokens // processes)
     alone = replace(spec, training=replace(spec.training, batch_tokens=tokens))
-    if alone.memory > there:
+    shards = processes if options.shard else 1
+    needed = alone.memory(recompute=options.recompute, shards=shards)
+    if needed > there:
         raise InputError(
-            f"training takes some {alone.memory / 2**30:,.3g} GiB, and {device} has "
-            f"{there / 2**30:,.3g} GiB: take each batch in parts (--accumulate), make it smaller "
-            "(--batch-tokens), or the model less wide or deep"
+            f"training takes some {needed / 2**30:,.3g} GiB, and {device} has "
+            f"{there / 2**30:,.3g} GiB: take each batch in parts (--accumulate), compute layers "
+            "again in place of keeping them (--recompute), make the batch smaller "
+            "(--batch-tokens), split the model over more processes (--shard), or make it less wide "
+            "or deep"
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.choices import setting
-from mnmt_repro.cli.options import Noted, NotedAppend, add_fields, read_fields
+from mnmt_repro.cli.options import Noted, NotedAppend, NotedTrue, add_fields, read_fields
 from mnmt_repro.cli.presets import Preset
 from mnmt_repro.errors import InputError
 from mnmt_repro.training.config import FIRST_BUDGET, USUAL, TrainingConfig, usual_training
@@ -118,6 +118,21 @@ class TrainOptions:
         "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
     )
     threads: int = setting("processor threads; one is best for small models", 1)
+    shard: bool = setting(
+        "under torchrun: each process holds its part of weights, gradients and optimiser state in "
+        "place of a whole copy (FSDP2). Goes with --optimiser adamw",
+        False,
+    )
+    tensorboard: Path | None = setting(
+        "write the loss and learning rate of each step for TensorBoard, which the extra "
+        "mnmt-repro[tensorboard] installs",
+        metavar="FOLDER",
+    )
+    recompute: bool = setting(
+        "compute each layer again in the backward pass, which takes less memory and a third more "
+        "time. The result is the same to the bit",
+        False,
+    )
     checkpoint_seconds: float = setting("seconds between checkpoints", 30.0)
 
 
@@ -125,6 +140,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser; `given` of what it returns holds those that were given."""
     parser.register("action", None, Noted)
     parser.register("action", "append", NotedAppend)
+    parser.register("action", "store_true", NotedTrue)
     parser.set_defaults(given=frozenset())
     add_fields(parser, TrainOptions)
 

@@ -145,12 +145,21 @@ def act(options: UpgradeOptions) -> int:
 def _at_hand(
     about: Mapping[str, Any], old: Vocabulary, given: Mapping[str, Bitext]
 ) -> dict[str, Bitext]:
-    """Validation text of the old pairs: given for another option, of a corpus, or generated."""
+    """Validation text of the old pairs: given for another option, of a corpus, generated or own."""
     from mnmt_repro.corpora.bitext import load_split
     from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.corpora.formats import Bitext
+    from mnmt_repro.runs.own import held_out
 
     texts = dict(given)
+    if about["corpus"] == "own" and not given:
+        try:
+            texts = dict(held_out(about))
+        except InputError as error:
+            print(
+                f"mnmt-repro: note: no loss is shown: {error}; name text with --loss-on PAIR=FILE",
+                file=sys.stderr,
+            )
     for pair in about["pairs"] if not given else ():
         if isinstance(old, SyllableVocabulary):
             lines = old.conlang.text(pair, 0, AT_HAND, split="valid")

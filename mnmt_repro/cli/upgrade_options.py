@@ -118,8 +118,8 @@ class UpgradeOptions:
         metavar="N",
     )
     data: tuple[str, ...] | None = setting(
-        "with --fisher-threshold: the old model's training text, if it was your own. Only what "
-        "`train` held out of it is read",
+        "with --fisher-threshold: the old model's training text, if it was your own and its files "
+        "have moved. Only what `train` held out of it is read",
         metavar="PAIR=FILE",
     )
     valid: tuple[str, ...] | None = setting(
@@ -135,7 +135,7 @@ class UpgradeOptions:
     )
     loss_on: tuple[str, ...] | None = setting(
         "print the loss on this text before and after, once for each direction (default: the "
-        "validation text of the old pairs, where it is generated or of a corpus)",
+        "validation text of the old pairs, where it is still there; a Hugging Face model has none)",
         metavar="PAIR=FILE",
     )
     json: bool = setting("print JSON in place of a table", False)

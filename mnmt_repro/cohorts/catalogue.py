@@ -39,6 +39,10 @@ def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
     return ()
 
 
+RUN_TIERS = ("mini", "steady")
+"""Tiers that this project has run, at least in part."""
+
+
 def runs_of(*tiers: str) -> list[RunSpec]:
     """All runs of some tiers, each once."""
     runs = (spec for tier in tiers for cohort in declared(tier) for spec in cohort.runs())

@@ -80,6 +80,12 @@ class BitextSpec:
         if ("source" in self.options) != ("target" in self.options):
             raise InputError(f"{self.paths[0]}: name both source and target, or neither")
 
+    def __str__(self) -> str:
+        """As `parse_spec` reads it in whatever folder."""
+        files = ",".join(str(path.absolute()) for path in self.paths)
+        options = {"format": self.format, **self.options}
+        return f"{self.pair}={files}?" + "&".join(f"{k}={v}" for k, v in options.items())
+
 
 def parse_spec(text: str) -> BitextSpec:
     """Read the description of a bitext, as a `--data` option gives it.

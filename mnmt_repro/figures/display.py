@@ -110,7 +110,7 @@ class Figure(_Display):
     def _body(self) -> str:
         # "<" is escaped so that no text of the data can close the script element.
         spec = json.dumps(self.spec, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-        return render("chart", alt=self.alt, svg=self.svg, spec=spec)
+        return render("chart", name=self.name, alt=self.alt, svg=self.svg, spec=spec)
 
     def _plain(self) -> str:
         return self.alt

@@ -28,7 +28,7 @@ def forest(
     marks: Mapping[str, float] | None = None,
     log: bool = False,
     domain: tuple[float, float] | None = None,
-    form: str = "~g",
+    form: str = "~f",
     width: int = 330,
     columns: int = 1,
 ) -> alt.ConcatChart:

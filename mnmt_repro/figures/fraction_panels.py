@@ -32,6 +32,8 @@ def fraction_panels(lines: pd.DataFrame, printed: pd.DataFrame | None = None) ->
         _panel(str(panel), group, top, marks[marks["panel"] == panel])
         for panel, group in lines.groupby("panel", sort=False, observed=True)
     ]
+    if len(panels) == 1:
+        panels = [panels[0].properties(width=300)]
     chart = alt.concat(*panels, columns=3)
     return chart.resolve_scale(color="independent", strokeDash="independent")
 

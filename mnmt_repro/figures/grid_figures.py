@@ -114,7 +114,7 @@ def coefficient_figure(grid: Grid) -> Figure:
 def quality(grids: Mapping[str, Grid], shown: str) -> Table:
     """How well each law does (`scaling.fit_quality`); all grids in the CSV, one of them shown."""
     tables = {
-        name: scaling.fit_quality(grid.points).assign(models=grid.name)
+        name: scaling.fit_quality(grid.points, grid.errors).assign(models=grid.name)
         for name, grid in grids.items()
     }
     return show_table(

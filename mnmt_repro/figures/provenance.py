@@ -9,6 +9,7 @@ from typing import Self
 import pandas as pd
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.sweep import duration
 
 MANY_PASSES = 4.0  # over a text, from which on a figure says so
 
@@ -79,7 +80,7 @@ class Provenance:
                 f"commit {', '.join(_short(self.commits))}",
                 f"data {', '.join(_short(self.data_hashes))}",
                 *(repeated if self.passes > MANY_PASSES else []),
-                f"{_duration(self.wall_seconds)} of computing",
+                f"{duration(self.wall_seconds)} of computing",
             ]
         )
 
@@ -113,16 +114,3 @@ def _short(hashes: Sequence[str], most: int = 3) -> list[str]:
     """
     shown = [value[:10] for value in hashes[:most]]
     return shown + [f"and {len(hashes) - most} more"] * (len(hashes) > most)
-
-
-def _duration(seconds: float) -> str:
-    """Write a duration in its natural unit.
-
-    >>> _duration(40), _duration(600), _duration(9000)
-    ('40 s', '10 min', '2.5 h')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

@@ -21,16 +21,17 @@ from mnmt_repro.figures.theme import BILLIONS
 from mnmt_repro.figures.verdicts import anchor
 
 _CLAIM = re.compile(r"\{([AB]\d+)\}")
-_THUMBNAIL = "../_attached/book/{page}/chart-{chart}.svg"
+_THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A question, its answer in a sentence, and the first chart of the page that answers it."""
+    """A question, its answer in a sentence, and the chart of a page that answers it."""
 
     question: str
     answer: str
     page: str
+    chart: str
     alt: str
 
 

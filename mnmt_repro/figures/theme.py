@@ -32,6 +32,7 @@ def theme() -> altair.theme.ThemeConfig:
     """Return the theme of all charts: white ground, thin grid, colour-blind safe categories."""
     text = {"labelColor": GREY, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 12}
     axis = {"domainColor": GREY, "tickColor": GREY, "gridColor": GRID, "titleFontWeight": 500}
+    axis["labelFlush"] = False  # flushed end labels stand beside their ticks
     config: Any = {  # plain dicts, which altair types as its own
         "background": "white",
         "font": "Arial, Liberation Sans, sans-serif",

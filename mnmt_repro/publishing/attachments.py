@@ -15,7 +15,9 @@ _FOLDER = "_attached"
 _DOWNLOAD = re.compile(
     r'download="(?P<name>[\w.-]+)" href="data:[\w/+.-]+;charset=utf-8;base64,(?P<content>[\w+/=]*)"'
 )
-_STILL = re.compile(r'src="data:image/svg\+xml;base64,(?P<content>[\w+/=]*)"')
+_STILL = re.compile(
+    r'data-name="(?P<name>[\w-]+)" src="data:image/svg\+xml;base64,(?P<content>[\w+/=]*)"'
+)
 
 
 def attach_files(html: Path) -> int:
@@ -45,8 +47,7 @@ def _attach(page: Path, html: Path) -> int:
         return f'download="{found["name"]}" href="{write(found["name"], found["content"])}"'
 
     def still(found: re.Match[str]) -> str:
-        number = 1 + sum(name.startswith("chart-") for name in names)
-        return f'src="{write(f"chart-{number}.svg", found["content"])}"'
+        return f'src="{write(found["name"] + ".svg", found["content"])}"'
 
     page.write_text(_STILL.sub(still, _DOWNLOAD.sub(download, text)), encoding="utf-8")
     return len(names)

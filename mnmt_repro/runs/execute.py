@@ -64,7 +64,7 @@ def execute(
     else:
         text = source.read()
         data = load_own_data(spec, text, make_vocabulary(text, source))
-        more = text.told
+        more = source.told(text)
     begin_from_shorter(spec, folder, among)
     start = beginning(spec, folder, data)
     folder.mkdir(parents=True, exist_ok=True)
@@ -94,8 +94,9 @@ def train_run(
     Parameters
     ----------
     **how
-        What decides no weight: `device`, `progress_bar`, `checkpoint_seconds`, `label` and `stop`
-        of `training.loop.train`, which also says what is returned and raised.
+        What decides no weight: `device`, `recompute`, `shard`, `progress_bar`,
+        `checkpoint_seconds`, `label`, `stop` and `on_step` of `training.loop.train`, which also
+        says what is returned and raised.
     """
     return train(
         start.model,

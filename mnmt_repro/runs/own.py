@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from mnmt_repro.corpora.bitext import load_split, read_bitexts
+from mnmt_repro.corpora.bitext import load_split, parse_spec, read_bitexts
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import table_size
 from mnmt_repro.corpora.formats import Bitext, content_hash
@@ -39,13 +40,6 @@ class TrainingText:
             for texts in (self.train, self.valid)
             for pair, bitext in sorted(texts.items())
         )
-
-    @property
-    def told(self) -> dict[str, dict[str, str]]:
-        """What `run.json` says of own text: content hashes of what is held out."""
-        if self.corpus != OWN:
-            return {}
-        return {"validation": {pair: content_hash(text) for pair, text in self.valid.items()}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +109,16 @@ class TextSource:
         )
         return TrainingText(corpus=self.corpus, pairs=pairs, train=train, valid=valid)
 
+    def told(self, text: TrainingText) -> dict[str, dict[str, Any]]:
+        """What `run.json` says of own text: its files, and content hashes of what is held out."""
+        if not self.data:
+            return {}
+        given = {"data": self.data, "valid": self.valid}
+        return {
+            "files": {name: [str(parse_spec(s)) for s in specs] for name, specs in given.items()},
+            "validation": {pair: content_hash(held) for pair, held in text.valid.items()},
+        }
+
     def _known_pairs(self) -> tuple[str, ...]:
         if self.conlang is not None:
             return self.conlang.pairs
@@ -124,6 +128,29 @@ class TextSource:
                 f"--corpus {self.corpus}: not to train on; use --data for your own text"
             )
         return tuple(card.pairs)
+
+
+def held_out(about: Mapping[str, Any]) -> Mapping[str, Bitext]:
+    """Validation text of a run on own text, read again from its files.
+
+    Parameters
+    ----------
+    about
+        What its `run.json` says; nothing, of a model of another program.
+
+    Raises
+    ------
+    InputError
+        When the files are not named, or no longer what they were.
+    """
+    if not about.get("files"):
+        raise InputError("the model does not say which files it was trained on")
+    data, given = (tuple(about["files"].get(name, ())) for name in ("data", "valid"))
+    valid = TextSource(data=data, valid=given).read().valid
+    for pair, wanted in about["validation"].items():
+        if pair not in valid or content_hash(valid[pair]) != wanted:
+            raise InputError(f"the text of {pair} has changed since the model was trained on it")
+    return valid
 
 
 def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, Bitext]]:

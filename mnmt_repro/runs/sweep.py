@@ -72,6 +72,19 @@ class Estimate:
         return self.seconds(task.spec) - max(shorter, default=0.0)
 
 
+def duration(seconds: float) -> str:
+    """Write a duration in its natural unit.
+
+    >>> duration(0.4), duration(40), duration(600), duration(9000)
+    ('0.4 s', '40 s', '10 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.2g} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
 class RunHeld(InputError):
     """Another process is at work on a run."""
 

@@ -46,6 +46,7 @@ KINDS: dict[str, Any] = {
 }
 """What every `run.json` holds."""
 MORE: dict[str, Any] = {
+    "files": dict[str, tuple[str, ...]],
     "validation": dict[str, str],
     "continued_from": dict[str, Any],
     "upgrade": dict[str, Any],

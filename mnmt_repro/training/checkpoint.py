@@ -21,6 +21,7 @@ from mnmt_repro.corpora.batches import Position
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.reading import build
+from mnmt_repro.training.distributed import processes, whole
 
 _STATE = re.compile(r"optimiser\.(-?\d{1,9})\.(.+)")
 
@@ -55,6 +56,8 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint, whole or not at all.
 
+    All processes call this with a model that is split over them; the first one writes.
+
     Parameters
     ----------
     identity
@@ -62,18 +65,19 @@ def save_checkpoint(
     optimiser
         Left out of a checkpoint that only serves its weights.
     """
-    tensors: dict[str, Tensor] = {f"model.{k}": v for k, v in model.state_dict().items()}
+    tensors: dict[str, Tensor] = {f"model.{k}": whole(v) for k, v in model.state_dict().items()}
     if optimiser is not None:
         tensors["random_state"] = torch.get_rng_state()
         for index, state in optimiser.state_dict()["state"].items():
             for name, value in state.items():
-                tensors[f"optimiser.{index}.{name}"] = torch.as_tensor(value)
+                tensors[f"optimiser.{index}.{name}"] = whole(torch.as_tensor(value))
     metadata = {
         "model": json.dumps(asdict(model.config)),
         "progress": json.dumps(asdict(progress)),
         "identity": identity,
     }
-    write_tensors(path, tensors, metadata)
+    if processes().first:
+        write_tensors(path, tensors, metadata)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Data-parallel training: the processes that `torchrun` starts share out every batch.
+"""Training by several processes: the processes that `torchrun` starts share out every batch.
 
 All of them read the same stream, and each takes its part of a batch, so that a step is on the same
 sentences however many there are, and steps and tokens of a run do not depend on their number. The
@@ -8,17 +8,23 @@ update and its scaling) every process does alike. Dropout is drawn by each proce
 a seed made of the run's, the step and the process, so that a resumed run draws it again; so it is
 in a process alone on a GPU, whose state of drawing no checkpoint holds.
 
+Of a model that is split over the processes (`shard`), each holds its part of weights, gradients and
+optimiser's state, and a layer is put together where it is needed. Its checkpoints hold it whole, so
+that any number of processes goes on from them.
+
 The first process alone writes checkpoints, log and progress. All must see the run's folder.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -26,7 +32,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from mnmt_repro.corpora.batches import Batch
-from mnmt_repro.model import Transformer
+from mnmt_repro.model import DecoderLayer, Transformer
 
 PATIENCE = timedelta(hours=2)
 """How long processes wait for another, such as the first while it encodes or validates."""
@@ -57,10 +63,16 @@ class Processes:
 
     rank: int = 0
     count: int = 1
+    shard: bool = False  # whether the model is split over them
 
     @property
     def first(self) -> bool:
         return self.rank == 0
+
+    @property
+    def joins(self) -> bool:
+        """Whether this one has a part in validating and saving."""
+        return self.first or self.shard
 
     def shares(self, batch: Batch, parts: int = 1) -> Iterator[Batch]:
         """One process's parts: every `count * parts`-th sentence, which spreads lengths evenly.
@@ -81,7 +93,35 @@ class Processes:
 
     def objective(self, network: Transformer) -> Callable[..., Tensor]:
         """`network.loss`; of several processes, after `backward` all hold their mean gradient."""
-        return network.loss if self.count == 1 else DistributedDataParallel(_Loss(network))
+        alone = self.count == 1 or self.shard  # a split model adds gradients up by itself
+        return network.loss if alone else DistributedDataParallel(_Loss(network))
+
+    def place(self, network: Transformer, device: str) -> Transformer:
+        """The network on its device; split, a layer at a time, where it is to be."""
+        if not self.shard:
+            return network.to(device)
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+
+        # A warning against changing the outputs of layers in place, which our model does not.
+        warnings.filterwarnings("ignore", "FSDP2-wrapped module", UserWarning)
+        mesh = init_device_mesh(torch.device(device).type, (self.count,))
+        for layer in network.decoder:  # whose keys and values of the source are taken before it
+            cross = cast(DecoderLayer, layer).cross
+            fully_shard([cross.k, cross.v], mesh=mesh)
+        for layer in (*network.encoder, *network.decoder, network):
+            fully_shard(layer, mesh=mesh)
+        for name in ("hidden", "loss"):
+            register_fsdp_forward_method(network, name)
+        return network
+
+    def told(self, value: Any) -> Any:
+        """What the first process says, where all join; else the own value."""
+        if not self.shard:
+            return value
+        held = [value]
+        dist.broadcast_object_list(held)
+        return held[0]
 
     def mean(self, value: Tensor) -> float:
         """Of a scalar, over the processes."""
@@ -110,11 +150,37 @@ class Processes:
             self.wait()
 
 
-def processes() -> Processes:
+def processes(*, shard: bool = False) -> Processes:
     """The processes of the group that this one has joined, if it has."""
     if not dist.is_initialized():
         return Processes()
-    return Processes(rank=dist.get_rank(), count=dist.get_world_size())
+    count = dist.get_world_size()
+    return Processes(rank=dist.get_rank(), count=count, shard=shard and count > 1)
+
+
+def is_split(tensor: Any) -> bool:
+    """Whether it is a DTensor, found out without the second that importing that class takes."""
+    return hasattr(tensor, "full_tensor")
+
+
+def held(tensor: Any) -> Tensor:
+    """Of a tensor that may be split, what this process has."""
+    return tensor.to_local() if is_split(tensor) else tensor
+
+
+def whole(tensor: Any) -> Tensor:
+    """A tensor put together again on the CPU if it is split; then all processes must call this."""
+    return tensor.full_tensor().cpu() if is_split(tensor) else tensor
+
+
+def placed(value: Tensor, parameter: Any) -> Tensor:
+    """A tensor, whole in every process, split as the parameter is whose shape it has."""
+    if not is_split(parameter) or value.shape != parameter.shape:
+        return value
+    from torch.distributed.tensor import distribute_tensor
+
+    mesh, placements = parameter.device_mesh, parameter.placements
+    return distribute_tensor(value.to(mesh.device_type), mesh, placements, src_data_rank=None)
 
 
 class _Loss(nn.Module):

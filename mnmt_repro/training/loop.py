@@ -22,9 +22,14 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import PAD, Transformer
 from mnmt_repro.scoring import cross_entropy
-from mnmt_repro.training.checkpoint import Progress, load_checkpoint, save_checkpoint
+from mnmt_repro.training.checkpoint import (
+    Checkpoint,
+    Progress,
+    load_checkpoint,
+    save_checkpoint,
+)
 from mnmt_repro.training.config import BEST, LAST, LOG, STEM, TrainingConfig
-from mnmt_repro.training.distributed import Processes, processes
+from mnmt_repro.training.distributed import Processes, held, placed, processes
 
 
 class TrainingDiverged(RuntimeError):
@@ -40,6 +45,17 @@ class TrainingData:
 
     sentences: Mapping[str, Sentences]
     validation: Mapping[str, EncodedPair] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A step that has been taken, as `train` shows it to `on_step`."""
+
+    step: int  # counted from 1 over the whole run
+    target_tokens: int  # trained on so far
+    loss: float  # nats a target token of its batch, before the update
+    learning_rate: float
+    validation: Mapping[str, float]  # loss of each pair after the update; empty at most steps
 
 
 def make_optimiser(model: Transformer, config: TrainingConfig) -> torch.optim.Optimizer:
@@ -73,11 +89,14 @@ def train(
     identity: str = "",
     device: str = "cpu",
     checkpoint_seconds: float = 60.0,
+    recompute: bool = False,
+    shard: bool = False,
     progress_bar: bool | None = None,
     label: str = "train",
     prepare: Callable[[Transformer, torch.optim.Optimizer], None] | None = None,
     schedule_start: int | None = 0,
     stop: Callable[[], bool] | None = None,
+    on_step: Callable[[Step], None] | None = None,
 ) -> tuple[Transformer, Progress]:
     """Train a model, or go on where `folder` says that an earlier call stopped.
 
@@ -96,6 +115,11 @@ def train(
         Decides initial weights, dropout and the order of the data.
     identity
         A hash of whatever defines the run; a folder with another identity is refused.
+    recompute
+        See `model.Transformer`. It is no setting of `config`, for it decides no weight.
+    shard
+        Of several processes, each holds a part of the model only. Likewise no setting. Needs
+        AdamW, for torch's Adafactor does not work on split tensors.
     progress_bar
         None: on a terminal; elsewhere a line at each validation in its place, for a log.
     prepare
@@ -109,6 +133,9 @@ def train(
     stop
         Asked after every step; where it says so, the run is saved and left unfinished. Only for
         one process alone.
+    on_step
+        Called after every step, in the first process only. A run that goes on from a checkpoint
+        shows again the steps that came after it.
 
     Returns
     -------
@@ -122,19 +149,24 @@ def train(
     TrainingDiverged
         At the first loss that is not finite; the last good checkpoint stays.
     """
-    group = processes()
+    group = processes(shard=shard)
     torch.manual_seed(seed)
     network = Transformer(model, seed=seed) if isinstance(model, ModelConfig) else model
-    network = network.to(device)
+    network.recompute = recompute
+    last = folder / LAST
+    checkpoint = _found(last, network, identity) if last.exists() else None
+    network = group.place(network, device)
     optimiser = make_optimiser(network, config)
     if prepare is not None:
         prepare(network, optimiser)
-    progress = Progress(
-        pair_tokens=[0] * len(mixture.pairs), pair_sentences=[0] * len(mixture.pairs)
-    )
-    last = folder / LAST
-    if last.exists():
-        progress = _resume(last, network, optimiser, identity)
+    if checkpoint is None:
+        progress = Progress(
+            pair_tokens=[0] * len(mixture.pairs), pair_sentences=[0] * len(mixture.pairs)
+        )
+    else:
+        progress = checkpoint.progress
+        _resume(last, checkpoint, optimiser)
+        del checkpoint
     progress.behind = schedule_start
     objective = group.objective(network)
     if group.first:
@@ -169,19 +201,22 @@ def train(
             )
             bar.update(min(progress.target_tokens, config.planned_tokens) - bar.n)
             bar.set_postfix_str(f"step {progress.step} loss {loss:.3f}", refresh=False)
-            if group.first and not decaying and _decays(progress, config):
+            if group.joins and not decaying and _decays(progress, config):
                 decaying = True
                 save_checkpoint(
                     folder / STEM, network, progress, identity=identity, optimiser=optimiser
                 )
             ended = finished(progress, config)
             stopped = stop is not None and stop()
-            if not group.first:
+            if not group.joins:
                 continue
+            losses: dict[str, float] = {}
             if ended or (points and progress.target_tokens >= points[0]):
                 points = [t for t in points if t > progress.target_tokens]
                 progress.seconds = time.monotonic() - began
-                losses = _validate(network, config, data, progress, loss, folder, identity, rate)
+                losses = _validate(
+                    network, config, data, progress, loss, folder, identity, rate, group
+                )
                 if lines:
                     shown = "".join(f", {pair} {value:.3f}" for pair, value in losses.items())
                     pace = _pace(config, progress, before, time.monotonic() - called)
@@ -189,21 +224,34 @@ def train(
                         label,
                         f"{standing(progress, config)}: training loss {loss:.3f}{shown}; {pace}",
                     )
-            if ended or stopped or time.monotonic() - saved > checkpoint_seconds:
-                _check_finite(network, progress, last)
+            if group.first and on_step is not None:
+                on_step(
+                    Step(
+                        step=progress.step,
+                        target_tokens=progress.target_tokens,
+                        loss=loss,
+                        learning_rate=rate,
+                        validation=losses,
+                    )
+                )
+            if group.told(ended or stopped or time.monotonic() - saved > checkpoint_seconds):
+                _check_finite(network, progress, last, group)
                 progress.seconds = time.monotonic() - began
                 save_checkpoint(last, network, progress, identity=identity, optimiser=optimiser)
                 saved = time.monotonic()
     group.wait()  # for the best weights to be written
-    if config.keep == "best" and (folder / BEST).exists():
-        network = load_checkpoint(folder / BEST).model().to(device)
+    best = config.keep == "best" and (folder / BEST).exists()
+    if best or group.shard:
+        network = load_checkpoint(folder / BEST if best else last).model().to(device)
     network.eval()
     return network, progress
 
 
-def _check_finite(network: Transformer, progress: Progress, last: Path) -> None:
+def _check_finite(network: Transformer, progress: Progress, last: Path, group: Processes) -> None:
     """Refuse to save weights that an overflowing gradient has ruined under a finite loss."""
-    if not all(bool(parameter.isfinite().all()) for parameter in network.parameters()):
+    parts = [held(parameter) for parameter in network.parameters()]
+    ruined = 1.0 - torch.stack([part.isfinite().all() for part in parts]).all().float()
+    if group.mean(ruined) if group.shard else float(ruined):
         where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
         raise TrainingDiverged(
             f"weights are no longer numbers after step {progress.step}; {where}; "
@@ -262,9 +310,8 @@ def _tell(label: str, line: str) -> None:
     print(f"{label}: {line}", file=sys.stderr, flush=True)
 
 
-def _resume(
-    path: Path, network: Transformer, optimiser: torch.optim.Optimizer, identity: str
-) -> Progress:
+def _found(path: Path, network: Transformer, identity: str) -> Checkpoint:
+    """The run's checkpoint, when the network has its weights."""
     checkpoint = load_checkpoint(path)
     if checkpoint.identity != identity or checkpoint.config != network.config:
         raise InputError(
@@ -272,6 +319,11 @@ def _resume(
             "choose another folder, or remove this one to start again"
         )
     network.load_state_dict(checkpoint.weights)
+    return checkpoint
+
+
+def _resume(path: Path, checkpoint: Checkpoint, optimiser: torch.optim.Optimizer) -> None:
+    """Give the optimiser, and what draws dropout, the states of the checkpoint."""
     groups = optimiser.state_dict()["param_groups"]
     missing = {i for group in groups for i in group["params"]} - checkpoint.optimiser.keys()
     if missing:
@@ -279,10 +331,14 @@ def _resume(
             f"{path}: lacks the optimiser's state of parameter {min(missing)}; put a whole copy in "
             "its place, or remove it and begin again"
         )
-    optimiser.load_state_dict({"state": checkpoint.optimiser, "param_groups": groups})
+    parameters = [p for group in optimiser.param_groups for p in group["params"]]
+    state = {
+        i: {k: placed(v, parameters[i]) if i >= 0 else v for k, v in found.items()}
+        for i, found in checkpoint.optimiser.items()
+    }
+    optimiser.load_state_dict({"state": state, "param_groups": groups})
     if checkpoint.random_state is not None:
         torch.set_rng_state(checkpoint.random_state)
-    return checkpoint.progress
 
 
 def _step(
@@ -348,9 +404,11 @@ def _validate(
     folder: Path,
     identity: str,
     rate: float,
+    group: Processes,
 ) -> dict[str, float]:
     """Add a point a pair to the learning curve, log it, and keep the weights if they are best."""
     losses = {pair: cross_entropy(network, text) for pair, text in data.validation.items()}
+    losses = group.told(losses)
     for pair, value in losses.items():
         point = {
             "step": progress.step,
@@ -362,6 +420,8 @@ def _validate(
             "learning_rate": rate,
         }
         progress.curve.append(point)
+        if not group.first:
+            continue
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LOG).open("a", encoding="utf-8") as file:
             file.write(json.dumps(point) + "\n")

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import PAD, Transformer
+from mnmt_repro.training.distributed import placed
 from mnmt_repro.upgrading.config import Gamma, check_gamma, gamma_at
 
 NEW, OLD = 0, 1
@@ -102,7 +103,7 @@ def scale_updates(
             parameter, group = scaled[name]
             if name not in by_entry:
                 table = torch.tensor(values, dtype=parameter.dtype, device=parameter.device)
-                by_entry[name] = table[group]
+                by_entry[name] = placed(table[group].expand(parameter.shape), parameter)
             parameter.copy_(torch.lerp(start, parameter, by_entry[name]))
         before.clear()
 

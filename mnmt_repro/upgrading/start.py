@@ -16,6 +16,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.reading import build, convert
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint, write_tensors
+from mnmt_repro.training.distributed import placed
 from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma
 from mnmt_repro.upgrading.learning_rate import diagonal_fisher, fisher_groups, scale_updates
 
@@ -74,9 +75,13 @@ class Start:
                 "state"
             )
         # Loading does not copy, and training would write into what is kept here.
-        state = {i: {key: t.clone() for key, t in s.items()} for i, s in self.optimiser.items()}
+        parameters = list(model.parameters())
+        state = {
+            i: {key: placed(t.clone(), parameters[i]) for key, t in s.items()}
+            for i, s in self.optimiser.items()
+        }
         if adafactor and self.config.schedule == "continued":
-            for i, parameter in enumerate(model.parameters()):
+            for i, parameter in enumerate(parameters):
                 state.setdefault(i, _counted(parameter, self.steps))
         if not state:
             return
