@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mnmt_repro.cli.options import comma_list
+from mnmt_repro.cli.options import add_texts, comma_list
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
 
@@ -19,12 +19,8 @@ CONLANG_SENTENCES = 1000
 
 def add_test_sets(parser: argparse.ArgumentParser) -> None:
     """Declare the options that name test sets."""
-    parser.add_argument(
-        "--data",
-        action="append",
-        default=[],
-        metavar="PAIR=FILE",
-        help="your own test set (see train), of a trained direction or a zero-shot one",
+    add_texts(
+        parser, "--data", "your own test set (see train), of a trained direction or a zero-shot one"
     )
     parser.add_argument(
         "--test",

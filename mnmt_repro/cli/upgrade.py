@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
             "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
             "\n      --out both.model",
             "mnmt-repro upgrade --from runs/talks --vocab both.model --wider 2 --deeper 1 \\"
-            "\n      --lr-scaling 0.5 --out runs/talks-start",
+            "\n      --gamma 0.5 --out runs/talks-start",
             "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
             "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
             "mnmt-repro data extend nllb-200 --data eng_Latn-xho_Latn=new.tsv --out plus.model",

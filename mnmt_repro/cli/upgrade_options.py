@@ -103,7 +103,7 @@ class UpgradeOptions:
     gamma: str | None = setting(
         "factors of the learning rate for old parameters and new ones; a factor is a number, or "
         "START:END:STEPS for one that rises (STEPS left out: --steps) (default: 1,1)",
-        flags=("--lr-scaling", "--gamma"),
+        flags=("--gamma", "--lr-scaling"),
         group="how training goes on",
         metavar="OLD or OLD,NEW",
     )
@@ -182,10 +182,10 @@ def upgrade_config(options: UpgradeOptions) -> UpgradeConfig:
     if options.at is not None:
         depth["encoder_at"], depth["decoder_at"] = _two(options.at, "--at", _place)
     if options.gamma is not None:
-        parts = by_place(options.gamma, "--lr-scaling")
+        parts = by_place(options.gamma, "--gamma")
         if not 1 <= len(parts) <= 2:
-            raise InputError(f"--lr-scaling {options.gamma}: write OLD or OLD,NEW")
-        gammas = [parse_gamma(part, options.steps, f"--lr-scaling {part}") for part in parts]
+            raise InputError(f"--gamma {options.gamma}: write OLD or OLD,NEW")
+        gammas = [parse_gamma(part, options.steps, f"--gamma {part}") for part in parts]
         given |= dict(zip(("gamma_old", "gamma_new"), gammas, strict=False))
     return dataclasses.replace(
         base,
