@@ -28,7 +28,7 @@ lab: $(venv)/.lab
 install: $(venv)/.full
 
 test: $(venv)/.full
-	@$(bin)/python -m pytest $(PYTEST_ARGS)
+	@$(bin)/python -m pytest --numprocesses auto --dist loadfile $(PYTEST_ARGS)
 
 check: $(venv)/.full
 	@$(bin)/ruff check .

@@ -15,6 +15,7 @@ from test_claims_paper_b import ADDED, ALL, better, rows
 from mnmt_repro.claims.attainability import (
     FIRST_ROUND,
     Attainability,
+    CorrectionData,
     GridData,
     VariantData,
     _variant_noise,
@@ -23,6 +24,8 @@ from mnmt_repro.claims.attainability import (
 from mnmt_repro.claims.evaluate import evaluate
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import EXTERNAL, load_external
+from mnmt_repro.claims.judging import judge
+from mnmt_repro.claims.report import stored_evidence
 from mnmt_repro.claims.schema import Claim, Scope, parse_claims
 from mnmt_repro.claims.simulations import (
     SIMULATIONS_FILE,
@@ -254,6 +257,19 @@ def test_a_grid_world_has_the_law_the_spread_and_the_scatter_that_it_states() ->
     of_curve = exact.groupby("mixture")["cross_entropy"].var().mean()
     left = np.mean([fit.rss / fit.degrees_of_freedom for fit in scattered])
     assert left == pytest.approx(0.02 * of_curve, rel=0.2)
+
+
+@pytest.mark.parametrize("closed", [1.0, 0.25])
+def test_a_curve_closes_the_share_of_the_distance_that_its_world_states(closed: float) -> None:
+    claim = declared_claims()["A19"]
+    scope = claim.scopes[0]
+    data = CorrectionData(claim, scope, stored_evidence(ROOT))
+    data._noise = np.zeros_like(data._noise)
+    data._curves = [(*curve, 0 * noise) for *curve, noise in data._curves]
+    drawn = data.draw({"closed": closed}, np.random.default_rng(0))
+    found = judge(claim, scope, drawn).units["all"]
+    assert found["before"].value > 0.02
+    assert found["shrinkage"].value == pytest.approx(1 - closed, abs=0.02)
 
 
 def test_simulations_are_stored_until_rule_worlds_or_runs_change(tmp_path: Path) -> None:

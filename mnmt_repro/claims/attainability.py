@@ -36,6 +36,12 @@ Of scores of decoded text (`MetricData`):
 ``{unexplained: 0.02}``
     The score is a straight line of the loss; scatter leaves this share of its variance unexplained.
 
+Of under-trained models (`CorrectionData`):
+
+``{closed: 1.0}``
+    Read at the claim's multiple of the budget, each learning curve closes this share of the model's
+    distance from the law of the other models.
+
 Of grids of sizes and mixtures (`GridData`):
 
 ``{spread: 0.0}``
@@ -91,6 +97,7 @@ from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import JointLawFit, fit_fraction, fit_joint_law
 from mnmt_repro.laws.checks import Array, Errors
+from mnmt_repro.laws.convergence import declared_runs, extrapolate_curve
 from mnmt_repro.laws.effective import log_fraction
 
 DRAWS = 400
@@ -515,6 +522,58 @@ class GridData:
         return replace(self._evidence, frame=self._frame.assign(cross_entropy=losses))
 
 
+class CorrectionData(GridData):
+    """A grid whose largest models at small weights lie as far above the law as observed.
+
+    Each of their learning curves keeps its exponent and its noise. Its constant is such that it
+    leads to where the world says.
+    """
+
+    def __init__(self, claim: Claim, scope: Scope, evidence: Evidence) -> None:
+        self._options = claim.options
+        super().__init__(claim, scope, evidence)
+        frame = self._frame
+        cell = [frame[name] for name in ("pair", "p", "n_non_embedding")]
+        far = (frame["cross_entropy"] / self._mean({}) - 1).where(self._corrected(frame), 0.0)
+        self._distance = far.groupby(cell).transform("mean").to_numpy(dtype=float)
+        of_run = dict(zip(frame["run_id"] + frame["pair"], self._distance, strict=True))
+        self._curves = []
+        found = evidence.curves
+        found = found[(found["tier"] == scope.tier) & found["cohort"].isin(list(scope.cohorts))]
+        for (run, pair), points in found.groupby(["run_id", "pair"]):
+            if of_run.get(f"{run}{pair}"):
+                law = extrapolate_curve(points["step"], points["cross_entropy"]).law
+                noise = law.residual_sd / points["cross_entropy"].to_numpy(dtype=float)
+                self._curves.append((points, of_run[f"{run}{pair}"], law.alpha, noise))
+
+    def _corrected(self, rows: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows (of one pair or more, whose sizes are the same) are corrected."""
+        most, largest = self._options["max_weight"], self._options["largest_sizes"]
+        return declared_runs(rows, most_weight=most, largest=largest)
+
+    def _law(
+        self, cohort: str, pair: str, rows: pd.DataFrame, n: str, by: str, errors: Errors
+    ) -> JointLawFit:
+        return super()._law(cohort, pair, rows[~self._corrected(rows)], n, by, errors)
+
+    def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
+        """One data set; see `Simulator`."""
+        drawn = super().draw({}, random)
+        losses = drawn.frame["cross_entropy"] * (1 + self._distance)
+        curves = []
+        for points, distance, alpha, noise in self._curves:
+            falls = world["closed"] * distance / (1 + distance)
+            time = points["step"].to_numpy(dtype=float) / points["step"].max()
+            share = falls / (1 - self._options["multiple"] ** -alpha)
+            end = points["cross_entropy"].iloc[-1]
+            line = end * (1 - share + share * time**-alpha)
+            line *= np.exp(noise * random.standard_normal(len(line)))
+            curves.append(points.assign(cross_entropy=line))
+        return replace(
+            drawn, frame=drawn.frame.assign(cross_entropy=losses), curves=pd.concat(curves)
+        )
+
+
 def _log_fraction(fit: JointLawFit, p: Array, form: str | float) -> Array:
     """Log f (m,) at weights `p` (m,): of the joint law itself, of a form fitted to it, or given."""
     if not isinstance(form, str):
@@ -623,6 +682,7 @@ SIMULATORS: dict[str, Callable[[Claim, Scope, Evidence], Simulator]] = {
     "blocks_moved": AnalysisData,
     "embeddings_substituted": AnalysisData,
     "metric_linear": MetricData,
+    "convergence_correction": CorrectionData,
     **dict.fromkeys(
         (
             "per_weight_fit",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mnmt_repro.claims.schema import NO_ROWS, Claim, Step
-from mnmt_repro.figures.badge import Badge, said
+from mnmt_repro.figures.badge import Badge, said, typeset
 from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.template import render
 from mnmt_repro.figures.verdicts import anchor, scope_table
@@ -57,7 +57,7 @@ class ClaimList:
             "anchor": anchor(claim.id),
             "facts": _facts(verdict),
             "printed": [printed(item) for item in claim.published],
-            "ours": f"{named(measure, claim.id)}: {measured(measure, verdict, claim.id)}"
+            "ours": f"{named(measure, claim.id)}: {typeset(measured(measure, verdict, claim.id))}"
             if known
             else "–",
             "badge": Badge(
@@ -115,7 +115,7 @@ def _setting(scope: Mapping[str, Any], measure: str, claim: str) -> dict[str, st
     return {
         "setting": scope["scope"],
         "evidence": scope["kind"],
-        "ours": measured(measure, scope, claim) if measure else "–",
+        "ours": typeset(measured(measure, scope, claim)) if measure else "–",
         "by the rule": said(scope["raw_verdict"]),
         "verdict": said(scope["verdict"]) + ", post hoc" * bool(scope["post_hoc"]),
         "met if right": right,
