@@ -76,7 +76,7 @@ def added_language_chart(table: pd.DataFrame) -> alt.HConcatChart:
 
 
 def quality_chart(points: pd.DataFrame) -> alt.HConcatChart:
-    """Figure 4: share of the baseline's quality against updates, a panel a shape.
+    """Paper B's Figure 4: share of the baseline's quality against updates, a panel a shape.
 
     Parameters
     ----------
