@@ -366,3 +366,14 @@ def test_a_model_that_memory_cannot_hold_is_refused_before_it_is_made(capsys, mo
     command = [*SMALL, "--steps", "2", "--batch-tokens", "4096", "--out", "run"]
     fails(command, capsys, "training takes some", "cpu has", "(--accumulate)")
     assert main([*command, "--accumulate", "16"]) == 0
+
+
+def test_without_a_compiler_training_is_plain_and_says_so(capsys, monkeypatch) -> None:
+    monkeypatch.setattr("mnmt_repro.training.compiled.can_compile", lambda device: False)
+    command = [*SMALL, "--steps", "2", "--out"]
+    assert main([*command, "compiled", "--compile"]) == 0
+    note = "mnmt-repro: note: --compile needs a C++ compiler, and there is none: training is not"
+    assert note in capsys.readouterr().err
+    assert main([*command, "plain"]) == 0
+    about = [json.loads(Path(name, "run.json").read_text()) for name in ("compiled", "plain")]
+    assert about[0]["identity"] == about[1]["identity"]

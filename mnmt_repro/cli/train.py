@@ -100,7 +100,7 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
 
         upgraded = read_upgraded(parsed.continue_from)
         parsed = settle(parsed, upgraded)
-    options = read_options(parsed)
+    options = _compilable(read_options(parsed))
     config = options.training
     model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
     refuse(of_train(options), options.given)
@@ -141,6 +141,22 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     return _Plan(
         options=options, upgraded=upgraded, source=source, text=text, spec=spec, start=start
     )
+
+
+def _compilable(options: TrainOptions) -> TrainOptions:
+    """Options without `--compile` where nothing can be compiled; a note on stderr says so."""
+    if not options.training.compile:
+        return options
+    from mnmt_repro.training.compiled import can_compile
+
+    if can_compile(options.device):
+        return options
+    print(
+        "mnmt-repro: note: --compile needs a C++ compiler, and there is none: training is not "
+        "compiled",
+        file=sys.stderr,
+    )
+    return replace(options, training=replace(options.training, compile=False))
 
 
 def _train(parsed: argparse.Namespace, held: ExitStack) -> int:

@@ -26,7 +26,7 @@ USUAL = {"warmup_steps": 100, "batch_tokens": 512}
 """Settings of a user's run where she gives none."""
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
-LATER = ("decay_share", "accumulate")
+LATER = ("decay_share", "accumulate", "compile")
 """Fields that are newer than the first stored runs; see `TrainingConfig.settings`."""
 
 
@@ -73,6 +73,12 @@ class TrainingConfig:
         "number of parts in which a batch is computed, one after another. The gradient is the same "
         "up to rounding, and memory is needed for one part only",
         1,
+    )
+    compile: bool = setting(
+        "compile the training step, which is then up to twice as fast and rounded otherwise. "
+        "Compiling takes a minute or two for each size of model, and needs a C++ compiler; without "
+        "one, training is not compiled",
+        False,
     )
 
     def __post_init__(self) -> None:

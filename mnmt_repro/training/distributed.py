@@ -91,10 +91,10 @@ class Processes:
                     source=batch.source[:1], target=0 * batch.target[:1], pair=batch.pair[:1]
                 )
 
-    def objective(self, network: Transformer) -> Callable[..., Tensor]:
-        """`network.loss`; of several processes, after `backward` all hold their mean gradient."""
+    def objective(self, network: Transformer, loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """The network's loss; of several processes, after `backward` all hold the mean gradient."""
         alone = self.count == 1 or self.shard  # a split model adds gradients up by itself
-        return network.loss if alone else DistributedDataParallel(_Loss(network))
+        return loss if alone else DistributedDataParallel(_Loss(network, loss))
 
     def place(self, network: Transformer, device: str) -> Transformer:
         """The network on its device; split, a layer at a time, where it is to be."""
@@ -186,9 +186,9 @@ def placed(value: Tensor, parameter: Any) -> Tensor:
 class _Loss(nn.Module):
     """A network's loss as the forward pass that `DistributedDataParallel` wraps."""
 
-    def __init__(self, network: Transformer) -> None:
+    def __init__(self, network: Transformer, loss: Callable[..., Tensor]) -> None:
         super().__init__()
-        self.network = network
+        self.network, self.loss = network, loss
 
     def forward(self, *inputs: Tensor | float) -> Tensor:
-        return self.network.loss(*inputs)  # type: ignore[arg-type]
+        return self.loss(*inputs)

@@ -28,6 +28,7 @@ from mnmt_repro.training.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
+from mnmt_repro.training.compiled import GroupedAdafactor, can_compile, compiled_loss
 from mnmt_repro.training.config import BEST, LAST, LOG, STEM, TrainingConfig
 from mnmt_repro.training.distributed import Processes, held, placed, processes
 
@@ -67,15 +68,20 @@ def make_optimiser(model: Transformer, config: TrainingConfig) -> torch.optim.Op
     """
     parameters = list(model.parameters())
     if config.optimiser == "adafactor":
-        return torch.optim.Adafactor(
-            parameters, lr=config.learning_rate, weight_decay=config.weight_decay
-        )
+        kind = GroupedAdafactor if config.compile else torch.optim.Adafactor
+        return kind(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
     return torch.optim.AdamW(
         parameters,
         lr=config.learning_rate,
         betas=(config.beta1, config.beta2),
         weight_decay=config.weight_decay,
+        fused=config.compile or None,
     )
+
+
+def make_loss(model: Transformer, config: TrainingConfig) -> Callable[..., Tensor]:
+    """`model.loss`, or its compiled form."""
+    return compiled_loss(model) if config.compile else model.loss
 
 
 def train(
@@ -100,8 +106,9 @@ def train(
 ) -> tuple[Transformer, Progress]:
     """Train a model, or go on where `folder` says that an earlier call stopped.
 
-    On a CPU with a fixed number of threads, a run that was killed at any moment and called again
-    ends with the same weights, bit for bit, as one that was not. Processes that have joined in a
+    On a CPU with a fixed number of threads (one thread, where it is compiled), a run that was
+    killed at any moment and called again ends with the same weights, bit for bit, as one that was
+    not. Processes that have joined in a
     group train the one model together; see `training.distributed`.
 
     Parameters
@@ -145,10 +152,14 @@ def train(
     Raises
     ------
     InputError
-        When `folder` belongs to another run.
+        When `folder` belongs to another run, or what should be compiled cannot be.
     TrainingDiverged
         At the first loss that is not finite; the last good checkpoint stays.
     """
+    if config.compile and (shard or recompute):
+        raise InputError("training compile goes with neither shard nor recompute; leave one out")
+    if config.compile and not can_compile(device):
+        raise InputError("training compile needs a C++ compiler; install one, or train without")
     group = processes(shard=shard)
     torch.manual_seed(seed)
     network = Transformer(model, seed=seed) if isinstance(model, ModelConfig) else model
@@ -168,7 +179,7 @@ def train(
         _resume(last, checkpoint, optimiser)
         del checkpoint
     progress.behind = schedule_start
-    objective = group.objective(network)
+    objective = group.objective(network, make_loss(network, config))
     if group.first:
         _restore_log(folder / LOG, progress)
 
