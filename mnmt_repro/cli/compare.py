@@ -22,12 +22,7 @@ from mnmt_repro.cli.options import (
     print_json,
 )
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
-from mnmt_repro.cli.translate import (
-    add_search,
-    check_decode,
-    search_config,
-    translations,
-)
+from mnmt_repro.cli.translate import add_search, check_decode, search_config, translations
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
 

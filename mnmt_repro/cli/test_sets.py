@@ -72,10 +72,10 @@ def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tu
 def _held_out(trained: Trained, pairs: list[str]) -> Iterable[Bitext]:
     """What `train` held out of a user's own text, where her files are still there."""
     from mnmt_repro.runs.own import held_out
-    from mnmt_repro.runs.trained import RUN, read_run
+    from mnmt_repro.runs.trained import RUN, read_about
 
     try:
-        found = held_out(read_run(trained.folder) if (trained.folder / RUN).is_file() else {})
+        found = held_out(read_about(trained.folder) if (trained.folder / RUN).is_file() else {})
         texts = [found[pair] for pair in pairs if pair in found]
         if not texts:
             raise InputError(f"no text of {', '.join(pairs)} was held out")

@@ -247,14 +247,14 @@ def _lines(made: Upgraded, above: dict[float, int]) -> dict[str, str]:
 def _read_old(options: UpgradeOptions) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
     """What `train` wrote: its description, its checkpoint and its pieces."""
     from mnmt_repro.runs.trained import (
+        read_about,
         read_checkpoint,
-        read_run,
         read_vocabulary,
         tell_unfinished,
     )
     from mnmt_repro.training.config import BEST, LAST
 
-    about = read_run(options.source)
+    about = read_about(options.source)
     if "upgrade" in about:
         raise InputError(
             f"--from {options.source}: upgraded, and not trained on since; upgrade the model that "
@@ -373,7 +373,7 @@ def _write(
     from mnmt_repro.runs.trained import (
         START,
         VOCABULARY,
-        write_run,
+        write_about,
     )
     from mnmt_repro.upgrading.start import save_upgraded
 
@@ -392,7 +392,7 @@ def _write(
         save_upgraded(stage / START, made, identity=identity)
         if not isinstance(vocabulary, SyllableVocabulary):
             vocabulary.save(stage / VOCABULARY)
-        write_run(stage, new)
+        write_about(stage, new)
         if out.exists():
             out.rmdir()
         stage.rename(out)

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -31,7 +30,6 @@ MULTI30K_TEST_SETS = {
     "multi30k-2017": "test_2017_flickr",
     "multi30k-mscoco": "test_2017_mscoco",
 }
-_MULTI30K_LANGUAGES = {"en": "eng", "de": "deu", "fr": "fra", "cs": "ces"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,56 +172,6 @@ def split_pair(pair: str) -> tuple[str, str]:
 
 
 # --- cards ------------------------------------------------------------------------------------
-
-
-def cards_from_inventory(inventory: Mapping[str, Mapping[str, Mapping]]) -> dict[str, list[dict]]:
-    """Turn the inventory that lies with the corpora into the entries of `cards.json`.
-
-    Only hashes, names and counts are taken; no text. To renew the committed file::
-
-        python -m mnmt_repro.corpora.registry PATH/corpora.json > mnmt_repro/corpora/cards.json
-
-    Parameters
-    ----------
-    inventory : mapping
-        Corpus to file name to facts, as in ``corpora.json``.
-
-    Returns
-    -------
-    dict
-        Corpus to a list of `CorpusFile` fields, in alphabetical order of the files.
-    """
-    cards: dict[str, list[dict]] = {}
-    for corpus, files in sorted(inventory.items()):
-        entries = []
-        for name, facts in sorted(files.items()):
-            if corpus == "multi30k":
-                split, language = name.split(".")[:2]
-                split = {"train": "train", "val": "valid"}.get(split, "test")
-                entry = {
-                    "path": f"{corpus}/{name}",
-                    "sha256": facts["sha256"],
-                    "hash_of": "file",
-                    "columns": [_MULTI30K_LANGUAGES[language]],
-                    "sentences": {split: facts["lines"]},
-                }
-            else:
-                languages = name.rpartition(".")[2].split("-")
-                in_splits = "train" in facts
-                entry = {
-                    "path": f"{corpus}/{name}.tsv.xz",
-                    "sha256": facts["sha256_of_tsv"],
-                    "hash_of": "content",
-                    "columns": ["split", "domain", *languages] if in_splits else languages,
-                    "sentences": {split: facts[split] for split in SPLITS}
-                    if in_splits
-                    else {"test": facts["pairs"]},
-                }
-                if "domains" in facts:
-                    entry["domains"] = dict(facts["domains"])
-            entries.append(entry)
-        cards[corpus] = entries
-    return cards
 
 
 @cache
@@ -428,7 +376,3 @@ def data_hash(corpus: str, pairs: Iterable[str] | None = None) -> str:
             raise InputError(f"corpus {corpus!r}: no file for {sorted(map(sorted, wanted))}")
     text = "\n".join([corpus, *sorted(f"{file.path} {file.sha256}" for file in chosen)])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-if __name__ == "__main__":
-    print(json.dumps(cards_from_inventory(json.loads(Path(sys.argv[1]).read_text())), indent=1))
