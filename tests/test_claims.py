@@ -605,3 +605,17 @@ def test_the_interval_of_a_fraction_covers_its_truth() -> None:
             of_p = measure(found.log_f[k], found.draws[:, k] - found.log_f[k])
             held.append(of_p.low < math.log(p) < of_p.high)
     assert 0.84 < np.mean(held) < 0.97
+
+
+def test_half_the_budget_is_compared_with_the_same_seeds() -> None:
+    frame = pd.DataFrame(
+        {"cohort": ["half", "whole", "whole", "other"], "seed": [1, 1, 2, 2], "tier": "steady"}
+    )
+    evidence = Evidence(frame=frame)
+    same = evidence.with_seeds_of(["half"], ["whole"])
+    assert same.frame[["cohort", "seed"]].to_numpy().tolist() == [
+        ["half", 1],
+        ["whole", 1],
+        ["other", 2],
+    ]
+    assert same.with_seeds_of(["half"], ["whole"]) is same

@@ -18,7 +18,15 @@ from stored_claims import ROOT, NoHistory, declared_claims, first_round
 
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.analysis.published import comparisons, printed_values, table, zoomed
-from mnmt_repro.analysis.variants import Sample, Study, Variant, gain, largest, p_value
+from mnmt_repro.analysis.variants import (
+    Sample,
+    Study,
+    Variant,
+    Variants,
+    gain,
+    largest,
+    p_value,
+)
 from mnmt_repro.claims import to_json
 from mnmt_repro.claims.evaluate import Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence
@@ -302,14 +310,8 @@ def test_b22_judges_each_cell_of_table_1_at_its_own_budget() -> None:
 def study(
     frame: pd.DataFrame, pairs: tuple[str, ...] = ALL, noise: int = 0, apart: bool = False
 ) -> Study:
-    return Study(
-        rows=frame,
-        cohorts=("c",),
-        where="indomain",
-        pairs=pairs,
-        needs={"noise": noise},
-        apart=apart,
-    )
+    variants = Variants(rows=frame, cohorts=("c",), needs={"noise": noise}, apart=apart)
+    return variants.study(pairs)
 
 
 def test_the_gain_and_its_p_value_are_those_of_the_textbook() -> None:
@@ -976,11 +978,11 @@ def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
     evidence = Evidence(frame=frame, analyses=load_analyses(frame, root=tmp_path))
     assert evidence.commits(scope) == {"c0ffee", "beef"}
     for changes, message in (
-        ({"schema": 2}, "needs schema: 1"),
+        ({"schema": 2}, "schema is 2"),
         ({"run_id": "other"}, "run_id is 'other'"),
-        ({"rows": [row | {"value": "1"}]}, r"rows\[0\].value must be a finite number"),
-        ({"rows": [{"analysis": "moved"}]}, r"rows\[0\] needs analysis"),
-        ({"rows": [row | {"layer": 3}]}, "must be text"),
+        ({"rows": [row | {"value": "1"}]}, r"rows\[0\].value must be a valid number"),
+        ({"rows": [{"analysis": "moved"}]}, r"rows\[0\].layer is missing"),
+        ({"rows": [row | {"layer": 3}]}, "layer must be a valid string"),
     ):
         write(**changes)
         with pytest.raises(InputError, match=message):
@@ -991,7 +993,7 @@ def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
 
 
 def blocked(frame: pd.DataFrame, pairs: tuple[str, ...] = ALL) -> Study:
-    return replace(study(frame, pairs), blocked=True)
+    return replace(study(frame, pairs).of, blocked=True).study(pairs)
 
 
 def test_a_blocked_interval_is_that_of_a_paired_t_test_over_seeds() -> None:

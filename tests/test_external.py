@@ -9,16 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from public_tables import DOMAINS, SLIMPAJAMA, select_pile, select_slimpajama, select_translation
 
 from mnmt_repro.analysis.public_losses import domain_laws, lowest_weights, relative_fractions
-from mnmt_repro.claims.external import (
-    DOMAINS,
-    SLIMPAJAMA,
-    load_external,
-    select_pile,
-    select_slimpajama,
-    select_translation,
-)
+from mnmt_repro.claims.external import load_external
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, fit_per_weight_laws
 

@@ -42,7 +42,7 @@ def laws(points):
 
 def test_the_recommended_mixture_is_that_of_the_law(laws):
     found = datasets(laws, N, 0.5, 0.3)
-    expected = recommend_weights(laws, N, Importance(weights={"eng-deu": 0.5, "eng-zho": 0.5}))
+    expected = recommend_weights(laws, N, Importance(by_pair={"eng-deu": 0.5, "eng-zho": 0.5}))
     (chosen,) = found["chosen"]
     assert chosen["p"] == pytest.approx(expected.weights["eng-deu"], abs=1e-4)
     ends = [expected.weights_low["eng-deu"], expected.weights_high["eng-deu"]]

@@ -482,3 +482,15 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     fails(
         ["upgrade", "--from", "out", "--optimiser", "carried", "-o", "new"], capsys, "no optimiser"
     )
+    fails(
+        ["evaluate", "out"], capsys, "does not say which files", "name text with --data PAIR=FILE"
+    )
+    fails(["compare", "out", "out"], capsys, "neither model says", "name text with --data")
+    fails(["train", "--continue-from", "out"], capsys, "`mnmt-repro upgrade --from out --out NEW`")
+    known = ["--data", "src-aaa=test.tsv", "--out", "fresh.model"]
+    fails(["data", "extend", "out", *known], capsys, "leave out --vocab in `mnmt-repro upgrade`")
+    assert main(["data", "vocabulary", "--pieces", "290", *known]) == 0
+    assert main(["upgrade", "--from", "out", "--vocab", "fresh.model", "-o", "fresh"]) == 0
+    shown = capsys.readouterr().err
+    assert "tags are dropped; a vocabulary of `mnmt-repro data extend` keeps them all" in shown
+    assert "no loss is shown" in shown and "name text with --loss-on PAIR=FILE" in shown

@@ -15,8 +15,7 @@ from scipy.special import huber as scipy_huber
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import AdditiveLawFit, fit_additive_law
-from mnmt_repro.laws.fit_result import r_squared
-from mnmt_repro.laws.minimise import Curve, huber, minimise
+from mnmt_repro.laws.minimise import huber
 
 N, D = (axis.ravel() for axis in np.meshgrid(np.geomspace(1e6, 1e9, 6), np.geomspace(1e8, 1e11, 6)))
 LOSS = 1.7 + 400 * N**-0.34 + 410 * D**-0.28
@@ -178,44 +177,6 @@ def test_hubers_loss_and_its_slope() -> None:
     for x, s in zip(points, slope, strict=True):
         gradient = lambda t, s=s: np.array([s])  # noqa: E731
         assert check_grad(lambda t: float(huber(t, 0.7)[0][0]), gradient, [x]) < 1e-6
-
-
-class Exponential(Curve):
-    """``c + exp(k p + b)`` at a given c, theta = (k, b): the form of the published mixture fits."""
-
-    def __init__(self, p: np.ndarray, c: float) -> None:
-        self.p, self.c = p, c
-
-    def evaluate(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = np.exp(theta[:, :1] * self.p + theta[:, 1:])
-        return value + self.c, np.stack([value * self.p, value], axis=2)
-
-
-def test_published_two_domain_mixtures(lawdata_dir: Path) -> None:
-    """Published data D: our minimiser on a form that is not ours; the degenerate pair shows."""
-    runs = pd.read_csv(lawdata_dir / "two_domain_mixing.csv")
-    published = pd.read_csv(lawdata_dir / "two_domain_mixing_published.csv")
-    assert len(published) == 12
-    at_end, poor = [], []
-    for row in published.itertuples():
-        rows = runs[
-            (runs["size"] == row.size) & (runs["domain"] == row.domain) & (runs["step"] == row.step)
-        ]
-        own = 0 if row.domain == "Github" else 1
-        p = rows["ratio"].str.split("-").str[own].astype(float).to_numpy()
-        loss = rows["loss"].to_numpy()
-        steps = np.linspace(0, loss.min(), 1000)[:-1]
-        c = max(steps, key=lambda c: abs(np.corrcoef(p, np.log(loss - c))[0, 1]))
-        start = np.polyfit(p, np.log(loss - c), 1)[None]
-        curve, ones = Exponential(p, c), np.ones((1, len(p)))
-        found = minimise(curve, loss[None], start, ones, delta=0.02)
-        assert found.converged[0]
-        assert found.theta[0] == pytest.approx([row.k, row.b], abs=1e-3)
-        rss = float(((curve.evaluate(found.theta)[0] - loss) ** 2).sum())
-        name = (row.size, row.domain, row.step)
-        at_end += [name] if c == 0 else []
-        poor += [name] if r_squared(loss, rss, ones[0]) < 0.9 else []
-    assert at_end == poor == [("160M", "Pile-CC", 10000)]
 
 
 def test_a_constant_at_zero_is_held_there() -> None:

@@ -85,13 +85,13 @@ def test_many_pairs_are_drawn_instead_of_laid_out(two) -> None:
     wide = frame.pivot(index="point", columns="pair", values="p").to_numpy()
     assert wide.shape == (3000, 12) and wide.sum(1) == pytest.approx(np.ones(3000))
     assert wide.mean(0) == pytest.approx(np.full(12, 1 / 12), abs=0.01)
-    found = recommend_weights(laws, 1e5, Importance(weights=dict.fromkeys(laws, 1.0)))
+    found = recommend_weights(laws, 1e5, Importance(by_pair=dict.fromkeys(laws, 1.0)))
     assert list(found.weights.values()) == pytest.approx([1 / 12] * 12, abs=0.005)
 
 
 def test_equal_pairs_share_equally(two) -> None:
     same = {"a": two["eng-deu"], "b": two["eng-deu"]}
-    for preference in (Importance(weights={"a": 1, "b": 1}), EqualRegret()):
+    for preference in (Importance(by_pair={"a": 1, "b": 1}), EqualRegret()):
         weights = recommend_weights(same, 1e5, preference).weights
         assert weights["a"] == pytest.approx(0.5, abs=1e-4)
 
@@ -99,7 +99,7 @@ def test_equal_pairs_share_equally(two) -> None:
 @pytest.mark.parametrize("n", [2e4, 1e6])
 def test_importance_is_the_best_of_a_fine_lattice(three, n: float) -> None:
     importance = {"eng-deu": 3.0, "eng-zho": 1.0, "eng-fra": 2.0}
-    found = recommend_weights(three, n, Importance(weights=importance))
+    found = recommend_weights(three, n, Importance(by_pair=importance))
     assert sum(found.weights.values()) == pytest.approx(1)
     points = lattice(3, 120)
     betas, shapes = (60.0, 90.0, 45.0), ((0.4, 0.5, 1.5),) * 2 + ((0.2, 0.6, 1.0),)
@@ -193,7 +193,7 @@ def test_relative_regret_is_a_share_of_what_the_size_can_reduce(three) -> None:
 
 def test_losses_come_with_the_interval_of_the_law() -> None:
     laws = {"a": law(noise=0.004, seed=1), "b": law(90.0, noise=0.004, seed=2)}
-    found = recommend_weights(laws, 1e5, Importance(weights={"a": 1, "b": 1}), draws=200, seed=3)
+    found = recommend_weights(laws, 1e5, Importance(by_pair={"a": 1, "b": 1}), draws=200, seed=3)
     for i, (pair, p) in enumerate(found.weights.items()):
         band = laws[pair].band(p, 1e5, draws=200, seed=3 + i)
         assert (found.low[pair], found.high[pair]) == (band["low"][0], band["high"][0])
@@ -204,7 +204,7 @@ def test_losses_come_with_the_interval_of_the_law() -> None:
 
 @pytest.mark.parametrize(
     "preference",
-    [Importance(weights={"a": 2, "b": 1}), EqualRegret(relative=True), Floor(pair="a", target=4.5)],
+    [Importance(by_pair={"a": 2, "b": 1}), EqualRegret(relative=True), Floor(pair="a", target=4.5)],
 )
 def test_weights_come_with_an_interval_that_noise_widens(preference) -> None:
     widths = []
@@ -220,7 +220,7 @@ def test_weights_come_with_an_interval_that_noise_widens(preference) -> None:
 
 
 def test_notes_on_sizes_and_on_poor_laws(two) -> None:
-    importance = Importance(weights={"eng-deu": 1, "eng-zho": 1})
+    importance = Importance(by_pair={"eng-deu": 1, "eng-zho": 1})
     assert recommend_weights(two, 1e5, importance).notes == ()
     (note,) = recommend_weights(two, 1e6, importance).notes
     assert "n = 1,000,000 is outside the sizes" in note and "4,000 to 120,000" in note
@@ -257,7 +257,7 @@ def test_quality_is_raised_not_lowered() -> None:
     frame = pd.DataFrame(rows, columns=["p", "n_non_embedding", "chrf"])
     good = fit_fraction(frame, loss="chrf", direction="max")
     laws = {"a": good, "b": good}
-    found = recommend_weights(laws, 1e5, Importance(weights={"a": 1, "b": 1}))
+    found = recommend_weights(laws, 1e5, Importance(by_pair={"a": 1, "b": 1}))
     assert found.weights["a"] == pytest.approx(0.5, abs=1e-3)
     target = float(60 - 8 * (loss_of(0.3, 1e5) - 1.1))
     floor = recommend_weights(laws, 1e5, Floor(pair="a", target=target))
@@ -269,8 +269,8 @@ def test_quality_is_raised_not_lowered() -> None:
 @pytest.mark.parametrize(
     ("preference", "word"),
     [
-        (Importance(weights={"eng-deu": 1.0}), "pairs"),
-        (Importance(weights={"eng-deu": 0.0, "eng-zho": 0.0}), "not all 0"),
+        (Importance(by_pair={"eng-deu": 1.0}), "pairs"),
+        (Importance(by_pair={"eng-deu": 0.0, "eng-zho": 0.0}), "not all 0"),
         (Floor(pair="eng-xho", target=3.0), "eng-xho"),
         (Floor(pair="eng-deu", target=float("nan")), "target"),
         ("fairness", "preference"),

@@ -14,6 +14,7 @@ from test_registered_run import spec  # noqa: F401
 from mnmt_repro import results
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.reading import build
 from mnmt_repro.runs.data import run_vocabulary
 from mnmt_repro.runs.execute import execute
 from mnmt_repro.runs.own import hold_out
@@ -74,7 +75,7 @@ def test_an_upgraded_run_becomes_a_row() -> None:
     assert runs["d8x1ff64"]["code_version"].endswith("-upgrading1")
     origin = runs["d8x1ff64"]["config"]["own"]["continued_from"]
     assert origin["identity"] == identity("start")
-    assert UpgradeConfig.from_dict(origin["upgrade"]).wider == 2
+    assert build(UpgradeConfig, origin["upgrade"]).wider == 2
 
 
 def test_a_corpus_gives_the_pieces_and_test_set_of_a_declared_run(spec: RunSpec) -> None:  # noqa: F811

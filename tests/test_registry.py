@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from corpus_cards import cards_from_inventory
 
 from mnmt_repro.corpora import registry
 from mnmt_repro.corpora.checking import check, normalise_english
 from mnmt_repro.corpora.registry import (
     Card,
     CorpusFile,
-    cards_from_inventory,
     data_hash,
     data_root,
     find_pair,

@@ -13,6 +13,7 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.reading import build
 from mnmt_repro.training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig, published
 from mnmt_repro.upgrading.learning_rate import NEW, OLD, diagonal_fisher
@@ -478,5 +479,5 @@ def test_published_settings() -> None:
     assert (deep.deeper.encoder, deep.deeper.decoder, deep.wider) == (6, 6, 1)
     assert isinstance(deep.gamma_old, Ramp)
     assert [deep.gamma_old.at(i) for i in (1, 50_000)] == [0.05, 0.5]
-    assert UpgradeConfig.from_dict(dataclasses.asdict(deep)) == deep
+    assert build(UpgradeConfig, dataclasses.asdict(deep)) == deep
     assert published("same", 30_000).wider == 1

@@ -10,8 +10,9 @@ import torch
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
+from mnmt_repro.model import FeedForward
 from mnmt_repro.upgrading.config import WidthConfig
-from mnmt_repro.upgrading.width import function_gap, widen
+from mnmt_repro.upgrading.width import widen
 
 T5 = ModelConfig.t5(vocab_size=8, d_model=6, layers=1, heads=2, d_ff=10)
 FAIRSEQ = ModelConfig.fairseq(vocab_size=8, d_model=6, layers=1, heads=2, d_ff=10)
@@ -29,6 +30,23 @@ def layer(ff: int, *, gated: bool = False, seed: int = 0) -> dict[str, torch.Ten
 
 def noise(seed: int = 1) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
+
+
+@torch.no_grad()
+def function_gap(config: ModelConfig, wider: float, width: WidthConfig, *, seed: int = 0) -> float:
+    """Norm of the change of a random layer's output over its own, on 256 Gaussian inputs."""
+    generator = torch.Generator().manual_seed(seed)
+    wide = dataclasses.replace(config, d_ff=round(config.d_ff * wider))
+    old, new = FeedForward(config).double(), FeedForward(wide).double()
+    for layer in (old, new):
+        for tensor in layer.parameters():
+            drawn = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
+            tensor.copy_(drawn / math.sqrt(tensor.shape[-1]))
+    weights, _ = widen(dict(old.named_parameters()), dict(new.named_parameters()), width, generator)
+    new.load_state_dict(weights)
+    x = torch.randn(256, config.d_model, generator=generator, dtype=torch.float64)
+    before, after = old.eval()(x), new.eval()(x)
+    return float((after - before).norm() / before.norm())
 
 
 # --- the function ---------------------------------------------------------------------------------

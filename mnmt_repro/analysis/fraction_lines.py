@@ -56,19 +56,16 @@ class _Comparison:
         From `fraction_lines`, one below the other.
     rows
         The rows behind them, for their provenance.
-    absent : str
-        A Markdown sentence for each grid that cannot be drawn yet; empty where there is none.
     """
 
     lines: pd.DataFrame
     rows: pd.DataFrame
-    absent: str
 
 
 def compare_lines(
     stored: pd.DataFrame, wanted: Sequence[Line], *, n: str = "n_non_embedding"
 ) -> _Comparison:
-    """Read the lines of a figure out of stored rows; and name those without enough rows.
+    """Read the lines of a figure out of stored rows; those without enough rows are left out.
 
     The lines of a panel are fitted to the weights and sizes that all of them have, so that they
     differ in nothing but what is compared.
@@ -84,23 +81,17 @@ def compare_lines(
     """
     lines = [pd.DataFrame(columns=list(_COLUMNS))]
     rows = [stored.iloc[:0]]
-    absent: dict[str, None] = {}
     panels: dict[str, list[tuple[Line, pd.DataFrame]]] = {}
     for line in wanted:
-        grids, sentence = read_grids(stored, [line.cohort], line.test_set, n=n)
+        grids, _ = read_grids(stored, [line.cohort], line.test_set, n=n)
         for grid in grids.values():
             own = grid.rows[grid.rows["pair"].isin(list(line.pairs))] if line.pairs else grid.rows
             panels.setdefault(line.panel, []).append((line, own))
-        if sentence:
-            absent[sentence] = None
     for panel in panels.values():
         common = common_cells([own for _, own in panel])
         for (line, _), kept in zip(panel, common, strict=True):
             shared = read_grid(kept, line.cohort, line.test_set, n=n)
-            if shared is None:
-                absent[f"*{line.label}: too few weights and sizes in common with the others.*"] = (
-                    None
-                )
+            if shared is None:  # too few weights and sizes in common with the others
                 continue
             found = fraction_lines(shared, panel=line.panel, line=line.label)
             lines = [*lines, found] if len(found) else lines
@@ -108,7 +99,6 @@ def compare_lines(
     return _Comparison(
         lines=pd.concat(lines[1:] or lines, ignore_index=True),
         rows=pd.concat(rows[1:] or rows, ignore_index=True),
-        absent="\n\n".join(absent),
     )
 
 

@@ -97,34 +97,23 @@ def _grid(points: pd.DataFrame) -> np.ndarray:
     return np.geomspace(points["n"].min(), points["n"].max(), _CURVE_POINTS)
 
 
-def per_weight_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+@framed("pair", "p", "n", "loss")
+def per_weight_curves(points: pd.DataFrame, fits: PairFits) -> Rows:
     """Eq. 6 at each pair and weight over the range of sizes: ``pair, p, n, loss``."""
     grid = _grid(points)
-    return pd.DataFrame(
-        [
-            {"pair": pair, "p": p, "n": n, "loss": loss}
-            for pair, (laws, _) in fits.items()
-            for p, law in laws.items()
-            if np.isfinite(law.values).all()
-            for n, loss in zip(grid, law.predict(grid), strict=True)
-        ],
-        columns=["pair", "p", "n", "loss"],
-    )
+    for pair, (laws, _) in fits.items():
+        for p, law in laws.items():
+            if np.isfinite(law.values).all():
+                yield pd.DataFrame({"pair": pair, "p": p, "n": grid, "loss": law.predict(grid)})
 
 
-def joint_curves(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+@framed("pair", "p", "n", "loss")
+def joint_curves(points: pd.DataFrame, fits: PairFits) -> Rows:
     """Eq. 7 at each pair and weight over the range of sizes: ``pair, p, n, loss``."""
     grid = _grid(points)
-    return pd.DataFrame(
-        [
-            {"pair": pair, "p": p, "n": n, "loss": loss}
-            for pair, (_, law) in fits.items()
-            if np.isfinite(law.values).all()
-            for p in law.p
-            for n, loss in zip(grid, law.predict(p, grid), strict=True)
-        ],
-        columns=["pair", "p", "n", "loss"],
-    )
+    for pair, (_, law) in fits.items():
+        for p in law.p if np.isfinite(law.values).all() else ():
+            yield pd.DataFrame({"pair": pair, "p": p, "n": grid, "loss": law.predict(p, grid)})
 
 
 @framed()

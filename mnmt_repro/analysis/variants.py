@@ -89,46 +89,26 @@ class Study:
 
     Attributes
     ----------
-    rows : DataFrame
-        From `results.load`, of one tier, test set and domain, without zero-shot ones.
-    cohorts : tuple of str
-        Which of them tell about the noise of the seed.
-    where : str
-        The test set and tier, for messages.
+    of : Variants
+        Which variants, and how chance is counted.
     pairs : tuple of str
         The directions.
-    needs : ``{seeds: {cohort: count}, noise: degrees of freedom}``
-        Seeds that a cohort's variants must have in common (1 unless named), and on how much the
-        noise of the seed must rest.
     metric : str
-    apart : bool
-        Whether `noise` leaves out what an old model gives to all its upgrades of a seed
-        (`noise_of_old_models`), as simulations need it. By the claims' rules it does not.
-    blocked : bool
-        Whether variants are paired by seed: each seed gives one difference, and the interval is
-        Student's t over the seeds, with one degree of freedom fewer than there are seeds. What a
-        seed gives to all variants alike, such as its old model, then cancels, and no noise is
-        pooled over other variants. See `_seed_draws`.
     """
 
-    rows: pd.DataFrame
-    cohorts: tuple[str, ...]
-    where: str
+    of: Variants
     pairs: tuple[str, ...]
-    needs: Mapping[str, Any]
     metric: str = "cross_entropy"
-    apart: bool = False
-    blocked: bool = False
 
     @property
     def knows_noise(self) -> bool:
         """Whether intervals hold the noise of the seed; if not, they know of directions only."""
-        return self.blocked or self.noise[1] >= ENOUGH
+        return self.of.blocked or self.noise[1] >= ENOUGH
 
     @cached_property
     def scores(self) -> dict[Variant, pd.DataFrame]:
         """Of each variant: a row a seed, a column a direction of the study."""
-        if not {"variant", "updates_share", self.metric} <= set(self.rows.columns):
+        if not {"variant", "updates_share", self.metric} <= set(self.of.trained_on.columns):
             return {}
         rows = self._named[self._named["pair"].isin(self.pairs)]
         table = rows.pivot_table(index=[*_KEYS, "seed"], columns="pair", values=self.metric)
@@ -138,7 +118,7 @@ class Study:
     @cached_property
     def _named(self) -> pd.DataFrame:
         """Rows of named variants that have the metric, in all directions."""
-        return self.rows.dropna(subset=[*_KEYS, self.metric])
+        return self.of.trained_on.dropna(subset=[*_KEYS, self.metric])
 
     @cached_property
     def _whole(self) -> set[Variant]:
@@ -155,7 +135,7 @@ class Study:
             Saying what is missing.
         """
         if variant not in self.scores:
-            raise NoRowsYet(f"{variant}: no rows of {self.where}")
+            raise NoRowsYet(f"{variant}: no rows of {self.of.where}")
         found = self.scores[variant].reindex(columns=list(self.pairs))
         whole = found.dropna()
         if whole.empty:
@@ -173,8 +153,8 @@ class Study:
         """
         tables = [self.table(variant) for variant in variants]
         seeds = sorted(set.intersection(*(set(table.index) for table in tables)))
-        wanted = self.needs.get("seeds", {})
-        least = 2 if self.blocked else 1
+        wanted = self.of.needs.get("seeds", {})
+        least = 2 if self.of.blocked else 1
         for variant in variants:
             if len(seeds) < (count := wanted.get(variant.cohort, least)):
                 names = ", ".join(dict.fromkeys(each.name for each in variants))
@@ -187,7 +167,7 @@ class Study:
     def _sample(self, variant: Variant, values: Array) -> Sample:
         by_direction = values.mean(0)
         drawn = by_direction[self._picks].mean(1)
-        if self.blocked:
+        if self.of.blocked:
             means = np.log(values.mean(1))
             drawn *= np.exp(_seed_draws(len(values)) @ (means - means.mean()))
         elif self.knows_noise:
@@ -217,15 +197,15 @@ class Study:
             When the cross-entropies of all cohorts leave fewer degrees of freedom than needed.
         """
         squares, freedom = 0.0, 0
-        for cohort in self.cohorts:
+        for cohort in self.of.cohorts:
             repeated = self._repeated(cohort)
-            kin = repeated.index.map(old_model) if self.apart else [""] * len(repeated)
+            kin = repeated.index.map(old_model) if self.of.apart else [""] * len(repeated)
             for _, table in repeated.groupby(np.asarray(kin, dtype=str)):
                 left, spare = left_by_means(table.to_numpy())
                 squares, freedom = squares + left, freedom + spare
-        if self.metric == "cross_entropy" and freedom < (least := self.needs.get("noise", 1)):
+        if self.metric == "cross_entropy" and freedom < (least := self.of.needs.get("noise", 1)):
             raise NoRowsYet(
-                f"{', '.join(self.cohorts)}: the noise of the seed rests on {freedom} of "
+                f"{', '.join(self.of.cohorts)}: the noise of the seed rests on {freedom} of "
                 f"{least} degrees of freedom (variants with the same seeds)"
             )
         return (math.sqrt(squares / freedom) if freedom else 0.0), freedom
@@ -243,7 +223,7 @@ class Study:
             When no cohort has both with several seeds.
         """
         squares, freedom = 0.0, 0
-        for cohort in self.cohorts:
+        for cohort in self.of.cohorts:
             repeated = self._repeated(cohort)
             upgraded = np.array([bool(old_model(name)) for name in repeated.index], dtype=bool)
             if upgraded.any() and not upgraded.all():
@@ -251,7 +231,7 @@ class Study:
                 squares += float(((distance - distance.mean()) ** 2).sum())
                 freedom += len(distance) - 1
         if not freedom:
-            names = ", ".join(self.cohorts)
+            names = ", ".join(self.of.cohorts)
             raise NoRowsYet(f"{names}: no upgrades and models from scratch with several seeds")
         return math.sqrt(squares / freedom), freedom
 
@@ -306,8 +286,17 @@ class Variants:
     cohorts : tuple of str
         The cohort of the runs, then others that tell about the noise of the seed.
     tier, test_set : str
-    needs, apart, blocked
-        As of `Study`.
+    needs : ``{seeds: {cohort: count}, noise: degrees of freedom}``
+        Seeds that a cohort's variants must have in common (1 unless named), and on how much the
+        noise of the seed must rest.
+    apart : bool
+        Whether `Study.noise` leaves out what an old model gives to all its upgrades of a seed
+        (`Study.noise_of_old_models`), as simulations need it. By the claims' rules it does not.
+    blocked : bool
+        Whether variants are paired by seed: each seed gives one difference, and the interval is
+        Student's t over the seeds, with one degree of freedom fewer than there are seeds. What a
+        seed gives to all variants alike, such as its old model, then cancels, and no noise is
+        pooled over other variants. See `_seed_draws`.
     """
 
     rows: pd.DataFrame
@@ -341,8 +330,13 @@ class Variants:
         """Rows of the cohort itself."""
         return self.of(self.cohort)
 
+    @property
+    def where(self) -> str:
+        """Test set and tier, for messages."""
+        return f"{self.test_set}, tier {self.tier}"
+
     @cached_property
-    def _trained_on(self) -> pd.DataFrame:
+    def trained_on(self) -> pd.DataFrame:
         """Rows of all cohorts, without zero-shot ones."""
         rows = self.of(*self.cohorts)
         return rows[rows["p"] > 0]
@@ -350,16 +344,7 @@ class Variants:
     def study(self, pairs: tuple[str, ...], metric: str = "cross_entropy") -> Study:
         """Scores over some directions."""
         if (pairs, metric) not in self._studies:
-            self._studies[pairs, metric] = Study(
-                rows=self._trained_on,
-                cohorts=self.cohorts,
-                where=f"{self.test_set}, tier {self.tier}",
-                pairs=pairs,
-                needs=self.needs,
-                metric=metric,
-                apart=self.apart,
-                blocked=self.blocked,
-            )
+            self._studies[pairs, metric] = Study(of=self, pairs=pairs, metric=metric)
         return self._studies[pairs, metric]
 
     def samples(

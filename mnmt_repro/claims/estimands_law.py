@@ -14,19 +14,11 @@ from mnmt_repro.analysis.audit.parameters import parameters_paper_a
 from mnmt_repro.analysis.cells import Cells
 from mnmt_repro.analysis.drift import drift_measures, spread_in_sd
 from mnmt_repro.analysis.fraction_draws import cells_within, slope_of_fraction
-from mnmt_repro.analysis.intervals import (
-    DRAWS,
-    Measure,
-    measure,
-)
+from mnmt_repro.analysis.intervals import DRAWS, Measure, measure
 from mnmt_repro.analysis.noise import refits, require
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.schema import Claim, Scope
-from mnmt_repro.laws import (
-    JointLawFit,
-    fit_joint_law,
-    fit_per_weight_laws,
-)
+from mnmt_repro.laws import JointLawFit, fit_joint_law, fit_per_weight_laws
 from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.trend import Coefficient
 

@@ -201,7 +201,11 @@ def _evaluate(
         commits = evidence.commits(scope) if scope.cohorts else ()
         ancestry = history.check(claim.id, claim.fingerprint(scope), commits)
     outcome = judge(claim, scope, evidence)
-    half = judge(claim, replace(scope, cohorts=scope.half), evidence) if scope.half else None
+    half, whole = None, outcome
+    if scope.half:
+        half = judge(claim, replace(scope, cohorts=scope.half), evidence)
+        same = evidence.with_seeds_of(scope.half, scope.cohorts)
+        whole = outcome if same is evidence else judge(claim, scope, same)
     return ScopeVerdict(
         scope=scope,
         kind=kind_of(scope),
@@ -210,7 +214,7 @@ def _evaluate(
             outcome.verdict,
             claim,
             simulated,
-            converged=settled(claim, outcome, half),
+            converged=settled(claim, whole, half),
             beyond=extrapolated(claim.in_scope(scope), outcome),
         ),
         simulated=simulated,

@@ -63,7 +63,7 @@ ORIGINALS = (
         )
     ),
 )
-"""What the tables of ``data/external`` were selected from."""
+"""What the tables of ``data/external`` were selected from; a test makes the selection again."""
 
 
 def fetch_original(original: Original, folder: Path, *, base_url: str = ORIGIN_URL) -> Path:
@@ -79,108 +79,6 @@ def fetch_original(original: Original, folder: Path, *, base_url: str = ORIGIN_U
     return download(f"{where}{parent}/", original.name, original.sha256, folder)
 
 
-SLIMPAJAMA, PILE, TRANSLATION = "slimpajama", "pile", "gordon-translation"
-TOKENS = {"": 20e9, "-half": 10e9}
-"""Training tokens at which SlimPajama's losses are read, and the end of the cohort's name."""
-_WITHIN = 0.12  # rows whose tokens are so near count as read there
-_LEAST_SIZES = 5  # of a mixture
-DOMAINS = ("arxiv", "book", "c4", "github", "commoncrawl", "stackexchange", "wikipedia")
-
-PILE_DOMAINS = {
-    "arxiv": ("ArXiv", "academic"),
-    "books3": ("Books3", "prose"),
-    "opensubtitles": ("OpenSubtitles", "dialogue"),
-    "github": ("Github", "symbolic"),
-    "pile-cc": ("Pile-CC", "internet"),
-}
-"""Our name of a domain: its test set, and the group of training text whose weight it has."""
-
-
-def select_slimpajama(raw: pd.DataFrame) -> pd.DataFrame:
-    """Our selection of the public SlimPajama table.
-
-    Of each mixture and size the row nearest to each number of `TOKENS`, within 12 %; mixtures that
-    have at least five sizes at all of them.
-
-    Parameters
-    ----------
-    raw
-        As published: ``weight_<domain>``, ``model_size``, ``n_tokens``, ``<domain>_loss``.
-
-    Returns
-    -------
-    DataFrame
-        ``cohort, mixture, model_size, n_tokens``, the weight and the loss of each domain; mixtures
-        are numbered in the order of their weights.
-    """
-    weights = [f"weight_{domain}" for domain in DOMAINS]
-    losses = [f"{domain}_loss" for domain in DOMAINS]
-    numbered = raw.assign(mixture=raw.groupby(weights).ngroup())
-    parts = []
-    for end, tokens in TOKENS.items():
-        away = (numbered["n_tokens"] / tokens - 1).abs()
-        near = numbered.assign(away=away)[away <= _WITHIN].dropna(subset=losses)
-        nearest = near.sort_values("away").groupby(["mixture", "model_size"]).head(1)
-        parts.append(nearest.assign(cohort=SLIMPAJAMA + end))
-    table = pd.concat(parts)
-    sizes = table.groupby(["mixture", "cohort"])["model_size"].nunique().unstack()
-    kept = sizes.index[(sizes >= _LEAST_SIZES).all(axis=1)]
-    table = table[table["mixture"].isin(kept)]
-    columns = ["cohort", "mixture", "model_size", "n_tokens", *weights, *losses]
-    return table[columns].sort_values(columns[:3]).reset_index(drop=True)
-
-
-def select_pile(raw: pd.DataFrame) -> pd.DataFrame:
-    """Our selection of the public Pile losses: one test set for each group of training text.
-
-    Parameters
-    ----------
-    raw
-        A row a loss: ``model_millions, mixture, test_set, loss`` and the weight of each group.
-
-    Returns
-    -------
-    DataFrame
-        ``cohort, mixture, model_size``, the weight and the loss of each domain.
-    """
-    keys = ["mixture", "model_millions"]
-    losses = raw.pivot_table(index=keys, columns="test_set", values="loss")
-    table = raw.groupby(keys)[[group for _, group in PILE_DOMAINS.values()]].first()
-    table.columns = [f"weight_{domain}" for domain in PILE_DOMAINS]
-    for domain, (test_set, _) in PILE_DOMAINS.items():
-        table[f"{domain}_loss"] = losses[test_set]
-    table = table.reset_index()
-    table.insert(0, "cohort", PILE)
-    table.insert(2, "model_size", 1_000_000 * table.pop("model_millions"))
-    return table
-
-
-def select_translation(raw: pd.DataFrame) -> pd.DataFrame:
-    """Of the public translation runs, each shape at all and at half of its pair's data.
-
-    Returns
-    -------
-    DataFrame
-        ``cohort, pair, layers, d_model, d_ff, data_bytes, parameters, loss``: `parameters` without
-        tables, by the arithmetic of the shape; `loss` is cross-entropy of the development set.
-    """
-    rows = raw[raw["DataPercent"].isin([100, 50])]
-    width, inner, layers = rows["ModelSize"], rows["FeedForward"], rows["Layers"]
-    encoder, decoder = 4 * width**2 + 2 * width * inner, 8 * width**2 + 2 * width * inner
-    return pd.DataFrame(
-        {
-            "cohort": TRANSLATION + rows["DataPercent"].map({100: "", 50: "-half"}),
-            "pair": rows["Lang"].str[:2] + "-" + rows["Lang"].str[2:],
-            "layers": layers,
-            "d_model": width,
-            "d_ff": inner,
-            "data_bytes": rows["data_bytes"],
-            "parameters": layers * (encoder + decoder),
-            "loss": rows["ent_dev"],
-        }
-    ).sort_values(["cohort", "pair", "parameters"], ignore_index=True)
-
-
 def load_external(folder: Path) -> pd.DataFrame:
     """The tables of ``data/external``, with those columns of `results.load` that claims read.
 
@@ -189,7 +87,6 @@ def load_external(folder: Path) -> pd.DataFrame:
     """
     if not folder.is_dir():
         return pd.DataFrame()
-    tables = {"slimpajama.csv": DOMAINS, "pile.csv": tuple(PILE_DOMAINS)}
     parts = [
         pd.DataFrame(
             {
@@ -201,9 +98,9 @@ def load_external(folder: Path) -> pd.DataFrame:
                 "cross_entropy": wide[f"{domain}_loss"],
             }
         )
-        for name, domains in tables.items()
+        for name in ("slimpajama.csv", "pile.csv")
         for wide in [pd.read_csv(folder / name)]
-        for domain in domains
+        for domain in wide.filter(regex="_loss$").columns.str.removesuffix("_loss")
     ]
     translation = pd.read_csv(folder / "translation.csv")
     parts.append(

@@ -91,7 +91,8 @@ def settled(claim: Claim, whole: Outcome, half: Outcome | None) -> bool:
     Parameters
     ----------
     whole, half
-        Outcomes of the runs at all of the budget and at half of it; None where there are none.
+        Outcomes of the same runs (with the same seeds) at all of the budget and at half of it; None
+        where there are none.
     """
     if claim.converged is None:
         return True

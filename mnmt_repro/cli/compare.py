@@ -22,12 +22,7 @@ from mnmt_repro.cli.options import (
     print_json,
 )
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
-from mnmt_repro.cli.translate import (
-    add_search,
-    check_decode,
-    search_config,
-    translations,
-)
+from mnmt_repro.cli.translate import add_search, check_decode, search_config, translations
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
 
@@ -105,7 +100,8 @@ def act(options: argparse.Namespace) -> int:
     baseline, model = _of_both(baseline, model, options)
     found = [
         row
-        for name, text in read_test_sets(baseline, options)
+        # Where the baseline does not say what it was trained on, the other model may.
+        for name, text in read_test_sets(model if baseline.any_pair else baseline, options)
         for row in _compare(baseline, model, name, text, options)
     ]
     found += list(_over_directions(found, options.test or ["indomain"]))
@@ -136,6 +132,8 @@ def _of_both(
         for each in (baseline, model):
             for pair in both:
                 each.check_direction(pair, f"{each.folder}")
+    if not both and baseline.any_pair and model.any_pair:
+        raise InputError("neither model says what it was trained on; name text with --data")
     if not both:
         raise InputError(
             f"{baseline.folder} and {model.folder} have no pair in common: "

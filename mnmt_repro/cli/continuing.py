@@ -15,8 +15,8 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import (
     START,
+    read_about,
     read_checkpoint,
-    read_run,
     read_vocabulary,
 )
 from mnmt_repro.training.config import BUDGET, TrainingConfig
@@ -62,7 +62,9 @@ def read_upgraded(folder: Path) -> Upgraded:
     InputError
         When it holds none, or a damaged one.
     """
-    about = read_run(folder)
+    from mnmt_repro.interchange import is_hf
+
+    about = {} if is_hf(folder) else read_about(folder)
     if "upgrade" not in about:
         raise InputError(
             f"--continue-from {folder}: is a trained model, not an upgraded one; "

@@ -13,10 +13,14 @@ from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import (
     HelpFormatter,
     add_command,
+    add_fields,
     add_json,
+    add_texts,
     comma_list,
     print_json,
+    read_fields,
 )
+from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.registered import DATA_COMMANDS, registered
 
@@ -59,20 +63,12 @@ def add(commands: Any) -> None:
         act=act_check,
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="a corpus of `data list`")
-    parser.add_argument(
+    add_texts(
+        parser,
         "--data",
-        action="append",
-        default=[],
-        metavar="PAIR=FILE",
-        help="training text (see train --help): look for repeated and untranslated sentences",
+        "training text (see train --help): look for repeated and untranslated sentences",
     )
-    parser.add_argument(
-        "--test",
-        action="append",
-        default=[],
-        metavar="PAIR=FILE",
-        help="test text: also look for its sentences in the training text",
-    )
+    add_texts(parser, "--test", "test text: also look for its sentences in the training text")
     add_json(parser)
 
     parser = add_command(
@@ -88,38 +84,13 @@ def add(commands: Any) -> None:
         act=act_vocabulary,
     )
     text = parser.add_mutually_exclusive_group(required=True)
-    text.add_argument(
-        "--data",
-        action="append",
-        default=[],
-        metavar="PAIR=FILE",
-        help="a bitext (see train --help)",
-    )
+    add_texts(text, "--data", "a bitext (see train --help)")
     text.add_argument("--corpus", metavar="NAME", help="training text of a corpus of `data list`")
     parser.add_argument(
         "--pairs", metavar="PAIR,...", help="pairs of --corpus (default: all from eng)"
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
-    parser.add_argument("--pieces", type=int, default=4000, help="size of the vocabulary")
-    parser.add_argument(
-        "--temperature",
-        type=float,
-        default=1.0,
-        help="pairs are sampled by size ** (1 / temperature)",
-    )
-    parser.add_argument(
-        "--character-coverage",
-        type=float,
-        default=0.9995,
-        help="share of characters with pieces; bytes spell others",
-    )
-    parser.add_argument(
-        "--sentences",
-        type=int,
-        default=1_000_000,
-        help="most sentences to read, both sides together",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the sample of sentences")
+    add_fields(parser, VocabularyConfig, {"pieces": 4000})
     add_json(parser)
 
     parser = add_command(
@@ -217,7 +188,7 @@ def act_vocabulary(options: argparse.Namespace) -> int:
     """Train and write a vocabulary."""
     from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.registry import split_pair
-    from mnmt_repro.corpora.vocabulary import VocabularyConfig, train_vocabulary
+    from mnmt_repro.corpora.vocabulary import train_vocabulary
     from mnmt_repro.runs.own import TextSource
 
     if options.corpus == "conlang":
@@ -229,14 +200,8 @@ def act_vocabulary(options: argparse.Namespace) -> int:
     else:
         pairs = tuple(comma_list(options.pairs or ""))
         texts = dict(TextSource(corpus=options.corpus, pairs=pairs).read().train)
-    config = VocabularyConfig(
-        pieces=options.pieces,
-        languages=tuple(language for pair in texts for language in split_pair(pair)),
-        temperature=options.temperature,
-        character_coverage=options.character_coverage,
-        sentences=options.sentences,
-        seed=options.seed,
-    )
+    languages = tuple(language for pair in texts for language in split_pair(pair))
+    config = read_fields(options, VocabularyConfig, languages=languages)
     trained = train_vocabulary(config, {p: (t.source, t.target) for p, t in texts.items()})
     return _write(trained, options)
 
@@ -255,7 +220,10 @@ def act_extend(options: argparse.Namespace) -> int:
             if not any(language in (name, name.partition("_")[0]) for name in old.languages):
                 new.setdefault(language, []).extend(lines)
     if not new:
-        raise InputError("--data: the vocabulary has a tag for every language there already")
+        raise InputError(
+            "--data: the vocabulary has a tag for every language there already; leave out --vocab "
+            "in `mnmt-repro upgrade`"
+        )
     lines = [line for texts in new.values() for line in texts]
     return _write(extend_vocabulary(old, new, lines, options.pieces), options)
 

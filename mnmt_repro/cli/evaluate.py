@@ -12,19 +12,9 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.cli import COMMANDS, losses_table
-from mnmt_repro.cli.options import (
-    add_command,
-    add_json,
-    check_device,
-    print_json,
-)
+from mnmt_repro.cli.options import add_command, add_json, check_device, print_json
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
-from mnmt_repro.cli.translate import (
-    add_search,
-    check_decode,
-    search_config,
-    translations,
-)
+from mnmt_repro.cli.translate import add_search, check_decode, search_config, translations
 from mnmt_repro.corpora.formats import Bitext
 
 if TYPE_CHECKING:

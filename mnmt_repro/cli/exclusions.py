@@ -80,7 +80,7 @@ def of_upgrade(options: UpgradeOptions, config: UpgradeConfig, pieces: bool) -> 
         ("normalisation", not kept or drawn, idle("units that come from old ones")),
         ("depth_init at", not deeper, idle("--deeper")),
         ("gamma", two_rates and not new,
-         idle("--vocab, --wider or --deeper: nothing is new", "--lr-scaling OLD,NEW")),
+         idle("--vocab, --wider or --deeper: nothing is new", "--gamma OLD,NEW")),
         ("optimiser", carried and not kept, idle("old weights (--keep)", "--optimiser carried")),
         ("width_init noise depth_init checkpoint fisher_threshold", not kept,
          idle("old weights (--keep)")),

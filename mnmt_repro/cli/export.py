@@ -49,6 +49,9 @@ def act(options: argparse.Namespace) -> int:
             "transformers 5.24 fails for such a T5",
             file=sys.stderr,
         )
-    how = "README.md there says how to call it" if options.to == "hf" else "for --engine ct2, too"
-    print(f"{options.out}: {options.folder}, for {options.to}; {how}")
+    how = {
+        "hf": "transformers; README.md there says how to call it",
+        "ct2": "CTranslate2 and for `mnmt-repro translate --engine ct2`",
+    }
+    print(f"{options.out}: {options.folder}, for {how[options.to]}")
     return 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import comma_list, number
 from mnmt_repro.errors import InputError
+from mnmt_repro.reading import build
 from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp, UpgradeConfig, ramp_steps
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def steps_to_rise(told: Mapping[str, Any]) -> int:
     """
     gammas = [gamma for _, gamma in told.get("fisher", {}).get("thresholds", ())]
     ramps = [gamma["steps"] for gamma in gammas if isinstance(gamma, dict)]
-    return max(ramp_steps(UpgradeConfig.from_dict(told["config"])), *ramps, 0)
+    return max(ramp_steps(build(UpgradeConfig, told["config"])), *ramps, 0)
 
 
 @dataclass(frozen=True, kw_only=True)

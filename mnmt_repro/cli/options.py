@@ -162,6 +162,11 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
 
 
+def add_texts(parser: argparse._ActionsContainer, flag: str, help: str) -> None:
+    """Declare an option that names the text of a pair each time that it is given."""
+    parser.add_argument(flag, action="append", default=[], metavar="PAIR=FILE", help=help)
+
+
 def comma_list(text: str) -> list[str]:
     """Split `a,b,c`.
 
@@ -174,7 +179,7 @@ def comma_list(text: str) -> list[str]:
 def by_place(text: str, where: str) -> list[str]:
     """Split `a,b`, whose parts mean something by where they stand; `where` names the option.
 
-    >>> by_place("0.5, 1", "--lr-scaling")
+    >>> by_place("0.5, 1", "--gamma")
     ['0.5', '1']
 
     Raises

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from mnmt_repro.cli.exclusions import of_sources, refuse
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.trained import read_run
+from mnmt_repro.runs.trained import read_about
 from mnmt_repro.training.published import PUBLISHED
 
 Preset = Literal["paper-a", "paper-b"]
@@ -59,7 +59,7 @@ def with_preset(options: argparse.Namespace) -> argparse.Namespace:
 
 def _of_run(options: argparse.Namespace) -> dict[str, Any]:
     """Options by the `run.json` of a run that began with random weights."""
-    about, where = read_run(options.config), f"--config {options.config}"
+    about, where = read_about(options.config), f"--config {options.config}"
     if "upgrade" in about or "continued_from" in about:
         raise InputError(f"{where}: its model was upgraded; see --continue-from")
     model, own = about["model"], about["corpus"] == "own"

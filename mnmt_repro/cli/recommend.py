@@ -88,13 +88,13 @@ def _preference(options: RecommendOptions, pairs: set[str]) -> Preference:
     there = f"the table has {', '.join(sorted(pairs))}"
     if options.prefer is not None:
         wishes = [wish for text in options.prefer for wish in comma_list(text)]
-        weights = named_numbers(wishes, "--prefer")
-        if set(weights) != pairs:
-            named = ", ".join(sorted(weights)) or "no pair"
+        importance = named_numbers(wishes, "--prefer")
+        if set(importance) != pairs:
+            named = ", ".join(sorted(importance)) or "no pair"
             raise InputError(f"--prefer names {named}; {there}: give each of them a weight")
-        if min(weights.values()) < 0 or not max(weights.values()) > 0:
+        if min(importance.values()) < 0 or not max(importance.values()) > 0:
             raise InputError(f"--prefer {','.join(wishes)}: no number below 0, and one above it")
-        return Importance(weights=weights)
+        return Importance(by_pair=importance)
     if options.floor is not None:
         if len(options.floor) > 1:
             given = " and ".join(options.floor)

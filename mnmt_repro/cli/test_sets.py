@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mnmt_repro.cli.options import comma_list
+from mnmt_repro.cli.options import add_texts, comma_list
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
 
@@ -19,12 +19,8 @@ CONLANG_SENTENCES = 1000
 
 def add_test_sets(parser: argparse.ArgumentParser) -> None:
     """Declare the options that name test sets."""
-    parser.add_argument(
-        "--data",
-        action="append",
-        default=[],
-        metavar="PAIR=FILE",
-        help="your own test set (see train), of a trained direction or a zero-shot one",
+    add_texts(
+        parser, "--data", "your own test set (see train), of a trained direction or a zero-shot one"
     )
     parser.add_argument(
         "--test",
@@ -76,10 +72,10 @@ def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tu
 def _held_out(trained: Trained, pairs: list[str]) -> Iterable[Bitext]:
     """What `train` held out of a user's own text, where her files are still there."""
     from mnmt_repro.runs.own import held_out
-    from mnmt_repro.runs.trained import RUN, read_run
+    from mnmt_repro.runs.trained import RUN, read_about
 
     try:
-        found = held_out(read_run(trained.folder) if (trained.folder / RUN).is_file() else {})
+        found = held_out(read_about(trained.folder) if (trained.folder / RUN).is_file() else {})
         texts = [found[pair] for pair in pairs if pair in found]
         if not texts:
             raise InputError(f"no text of {', '.join(pairs)} was held out")

@@ -261,7 +261,7 @@ def _check_memory(spec: RunSpec, options: TrainOptions, processes: int) -> None:
 
 
 def _store(root: Path, spec: RunSpec, score: Callable[[], dict[str, Any]]) -> Path | None:
-    """Score the model and store its row, once; None, and a note, where that cannot be."""
+    """Score the model and write its rows to the user's store, once; None where that cannot be."""
     from mnmt_repro import results
 
     path = root / spec.corpus / f"{spec.run_id}.json"

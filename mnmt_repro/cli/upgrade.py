@@ -46,9 +46,12 @@ def add(commands: Any) -> None:
             "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
             "\n      --out both.model",
             "mnmt-repro upgrade --from runs/talks --vocab both.model --wider 2 --deeper 1 \\"
-            "\n      --lr-scaling 0.5 --out runs/talks-start",
+            "\n      --gamma 0.5 --out runs/talks-start",
             "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
             "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+            "mnmt-repro data extend nllb-200 --data eng_Latn-xho_Latn=new.tsv --out plus.model",
+            "mnmt-repro upgrade --from nllb-200 --vocab plus.model --lr-scaling 0.5 \\"
+            "\n      --loss-on eng_Latn-deu_Latn=talks.tsv --out runs/nllb-start",
             "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
             "\n      -o runs/deep-start",
             "mnmt-repro upgrade --from runs/talks --vocab both.model --data eng-deu=talks.tsv \\"
@@ -86,10 +89,13 @@ def act(options: UpgradeOptions) -> int:
     if new is not None:
         _check_vocabulary(options, about, new)
     fisher = read_fisher(options, about)
-    if options.loss_on:
-        texts = read_bitexts(options.loss_on, "--loss-on")
-    else:
-        texts = _at_hand(about, old, {} if fisher is None else fisher.text)
+    texts = read_bitexts(options.loss_on or (), "--loss-on")
+    no_text = []
+    if not texts:
+        try:
+            texts = _at_hand(about, old, {} if fisher is None else fisher.text)
+        except InputError as error:
+            no_text = [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
     before: dict[str, float | None] = {}
     if texts:
         model = checkpoint.model() if imported is None else imported.model()
@@ -115,7 +121,7 @@ def act(options: UpgradeOptions) -> int:
     after = _losses(made.model, new or old, about["tags"], texts)
     _write(options, about, made, new or old, told)
 
-    for note in _notes(about, made):
+    for note in (*no_text, *_notes(about, made)):
         print(f"mnmt-repro: note: {note}", file=sys.stderr)
     above = {} if fisher is None else fisher.counts(made)
     if options.json:
@@ -153,13 +159,7 @@ def _at_hand(
 
     texts = dict(given)
     if about["corpus"] == "own" and not given:
-        try:
-            texts = dict(held_out(about))
-        except InputError as error:
-            print(
-                f"mnmt-repro: note: no loss is shown: {error}; name text with --loss-on PAIR=FILE",
-                file=sys.stderr,
-            )
+        texts = dict(held_out(about))
     for pair in about["pairs"] if not given else ():
         if isinstance(old, SyllableVocabulary):
             lines = old.conlang.text(pair, 0, AT_HAND, split="valid")
@@ -194,6 +194,11 @@ def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:
     overlap = made.report.overlap
     if overlap is None or made.config.keep != "all":
         return
+    if overlap.dropped and about.get("imported"):
+        yield (
+            f"{len(overlap.dropped)} of the model's pieces and tags are dropped; a vocabulary of "
+            "`mnmt-repro data extend` keeps them all"
+        )
     bytewise = any(piece.kind == "byte" for piece in (*overlap.kept, *overlap.dropped))
     untied = not made.report.old.tie_output
     if overlap.added and made.config.embeddings == "unk" and bytewise and untied:
@@ -242,14 +247,14 @@ def _lines(made: Upgraded, above: dict[float, int]) -> dict[str, str]:
 def _read_old(options: UpgradeOptions) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
     """What `train` wrote: its description, its checkpoint and its pieces."""
     from mnmt_repro.runs.trained import (
+        read_about,
         read_checkpoint,
-        read_run,
         read_vocabulary,
         tell_unfinished,
     )
     from mnmt_repro.training.config import BEST, LAST
 
-    about = read_run(options.source)
+    about = read_about(options.source)
     if "upgrade" in about:
         raise InputError(
             f"--from {options.source}: upgraded, and not trained on since; upgrade the model that "
@@ -368,7 +373,7 @@ def _write(
     from mnmt_repro.runs.trained import (
         START,
         VOCABULARY,
-        write_run,
+        write_about,
     )
     from mnmt_repro.upgrading.start import save_upgraded
 
@@ -387,7 +392,7 @@ def _write(
         save_upgraded(stage / START, made, identity=identity)
         if not isinstance(vocabulary, SyllableVocabulary):
             vocabulary.save(stage / VOCABULARY)
-        write_run(stage, new)
+        write_about(stage, new)
         if out.exists():
             out.rmdir()
         stage.rename(out)

@@ -50,7 +50,8 @@ class UpgradeOptions:
     source: Path = field(
         metadata=option(
             "folder of the old model, as `train` wrote it, or a Hugging Face model (M2M-100, "
-            "NLLB-200, T5 v1.1, mT5, MADLAD-400); it is only read",
+            "NLLB-200, T5 v1.1, mT5, MADLAD-400), whose optimiser state and schedule begin anew, "
+            "with adamw at a rate of 1e-4; it is only read",
             flags=("--from",),
             required=True,
             metavar="RUN",
@@ -70,8 +71,8 @@ class UpgradeOptions:
         "parameters rises from 0.05 to 0.5 over --steps). Options beside it replace its values",
     )
     vocabulary: Path | None = setting(
-        "vocabulary of old and new languages, made by `data vocabulary`, or by `data adopt` from a "
-        "SentencePiece model of your own (default: the old vocabulary)",
+        "vocabulary of old and new languages: the model's own with more pieces (`data extend`), a "
+        "new one (`data vocabulary`), or one made elsewhere (`data adopt`) (default: the old one)",
         flags=("--vocab", "--vocabulary"),
         group="what is new",
         metavar="FILE.model",
@@ -102,7 +103,7 @@ class UpgradeOptions:
     gamma: str | None = setting(
         "factors of the learning rate for old parameters and new ones; a factor is a number, or "
         "START:END:STEPS for one that rises (STEPS left out: --steps) (default: 1,1)",
-        flags=("--lr-scaling", "--gamma"),
+        flags=("--gamma", "--lr-scaling"),
         group="how training goes on",
         metavar="OLD or OLD,NEW",
     )
@@ -181,10 +182,10 @@ def upgrade_config(options: UpgradeOptions) -> UpgradeConfig:
     if options.at is not None:
         depth["encoder_at"], depth["decoder_at"] = _two(options.at, "--at", _place)
     if options.gamma is not None:
-        parts = by_place(options.gamma, "--lr-scaling")
+        parts = by_place(options.gamma, "--gamma")
         if not 1 <= len(parts) <= 2:
-            raise InputError(f"--lr-scaling {options.gamma}: write OLD or OLD,NEW")
-        gammas = [parse_gamma(part, options.steps, f"--lr-scaling {part}") for part in parts]
+            raise InputError(f"--gamma {options.gamma}: write OLD or OLD,NEW")
+        gammas = [parse_gamma(part, options.steps, f"--gamma {part}") for part in parts]
         given |= dict(zip(("gamma_old", "gamma_new"), gammas, strict=False))
     return dataclasses.replace(
         base,

@@ -22,23 +22,15 @@ def _printed(number: int) -> list[dict[str, str]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """A row of Table 9."""
+    """What runs and pages read of a row of Table 9."""
 
     name: str
-    family: str
     sentences: int  # pairs with English in the paper's training text
     level: str  # one of `LEVELS`
-    script: str
 
 
 LANGUAGES: dict[str, Language] = {
-    row["language"]: Language(
-        name=row["name"],
-        family=row["family"],
-        sentences=int(row["value"]),
-        level=row["level"],
-        script=row["script"],
-    )
+    row["language"]: Language(name=row["name"], sentences=int(row["value"]), level=row["level"])
     for row in _printed(9)
 }
 """By code, in the order of Table 9."""

@@ -7,7 +7,7 @@ its own control: Table 4 neither scales learning rates nor up-samples related la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from mnmt_repro.cohorts.languages25 import GROUPINGS
@@ -21,8 +21,7 @@ from mnmt_repro.cohorts.software25_runs import (
     upgraded,
 )
 from mnmt_repro.cohorts.variants import Variant, VariantCohort
-from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.upgrading.config import DepthConfig, DepthInit, Kind, Place, WidthConfig
+from mnmt_repro.upgrading.config import Kind, WidthConfig
 
 KINDS: tuple[Kind, ...] = ("same", "wide", "deep")
 SUFFIX: dict[Kind, str] = {"same": "", "wide": "-wide", "deep": "-deep"}
@@ -79,86 +78,165 @@ def _total(tier: Tier) -> tuple[Variant, ...]:
     return tuple(variants)
 
 
-def _at_30(rows: dict[str, RunSpec]) -> tuple[Variant, ...]:
-    return tuple(Variant(name=name, updates_share=0.3, spec=run) for name, run in rows.items())
+Rows = dict[str, tuple[Kind, dict[str, Any]]]
+"""Name of a variant to the kind of its upgrade and the changes to the recipe (`upgraded`)."""
 
 
-def _table3(tier: Tier) -> tuple[Variant, ...]:
-    all_new: dict[Kind, dict[str, Any]] = {
-        "same": {},
-        "wide": {"width": WidthConfig(init="random")},
-        "deep": {
-            "deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper, init="random")
-        },
-    }  # fmt: skip
-    variants: list[Variant] = []
-    for kind in KINDS:
-        seeds = (1, 2, 3) if kind == "wide" else (1,)
-        settings: dict[str, dict[str, Any]] = {
-            "full recipe": {},
-            "random init all": {"keep": "nothing"},
-            "random init new": {"embeddings": "random", **all_new[kind]},
-            "no up-sampling": {"alpha": 1.0},
-            "no learning-rate scaling": UNSCALED,
-        }
-        for seed in seeds:
-            variants += _at_30(
-                {
-                    f"Mt25{SUFFIX[kind]}, {name}": upgraded(tier, kind, seed=seed, **changes)
-                    for name, changes in settings.items()
-                }
-            )
-    return tuple(variants)
-
-
-def _table4(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
-    def layers(init: DepthInit) -> dict[str, Any]:
-        return {"deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper, init=init)}
-
-    rows: dict[Kind, dict[str, dict[str, Any]]] = {
-        "same": {
-            "all embeddings random": {"keep": "body"},
-            "new embeddings random": {"embeddings": "random"},
-            "new embeddings from unk": {},
-            "new embeddings mean": {"embeddings": "mean"},  # ours
-        },
-        "wide": {
-            "new units random": {"width": WidthConfig(init="random")},
-            "linear interpolation": {"width": WidthConfig(init="interpolation")},
-            "concatenation": {},
-        },
-        "deep": {
-            "new layers random": layers("random"),
-            "closest layer": layers("closest"),
-            "average layer": {},
-        },
+def _by_model(rows: dict[Kind, dict[str, dict[str, Any]]], **common: Any) -> Rows:
+    """Rows of a table that is divided by model; `common` are changes that all of them share."""
+    return {
+        f"Mt25{SUFFIX[kind]}, {name}": (kind, common | changes)
+        for kind, settings in rows.items()
+        for name, changes in settings.items()
     }
-    return _at_30(
+
+
+_ALL_NEW: dict[Kind, dict[str, Any]] = {
+    "same": {},
+    "wide": {"width": WidthConfig(init="random")},
+    "deep": {"layers": {"init": "random"}},
+}
+TABLE3: dict[Kind, dict[str, dict[str, Any]]] = {
+    kind: {
+        "full recipe": {},
+        "random init all": {"keep": "nothing"},
+        "random init new": {"embeddings": "random", **_ALL_NEW[kind]},
+        "no up-sampling": {"alpha": 1.0},
+        "no learning-rate scaling": UNSCALED,
+    }
+    for kind in KINDS
+}
+"""Settings of each model in Table 3."""
+FISHER_SHARES = {"1e-6": 0.5, "1e-5": 0.1, "1e-4": 0.01}
+"""Share of the old entries whose Fisher information is above a threshold: ours, since a threshold
+in itself says nothing about a model of another size, and the paper's shares are not printed."""
+ABLATIONS: dict[str, tuple[str, Rows]] = {
+    "table4": (
+        "ways to initialise what is new: Table 4",
+        _by_model(
+            {
+                "same": {
+                    "all embeddings random": {"keep": "body"},
+                    "new embeddings random": {"embeddings": "random"},
+                    "new embeddings from unk": {},
+                    "new embeddings mean": {"embeddings": "mean"},  # ours
+                },
+                "wide": {
+                    "new units random": {"width": WidthConfig(init="random")},
+                    "linear interpolation": {"width": WidthConfig(init="interpolation")},
+                    "concatenation": {},
+                },
+                "deep": {
+                    "new layers random": {"layers": {"init": "random"}},
+                    "closest layer": {"layers": {"init": "closest"}},
+                    "average layer": {},
+                },
+            },
+            **_EARLY,
+        ),
+    ),
+    "table5": (
+        "up-sampling: Table 5",
         {
-            f"Mt25{SUFFIX[kind]}, {name}": upgraded(tier, kind, seed=seed, **_EARLY, **changes)
-            for kind in KINDS
-            for name, changes in rows[kind].items()
-        }
+            "alpha 1": ("same", {**_EARLY, "alpha": 1.0}),
+            "alpha 5": ("same", _EARLY),
+            "alpha 10": ("same", {**_EARLY, "alpha": 10.0}),
+            "alpha 5, related": ("same", UNSCALED),
+        },
+    ),
+    "table6": (
+        "learning-rate factors of old and new weights: Table 6",
+        {
+            f"old {old:g}, new {new:g}": (
+                "wide",
+                {"related": False, "gamma_old": old, "gamma_new": new},
+            )
+            for old, new in ((1.0, 1.0), (0.5, 5.0), (0.5, 0.5), (0.5, 1.0), (5.0, 5.0))
+        },
+    ),
+    "table11": (
+        "learning-rate scaling by Fisher information: Table 11",
+        {
+            "full recipe": ("wide", {}),
+            **{
+                f"f {threshold}, gamma {gamma:g}": (
+                    "wide",
+                    {"fisher_share": FISHER_SHARES[threshold], "gamma_old": gamma},
+                )
+                for threshold, gammas in (
+                    ("1e-6", (0.25, 0.1)),
+                    ("1e-5", (0.25, 0.1, 0.05)),
+                    ("1e-4", (0.25,)),
+                )
+                for gamma in gammas
+            },
+        },
+    ),
+    "schedule": (
+        "what becomes of the learning rate: footnote 7",
+        {
+            "not reset": ("same", {}),
+            "reset": ("same", {"schedule": "reset"}),
+            # How small is not said.
+            "small constant": ("same", {"schedule": "constant", "rate_divided_by": 10.0}),
+            "not reset, optimiser reset": ("same", {"optimiser": "reset"}),  # ours
+        },
+    ),
+    "insertion": (
+        "where new layers go: Section 4.2",
+        {
+            name: ("deep", {"layers": {"encoder_at": encoder, "decoder_at": decoder}})
+            for name, encoder, decoder in (
+                ("encoder bottom, decoder top", "bottom", "top"),
+                ("encoder top, decoder top", "top", "top"),
+                ("encoder bottom, decoder bottom", "bottom", "bottom"),
+                ("encoder top, decoder bottom", "top", "bottom"),
+                ("both middle", "middle", "middle"),
+            )
+        },
+    ),
+    "noise": (
+        "noise on copied units: footnote 10",
+        {
+            "noise 0.01": ("wide", _EARLY),
+            "no noise": ("wide", {**_EARLY, "width": WidthConfig(noise=0.0)}),
+            # Ours: half of the standard deviation of what is copied. M20's eight feed-forward
+            # matrices have 0.30 to 0.71 after training, 0.54 in the mean, of which 0.01 is next to
+            # nothing; it is half of 0.0198, with which Xavier's rule begins matrices of the
+            # published shape. It is of the mini tier alone.
+            "noise 0.27": ("wide", {**_EARLY, "width": WidthConfig(noise=0.27)}),
+        },
+    ),
+}
+"""Ablations whose verdict was open after the first round, by the name of their cohort."""
+UNSAID: Rows = {
+    "Mt25, full recipe": ("same", {}),
+    "Mt25, new 5": ("same", {"gamma_new": 5.0}),
+    "Mt25-wide, full recipe": ("wide", {}),
+    "Mt25-wide, new 5": ("wide", {"gamma_new": 5.0}),
+    "Mt25, random init all": ("same", {"keep": "nothing"}),
+    "Mt25, random init all, one rate": ("same", {"keep": "nothing", **UNSCALED}),
+    "Mt25-deep, random init all": ("deep", {"keep": "nothing"}),
+    "Mt25-deep, random init all, one rate": ("deep", {"keep": "nothing", **UNSCALED}),
+}
+"""What the paper leaves open and may bear on Table 3 (ours)."""
+
+
+def _at_30(tier: Tier, rows: Rows, seed: int = 1) -> tuple[Variant, ...]:
+    """Upgrades after 30 % of the baselines' updates."""
+    return tuple(
+        Variant(name=name, updates_share=0.3, spec=upgraded(tier, kind, seed=seed, **changes))
+        for name, (kind, changes) in rows.items()
+        if tier == MINI or name != "noise 0.27"
     )
 
 
-def _table5(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
-    rows = {
-        f"alpha {a:g}": upgraded(tier, "same", seed=seed, alpha=a, **_EARLY)
-        for a in (1.0, 5.0, 10.0)
-    }
-    return _at_30(rows | {"alpha 5, related": upgraded(tier, "same", seed=seed, **UNSCALED)})
-
-
-def _table6(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
-    gammas = ((1.0, 1.0), (0.5, 5.0), (0.5, 0.5), (0.5, 1.0), (5.0, 5.0))
-    return _at_30(
-        {
-            f"old {old:g}, new {new:g}": upgraded(
-                tier, "wide", seed=seed, related=False, gamma_old=old, gamma_new=new
-            )
-            for old, new in gammas
-        }
+def _table3(tier: Tier) -> tuple[Variant, ...]:
+    return tuple(
+        variant
+        for kind in KINDS
+        for seed in ((1, 2, 3) if kind == "wide" else (1,))
+        for variant in _at_30(tier, _by_model({kind: TABLE3[kind]}), seed)
     )
 
 
@@ -176,138 +254,29 @@ def _table7(tier: Tier) -> tuple[Variant, ...]:
     return tuple(variants)
 
 
-FISHER_SHARES = {"1e-6": 0.5, "1e-5": 0.1, "1e-4": 0.01}
-"""Share of the old entries whose Fisher information is above a threshold: ours, since a threshold
-in itself says nothing about a model of another size, and the paper's shares are not printed."""
-
-
-def _table11(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
-    rows = {"full recipe": upgraded(tier, "wide", seed=seed)}
-    for threshold, gammas in (
-        ("1e-6", (0.25, 0.1)),
-        ("1e-5", (0.25, 0.1, 0.05)),
-        ("1e-4", (0.25,)),
-    ):
-        for gamma in gammas:
-            rows[f"f {threshold}, gamma {gamma:g}"] = upgraded(
-                tier,
-                "wide",
-                seed=seed,
-                fisher_share=FISHER_SHARES[threshold],
-                gamma_old=gamma,
-            )
-    return _at_30(rows)
-
-
-def _schedule(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
-    small = tier.training.learning_rate / 10  # a tenth of the peak; how small is not said
-    return _at_30(
-        {
-            "not reset": upgraded(tier, "same", seed=seed),
-            "reset": upgraded(tier, "same", seed=seed, schedule="reset"),
-            "small constant": upgraded(
-                tier, "same", seed=seed, schedule="constant", learning_rate=small
-            ),
-            "not reset, optimiser reset": upgraded(  # ours
-                tier, "same", seed=seed, optimiser="reset"
-            ),
-        }
-    )
-
-
-def _insertion(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
-    places: dict[str, tuple[Place, Place]] = {
-        "encoder bottom, decoder top": ("bottom", "top"),
-        "encoder top, decoder top": ("top", "top"),
-        "encoder bottom, decoder bottom": ("bottom", "bottom"),
-        "encoder top, decoder bottom": ("top", "bottom"),
-        "both middle": ("middle", "middle"),
-    }
-    return _at_30(
-        {
-            name: upgraded(
-                tier,
-                "deep",
-                seed=seed,
-                deeper=DepthConfig(
-                    encoder=tier.deeper, decoder=tier.deeper, encoder_at=encoder, decoder_at=decoder
-                ),
-            )
-            for name, (encoder, decoder) in places.items()
-        }
-    )
-
-
-def _noise(tier: Tier, seed: int = 1) -> tuple[Variant, ...]:
-    rows: dict[str, dict[str, Any]] = {
-        "noise 0.01": {},
-        "no noise": {"width": WidthConfig(noise=0.0)},
-    }
-    if tier == MINI:
-        # Ours: half of the standard deviation of what is copied. M20's eight feed-forward matrices
-        # have 0.30 to 0.71 after training, 0.54 in the mean, of which 0.01 is next to nothing; it
-        # is half of 0.0198, with which Xavier's rule begins matrices of the published shape.
-        rows["noise 0.27"] = {"width": WidthConfig(noise=0.27)}
-    return _at_30(
-        {
-            name: upgraded(tier, "wide", seed=seed, **_EARLY, **changes)
-            for name, changes in rows.items()
-        }
-    )
-
-
-def _unsaid(tier: Tier) -> tuple[Variant, ...]:
-    """What the paper leaves open and may bear on Table 3 (ours)."""
-    return _at_30(
-        {
-            "Mt25, full recipe": upgraded(tier, "same"),
-            "Mt25, new 5": upgraded(tier, "same", gamma_new=5.0),
-            "Mt25-wide, full recipe": upgraded(tier, "wide"),
-            "Mt25-wide, new 5": upgraded(tier, "wide", gamma_new=5.0),
-            "Mt25, random init all": upgraded(tier, "same", keep="nothing"),
-            "Mt25, random init all, one rate": upgraded(tier, "same", keep="nothing", **UNSCALED),
-            "Mt25-deep, random init all": upgraded(tier, "deep", keep="nothing"),
-            "Mt25-deep, random init all, one rate": upgraded(
-                tier, "deep", keep="nothing", **UNSCALED
-            ),
-        }
-    )
-
-
 FRESH_SEEDS = (4, 5, 6, 7)
 """Seeds of the repeated ablations: four old models, none of which the first round used."""
 OURS = ("not reset, optimiser reset", "noise 0.27")
 """Variants of the ablations that no claim reads; they are not repeated."""
 
 
-# Ablations whose verdict was open after the first round, by the name of their cohort.
-_OPEN: dict[str, tuple[str, Callable[..., tuple[Variant, ...]]]] = {
-    "table4": ("ways to initialise what is new: Table 4", _table4),
-    "table5": ("up-sampling: Table 5", _table5),
-    "table6": ("learning-rate factors of old and new weights: Table 6", _table6),
-    "table11": ("learning-rate scaling by Fisher information: Table 11", _table11),
-    "schedule": ("what becomes of the learning rate: footnote 7", _schedule),
-    "insertion": ("where new layers go: Section 4.2", _insertion),
-    "noise": ("noise on copied units: footnote 10", _noise),
-}
-
-
 def _fresh(tier: Tier) -> Iterator[tuple[str, str, tuple[Variant, ...]]]:
     """Every ablation whose verdict was open, and the central comparison, on fresh seeds.
 
-    Upgrades of one seed share an old model, so the claims pair them by seed (`Study.blocked`).
+    Upgrades of one seed share an old model, so the claims pair them by seed (`Variants.blocked`).
     """
-    main = ("from scratch and upgraded: Table 1, Figure 4", lambda t, seed: _central(t, (seed,)))
-    for name, (about, rows) in {**_OPEN, "main": main}.items():
-        every = (variant for seed in FRESH_SEEDS for variant in rows(tier, seed))
-        kept = tuple(variant for variant in every if variant.name not in OURS)
-        yield f"{name}-fresh", f"{about}, on four fresh seeds", kept
+    for name, (about, rows) in ABLATIONS.items():
+        repeated = {key: row for key, row in rows.items() if key not in OURS}
+        variants = tuple(v for seed in FRESH_SEEDS for v in _at_30(tier, repeated, seed))
+        yield f"{name}-fresh", f"{about}, on four fresh seeds", variants
+    about = "from scratch and upgraded: Table 1, Figure 4, on four fresh seeds"
+    yield "main-fresh", about, _central(tier, FRESH_SEEDS)
 
 
 def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
     """All of Paper B's runs at one tier, in the order in which they matter."""
     cut, full = "added languages cut to Table 9's share: Table 1, Figure 4", "the second condition"
-    first = {name: (name, about, rows(tier)) for name, (about, rows) in _OPEN.items()}
+    first = {name: (name, about, _at_30(tier, rows)) for name, (about, rows) in ABLATIONS.items()}
     found = (
         ("main", f"from scratch and upgraded, {cut}", _central(tier, (1, 2, 3))),
         (
@@ -324,7 +293,7 @@ def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
             _central(tier, (1,), "full"),
         ),
         *(first[name] for name in ("schedule", "insertion", "noise")),
-        ("unsaid", "rates that the paper does not say (ours)", _unsaid(tier)),
+        ("unsaid", "rates that the paper does not say (ours)", _at_30(tier, UNSAID)),
         *_fresh(tier),
     )
     return tuple(

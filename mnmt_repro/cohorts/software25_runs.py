@@ -10,6 +10,7 @@ run of 30 % is the beginning of the same run of 50 %, and is trained once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -226,15 +227,24 @@ these two layers still have a cosine of 0.21."""
 PUBLISHED_WIDTH = WidthConfig(normalisation="frobenius")
 
 
-def recipe(tier: Tier, kind: Kind, seed: int = 1, **changes: Any) -> UpgradeConfig:
+def recipe(
+    tier: Tier,
+    kind: Kind,
+    seed: int = 1,
+    *,
+    layers: Mapping[str, Any] | None = None,
+    **changes: Any,
+) -> UpgradeConfig:
     """Paper B's whole recipe (`published`) at a tier's sizes, but for the `changes`.
 
     The deep model's factor rises over the half of the baselines' updates that the paper trains it.
+    How its new layers are made and where they go, `layers` says by fields of `DepthConfig`.
     """
+    deeper = DepthConfig(encoder=tier.deeper, decoder=tier.deeper, **(layers or {}))
     sizes: dict[Kind, dict[str, Any]] = {
         "same": {},
         "wide": {"wider": tier.wider},
-        "deep": {"deeper": DepthConfig(encoder=tier.deeper, decoder=tier.deeper)},
+        "deep": {"deeper": deeper},
     }
     config = replace(published(kind, tier.steps(0.5)), **({"seed": seed} | sizes[kind] | changes))
     if config.width.normalisation == "auto":
@@ -256,7 +266,7 @@ def upgraded(
     alpha: float = 5.0,
     related: bool = True,
     fisher_share: float | None = None,
-    learning_rate: float | None = None,
+    rate_divided_by: float = 1.0,
     **changes: Any,
 ) -> RunSpec:
     """Mt25, Mt25-wide, Mt25-deep and their like: the old model, upgraded and trained on.
@@ -267,8 +277,8 @@ def upgraded(
         Up-sampling factor of the added languages and, where `related`, of those related to them.
     fisher_share
         See `spec.Upgrade`.
-    learning_rate
-        In place of the tier's.
+    rate_divided_by
+        How many times lower the learning rate is than the tier's.
     **changes
         Of `recipe`.
     """
@@ -277,7 +287,7 @@ def upgraded(
     run = from_scratch(tier, kind, share=share, seed=seed, condition=condition)
     chosen = (*grouping.added, *(grouping.related if related else ()))
     upsampling = dict.fromkeys(chosen, alpha) if alpha != 1 else {}
-    rate = run.training.learning_rate if learning_rate is None else learning_rate
+    rate = run.training.learning_rate / rate_divided_by
     return replace(
         run,
         mixture=_mixture(_ALL, dict(run.kept), upsampling),

@@ -8,14 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mnmt_repro.corpora.registry import (
-    SPLITS,
-    Card,
-    CorpusFile,
-    data_root,
-    get_card,
-    locate,
-)
+from mnmt_repro.corpora.registry import SPLITS, Card, CorpusFile, data_root, get_card, locate
 from mnmt_repro.corpora.textfile import decode_lines, read_packed, unpack
 from mnmt_repro.errors import InputError
 

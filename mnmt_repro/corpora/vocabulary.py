@@ -6,7 +6,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mnmt_repro.atomic import write_bytes
+from mnmt_repro.choices import option, setting
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.errors import InputError
 
@@ -45,12 +46,16 @@ class VocabularyConfig:
         ids, the language tags and the 256 bytes.
     """
 
-    pieces: int  # size, everything included
+    pieces: int = field(metadata=option("size of the vocabulary"))  # everything included
     languages: tuple[str, ...]  # each gets a tag; sorted, so that their order has no effect
-    temperature: float = 1.0  # pairs are sampled by size ** (1 / temperature); Paper B uses 2
-    character_coverage: float = 0.9995  # rarer characters are spelled in bytes
-    sentences: int = 1_000_000  # sampled from all pairs, both sides of each counted
-    seed: int = 0
+    temperature: float = setting(
+        "pairs are sampled by size ** (1 / temperature)", 1.0
+    )  # Paper B: 2
+    character_coverage: float = setting(
+        "share of characters with pieces; bytes spell others", 0.9995
+    )
+    sentences: int = setting("most sentences to read, both sides together", 1_000_000)
+    seed: int = setting("seed of the sample of sentences", 0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "languages", tuple(sorted(set(self.languages))))

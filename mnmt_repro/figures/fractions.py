@@ -13,10 +13,7 @@ from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.theme import diagonal, size_axis, size_color, tips, weight_color
-from mnmt_repro.laws import (
-    FractionFit,
-    frontier,
-)
+from mnmt_repro.laws import FractionFit, frontier
 from mnmt_repro.laws.fraction import Form
 
 BAND_LEVEL, BAND_DRAWS = 0.95, 300

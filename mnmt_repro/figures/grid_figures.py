@@ -88,7 +88,7 @@ def reducible(grid: Grid, *, folded: bool = False) -> Figure:
 
 
 def coefficient_figure(grid: Grid) -> Figure:
-    """Figure 4 and its like: coefficients of Eq. 6 against the weight, those of Eq. 7 dashed.
+    """Paper A's Figure 4 and its like: coefficients of Eq. 6 against p, those of Eq. 7 dashed.
 
     As in the paper, Figure 14 has no bands; its CSV has the standard deviations.
     """

@@ -105,7 +105,7 @@ def datasets(
     losses = [laws[pair].predict(share[pair], n) for pair in (first, second)]
     mean = importance * losses[0] + (1 - importance) * losses[1]
     found = recommend_weights(
-        laws, n, Importance(weights={first: importance, second: 1 - importance})
+        laws, n, Importance(by_pair={first: importance, second: 1 - importance})
     )
     best = found.weights[first]
     inside = low - 1e-6 <= best <= high + 1e-6

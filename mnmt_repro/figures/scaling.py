@@ -76,7 +76,7 @@ def reducible_against_size(
 
 
 def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> alt.VConcatChart:
-    """Figure 4 (10, 12, 14): α, β and L∞ of each weight's own law, with the joint law dashed.
+    """Paper A's Figure 4 (10, 12, 14): α, β and L∞ of each weight's own law, joint law dashed.
 
     A hollow dot is a coefficient at its bound.
 

@@ -11,10 +11,7 @@ import pandas as pd
 from mnmt_repro.analysis.conlang_upgrades import LIKE, UNLIKE
 from mnmt_repro.analysis.upgrade_curves import PRINTED, SCRATCH, TARGET, TEST, UPGRADED
 from mnmt_repro.analysis.upgrades import LAST_SHARES, MODEL_CHANGES
-from mnmt_repro.cohorts.conlang_upgrade import (
-    SIMILARITIES,
-    UPGRADE_SHARES,
-)
+from mnmt_repro.cohorts.conlang_upgrade import SIMILARITIES, UPGRADE_SHARES
 from mnmt_repro.figures.forest import PRINTED_SERIES, forest
 from mnmt_repro.figures.theme import CATEGORIES, GREY, tips
 
@@ -76,7 +73,7 @@ def added_language_chart(table: pd.DataFrame) -> alt.HConcatChart:
 
 
 def quality_chart(points: pd.DataFrame) -> alt.HConcatChart:
-    """Figure 4: share of the baseline's quality against updates, a panel a shape.
+    """Paper B's Figure 4: share of the baseline's quality against updates, a panel a shape.
 
     Parameters
     ----------

@@ -27,20 +27,11 @@ from mnmt_repro.laws.additive_law import AdditiveLawFit, fit_additive_law
 from mnmt_repro.laws.bivariate_law import BivariateLawFit, fit_bivariate_law
 from mnmt_repro.laws.convergence import correct_convergence, declared_runs, extrapolate_curve
 from mnmt_repro.laws.diagnostics import LackOfFit, lack_of_fit, outliers
-from mnmt_repro.laws.effective import (
-    effective_fraction,
-    effective_fraction_direct,
-    fraction_slope,
-)
+from mnmt_repro.laws.effective import effective_fraction, effective_fraction_direct, fraction_slope
 from mnmt_repro.laws.fraction import FractionFit, fit_fraction
 from mnmt_repro.laws.frontier import frontier
 from mnmt_repro.laws.invariance import InvarianceTest, check_unchanged
-from mnmt_repro.laws.joint_law import (
-    JointLawFit,
-    coefficients,
-    fit_joint_law,
-    fit_per_weight_laws,
-)
+from mnmt_repro.laws.joint_law import JointLawFit, coefficients, fit_joint_law, fit_per_weight_laws
 from mnmt_repro.laws.mixtures import mixture_errors, predict_mixture
 from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law, fit_pure_power_law
 from mnmt_repro.laws.recommendation import (

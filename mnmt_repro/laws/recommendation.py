@@ -33,9 +33,12 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Importance:
-    """Least weighted mean loss (greatest mean quality); `weights` say how much each pair counts."""
+    """Least mean loss (greatest mean quality), in which each pair counts as much as `by_pair` says.
 
-    weights: Mapping[str, float]
+    Importances need not sum to one.
+    """
+
+    by_pair: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,8 +174,8 @@ def recommend_weights(
     alone = cost(np.ones(len(pairs)))
     reducible = alone - [sign * laws[pair].params["l_inf"] for pair in pairs]
     if isinstance(preference, Importance):
-        weights = _importance(pairs, preference) @ np.eye(len(pairs))
-        best = _search(len(pairs), lambda p: cost(p) @ weights)
+        importance = _importance(pairs, preference)
+        best = _search(len(pairs), lambda p: cost(p) @ importance)
     elif isinstance(preference, Floor):
         best = _floor(pairs, preference, cost, sign)
     elif isinstance(preference, EqualRegret):
@@ -255,13 +258,13 @@ def _best_of_each(
 
 
 def _importance(pairs: list[str], preference: Importance) -> Array:
-    if set(preference.weights) != set(pairs):
-        raise InputError(f"importance: pairs {sorted(preference.weights)}, laws {sorted(pairs)}")
-    weights = np.array([float(preference.weights[pair]) for pair in pairs])
-    if not np.isfinite(weights).all() or (weights < 0).any() or weights.max() == 0:
-        raise InputError(f"importance: {dict(preference.weights)}; give numbers from 0, not all 0")
-    weights = weights / weights.max()  # whose sum would overflow where they are huge
-    return weights / weights.sum()
+    if set(preference.by_pair) != set(pairs):
+        raise InputError(f"importance: pairs {sorted(preference.by_pair)}, laws {sorted(pairs)}")
+    found = np.array([float(preference.by_pair[pair]) for pair in pairs])
+    if not np.isfinite(found).all() or (found < 0).any() or found.max() == 0:
+        raise InputError(f"importance: {dict(preference.by_pair)}; give numbers from 0, not all 0")
+    found = found / found.max()  # whose sum would overflow where they are huge
+    return found / found.sum()
 
 
 def _floor(pairs: list[str], preference: Floor, cost: Cost, sign: float) -> Array:

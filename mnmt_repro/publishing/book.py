@@ -28,12 +28,7 @@ from mnmt_repro.publishing.notebooks import (
     without_colours,
 )
 from mnmt_repro.publishing.resources import raw_formulas, remote_resources
-from mnmt_repro.publishing.stored import (
-    can_train,
-    clean_commit,
-    store_outputs,
-    trains,
-)
+from mnmt_repro.publishing.stored import can_train, clean_commit, store_outputs, trains
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results import results_root
 

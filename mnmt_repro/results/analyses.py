@@ -38,7 +38,6 @@ Of a run that others upgrade:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,12 +46,11 @@ import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import Root, read_json, results_root, write_once
-from mnmt_repro.results.schema import SCHEMA
+from mnmt_repro.results.schema import ANALYSIS_KEYS, SCHEMA, check_analyses
 
 _FOLDER = "analyses"
-_KEYS = ("analysis", "layer", "block", "pair")
 _RUN = ["run_id", "tier", "cohort", "variant", "updates_share", "seed"]
-COLUMNS = [*_RUN, "commit", *_KEYS, "value"]
+COLUMNS = [*_RUN, "commit", *ANALYSIS_KEYS, "value"]
 
 
 def path_of(root: Path, corpus: str, run_id: str) -> Path:
@@ -131,23 +129,6 @@ def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
 
 
 def _check(content: Any, path: Path) -> None:
-    fields = {"schema", "run_id", "commit", "rows"}
-    if not isinstance(content, Mapping) or set(content) != fields or content["schema"] != SCHEMA:
-        raise InputError(f"{path}: needs schema: {SCHEMA}, run_id, commit and rows")
+    check_analyses(content, str(path))
     if content["run_id"] != path.stem:
         raise InputError(f"{path}: run_id is {content['run_id']!r}, not {path.stem!r}")
-    seen = set()
-    for i, row in enumerate(content["rows"]):
-        at = f"{path}: rows[{i}]"
-        if not isinstance(row, Mapping) or set(row) != {*_KEYS, "value"}:
-            raise InputError(f"{at} needs {', '.join(_KEYS)} and value")
-        key = tuple(row[name] for name in _KEYS)
-        if not all(isinstance(text, str) for text in key):
-            raise InputError(f"{at}: {', '.join(_KEYS)} must be text")
-        if key in seen:
-            raise InputError(f"{at} repeats {', '.join(text for text in key if text)}")
-        seen.add(key)
-        value = row["value"]
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not math.isfinite(value):
-            raise InputError(f"{at}.value must be a finite number, got {value!r}")

@@ -62,7 +62,7 @@ def load(
     def read() -> pd.DataFrame:
         runs = load_runs(root)
         decodings.join(runs, decodings.load_decodings(root))
-        columns = {**ROW_FIELDS, **DECODED_FIELDS, **DECODING_COLUMNS}
+        columns = [*ROW_FIELDS, *DECODED_FIELDS, *DECODING_COLUMNS]
         return _frame("rows", columns, runs, membership)
 
     return _where(_kept("rows", root, membership, read), filters)
@@ -82,7 +82,7 @@ def load_curves(
     """
 
     def read() -> pd.DataFrame:
-        return _frame("curve", {**CURVE_FIELDS, "p": float}, load_runs(root), membership)
+        return _frame("curve", [*CURVE_FIELDS, "p"], load_runs(root), membership)
 
     return _where(_kept("curve", root, membership, read), filters)
 
@@ -118,7 +118,7 @@ def _where(frame: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
 
 def _frame(
     part: str,
-    columns: Mapping[str, type],
+    columns: Iterable[str],
     runs: Iterable[Mapping[str, Any]],
     membership: Mapping[str, Collection[str]] | None,
 ) -> pd.DataFrame:

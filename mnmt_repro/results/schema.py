@@ -6,12 +6,21 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    create_model,
+)
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.reading import LARGEST, shown
+from mnmt_repro.reading import LARGEST, place, shown
 from mnmt_repro.runs.spec import digest
 
 SCHEMA = 1
@@ -19,146 +28,162 @@ SCHEMA = 1
 
 TIERS = ("own", "smoke", "mini", "steady", "gpu", "paper")
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Amount = Annotated[Number, Field(ge=0)]
+Fraction = Annotated[Number, Field(ge=0, le=1)]
+Pair = Annotated[str, StringConstraints(pattern="^[^-]*-[^-]*$")]
 
-RUN_FIELDS: dict[str, type] = {
-    "run_id": str,
+RUN_FIELDS: dict[str, Any] = {
+    "run_id": FileName,
     "config_hash": str,
     "data_hash": str,
     "commit": str,
     "code_version": str,
-    "tier": str,
-    "corpus": str,
-    "mixture": dict,
+    "tier": Literal[TIERS],
+    "corpus": FileName,
+    "mixture": dict[Pair, Fraction],
     "size": str,
-    "n_non_embedding": int,
-    "n_total": int,
-    "steps": int,
-    "target_tokens": int,
-    "batch_tokens": int,
-    "seed": int,
-    "learning_rate": float,
-    "wall_seconds": float,
+    "n_non_embedding": Annotated[Count, Field(gt=0)],
+    "n_total": Annotated[Count, Field(gt=0)],
+    "steps": Count,
+    "target_tokens": Count,
+    "batch_tokens": Count,
+    "seed": Count,
+    "learning_rate": Annotated[Number, Field(gt=0)],
+    "wall_seconds": Amount,
     "hardware": str,
-    "flops": float,
+    "flops": Amount,
     "torch": str,
     "vocabulary_hash": str,
     "started": str,
-    "config": dict,
+    "config": dict[str, Any],
 }
-ROW_FIELDS: dict[str, type] = {
+ROW_FIELDS: dict[str, Any] = {
     "pair": str,
-    "p": float,
-    "token_share": float,
-    "pair_target_tokens": int,
-    "passes": float,
+    "p": Fraction,
+    "token_share": Fraction,
+    "pair_target_tokens": Count,
+    "passes": Amount,
     "test_set": str,
     "domain": str,
-    "cross_entropy": float,
-    "test_tokens": int,
-    "sentences": int,
+    "cross_entropy": Amount,
+    "test_tokens": Count,
+    "sentences": Count,
 }
 METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu", "bleurt")
 """Scores of decoded output; a row holds those that were computed, each with its signature."""
 CEILINGS = {metric: 100.0 for metric in METRICS if metric != "bleurt"}
 """The most that a score can be, where there is an end: no law of it may have a higher limit."""
-DECODED_FIELDS: dict[str, type] = {
-    **dict.fromkeys(METRICS, float),
+DECODED_FIELDS: dict[str, Any] = {
+    **dict.fromkeys(METRICS, Number),
     **{f"{metric}_signature": str for metric in METRICS},
 }
 SCORERS = {"sacrebleu": METRICS[:-1], "bleurt": METRICS[-1:]}
 """What scored the translations of a run, and the metrics it gives; each has a file of its own."""
-DECODING_FIELDS: dict[str, type] = {
-    "run_id": str,
-    "corpus": str,
-    "scorer": str,
-    "settings": dict,
-    "signatures": dict,  # target language -> metric -> signature
+DECODING_COLUMNS = ("decoded_sentences", "decoding")
+"""What `results.load` says of how a row was decoded, beside the metrics."""
+CURVE_FIELDS: dict[str, Any] = {
+    "step": Count,
+    "target_tokens": Count,
+    "pair": str,
+    "cross_entropy": Amount,
+    "train_loss": Amount,
+    "seconds": Amount,
+    "learning_rate": Amount,
+}
+
+
+def _distinct(rows: list[BaseModel], keys: Sequence[str]) -> list[BaseModel]:
+    """Refuse a row that has the keys of an earlier one."""
+    seen = set()
+    for i, row in enumerate(rows):
+        identity = tuple(getattr(row, name) for name in keys)
+        if identity in seen:
+            raise ValueError(f"[{i}] repeats {', '.join(filter(None, identity))}")
+        seen.add(identity)
+    return rows
+
+
+def _model(fields: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> Any:
+    """A model that takes these fields and no other, each of its own type alone."""
+    given: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
+    given |= {name: (kind, None) for name, kind in (optional or {}).items()}
+    return create_model("part", __config__=ConfigDict(extra="forbid", strict=True), **given)
+
+
+def _rows(row: Any, *keys: str) -> Any:
+    """A list of rows that differ in these keys, where there are some."""
+    distinct = AfterValidator(lambda rows: _distinct(rows, keys))
+    return Annotated[list[row], distinct] if keys else list[row]
+
+
+def _some(rows: Any) -> Any:
+    """A list of one or more."""
+    return Annotated[rows, Field(min_length=1)]
+
+
+_KEYS = ("pair", "test_set", "domain")
+_RUN = _model(
+    {
+        "run": _model(RUN_FIELDS),
+        "rows": _some(_rows(_model(ROW_FIELDS, DECODED_FIELDS), *_KEYS)),
+        "curve": _rows(_model(CURVE_FIELDS)),
+    }
+)
+_SETTINGS = {
+    "sentences": Count,  # of a test set, at most
+    "beam": Count,
+    "length_penalty": Amount,
+    "max_ratio": Amount,
+    "max_extra": Count,
+}
+_DECODING = {
+    "run_id": FileName,
+    "corpus": FileName,
+    "scorer": Literal[tuple(SCORERS)],
+    "settings": _model(_SETTINGS),
+    "signatures": dict[str, dict[str, str]],  # target language -> metric -> signature
     "checkpoint": str,  # of the file, 16 digits of its SHA-256
-    "steps": int,  # at which it stood
+    "steps": Count,  # at which it stood
     "commit": str,
-    "evaluation_version": int,
+    "evaluation_version": Count,
     "torch": str,
     "hardware": str,
-    "seconds": float,
+    "seconds": Amount,
     "started": str,
 }
-SETTINGS_FIELDS: dict[str, type] = {
-    "sentences": int,  # of a test set, at most
-    "beam": int,
-    "length_penalty": float,
-    "max_ratio": float,
-    "max_extra": int,
+_DECODED_ROW = {"pair": str, "test_set": str, "domain": str, "sentences": Count}
+_DECODINGS = {
+    scorer: _model(
+        {
+            "decoding": _model(_DECODING),
+            "rows": _some(_rows(_model(_DECODED_ROW, dict.fromkeys(metrics, Number)), *_KEYS)),
+        }
+    )
+    for scorer, metrics in SCORERS.items()
 }
-DECODED_ROW_FIELDS: dict[str, type] = {
-    "pair": str,
-    "test_set": str,
-    "domain": str,
-    "sentences": int,
-}
-DECODING_COLUMNS: dict[str, type] = {"decoded_sentences": int, "decoding": str}
-"""What `results.load` says of how a row was decoded, beside the metrics."""
-CURVE_FIELDS: dict[str, type] = {
-    "step": int,
-    "target_tokens": int,
-    "pair": str,
-    "cross_entropy": float,
-    "train_loss": float,
-    "seconds": float,
-    "learning_rate": float,
-}
-_FRACTIONS = ("p", "token_share")
-_POSITIVE = ("n_non_embedding", "n_total", "learning_rate")
-_IDENTITY = ("pair", "test_set", "domain")
+ANALYSIS_KEYS = ("analysis", "layer", "block", "pair")
+_ANALYSIS = _model(dict.fromkeys(ANALYSIS_KEYS, str) | {"value": Number})
+_ANALYSES = _model({"run_id": str, "commit": str, "rows": _rows(_ANALYSIS, *ANALYSIS_KEYS)})
 
 
 def check(content: Any, where: str) -> None:
-    """Check the content of one file; `where` names it in the message.
+    """Check the content of one file of a run; `where` names it in the message.
 
     Raises
     ------
     InputError
         Naming the field that is missing, unknown, of the wrong kind, out of range or repeated.
     """
-    if not isinstance(content, dict):
-        raise InputError(f"{where}: not an object with schema, run, rows and curve")
-    if content.get("schema") != SCHEMA:
-        raise InputError(
-            f"{where}: schema is {content.get('schema')!r}, this version reads {SCHEMA}"
-        )
-    if set(content) != {"schema", "run", "rows", "curve"}:
-        parts = ", ".join(sorted(map(str, content)))
-        raise InputError(f"{where}: the parts must be schema, run, rows and curve, not {parts}")
+    _check(content, _RUN, where)
     run = content["run"]
-    _check_fields(run, RUN_FIELDS, {}, f"{where}: run")
-    for field in ("run_id", "corpus"):
-        if not _NAME.fullmatch(run[field]):
-            raise InputError(f"{where}: run.{field} is no file name: {run[field]!r}")
-    if run["tier"] not in TIERS:
-        raise InputError(
-            f"{where}: run.tier must be one of {', '.join(TIERS)}, got {run['tier']!r}"
-        )
-    for pair, p in run["mixture"].items():
-        if not _is(p, float) or not 0 <= p <= 1 or pair.count("-") != 1:
-            raise InputError(
-                f"{where}: run.mixture needs pair: weight in [0, 1], got {pair}: {p!r}"
-            )
-    for part, required, optional in (
-        ("rows", ROW_FIELDS, DECODED_FIELDS),
-        ("curve", CURVE_FIELDS, {}),
-    ):
-        if not isinstance(content[part], list):
-            raise InputError(f"{where}: {part} must be a list")
-        for i, row in enumerate(content[part]):
-            _check_fields(row, required, optional, f"{where}: {part}[{i}]")
     if (found := digest(run["config"])) != run["config_hash"]:
         raise InputError(
             f"{where}: run.config_hash is {run['config_hash']!r}, but run.config has {found!r}; "
             "restore the file"
         )
-    if not content["rows"]:
-        raise InputError(f"{where}: rows is empty; a run has at least one score")
-    _check_distinct(content["rows"], where)
 
 
 def check_decoding(content: Any, where: str) -> None:
@@ -167,78 +192,49 @@ def check_decoding(content: Any, where: str) -> None:
     Raises
     ------
     InputError
-        Naming the field that is missing, unknown, of the wrong kind, out of range or repeated, or
-        the metric that has no signature.
+        As `check`, and naming the metric that has no signature.
     """
-    if not isinstance(content, dict) or set(content) != {"schema", "decoding", "rows"}:
-        raise InputError(f"{where}: not an object with schema, decoding and rows")
-    if content["schema"] != SCHEMA:
-        raise InputError(f"{where}: schema is {content['schema']!r}, this version reads {SCHEMA}")
-    decoding = content["decoding"]
-    _check_fields(decoding, DECODING_FIELDS, {}, f"{where}: decoding")
-    _check_fields(decoding["settings"], SETTINGS_FIELDS, {}, f"{where}: decoding.settings")
-    for field in ("run_id", "corpus"):
-        if not _NAME.fullmatch(decoding[field]):
-            raise InputError(f"{where}: decoding.{field} is no file name: {decoding[field]!r}")
-    if decoding["scorer"] not in SCORERS:
-        raise InputError(
-            f"{where}: decoding.scorer must be one of {', '.join(SCORERS)}, "
-            f"got {decoding['scorer']!r}"
-        )
-    metrics = SCORERS[decoding["scorer"]]
-    if not isinstance(content["rows"], list) or not content["rows"]:
-        raise InputError(f"{where}: rows must be a list of one or more")
+    _check_version(content, where)
+    about = content.get("decoding", {})
+    scorer = str(about.get("scorer")) if isinstance(about, dict) else ""
+    if scorer not in SCORERS:
+        raise InputError(f"{where}: decoding.scorer must be one of {', '.join(SCORERS)}")
+    _check(content, _DECODINGS[scorer], where)
     for i, row in enumerate(content["rows"]):
-        _check_fields(row, DECODED_ROW_FIELDS, dict.fromkeys(metrics, float), f"{where}: rows[{i}]")
-        scored = [metric for metric in metrics if metric in row]
+        scored = [metric for metric in SCORERS[scorer] if metric in row]
         if not scored:
             raise InputError(f"{where}: rows[{i}] has no score")
-        signed = decoding["signatures"].get(row["pair"].partition("-")[2], {})
+        signed = about["signatures"].get(row["pair"].partition("-")[2], {})
         for metric in scored:
-            if not isinstance(signed.get(metric), str):
+            if metric not in signed:
                 raise InputError(f"{where}: rows[{i}].{metric} has no signature")
-    _check_distinct(content["rows"], where)
 
 
-def _check_distinct(rows: list[dict[str, Any]], where: str) -> None:
-    seen = set()
-    for i, row in enumerate(rows):
-        identity = tuple(row[field] for field in _IDENTITY)
-        if identity in seen:
-            raise InputError(f"{where}: rows[{i}] repeats {', '.join(identity)}")
-        seen.add(identity)
+def check_analyses(content: Any, where: str) -> None:
+    """Check the content of one file of analyses; raises as `check`."""
+    _check(content, _ANALYSES, where)
 
 
-def _check_fields(
-    value: Any, required: Mapping[str, type], optional: Mapping[str, type], where: str
-) -> None:
-    if not isinstance(value, dict):
-        raise InputError(f"{where} must be an object")
-    if missing := [name for name in required if name not in value]:
-        raise InputError(f"{where}.{missing[0]} is missing")
-    for name, found in value.items():
-        kind = required.get(name) or optional.get(name)
-        if kind is None:
-            raise InputError(f"{where}.{name} is not a field of schema {SCHEMA}")
-        if not _is(found, kind):
-            article = {
-                str: "text",
-                int: "a whole number",
-                float: "a finite number",
-                dict: "an object",
-            }
-            raise InputError(f"{where}.{name} must be {article[kind]}, got {shown(found)}")
-        if name in _FRACTIONS and not 0 <= found <= 1:
-            raise InputError(f"{where}.{name} must lie in [0, 1], got {found!r}")
-        if name in _POSITIVE and required is RUN_FIELDS and found <= 0:
-            raise InputError(f"{where}.{name} must be above 0, got {found!r}")
-        if kind in (int, float) and name not in METRICS and found < 0:
-            raise InputError(f"{where}.{name} must not be negative, got {found!r}")
+def _check_version(content: Any, where: str) -> None:
+    version = content.get("schema") if isinstance(content, dict) else None
+    if version != SCHEMA:
+        raise InputError(f"{where}: schema is {version!r}, this version reads {SCHEMA}")
 
 
-def _is(value: Any, kind: type) -> bool:
-    if kind in (int, float):
-        numeric = isinstance(value, int if kind is int else (int, float))
-        most = LARGEST if kind is int else sys.float_info.max
-        return numeric and not isinstance(value, bool) and abs(value) <= most
-    return isinstance(value, kind)
+def _check(content: Any, model: type[BaseModel], where: str) -> None:
+    _check_version(content, where)
+    try:
+        model.model_validate({name: part for name, part in content.items() if name != "schema"})
+    except ValidationError as error:
+        first = error.errors()[0]
+        kind, at = first["type"], place(first["loc"])
+        if kind == "missing":
+            why = " is missing"
+        elif kind == "extra_forbidden":
+            why = f" is not a field of schema {SCHEMA}"
+        elif kind == "value_error":  # of `_distinct`
+            why = str(first["ctx"]["error"])
+        else:
+            asked = re.sub(r"^\w+ should", "must", first["msg"])
+            why = f" {asked}, got {shown(first['input'])}"
+        raise InputError(f"{where}: {at}{why}") from error

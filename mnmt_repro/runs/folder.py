@@ -14,7 +14,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.sweep import run_lock
-from mnmt_repro.runs.trained import RUN, VOCABULARY, check_free, read_run, write_run
+from mnmt_repro.runs.trained import RUN, VOCABULARY, check_free, read_about, write_about
 from mnmt_repro.training.checkpoint import copy_checkpoint, read_progress
 from mnmt_repro.training.config import BUDGET, LAST, STEM, TrainingConfig
 from mnmt_repro.training.loop import finished, standing
@@ -36,7 +36,7 @@ def describe(folder: Path, spec: RunSpec, vocabulary: Vocabulary, **more: Any) -
         "vocabulary": vocabulary.hash,
         "model": dataclasses.asdict(spec.model),
     }
-    write_run(folder, about | more)
+    write_about(folder, about | more)
 
 
 def find_run(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
@@ -50,7 +50,7 @@ def find_run(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
     if not (folder / RUN).exists():
         check_free(folder, ours=("lock", VOCABULARY))
         return None
-    known = read_run(folder)
+    known = read_about(folder)
     if known["identity"] != spec.identity:
         raise InputError(
             f"--out {folder}: holds another run ({differences(spec, known)}); choose another "
@@ -79,7 +79,11 @@ def take_run(folder: Path, spec: RunSpec, known: dict[str, Any] | None, held: Ex
         held.enter_context(run_lock(folder))
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be written: {error.strerror}") from error
-    if known is None and (folder / RUN).exists() and read_run(folder)["identity"] != spec.identity:
+    if (
+        known is None
+        and (folder / RUN).exists()
+        and read_about(folder)["identity"] != spec.identity
+    ):
         raise InputError(
             f"--out {folder}: another run was begun here meanwhile; choose another folder"
         )

@@ -147,7 +147,7 @@ def held_out(about: Mapping[str, Any]) -> Mapping[str, Bitext]:
         raise InputError("the model does not say which files it was trained on")
     data, given = (tuple(about["files"].get(name, ())) for name in ("data", "valid"))
     valid = TextSource(data=data, valid=given).read().valid
-    for pair, wanted in about["validation"].items():
+    for pair, wanted in about.get("validation", {}).items():
         if pair not in valid or content_hash(valid[pair]) != wanted:
             raise InputError(f"the text of {pair} has changed since the model was trained on it")
     return valid

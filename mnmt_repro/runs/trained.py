@@ -126,11 +126,12 @@ class Trained:
             return pair
         known = ", ".join(self.pairs)
         found = [pair for pair in self.pairs if pair.partition("-")[2] == target]
-        if not found:
-            raise InputError(f"--to {target}: the model knows {known}")
         if source is not None:
             self.check_direction(f"{source}-{target}", f"--from {source} --to {target}")
             return f"{source}-{target}"
+        if not found:
+            more = "; say --from which language for another direction" * self.continued
+            raise InputError(f"--to {target}: the model knows {known}{more}")
         if len(found) > 1 and self.tags == "both":
             raise InputError(f"--to {target}: say --from which language; the model knows {known}")
         return found[0]
@@ -154,13 +155,13 @@ def check_free(out: Path, ours: Collection[str] = ()) -> None:
         raise InputError(f"--out {out}: is not empty; choose another folder, or remove this one")
 
 
-def write_run(folder: Path, about: dict[str, Any]) -> None:
+def write_about(folder: Path, about: dict[str, Any]) -> None:
     """Write `run.json`, whole or not at all."""
     text = json.dumps({"format": FORMAT, **about}, indent=1, ensure_ascii=False) + "\n"
     write_bytes(folder / RUN, text.encode())
 
 
-def read_run(folder: Path) -> dict[str, Any]:
+def read_about(folder: Path) -> dict[str, Any]:
     """Read `run.json`, of a folder or by its own path.
 
     Raises
@@ -278,7 +279,7 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
             tags=imported.pieces.tags,
             any_pair=True,
         )
-    about = read_run(folder)
+    about = read_about(folder)
     best = about["training"]["keep"] == "best" and (folder / BEST).exists()
     name = START if "upgrade" in about else BEST if best else LAST
     model = read_checkpoint(folder / name, about).model().to(device)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.choices import check_choices, setting
@@ -127,11 +126,6 @@ def check_gamma(gamma: Gamma) -> None:
         raise InputError(f"a learning-rate factor must be at least 0, got {gamma}")
 
 
-def to_gamma(value: float | Mapping[str, Any]) -> Gamma:
-    """A factor from what `dataclasses.asdict` and JSON make of it."""
-    return Ramp(**value) if isinstance(value, Mapping) else value
-
-
 def gamma_at(gamma: Gamma, step: int) -> float:
     """Value of a constant or a ramp at `step` (1, 2, ...)."""
     return gamma.at(step) if isinstance(gamma, Ramp) else float(gamma)
@@ -203,16 +197,6 @@ class UpgradeConfig:
             encoder_layers=old.encoder_layers + self.deeper.encoder,
             decoder_layers=old.decoder_layers + self.deeper.decoder,
         )
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> UpgradeConfig:
-        """Inverse of `dataclasses.asdict`."""
-        values = dict(fields)
-        values["width"] = WidthConfig(**values["width"])
-        values["deeper"] = DepthConfig(**values["deeper"])
-        for name in ("gamma_old", "gamma_new"):
-            values[name] = to_gamma(values[name])
-        return cls(**values)
 
 
 FISHER_SENTENCES = 20

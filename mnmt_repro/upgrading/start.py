@@ -14,9 +14,10 @@ from torch import Tensor
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.reading import build, convert
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint, write_tensors
 from mnmt_repro.training.distributed import placed
-from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma, to_gamma
+from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma
 from mnmt_repro.upgrading.learning_rate import diagonal_fisher, fisher_groups, scale_updates
 
 
@@ -186,9 +187,9 @@ def load_upgraded(path: Path | str) -> Start:
     told = json.loads(metadata["upgrade"])
     return Start(
         model=checkpoint.model(),
-        config=UpgradeConfig.from_dict(told["config"]),
+        config=build(UpgradeConfig, told["config"]),
         groups=groups,
         optimiser=checkpoint.optimiser,
         steps=told["steps"],
-        gammas=tuple(map(to_gamma, told.get("factors", ()))),
+        gammas=convert(told.get("factors", ()), tuple[Gamma, ...], ("factors",)),
     )

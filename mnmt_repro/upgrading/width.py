@@ -7,16 +7,12 @@ of these together.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import FeedForward
 from mnmt_repro.upgrading.config import Normalisation, WidthConfig
 
 UNIT_AXIS = {
@@ -181,38 +177,3 @@ def _normalise(
             if "up.bias" in wide:
                 wide["up.bias"] *= share
         wide["out.weight"] *= share
-
-
-@torch.no_grad()
-def function_gap(config: ModelConfig, wider: float, width: WidthConfig, *, seed: int = 0) -> float:
-    """How far a random feed-forward layer's output moves when it is widened.
-
-    Returns
-    -------
-    Norm of the change over norm of the old output, on 256 Gaussian inputs, in float64.
-
-    Examples
-    --------
-    The published normalisation keeps the function of a ReLU layer, not of a gated one:
-
-    >>> shape = {"vocab_size": 8, "d_model": 16, "layers": 1, "heads": 2}
-    >>> published = WidthConfig(noise=0.0, normalisation="frobenius")
-    >>> function_gap(ModelConfig.fairseq(**shape), 2, published) < 1e-12
-    True
-    >>> function_gap(ModelConfig.t5(**shape), 2, published) > 0.1
-    True
-    >>> function_gap(ModelConfig.t5(**shape), 2, WidthConfig(noise=0.0)) < 1e-12
-    True
-    """
-    generator = torch.Generator().manual_seed(seed)
-    wide = replace(config, d_ff=round(config.d_ff * wider))
-    old, new = FeedForward(config).double(), FeedForward(wide).double()
-    for layer in (old, new):
-        for tensor in layer.parameters():
-            drawn = torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
-            tensor.copy_(drawn / math.sqrt(tensor.shape[-1]))
-    weights, _ = widen(dict(old.named_parameters()), dict(new.named_parameters()), width, generator)
-    new.load_state_dict(weights)
-    x = torch.randn(256, config.d_model, generator=generator, dtype=torch.float64)
-    before, after = old.eval()(x), new.eval()(x)
-    return float((after - before).norm() / before.norm())

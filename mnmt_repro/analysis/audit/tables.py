@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.published import PAPERS, table
+from mnmt_repro.cohorts import languages25
 from mnmt_repro.cohorts.languages25 import foreign
 from mnmt_repro.errors import InputError
 
 GROUPS = ("all", "original", "added")
 PARTS = (*GROUPS, "related", "other original")
 """Groups of the paper's tables, and original languages parted by whether they are up-sampled."""
-GROUPINGS = ("Mt25", "Mt25-v1", "Mt25-v2", "M12t25")
+GROUPINGS = tuple(languages25.GROUPINGS)
 UPGRADES = {"Mt25": "M25", "Mt25-wide": "M25-wide", "Mt25-deep": "M25-deep"}
 """Upgraded model to the baseline trained from scratch."""
 
@@ -68,12 +70,11 @@ def grouping(name: str) -> pd.DataFrame:
     """
     if name not in GROUPINGS:
         raise InputError(f"grouping {name!r}: use one of {', '.join(GROUPINGS)}")
-    divisions = pd.concat([published(2), published(10), _left_of_table_11()])
-    chosen = divisions[divisions["grouping"] == name].set_index("language")
+    chosen = languages25.GROUPINGS[name]
     languages = published(9).set_index("language").rename(columns={"value": "bitext"})
     frame = languages[["name", "family", "level", "script", "bitext"]].copy()
-    frame["group"] = chosen["group"]
-    frame["upsampled"] = (chosen["group"] == "added") | (chosen["mark"] == "*")
+    frame["group"] = np.where(frame.index.isin(chosen.added), "added", "original")
+    frame["upsampled"] = frame.index.isin([*chosen.added, *chosen.related])
     return frame
 
 
@@ -120,8 +121,3 @@ def _directions() -> pd.DataFrame:
     return frame.merge(languages, left_on="language", right_index=True).sort_values(
         ["model", "pair"], ignore_index=True
     )
-
-
-def _left_of_table_11() -> pd.DataFrame:
-    whole = published(11)
-    return whole[whole["part"] == "left"].rename(columns={"model": "grouping"})

@@ -237,6 +237,8 @@
     async function fit() {
       const mine = ++turn;
       ownLabel.hidden = table.value !== OWN;
+      for (const source of planner.querySelectorAll("figcaption a, .mnmt-provenance"))
+        source.hidden = table.value !== Object.keys(tables)[0]; // they are of that table alone
       const text = table.value === OWN ? own.value : tables[table.value];
       const refuse = (...messages) => {
         laws = null;
