@@ -122,6 +122,6 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str) -> str:
     if verdict["attainability"] is None:
         return f"{where}, by a rule without chance."
     return (
-        f"{where}. The rule is met in {verdict['attainability']:.0%} of simulated data sets in "
-        f"which the paper is right, and in {verdict['false_pass']:.0%} of those in which it is not."
+        f"{where}. In simulated data, the rule is met in {verdict['attainability']:.0%} where the "
+        f"paper is right, and in {verdict['false_pass']:.0%} where it is not."
     )
