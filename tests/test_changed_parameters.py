@@ -35,12 +35,12 @@ CHANGED: dict[str, dict[str, Any]] = {
     "methods/longer-training": {"test_set": "newstest21"},
     "methods/runs": {"cohorts": [("webtech-en-defr", "eng-fra")]},
     "paper-a/effective-fraction-panels": {"weight": 0.1},
-    "paper-a/effective-parameters": {"cohort": "webtech-en-defr"},
+    "paper-a/effective-parameters": {"cohort": "webtech-en-defr", "tier": "mini"},
     "paper-a/papers-scale": {"cohort": "slimpajama-half"},
     "paper-a/planner": {"cohort": "conlang-sim0", "tier": "mini"},  # refused
-    "paper-a/scaling-laws": {"cohort": "conlang-sim1"},
+    "paper-a/scaling-laws": {"cohort": "conlang-sim1", "tier": "mini"},
     "paper-a/translation-quality": {"metric": "bleu"},
-    "paper-a/uncertainty": {"cohort": "webtech-en-defr"},
+    "paper-a/uncertainty": {"cohort": "webtech-en-defr", "tier": "mini"},
     "paper-b/ablations": {"test_set": "indomain-3words"},
     "paper-b/forgetting": {"model": "Mt25"},
     "paper-b/groupings": {"test_set": "indomain-3words"},
@@ -72,12 +72,6 @@ def test_every_page_with_parameters_has_a_changed_one() -> None:
         assert set(known[name]) == {"tier"}
 
 
-@functools.cache
-def everything() -> pd.DataFrame:
-    """All stored rows, read once for both processes."""
-    return results.load()
-
-
 def few(function: Callable[..., Any], draws: int) -> Callable[..., Any]:
     """A function of refits with at most so many draws, given by name or as its fifth argument."""
 
@@ -94,7 +88,7 @@ def few(function: Callable[..., Any], draws: int) -> Callable[..., Any]:
 
 def prepare() -> None:
     """Make the pages of this process cheap."""
-    stored, load = everything(), results.load
+    stored, load = results.load(), results.load
 
     def filtered(**wanted: Any) -> pd.DataFrame:
         if wanted.keys() & {"root", "membership"}:
@@ -132,8 +126,7 @@ def execute(name: str) -> str:
 @pytest.fixture(scope="module")
 def errors() -> Iterator[dict[str, str]]:
     """Page to its error; two pages at once."""
-    everything()
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")  # a fork of drawn charts may hang
     with ProcessPoolExecutor(2, mp_context=context, initializer=prepare) as pool:
         yield dict(zip(CHANGED, pool.map(execute, CHANGED), strict=True))
 

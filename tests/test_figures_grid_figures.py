@@ -39,7 +39,7 @@ def test_the_cohort_asked_for_is_of_its_tier_and_the_tabs_are_of_any():
         "webtech-en-dezh",
         "webtech-dezh-en",
     ]
-    with pytest.raises(InputError, match="No runs of .* are stored yet"):
+    with pytest.raises(InputError, match="no runs of tier 'steady'; set tier to mini"):
         read_all(stored, "webtech-en-dezh", "steady")
 
 

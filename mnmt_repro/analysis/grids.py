@@ -240,6 +240,9 @@ def read_all(
     InputError
         When `first` has too few stored runs, or is not declared.
     """
+    tiers = sorted(stored.loc[stored["cohort"] == first, "tier"].unique())
+    if tiers and tier not in tiers:
+        raise InputError(f"{first}: no runs of tier {tier!r}; set tier to {' or '.join(tiers)}")
     grids, why = read_grids(stored[stored["tier"] == tier], [first], n=n)
     if not grids:
         raise InputError(why.strip("*"))
