@@ -298,4 +298,4 @@ def test_the_memory_that_is_told_is_what_training_takes(
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     told, taken = map(float, done.stdout.split())
     assert 0.7 < told < 1.4
-    assert not recompute or taken < 0.6  # of what it takes to keep all layers
+    assert not recompute or taken < 0.75  # of what it takes to keep all layers; an allocator varies
