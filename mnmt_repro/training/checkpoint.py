@@ -254,3 +254,14 @@ def _state(shape: tuple[int, ...], names: Collection[str]) -> dict[str, tuple[in
     if len(shape) == 1:
         return {"step": (), "variance": shape}
     return {"step": (), "row_var": (*shape[:-1], 1), "col_var": (*shape[:-2], 1, shape[-1])}
+
+
+def adafactor_state(parameter: Tensor, steps: int = 0) -> dict[str, Tensor]:
+    """Adafactor's state of a parameter that has had so many updates, all of them nought."""
+    state = {"step": torch.tensor(float(steps))}
+    if parameter.ndim > 1:
+        state["row_var"] = torch.zeros_like(parameter[..., :1])
+        state["col_var"] = torch.zeros_like(parameter[..., :1, :])
+    else:
+        state["variance"] = torch.zeros_like(parameter)
+    return state

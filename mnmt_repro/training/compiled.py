@@ -26,6 +26,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from mnmt_repro.architecture import SLICE_TOKENS
 from mnmt_repro.model import PAD, Transformer
 from mnmt_repro.repository import cache_root
+from mnmt_repro.training.checkpoint import adafactor_state
 
 
 def can_compile(device: str) -> bool:
@@ -163,12 +164,7 @@ class GroupedAdafactor(torch.optim.Adafactor):
     def _begun(self, parameter: Tensor) -> dict[str, Tensor]:
         state = self.state[parameter]
         if not state:
-            state["step"] = torch.tensor(0.0)
-            if parameter.ndim > 1:
-                state["row_var"] = torch.zeros_like(parameter[..., :1])
-                state["col_var"] = torch.zeros_like(parameter[..., :1, :])
-            else:
-                state["variance"] = torch.zeros_like(parameter)
+            state.update(adafactor_state(parameter))
         return state
 
     def _update(self, parameters: list[Tensor], step: float, group: dict[str, Any]) -> None:

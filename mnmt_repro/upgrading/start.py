@@ -15,7 +15,12 @@ from torch import Tensor
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.reading import build, convert
-from mnmt_repro.training.checkpoint import Progress, load_checkpoint, write_tensors
+from mnmt_repro.training.checkpoint import (
+    Progress,
+    adafactor_state,
+    load_checkpoint,
+    write_tensors,
+)
 from mnmt_repro.training.distributed import placed
 from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma
 from mnmt_repro.upgrading.learning_rate import diagonal_fisher, fisher_groups, scale_updates
@@ -82,7 +87,7 @@ class Start:
         }
         if adafactor and self.config.schedule == "continued":
             for i, parameter in enumerate(parameters):
-                state.setdefault(i, _counted(parameter, self.steps))
+                state.setdefault(i, adafactor_state(parameter, self.steps))
         if not state:
             return
         settings = optimiser.state_dict()["param_groups"]
@@ -92,17 +97,6 @@ class Start:
 def is_adafactor(state: Mapping[int, Mapping[str, Tensor]]) -> bool:
     """Whether an optimiser's state is Adafactor's; else it is AdamW's, or none."""
     return any("row_var" in found or "variance" in found for found in state.values())
-
-
-def _counted(parameter: Tensor, steps: int) -> dict[str, Tensor]:
-    """Adafactor's state of a parameter that has had so many updates, all of them nought."""
-    state = {"step": torch.tensor(float(steps))}
-    if parameter.ndim > 1:
-        state["row_var"] = torch.zeros_like(parameter[..., :1])
-        state["col_var"] = torch.zeros_like(parameter[..., :1, :])
-    else:
-        state["variance"] = torch.zeros_like(parameter)
-    return state
 
 
 AnyStart = TypeVar("AnyStart", bound=Start)
