@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from operator import ge
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import small_book
 from axe_core_python.selenium import Axe
 from reading import read
 from selenium import webdriver
+from selenium.webdriver.support.wait import WebDriverWait as Wait
 
 from mnmt_repro.cli import main
 
@@ -163,6 +166,11 @@ def test_panels_use_the_margin_and_wrap_where_there_is_none(
         return box.rect["width"], chart.rect["height"], "hide" in contents.get_attribute("class")
 
     wide, row, folded = look(1250)
+    window = {"width": 500, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+    box, svg = (".mnmt-chart", ".mnmt-live svg")
+    width = "return arguments[0].map((each) => document.querySelector(each)?.clientWidth ?? 999)"
+    Wait(browser, PATIENCE).until(lambda _: ge(*browser.execute_script(width, [box, svg])))
     _, rows, _ = look(500)
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert wide > 800 and folded  # the list of contents makes room
@@ -290,6 +298,16 @@ if (pasted !== null) {
   enter(planner.querySelector("textarea"), pasted, "input");
   enter(planner.querySelector("select"), "your own losses", "change");
 }
+// Width of the chart, and its texts that it cuts off.
+const drawing = () => {
+  const svg = planner.querySelector(".mnmt-live svg");
+  const frame = svg.getBoundingClientRect();
+  const cut = [...svg.querySelectorAll("text")].filter((text) => {
+    const box = text.getBoundingClientRect();
+    return box.left < frame.left || box.right > frame.right || box.top < frame.top;
+  });
+  return { width: frame.width, cut: cut.map((text) => text.textContent) };
+};
 const answer = () => {
   const table = planner.querySelector(".mnmt-planner-result table");
   return {
@@ -297,6 +315,9 @@ const answer = () => {
     losses: JSON.parse(table?.dataset.losses ?? "[]"),
     text: planner.querySelector(".mnmt-planner-result").textContent,
     chart: planner.querySelector(".mnmt-chart").checkVisibility(),
+    caption: planner.querySelector("figcaption").checkVisibility(),
+    n: planner.querySelector("input[type=text]").value,
+    ...drawing(),
   };
 };
 const wait = () => {
@@ -318,13 +339,16 @@ def test_the_planner_answers_as_the_command_does(
     for table, pasted in ((tables[0], None), (tables[1], tables[1])):
         file = tmp_path / "losses.csv"
         file.write_text(table, encoding="utf-8")
+        found = browser.execute_async_script(PLAN, pasted)
+        n = pd.read_csv(file)["n"].max() if pasted else 20_000
+        assert found["n"] == f"{float(f'{n:.3g}') / 1000:g}k"
         pairs = sorted({line.split(",")[0] for line in table.splitlines()[1:]})
         prefer = ",".join(f"{pair}=0.5" for pair in pairs)
-        command = ["recommend", str(file), "--n", "20000", "--prefer", prefer, "--json"]
+        size = found["n"].replace("k", "e3")
+        command = ["recommend", str(file), "--n", size, "--prefer", prefer, "--json"]
         assert main(command) == 0
         expected = json.loads(capsys.readouterr().out)
-        found = browser.execute_async_script(PLAN, pasted)
-        assert found["chart"]
+        assert found["chart"] and found["caption"] and found["cut"] == []
         for name, key in (("weights", "weights"), ("losses", "loss")):
             assert found[name] == pytest.approx([expected[key][pair] for pair in pairs], rel=1e-3)
     file.write_text(tables[-1], encoding="utf-8")  # a fraction of which is not identified
@@ -334,7 +358,8 @@ def test_the_planner_answers_as_the_command_does(
     found = browser.execute_async_script(PLAN, few)
     assert "No recommendation: the effective fraction is not identified." in refused["text"]
     assert "No recommendation: the law is not identified." in found["text"]
-    assert not any(each["weights"] or each["chart"] for each in (refused, found))
+    for each in (refused, found):
+        assert not (each["weights"] or each["chart"] or each["caption"])
 
 
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")

@@ -68,10 +68,13 @@ def test_observed_points_stand_at_the_weight_of_the_first_pair(laws):
 def test_the_axes_are_those_of_all_sizes(laws):
     chart = planner(laws, N).to_dict()
     scales = {json.dumps(part["encoding"].get("y", {}).get("scale")) for part in chart["layer"]}
-    low, high = loss_axis(laws)
+    low, high = loss_axis(laws, N)
     assert scales == {"null", json.dumps({"domain": [low, high], "nice": False, "zero": False})}
     for n in (min(laws["eng-deu"].n), 10 * max(laws["eng-deu"].n)):
         assert all(low < laws["eng-deu"].predict(p, n)[0] < high for p in (0.1, 0.5, 0.95))
+        assert loss_axis(laws, n) == pytest.approx((low, high), rel=0.01)
+    small = min(laws["eng-deu"].n) / 100
+    assert loss_axis(laws, small)[1] > laws["eng-deu"].predict(0.1, small)[0] > high
 
 
 def test_what_is_extrapolated_is_hatched(laws):

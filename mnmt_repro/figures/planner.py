@@ -19,7 +19,7 @@ import pandas as pd
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.display import Figure
-from mnmt_repro.figures.theme import GREY, INK, pair_colours
+from mnmt_repro.figures.theme import CATEGORIES, GREY, INK
 from mnmt_repro.laws import FractionFit, Importance, recommend_weights
 from mnmt_repro.laws.recommendation import LEVEL
 
@@ -27,6 +27,7 @@ _WEIGHTS = tuple(round(float(p), 2) for p in np.arange(0.01, 1.0, 0.01))  # of d
 BEYOND = 10  # how many times the largest size fitted the axis has room for
 DIGITS = 4  # decimals of a loss in the chart
 CSV_DIGITS = 6  # and in the tables that the browser fits
+LABELS = {"chosen": "recommended", "baseline": "baseline"}  # of the lines
 HATCHES = 16  # lines across the height of the chart
 
 
@@ -49,11 +50,17 @@ def losses_csv(points: pd.DataFrame) -> str:
     return table.to_csv(index=False, lineterminator="\n")
 
 
-def loss_axis(laws: Mapping[str, FractionFit]) -> tuple[float, float]:
-    """Ends of the loss axis, the same for all sizes up to `BEYOND` times the largest fitted."""
-    losses = [loss for law in laws.values() for loss in law.loss]
-    least = [float(law.predict(1.0, BEYOND * max(law.n))[0]) for law in laws.values()]
-    return round(0.95 * min(*losses, *least), 3), round(1.02 * max(losses), 3)
+def loss_axis(laws: Mapping[str, FractionFit], n: float) -> tuple[float, float]:
+    """Ends of the loss axis: all losses observed, and those of the laws at the trained weights.
+
+    The laws are read at size `n` and at `BEYOND` times the largest size, so the axis is the same
+    for all sizes between the smallest and that one.
+    """
+    losses: list[float] = []
+    for law in laws.values():
+        losses += [*law.loss, *law.predict([1.0], BEYOND * max(law.n))]
+        losses += [*law.predict(sorted({p for p in law.p if p > 0}), n)]
+    return round(0.95 * min(losses), 3), round(1.02 * max(losses), 3)
 
 
 def datasets(
@@ -121,7 +128,7 @@ def datasets(
         "points": points,
         "chosen": [{k: round(v, DIGITS) for k, v in chosen.items()}] if inside and sure else [],
         "baseline": [{"p": baseline}],
-        "hatch": hatch(outside, loss_axis(laws)),
+        "hatch": hatch(outside, loss_axis(laws, n)),
     }
 
 
@@ -157,19 +164,28 @@ def planner(
             raise InputError(f"the law of {pair} is not identified: {law.reason}")
     pairs = sorted(laws)
     x = alt.X("p:Q", scale=alt.Scale(domain=[0, 1]), title=f"weight of {pair_name(pairs[0])}")
-    scale = alt.Scale(domain=list(loss_axis(laws)), nice=False, zero=False)
+    scale = alt.Scale(domain=list(loss_axis(laws, n)), nice=False, zero=False)
 
     def height(field: str) -> alt.Y:
         return alt.Y(f"{field}:Q", scale=scale, title="loss")
 
     y = height("loss")
-    names = alt.Color("name:N", title=None, sort=None)
-    names = names.scale(range=pair_colours(pairs)).legend(symbolOpacity=1)
+    # The script draws other pairs, too: so a colour stands for the first or the second.
+    colours = alt.Scale(range=list(CATEGORIES[:2]))
+    names = alt.Color("name:N", title=None, sort=None, scale=colours)
+    names = names.legend(symbolOpacity=1)
+    fill = alt.Fill("name:N", sort=None, scale=colours, legend=None)
 
     def of(name: str) -> alt.Chart:
         return alt.Chart(alt.NamedData(name))
 
-    near = alt.condition("datum.near", alt.value(1), alt.value(0.25))
+    # Labels stand above the chart, each in its line, so that no line crosses them.
+    def label(name: str, y: float, **style: Any) -> alt.Chart:
+        side = alt.expr("datum.p > 0.85 ? 'right' : datum.p < 0.15 ? 'left' : 'center'")
+        mark = of(name).mark_text(align=side, color=INK, **style)
+        return mark.encode(x=alt.X("p:Q"), y=alt.value(y), text=alt.value(LABELS[name]))
+
+    near = alt.condition("datum.near", alt.value(1), alt.value(0.65))
     chart = alt.layer(
         of("hatch")
         .mark_rule(color=GREY, opacity=0.5, clip=True)
@@ -181,16 +197,12 @@ def planner(
         of("curve").mark_line(clip=True).encode(x, y, names),
         of("mean").mark_line(color=INK, strokeDash=[6, 4], clip=True).encode(x, y),
         of("points")
-        .mark_point(size=30)
-        .encode(x, y, names, opacity=near, tooltip=["name:N", "n:Q", "loss:Q"]),
-        of("baseline").mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=2).encode(x),
+        .mark_point(size=34, stroke=INK, strokeWidth=0.8)
+        .encode(x, y, fill=fill, opacity=near, tooltip=["name:N", "n:Q", "loss:Q"]),
+        of("baseline").mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=2).encode(x),
         of("chosen").mark_rule(color=INK, strokeWidth=2.5).encode(x),
-        of("chosen")
-        .mark_text(align="left", dx=4, fontWeight=600, color=INK)
-        .encode(x, y=alt.value(10), text=alt.value("recommended")),
-        of("baseline")
-        .mark_text(align="left", dx=4, color=GREY)
-        .encode(x, y=alt.value(26), text=alt.value("baseline")),
+        label("chosen", -8, fontWeight=600),
+        label("baseline", -22),
     ).properties(width=560, height=340)
     chart.datasets = datasets(laws, n, importance, baseline)
     return chart

@@ -22,6 +22,8 @@
     actions: { export: true, source: false, compiled: false, editor: false },
   };
 
+  const SLACK = 16; // pixels by which a chart's room may change before it is drawn anew
+
   // The same chart with its panels in rows of at most so many.
   function wrapped(spec, columns) {
     if (spec.vconcat) return { ...spec, vconcat: spec.vconcat.map((row) => wrapped(row, columns)) };
@@ -66,8 +68,13 @@
     return { ...within(spec), config };
   }
 
-  // Draws a chart, and says on it how that went.
-  async function draw(chart) {
+  // Draws a chart once its last drawing has ended, and says on it how that went.
+  function draw(chart) {
+    const last = (chart.mnmtDrawn ?? Promise.resolve()).catch(() => {});
+    return (chart.mnmtDrawn = last.then(() => drawNow(chart)));
+  }
+
+  async function drawNow(chart) {
     try {
       await drawInside(chart);
       chart.dataset.drawn = "yes";
@@ -87,6 +94,7 @@
         view.container().querySelector("svg").width.baseVal.value > chart.clientWidth;
       let columns = panels(spec);
       let drawn = await window.vegaEmbed(live, spec, OPTIONS);
+      chart.mnmtNarrowed = tooWide(drawn);
       while (columns > 1 && tooWide(drawn)) {
         drawn.finalize();
         columns -= 1;
@@ -116,12 +124,19 @@
     }
   }
 
-  // A chart that is folded away, or in another tab, is drawn when it is first laid out.
-  function drawWhenShown(chart) {
+  // A chart that is folded away, or in another tab, is drawn when it is first laid out. One that no
+  // longer fits, or that may have more room, is drawn anew.
+  function follow(chart) {
+    let width = chart.clientWidth;
+    let pause = null;
     const observer = new ResizeObserver(() => {
-      if (chart.clientWidth === 0) return;
-      observer.disconnect();
-      draw(chart).catch((error) => console.error(error));
+      const room = chart.clientWidth;
+      if (room === 0 || Math.abs(room - width) < SLACK) return;
+      width = room;
+      const svg = chart.querySelector(".mnmt-live svg");
+      if (svg && !chart.mnmtNarrowed && svg.width.baseVal.value <= room) return;
+      clearTimeout(pause);
+      pause = setTimeout(() => draw(chart).catch((error) => console.error(error)), svg ? 150 : 0);
     });
     observer.observe(chart);
   }
@@ -130,7 +145,7 @@
     const charts = [...document.querySelectorAll(".mnmt-chart")];
     if (charts.length > 0) await load("vega.js");
     const shown = charts.filter((chart) => chart.clientWidth > 0);
-    charts.filter((chart) => chart.clientWidth === 0).forEach(drawWhenShown);
+    charts.forEach(follow);
     const drawn = await Promise.allSettled(shown.map(draw));
     drawn.filter((each) => each.reason).forEach((each) => console.error(each.reason));
     if (document.querySelector(".mnmt-planner")) {

@@ -70,10 +70,20 @@
     Math.min(...laws.map((law) => Math.max(...law.n))),
   ];
 
-  function lossAxis(laws) {
-    const losses = laws.flatMap((law) => law.loss);
-    const least = laws.map((law) => mnmtLaws.predict(law.params, 1, BEYOND * Math.max(...law.n)));
-    return [0.95 * Math.min(...losses, ...least), 1.02 * Math.max(...losses)];
+  // Whether a size, written in three digits, lies outside the trained ones.
+  function beyondSizes(laws, n) {
+    const [least, most] = fittedSizes(laws);
+    return n < 0.995 * least || n > 1.005 * most;
+  }
+
+  // As figures.planner.loss_axis.
+  function lossAxis(laws, n) {
+    const losses = laws.flatMap((law) => [
+      ...law.loss,
+      mnmtLaws.predict(law.params, 1, BEYOND * Math.max(...law.n)),
+      ...law.p.filter((p) => p > 0).map((p) => mnmtLaws.predict(law.params, p, n)),
+    ]);
+    return [0.95 * Math.min(...losses), 1.02 * Math.max(...losses)];
   }
 
   function hatch(outside, [low, high]) {
@@ -91,8 +101,6 @@
   function datasets(laws, names, { n, importance, baseline }, found) {
     const [low, high] = covered(laws);
     const share = (i, p) => (i === 0 ? p : 1 - p);
-    const [least, most] = fittedSizes(laws);
-    const inSizes = n >= least && n <= most;
     const mean = (p) =>
       importance * mnmtLaws.predict(laws[0].params, p, n) +
       (1 - importance) * mnmtLaws.predict(laws[1].params, 1 - p, n);
@@ -117,7 +125,7 @@
         ? [{ p: found.weights[0], low: found.weightIntervals[0][0], high: found.weightIntervals[0][1] }]
         : [],
       baseline: [{ p: baseline }],
-      hatch: hatch(inSizes ? [[0, low], [high, 1]] : [[0, 1]], lossAxis(laws)),
+      hatch: hatch(beyondSizes(laws, n) ? [[0, 1]] : [[0, low], [high, 1]], lossAxis(laws, n)),
     };
   }
 
@@ -142,7 +150,7 @@
           `the trained weights ${shown(low, 2)} to ${shown(high, 2)}.`,
       );
     const [least, most] = fittedSizes(laws);
-    if (n < least || n > most)
+    if (beyondSizes(laws, n))
       notes.push(`Extrapolated: the trained sizes are ${writeSize(least)} to ${writeSize(most)}.`);
     laws.forEach((law, i) => {
       const faults = law.r2 < mnmtLaws.GOOD_R2 ? [`R² is ${shown(law.r2, 2)}`] : [];
@@ -196,7 +204,8 @@
     form.addEventListener("submit", (event) => event.preventDefault());
     planner.prepend(form, result);
     let laws = null;
-    let drawnFor = Object.keys(tables)[0];
+    let frame = null; // pairs and loss axis of the chart as drawn
+    const caption = planner.querySelector("figcaption");
     let turn = 0; // of the last change: an older one stops
 
     const say = (...content) => result.replaceChildren(...content);
@@ -213,28 +222,28 @@
       const found = mnmtLaws.recommend(laws, now.n, now.importance);
       found.inside = found.weights[0] >= low - 1e-6 && found.weights[0] <= high + 1e-6;
       say(...answer(laws, labels, now, found));
-      const data = datasets(laws, labels, now, found);
-      chart.hidden = false;
+      caption.hidden = !found.inside; // it explains the recommended weight
+      return redraw(labels, lossAxis(laws, now.n), datasets(laws, labels, now, found));
+    }
+
+    // New data alone leave the axes where they are. Other pairs or another loss axis need other room,
+    // so the chart is drawn anew, with its data.
+    async function redraw(labels, axis, data) {
+      const spec = { ...JSON.parse(template), datasets: data };
+      for (const { encoding } of spec.layer) {
+        if (encoding.y?.scale?.domain) encoding.y.scale.domain = axis;
+        if (encoding.x?.title) encoding.x.title = `weight of ${labels[0]}`;
+      }
+      chart.querySelector("script").textContent = JSON.stringify(spec);
+      const last = frame;
+      frame = JSON.stringify([labels, axis]);
+      if (frame !== last) return window.mnmt.draw(chart);
+      await chart.mnmtDrawn;
       Object.entries(data).forEach(([name, rows]) => chart.mnmtView.data(name, rows));
       return chart.mnmtView.runAsync();
     }
 
-    // Another table has other pairs and another loss axis, so its chart is drawn anew.
-    async function redraw(label) {
-      if (label === drawnFor && label !== OWN) return;
-      const spec = JSON.parse(template);
-      const axis = lossAxis(laws);
-      for (const layer of spec.layer) {
-        if (layer.encoding.y?.scale?.domain) layer.encoding.y.scale.domain = axis;
-        if (layer.encoding.x?.title) layer.encoding.x.title = `weight of ${named()[0]}`;
-      }
-      for (const name of Object.keys(spec.datasets)) spec.datasets[name] = [];
-      chart.querySelector("script").textContent = JSON.stringify(spec);
-      drawnFor = label;
-      await window.mnmt.draw(chart);
-    }
-
-    async function fit() {
+    async function fit(changed) {
       const mine = ++turn;
       ownLabel.hidden = table.value !== OWN;
       for (const source of planner.querySelectorAll("figcaption a, .mnmt-provenance"))
@@ -242,7 +251,7 @@
       const text = table.value === OWN ? own.value : tables[table.value];
       const refuse = (...messages) => {
         laws = null;
-        chart.hidden = true;
+        chart.hidden = caption.hidden = true;
         say(...messages.map((message) => element("p", {}, message)));
       };
       if (text.trim() === "") return refuse("Paste a table of losses.");
@@ -261,9 +270,8 @@
           "No recommendation: the effective fraction is not identified.",
           ...each(doubtful, (law) => law.doubts.join(". ")),
         );
+      if (changed) size.value = writeSize(fittedSizes(laws)[1]);
       chart.hidden = false;
-      await redraw(table.value);
-      if (mine !== turn) return;
       await update();
       for (const [i, law] of laws.entries()) {
         await new Promise((resolve) => setTimeout(resolve)); // the page answers meanwhile
@@ -275,10 +283,10 @@
     }
 
     const complain = (promise) => Promise.resolve(promise).catch((error) => console.error(error));
-    table.addEventListener("change", () => complain(fit()));
-    own.addEventListener("input", () => complain(fit()));
+    table.addEventListener("change", () => complain(fit(true)));
+    own.addEventListener("input", () => complain(fit(true)));
     for (const control of [size, importance, baseline]) control.addEventListener("input", () => complain(update()));
-    complain(fit());
+    complain(fit(false));
   }
 
   document.querySelectorAll(".mnmt-planner").forEach(start);
