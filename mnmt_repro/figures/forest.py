@@ -61,7 +61,11 @@ def forest(
     styles = {name: (CATEGORIES[i], _SHAPES[i]) for i, name in enumerate(ours)}
     styles[PRINTED_SERIES] = (INK, "diamond")
     colours, shapes = ([styles[name][i] for name in known] for i in (0, 1))
-    legend = alt.Legend(title=None, columns=1, values=series) if len(series) > 1 else None
+    told = None if table["clear"].all() else "hollow: not clear of zero"
+    across = 3 if max(map(len, series), default=0) <= 16 else 1  # so that a phone has room
+    legend = None
+    if len(series) > 1:
+        legend = alt.Legend(title=told, orient="top", columns=across, values=series)
     if domain:
         table = table.assign(**{end: table[end].clip(*domain) for end in ("low", "high")})
     several = table.groupby(["group", "label"])["series"].nunique() > 1
@@ -77,9 +81,10 @@ def forest(
         slots = [name for name in series if name in set(rows["series"])] if apart else ["all"]
         y = alt.Y("label:N", sort=labels, axis=None, scale=alt.Scale(paddingInner=0.12))
         offset = alt.YOffset("slot:N", sort=["", *slots], scale=alt.Scale(domain=["", *slots]))
-        names = alt.Chart(pd.DataFrame({"label": labels, "slot": ""})).mark_text(
-            align="left", baseline="middle", fontSize=11, color=INK
+        names = alt.Chart(pd.DataFrame({"label": labels, "slot": ""})).encode(
+            x=alt.value(2), y=y, text="label:N", yOffset=offset
         )
+        written: dict[str, Any] = {"align": "left", "baseline": "middle", "fontSize": 11}
         base = alt.Chart(rows[[*_ROW]].assign(slot=rows["series"] if apart else "all")).encode(
             y,
             yOffset=offset,
@@ -94,7 +99,8 @@ def forest(
         holes = base.transform_filter("!datum.clear").mark_point(filled=True, size=16, opacity=1)
         layers = [
             at.mark_rule(strokeDash=[4, 3], color=GREY),
-            names.encode(x=alt.value(2), y=y, text="label:N", yOffset=offset),
+            names.mark_text(**written, color="white", stroke="white", strokeWidth=4),
+            names.mark_text(**written, color=INK),
             base.mark_rule(strokeWidth=1.6).encode(alt.X("low:Q", scale=scale), x2="high:Q"),
             base.mark_point(filled=True, size=55, opacity=1).encode(x, shape=shape),
             holes.encode(x, color=alt.value("white"), shape=shape),
