@@ -235,6 +235,8 @@ class Ct2:
         )
         piece = vocabulary.processor.id_to_piece
         prefix = [piece(target_tag)] if self.tags in ("both", "both-after-end") else []
+        # With "both" the tag starts the decoder; else it is the first piece of what is found.
+        found_tags = int(self.tags == "both-after-end")
         # Sentences of one batch share a limit, so that they are batched by length.
         order = sorted(range(len(full)), key=lambda row: -int(framed.source.lengths[row]))
         silent = [[piece(i)] for i in vocabulary.never]
@@ -246,16 +248,28 @@ class Ct2:
                 [[piece(i) for i in ids] for ids in part],
                 target_prefix=[prefix] * len(rows) if prefix else None,
                 beam_size=config.beam,
-                length_penalty=config.length_penalty,
-                max_decoding_length=longest + len(prefix),
+                num_hypotheses=config.beam,
+                return_scores=True,
+                length_penalty=0,  # a length would count the tag; `_best` ranks as ours
+                max_decoding_length=longest + found_tags,
                 min_decoding_length=0,  # as ours, a translation may be empty
                 suppress_sequences=silent,
             )
             for row, each in zip(rows, found, strict=True):
-                pieces = each.hypotheses[0][len(prefix) :]
+                pieces = _best(each, found_tags, config.length_penalty)
                 outputs[full[row]] = vocabulary.decode(
                     [[vocabulary.processor.piece_to_id(text) for text in pieces]]
                 )[0]
             if progress is not None:
                 progress(len(rows))
         return outputs
+
+
+def _best(found: Any, tags: int, length_penalty: float) -> list[str]:
+    """Pieces of the best translation without its tags, as `evaluation.search` ranks them."""
+    translations = [pieces[tags:] for pieces in found.hypotheses]
+    scores = [
+        log_probability / (len(pieces) + 1) ** length_penalty
+        for log_probability, pieces in zip(found.scores, translations, strict=True)
+    ]
+    return translations[int(np.argmax(scores))]
