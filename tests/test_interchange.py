@@ -255,7 +255,9 @@ def own_model(arch: str, pieces: Vocabulary) -> Transformer:
 @pytest.mark.parametrize("tags", ["none", "source", "both"])
 def test_a_model_of_ours_goes_out(tmp_path: Path, pieces, arch: str, tags: Tags) -> None:
     model, text = own_model(arch, pieces), small_bitext(count=40, seed=3)
-    write_hf(tmp_path / "out", model, pieces, tags, languages=("deu",))
+    write_hf(tmp_path / "out", model, pieces, tags, pairs=("deu-eng",))
+    example = {"none": "SENTENCE", "source": "<2eng> SENTENCE", "both": "<2deu> SENTENCE"}[tags]
+    assert f'["{example}"]' in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     kind = "t5" if arch == "t5" else "m2m_100"
     assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == kind
     check_export(tmp_path / "out", model, pieces, tags, text)

@@ -49,7 +49,6 @@ def write_ct2(
     model: Transformer,
     vocabulary: Vocabulary,
     tags: Tags,
-    languages: Sequence[str] = (),
 ) -> None:
     """Write a folder that CTranslate2 runs, with the vocabulary and where language tags go.
 
@@ -57,8 +56,6 @@ def write_ct2(
     ----------
     out
         A new folder.
-    languages
-        Targets that the model was trained on.
 
     Raises
     ------
@@ -84,7 +81,7 @@ def write_ct2(
     with new_folder(out) as folder:
         spec.save(str(folder))
         (folder / VOCABULARY).write_bytes(vocabulary.model)
-        write_json(folder / ABOUT, {"tags": tags, "languages": list(languages)})
+        write_json(folder / ABOUT, {"tags": tags})
 
 
 def _specification(model: Transformer) -> Any:
@@ -180,7 +177,6 @@ class Ct2:
     translator: Any
     vocabulary: Vocabulary
     tags: Tags
-    languages: tuple[str, ...]
 
     @classmethod
     def open(cls, folder: Path, *, device: str = "cpu", threads: int = 1) -> Ct2:
@@ -198,7 +194,7 @@ class Ct2:
             translator = ctranslate2.Translator(
                 str(folder), device=kind, device_index=int(index or 0), intra_threads=threads
             )
-            tags, languages = about["tags"], tuple(about["languages"])
+            tags = about["tags"]
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             raise InputError(
                 f"{folder}: cannot be opened by CTranslate2 ({error}); export the model again"
@@ -207,7 +203,6 @@ class Ct2:
             translator=translator,
             vocabulary=Vocabulary.load(folder / VOCABULARY),
             tags=tags,
-            languages=languages,
         )
 
     def translate(
