@@ -3,9 +3,9 @@
 A sharded M2M-100 checkpoint of random weights is upgraded to twice the width, two more layers and a
 vocabulary of which a fifth is new, and written. The peak is measured in a process of its own, after
 its imports. It is given with and without the pages of mapped files, which the system frees when
-memory is short. Two sizes give what a parameter takes, and so what follows for 3B parameters.
+memory is short. Two sizes give what a further parameter takes.
 
-    OMP_NUM_THREADS=1 python benchmarks/upgrade_memory.py
+    OMP_NUM_THREADS=1 python benchmarks/upgrade_memory.py [--out FILE.json]
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import threading
 import time
 from pathlib import Path
 
-import torch
+import pandas as pd
 from safetensors.torch import save_file
+from stored import keep
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.interchange.folder import INDEX, Mapped
@@ -32,7 +33,6 @@ from mnmt_repro.upgrading.start import save_upgraded
 from mnmt_repro.upgrading.vocabulary import Piece, match_meanings
 
 SHARDS = 4
-BILLIONS = 3e9
 WANTED = UpgradeConfig(
     wider=2, deeper=DepthConfig(encoder=1, decoder=1), optimiser="reset", schedule="reset"
 )
@@ -99,27 +99,24 @@ def measure(folder: Path, config: ModelConfig) -> tuple[int, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--widths", type=int, nargs=2, default=[512, 1024])
-    widths = parser.parse_args().widths
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} thread(s)")
+    parser.add_argument("--out", type=Path, help="such as data/benchmarks/upgrade_memory.json")
+    options = parser.parse_args()
     found = []
-    for width in widths:
+    for width in options.widths:
         config = shape(width, 6)
         with (
             tempfile.TemporaryDirectory() as name,
             multiprocessing.get_context("spawn").Pool(1) as pool,
         ):
             write_shards(Path(name), config)
-            size, *peaks = pool.apply(measure, (Path(name), config))
-        found.append((size, *peaks))
-        print(
-            f"new model {size / 4e6:.0f}M parameters, {size / 2**20:.0f} MiB: peak "
-            f"{peaks[0] / size:.3f} times its size, {peaks[1] / size:.3f} without mapped files"
-        )
-    (small, *low), (large, *high) = found
-    for what, a, b in zip(("in all", "without mapped files"), low, high, strict=True):
-        slope = (b - a) / (large - small)
-        total = (b + slope * (4 * BILLIONS - large)) / 2**30
-        print(f"3B parameters, {what}: {slope:.3f} times the size, {total:.1f} GiB")
+            size, peak, anonymous = pool.apply(measure, (Path(name), config))
+        found.append({"size": size, "peak": peak, "without mapped files": anonymous})  # bytes
+    table = pd.DataFrame(found)
+    print(table.to_string(index=False))
+    (slope,) = table["peak"].diff()[1:] / table["size"].diff()[1:]
+    print(f"each further byte of the new model takes {slope:.3f} bytes")
+    if options.out:
+        keep(options.out, table)
 
 
 if __name__ == "__main__":

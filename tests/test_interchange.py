@@ -247,7 +247,7 @@ def own_model(arch: str, pieces: Vocabulary) -> Transformer:
         if parameter.ndim == 2:
             parameter.data.normal_(0, parameter.shape[1] ** -0.5, generator=generator)
     with torch.no_grad():
-        model.output_weight[1] *= 3  # so that many sentences end
+        model.output_weight[1] *= 3 if arch == "t5" else 2  # so that many sentences end
     return model.eval()
 
 
@@ -255,7 +255,9 @@ def own_model(arch: str, pieces: Vocabulary) -> Transformer:
 @pytest.mark.parametrize("tags", ["none", "source", "both"])
 def test_a_model_of_ours_goes_out(tmp_path: Path, pieces, arch: str, tags: Tags) -> None:
     model, text = own_model(arch, pieces), small_bitext(count=40, seed=3)
-    write_hf(tmp_path / "out", model, pieces, tags, languages=("deu",))
+    write_hf(tmp_path / "out", model, pieces, tags, pairs=("deu-eng",))
+    example = {"none": "SENTENCE", "source": "<2eng> SENTENCE", "both": "<2deu> SENTENCE"}[tags]
+    assert f'["{example}"]' in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     kind = "t5" if arch == "t5" else "m2m_100"
     assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == kind
     check_export(tmp_path / "out", model, pieces, tags, text)
@@ -273,18 +275,25 @@ def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: st
         tags, lines, pair = imported.pieces.tags, list(sentences()[:12]), pair_of(family)
     write_ct2(tmp_path / "out", model, vocabulary, tags)
     fast = Ct2.open(tmp_path / "out")
-    # CTranslate2 counts a forced tag as a part of the length, so that its beams rank otherwise.
-    beams = (1,) if tags in ("both", "both-after-end") else (1, 4)
-    for beam in beams:
-        config = SearchConfig(beam=beam, max_ratio=0, max_extra=LIMIT)
+    # CTranslate2 shares the probability of pieces that no translation may hold among the others.
+    logits, never = model.logits, torch.tensor(vocabulary.never)
+    model.logits = lambda hidden: logits(hidden).index_fill(-1, never, -1e4)
+    seen: set[str] = set()
+    for beam, length_penalty in ((1, 1.0), (4, 0.0), (4, 1.0)):
+        config = SearchConfig(
+            beam=beam, length_penalty=length_penalty, max_ratio=0, max_extra=LIMIT
+        )
         expected = translate(model, vocabulary, lines, pair, tags, config=config)
         found = fast.translate(lines, pair, config=config)
         # Sentences that reach the longest length end in ours, and not in CTranslate2.
         short = [row for row, text in enumerate(expected)
                  if len(vocabulary.encode([text]).flat) < LIMIT // 2]  # fmt: skip
-        assert len(short) >= 3
+        seen.update(expected[row] for row in short)
         same = [found[row] == expected[row] for row in short]
-        assert all(same) if beam == 1 else sum(same) > len(same) / 2
+        # After a forced tag CTranslate2 loses some beams that end at once.
+        lossy = beam > 1 and tags == "both-after-end"
+        assert sum(same) > len(same) / 2 if lossy else all(same)
+    assert len(seen) >= 3
 
 
 # --- what cannot be read --------------------------------------------------------------------------

@@ -39,9 +39,11 @@ def act(options: argparse.Namespace) -> int:
 
     check_free(options.out)
     trained = load_trained(options.folder)
-    languages = tuple(dict.fromkeys(pair.partition("-")[2] for pair in trained.pairs))
-    write = write_hf if options.to == "hf" else write_ct2
-    write(options.out, trained.model, trained.vocabulary, trained.tags, languages)
+    what = (trained.model, trained.vocabulary, trained.tags)
+    if options.to == "hf":
+        write_hf(options.out, *what, trained.pairs)
+    else:
+        write_ct2(options.out, *what)
     shape = trained.model.config
     if options.to == "hf" and shape.decoder_layers > shape.encoder_layers:
         print(

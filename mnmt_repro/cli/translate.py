@@ -45,7 +45,9 @@ def add(commands: Any) -> None:
         "--engine",
         choices=("torch", "ct2"),
         default="torch",
-        help="ct2: CTranslate2, which is faster; FOLDER may be one of `export --to ct2`",
+        help="ct2: CTranslate2, which is faster; FOLDER may be one of `export --to ct2`. A few "
+        "translations can differ, as CTranslate2 cuts one off at the longest length and raises "
+        "other probabilities where a piece is forbidden",
     )
     add_search(parser)
 

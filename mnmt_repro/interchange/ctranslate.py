@@ -49,7 +49,6 @@ def write_ct2(
     model: Transformer,
     vocabulary: Vocabulary,
     tags: Tags,
-    languages: Sequence[str] = (),
 ) -> None:
     """Write a folder that CTranslate2 runs, with the vocabulary and where language tags go.
 
@@ -57,8 +56,6 @@ def write_ct2(
     ----------
     out
         A new folder.
-    languages
-        Targets that the model was trained on.
 
     Raises
     ------
@@ -84,7 +81,7 @@ def write_ct2(
     with new_folder(out) as folder:
         spec.save(str(folder))
         (folder / VOCABULARY).write_bytes(vocabulary.model)
-        write_json(folder / ABOUT, {"tags": tags, "languages": list(languages)})
+        write_json(folder / ABOUT, {"tags": tags})
 
 
 def _specification(model: Transformer) -> Any:
@@ -180,7 +177,6 @@ class Ct2:
     translator: Any
     vocabulary: Vocabulary
     tags: Tags
-    languages: tuple[str, ...]
 
     @classmethod
     def open(cls, folder: Path, *, device: str = "cpu", threads: int = 1) -> Ct2:
@@ -198,7 +194,7 @@ class Ct2:
             translator = ctranslate2.Translator(
                 str(folder), device=kind, device_index=int(index or 0), intra_threads=threads
             )
-            tags, languages = about["tags"], tuple(about["languages"])
+            tags = about["tags"]
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             raise InputError(
                 f"{folder}: cannot be opened by CTranslate2 ({error}); export the model again"
@@ -207,7 +203,6 @@ class Ct2:
             translator=translator,
             vocabulary=Vocabulary.load(folder / VOCABULARY),
             tags=tags,
-            languages=languages,
         )
 
     def translate(
@@ -235,6 +230,8 @@ class Ct2:
         )
         piece = vocabulary.processor.id_to_piece
         prefix = [piece(target_tag)] if self.tags in ("both", "both-after-end") else []
+        # With "both" the tag starts the decoder; else it is the first piece of what is found.
+        found_tags = int(self.tags == "both-after-end")
         # Sentences of one batch share a limit, so that they are batched by length.
         order = sorted(range(len(full)), key=lambda row: -int(framed.source.lengths[row]))
         silent = [[piece(i)] for i in vocabulary.never]
@@ -246,16 +243,28 @@ class Ct2:
                 [[piece(i) for i in ids] for ids in part],
                 target_prefix=[prefix] * len(rows) if prefix else None,
                 beam_size=config.beam,
-                length_penalty=config.length_penalty,
-                max_decoding_length=longest + len(prefix),
+                num_hypotheses=config.beam,
+                return_scores=True,
+                length_penalty=0,  # a length would count the tag; `_best` ranks as ours
+                max_decoding_length=longest + found_tags,
                 min_decoding_length=0,  # as ours, a translation may be empty
                 suppress_sequences=silent,
             )
             for row, each in zip(rows, found, strict=True):
-                pieces = each.hypotheses[0][len(prefix) :]
+                pieces = _best(each, found_tags, config.length_penalty)
                 outputs[full[row]] = vocabulary.decode(
                     [[vocabulary.processor.piece_to_id(text) for text in pieces]]
                 )[0]
             if progress is not None:
                 progress(len(rows))
         return outputs
+
+
+def _best(found: Any, tags: int, length_penalty: float) -> list[str]:
+    """Pieces of the best translation without its tags, as `evaluation.search` ranks them."""
+    translations = [pieces[tags:] for pieces in found.hypotheses]
+    scores = [
+        log_probability / (len(pieces) + 1) ** length_penalty
+        for log_probability, pieces in zip(found.scores, translations, strict=True)
+    ]
+    return translations[int(np.argmax(scores))]

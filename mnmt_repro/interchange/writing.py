@@ -32,7 +32,7 @@ def write_hf(
     model: Transformer,
     vocabulary: Vocabulary,
     tags: Tags,
-    languages: Sequence[str] = (),
+    pairs: Sequence[str] = (),
 ) -> None:
     """Write a folder that `transformers` loads: weights, configuration and tokenizer.
 
@@ -45,8 +45,8 @@ def write_hf(
         A new folder.
     tags
         Where the model finds language tags.
-    languages
-        Targets that the model was trained on, the most common first.
+    pairs
+        Language pairs that the model was trained on; the first one is the example in README.md.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def write_hf(
     rows = [int(row) for row in order.argsort()]
     if tags == "both-after-end":
         config["decoder_start_token_id"] = rows[EOS]
-    elif tags == "both" and languages:
-        config["decoder_start_token_id"] = rows[vocabulary.tag(languages[0])]
+    elif tags == "both" and pairs:
+        config["decoder_start_token_id"] = rows[vocabulary.tag(pairs[0].partition("-")[2])]
     special = {key: value for key, value in config.items() if key.endswith("token_id")}
     silent = set(vocabulary.never)
     if tags == "both-after-end":  # `forced_bos_token_id` asks for a tag, as in M2M-100
@@ -95,7 +95,7 @@ def write_hf(
         write_json(folder / GENERATION, generation)
         write_json(folder / TOKENIZER, tokenizer_json(vocabulary, rows))
         write_json(folder / TOKENIZER_CONFIG, settings)
-        (folder / README).write_text(_readme(vocabulary, tags, languages), encoding="utf-8")
+        (folder / README).write_text(_readme(vocabulary, tags, pairs), encoding="utf-8")
 
 
 def check_pieces(vocabulary: Vocabulary) -> None:
@@ -140,11 +140,10 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _readme(vocabulary: Vocabulary, tags: Tags, languages: Sequence[str]) -> str:
+def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> str:
     """How the model is called, which no file of its own says."""
-    known = list(languages) or list(vocabulary.languages) or ["xxx"]
-    target = known[0]
-    source = next((name for name in vocabulary.languages if name != target), target)
+    some = (*vocabulary.languages, "xxx", "yyy")[:2]
+    source, _, target = (*pairs, "-".join(some))[0].partition("-")
     first = {"none": "", "source": f"{tag(target)} "}.get(tags, f"{tag(source)} ")
     more = {
         "both": f', decoder_start_token_id=tokenizer.convert_tokens_to_ids("{tag(target)}")',
