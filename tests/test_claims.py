@@ -21,7 +21,7 @@ from mnmt_repro.claims.estimands_law import drift_measures
 from mnmt_repro.claims.evaluate import Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import _severity, decide
-from mnmt_repro.claims.schema import Condition, Step
+from mnmt_repro.claims.schema import Condition, RuleStep
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.effective import effective_fraction
 from mnmt_repro.laws.trend import Coefficient
@@ -63,16 +63,16 @@ def with_fraction(fraction: Callable[[float], float]) -> Callable[[float, float]
 
 def test_a_rule_takes_the_first_step_that_holds() -> None:
     rule = (
-        Step(verdict="inconclusive", when=(Condition(measure="power", op="<", value=0.8),)),
-        Step(
+        RuleStep(verdict="inconclusive", when=(Condition(measure="power", op="<", value=0.8),)),
+        RuleStep(
             verdict="reproduced",
             when=(
                 Condition(measure="x", of="low", op=">=", value=-1),
                 Condition(measure="x", of="high", op="<=", value=1),
             ),
         ),
-        Step(verdict="direction only", when=(Condition(measure="x", op="<=", value=1),)),
-        Step(verdict="not reproduced"),
+        RuleStep(verdict="direction only", when=(Condition(measure="x", op="<=", value=1),)),
+        RuleStep(verdict="not reproduced"),
     )
 
     def verdict(low: float, value: float, high: float, power: float) -> str:
@@ -90,10 +90,14 @@ def test_a_rule_takes_the_first_step_that_holds() -> None:
 def test_the_reason_says_what_was_asked_for_and_what_was_found() -> None:
     enough = Condition(measure="power", op=">=", value=0.8)
     rule = (
-        Step(verdict="reproduced", when=(enough, Condition(measure="x", op="<=", value=0.1))),
-        Step(verdict="direction only", when=(enough, Condition(measure="x", op="<=", value=0.4))),
-        Step(verdict="not reproduced", when=(Condition(measure="x", of="low", op=">", value=0.4),)),
-        Step(verdict="inconclusive"),
+        RuleStep(verdict="reproduced", when=(enough, Condition(measure="x", op="<=", value=0.1))),
+        RuleStep(
+            verdict="direction only", when=(enough, Condition(measure="x", op="<=", value=0.4))
+        ),
+        RuleStep(
+            verdict="not reproduced", when=(Condition(measure="x", of="low", op=">", value=0.4),)
+        ),
+        RuleStep(verdict="inconclusive"),
     )
 
     def reason(x: float, power: float) -> tuple[str, str]:
@@ -122,8 +126,8 @@ def test_the_reason_says_what_was_asked_for_and_what_was_found() -> None:
 
 def test_a_number_that_cannot_be_computed_is_no_negative() -> None:
     rule = (
-        Step(verdict="reproduced", when=(Condition(measure="x", op=">", value=0),)),
-        Step(verdict="not reproduced"),
+        RuleStep(verdict="reproduced", when=(Condition(measure="x", op=">", value=0),)),
+        RuleStep(verdict="not reproduced"),
     )
     assert decide(rule, {"x": Measure(value=math.nan)})[0] == "inconclusive"
 

@@ -11,7 +11,7 @@ from scipy.optimize import curve_fit
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.analysis import uncertainty
-from mnmt_repro.analysis.grids import Grid, read_grids
+from mnmt_repro.analysis.grids import LossGrid, read_grids
 from mnmt_repro.figures.uncertainty import laws_chart
 
 COHORT = "webtech-en-dezh"
@@ -23,9 +23,9 @@ def grids(*frames: pd.DataFrame):
     return read_grids(pd.concat(frames), [COHORT])[0]
 
 
-def one_grid(**options: Any) -> dict[str, Grid]:
+def one_grid(**options: Any) -> dict[str, LossGrid]:
     """One pair; also of too few sizes, which `read_grids` leaves out."""
-    one = Grid(
+    one = LossGrid(
         cohort=COHORT, test_set="indomain", n="n_non_embedding", rows=rows(COHORT, PAIR, **options)
     )
     return {COHORT: one}

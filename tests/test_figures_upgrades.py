@@ -18,7 +18,7 @@ from mnmt_repro.analysis import audit, upgrade_curves, upgrades
 from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.upgrade_curves import PRINTED, SCRATCH, TEST, UPGRADED
 from mnmt_repro.analysis.variants import MAIN, Variants, star, variants_of
-from mnmt_repro.analysis.variants import Variant as Run
+from mnmt_repro.analysis.variants import VariantAt as Run
 from mnmt_repro.claims import read_stored
 from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.cohorts.variants import Variant

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,12 @@ def test_the_library_works_without_the_companion() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 2, run.stderr
     assert run.stderr == "mnmt-repro: no cohorts are registered with this installation\n"
+
+
+def test_no_class_has_the_name_of_another() -> None:
+    paths = sorted(PACKAGE.rglob("*.py"))
+    bodies = [ast.parse(path.read_text(encoding="utf-8")).body for path in paths]
+    names = [each.name for body in bodies for each in body if isinstance(each, ast.ClassDef)]
+    public = Counter(name for name in names if not name.startswith("_"))
+    assert public["TrainingConfig"] == 1
+    assert [name for name, count in public.items() if count > 1] == []

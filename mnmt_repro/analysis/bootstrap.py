@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.analysis.variants import Variant, Variants
+from mnmt_repro.analysis.variants import VariantAt, Variants
 from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.significance import LossBootstrap, bootstrap_gaps
@@ -76,7 +76,7 @@ def bootstrap_losses(
 @framed()
 def over_sentences(
     variants: Variants,
-    compared: Iterable[tuple[Variant, Variant]],
+    compared: Iterable[tuple[VariantAt, VariantAt]],
     losses: Mapping[str, SentenceLosses],
     groups: Iterable[str],
 ) -> Rows:

@@ -16,7 +16,7 @@ from scipy import stats
 from mnmt_repro.analysis import languages25
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, measure, resampled
-from mnmt_repro.analysis.variants import MAIN, TABLE3, Variant
+from mnmt_repro.analysis.variants import MAIN, TABLE3, VariantAt
 from mnmt_repro.cohorts.analysed import GATED
 from mnmt_repro.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign, side_of
 from mnmt_repro.cohorts.names import language
@@ -352,7 +352,7 @@ def _of(analyses: pd.DataFrame, cohort: str, name: str, variant: str | None = No
     return analyses[mine & (variant is None or analyses["variant"] == variant)]
 
 
-def analysed(analyses: pd.DataFrame, tier: str, variant: Variant, name: str) -> pd.DataFrame:
+def analysed(analyses: pd.DataFrame, tier: str, variant: VariantAt, name: str) -> pd.DataFrame:
     """Rows of one analysis of a variant's runs.
 
     Raises
@@ -371,7 +371,7 @@ def analysed(analyses: pd.DataFrame, tier: str, variant: Variant, name: str) -> 
 
 
 def analysed_together(
-    analyses: pd.DataFrame, tier: str, name: str, *variants: Variant
+    analyses: pd.DataFrame, tier: str, name: str, *variants: VariantAt
 ) -> list[pd.DataFrame]:
     """Rows of one analysis of several variants, of the seeds that all have.
 
@@ -386,7 +386,7 @@ def analysed_together(
     return found
 
 
-def weight_distances(rows: pd.DataFrame, variant: Variant) -> pd.DataFrame:
+def weight_distances(rows: pd.DataFrame, variant: VariantAt) -> pd.DataFrame:
     """Distances of a variant, mean over seeds: a row a layer, columns old, new and between.
 
     Raises

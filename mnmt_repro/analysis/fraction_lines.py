@@ -15,7 +15,7 @@ import pandas as pd
 from mnmt_repro.analysis.cells import common_cells
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
 from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.analysis.grids import Grid, read_grid, read_grids
+from mnmt_repro.analysis.grids import LossGrid, read_grid, read_grids
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.cohorts.grids import GRIDS
 from mnmt_repro.cohorts.names import beside_hub, language
@@ -102,7 +102,7 @@ def compare_lines(
     )
 
 
-def fraction_lines(grid: Grid, *, panel: str, line: str) -> pd.DataFrame:
+def fraction_lines(grid: LossGrid, *, panel: str, line: str) -> pd.DataFrame:
     """Effective fraction of the pairs of a grid at each weight, by both estimators.
 
     *Eq. 10* is read off the joint law; its band is the 95 % interval. *Eq. 8* is solved at each

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mnmt_repro import laws
 from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.analysis.grids import Grid
+from mnmt_repro.analysis.grids import LossGrid
 from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import cohort_name, pair_name
@@ -59,7 +59,7 @@ SLOPE_DRAWS = 300
 
 
 @framed("cohort", "pair", "p", "slope", "low", "high", "rows", "draws")
-def fraction_slopes(grids: Mapping[str, Grid], weights: Sequence[float]) -> Rows:
+def fraction_slopes(grids: Mapping[str, LossGrid], weights: Sequence[float]) -> Rows:
     """Slope of log f on log N of the direct estimator, at chosen weights.
 
     Parameters

@@ -38,7 +38,7 @@ NEWS = {"eng-deu": "newstest21", "eng-zho": "newstest21", "eng-fra": "newstest22
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class LossGrid:
     """The rows of one cohort and test set that laws can be fitted to.
 
     Attributes
@@ -147,7 +147,7 @@ def read_grid(
     test_set: str | Mapping[str, str] = "indomain",
     *,
     n: str = "n_non_embedding",
-) -> Grid | None:
+) -> LossGrid | None:
     """Pick the grid of one cohort and test set out of stored rows.
 
     Weights with fewer than four sizes are left out, and pairs without p = 1 and a second weight.
@@ -185,7 +185,7 @@ def read_grid(
     weights = rows.groupby("pair")["p"].transform("nunique")
     single = (rows["p"] == 1).groupby(rows["pair"]).transform("any")
     rows = rows[(weights >= _MIN_WEIGHTS) & single].reset_index(drop=True)
-    return None if rows.empty else Grid(cohort=cohort, test_set=name, n=n, rows=rows)
+    return None if rows.empty else LossGrid(cohort=cohort, test_set=name, n=n, rows=rows)
 
 
 def read_grids(
@@ -194,7 +194,7 @@ def read_grids(
     test_set: str | Mapping[str, str] = "indomain",
     *,
     n: str = "n_non_embedding",
-) -> tuple[dict[str, Grid], str]:
+) -> tuple[dict[str, LossGrid], str]:
     """Grids of several cohorts, and a Markdown sentence for each that cannot be drawn yet.
 
     Parameters are those of `read_grid`.
@@ -229,7 +229,7 @@ def _absent(stored: pd.DataFrame, cohort: str) -> str:
 
 def read_all(
     stored: pd.DataFrame, first: str, tier: str, *, n: str = "n_non_embedding"
-) -> dict[str, Grid]:
+) -> dict[str, LossGrid]:
     """Grids of one cohort and of all `TABS`, then those out of domain; name to grid.
 
     Rows of `first` are those of `tier`. Cohorts without enough stored runs are left out, but for

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.fraction_forms import FORMS
 from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.analysis.grids import Grid
+from mnmt_repro.analysis.grids import LossGrid
 from mnmt_repro.analysis.noise import between_seeds, pooled_sd
 from mnmt_repro.analysis.repeats import noise_of_repeats
 from mnmt_repro.cohorts.names import pair_name
@@ -47,7 +47,7 @@ COEFFICIENTS = {"alpha": "α", "l_inf": "L∞"}
 
 
 @framed()
-def noise_levels(grids: Mapping[str, Grid], repeats: Sequence[Mapping[str, Any]] = ()) -> Rows:
+def noise_levels(grids: Mapping[str, LossGrid], repeats: Sequence[Mapping[str, Any]] = ()) -> Rows:
     """Relative noise of the losses: what footnote 5 assumes, laws leave, seeds and repeats show.
 
     Parameters
@@ -85,7 +85,7 @@ def noise_levels(grids: Mapping[str, Grid], repeats: Sequence[Mapping[str, Any]]
 
 
 @framed()
-def coefficient_errors(grids: Mapping[str, Grid], *, draws: int = 2000, seed: int = 0) -> Rows:
+def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000, seed: int = 0) -> Rows:
     """Standard deviations of α and L∞ by the paper's method and by three others.
 
     Parameters
@@ -142,7 +142,7 @@ def _deviations(law: LawFit | None, method: Method, draws: int, seed: int) -> di
         return nothing
 
 
-def law_comparison(grids: Mapping[str, Grid]) -> pd.DataFrame:
+def law_comparison(grids: Mapping[str, LossGrid]) -> pd.DataFrame:
     """Which law describes and predicts best: Paper A's, or one to which the weight adds a term.
 
     Beside separate laws, the joint one and Eq. 11 in two forms stands the additive law
@@ -222,7 +222,7 @@ def _compared(fit: LawFit, size_out: float, weight_out: float) -> dict[str, floa
     *("alternative", "power", "false alarms", "answer"),
 )
 def unchanged(
-    grids: Mapping[str, Grid],
+    grids: Mapping[str, LossGrid],
     parameter: Literal["alpha", "l_inf"] = "alpha",
     *,
     simulations: int = 1000,

@@ -20,7 +20,7 @@ from mnmt_repro.analysis.audit import tables
 from mnmt_repro.analysis.audit.checks import rows_of
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
-from mnmt_repro.analysis.variants import NO_GAIN, TABLE3, Variant, Variants, gap_shares, lower_by
+from mnmt_repro.analysis.variants import NO_GAIN, TABLE3, VariantAt, Variants, gap_shares, lower_by
 from mnmt_repro.cohorts import languages25
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
@@ -133,7 +133,7 @@ def old_training_counted(variants: Variants) -> Rows:
     compared = [
         *((variants.variant(new, LAST_SHARES[new]), old) for new, old in tables.UPGRADES.items()),
         (variants.variant(UNSAMPLED, share), "M25"),
-        (Variant(TABLE3, UNSCALED, share), "M25"),
+        (VariantAt(TABLE3, UNSCALED, share), "M25"),
         (variants.variant(HALVED, 1 + share), "M25"),
     ]
     for treated, old in compared:
@@ -152,7 +152,7 @@ def old_training_counted(variants: Variants) -> Rows:
             }
 
 
-def _shown(variants: Variants, variant: Variant, pairs: tuple[str, ...]) -> float:
+def _shown(variants: Variants, variant: VariantAt, pairs: tuple[str, ...]) -> float:
     """Target tokens of some directions that a run has been shown, the mean over seeds."""
     rows = variants.of(variant.cohort)
     mine = rows[

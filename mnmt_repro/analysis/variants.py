@@ -56,7 +56,7 @@ NO_GAIN: dict[str, Any] = dict.fromkeys(GAIN, math.nan) | {"our mark": ""}
 
 
 @dataclass(frozen=True)
-class Variant:
+class VariantAt:
     """What is compared: a named variant of a cohort, after a share of the baseline's updates."""
 
     cohort: str
@@ -67,9 +67,9 @@ class Variant:
         return f"{self.cohort}: {self.name} at {self.share:g} of the updates"
 
 
-def _variant(keys: tuple[str, str, float]) -> Variant:
+def _variant(keys: tuple[str, str, float]) -> VariantAt:
     cohort, name, share = keys
-    return Variant(cohort, name, round(share, 6))
+    return VariantAt(cohort, name, round(share, 6))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class Study:
         return self.of.blocked or self.noise[1] >= ENOUGH
 
     @cached_property
-    def scores(self) -> dict[Variant, pd.DataFrame]:
+    def scores(self) -> dict[VariantAt, pd.DataFrame]:
         """Of each variant: a row a seed, a column a direction of the study."""
         if not {"variant", "updates_share", self.metric} <= set(self.of.trained_on.columns):
             return {}
@@ -122,12 +122,12 @@ class Study:
         return self.of.trained_on.dropna(subset=[*_KEYS, self.metric])
 
     @cached_property
-    def _whole(self) -> set[Variant]:
+    def _whole(self) -> set[VariantAt]:
         """Variants that have rows in as many directions as any."""
         groups: Any = self._named.groupby(_KEYS)["pair"].nunique()
         return {_variant(keys) for keys in groups.index[groups == groups.max()]}
 
-    def table(self, variant: Variant) -> pd.DataFrame:
+    def table(self, variant: VariantAt) -> pd.DataFrame:
         """Scores of a variant, a row a seed that has all directions, a column a direction.
 
         Raises
@@ -144,7 +144,7 @@ class Study:
             raise NoRowsYet(f"{variant}: no row of {missing[0]} ({len(missing)} missing)")
         return whole
 
-    def samples(self, *variants: Variant) -> list[Sample]:
+    def samples(self, *variants: VariantAt) -> list[Sample]:
         """Scores of several variants, over the seeds that all of them have.
 
         Raises
@@ -165,7 +165,7 @@ class Study:
             for variant, table in zip(variants, tables, strict=True)
         ]
 
-    def _sample(self, variant: Variant, values: Array) -> Sample:
+    def _sample(self, variant: VariantAt, values: Array) -> Sample:
         by_direction = values.mean(0)
         drawn = by_direction[self._picks].mean(1)
         if self.of.blocked:
@@ -238,11 +238,11 @@ class Study:
 
     def _repeated(self, cohort: str) -> pd.DataFrame:
         """Log mean scores of variants with several seeds: a row each, a column a shared seed."""
-        last: dict[str, Variant] = {}
+        last: dict[str, VariantAt] = {}
         for variant in self.scores:
             if variant.cohort == cohort and variant in self._whole:
                 later = max(variant.share, last.get(variant.name, variant).share)
-                last[variant.name] = Variant(cohort, variant.name, later)
+                last[variant.name] = VariantAt(cohort, variant.name, later)
         found = {}
         for name, variant in last.items():
             whole = self.scores[variant].reindex(columns=list(self.pairs)).dropna()
@@ -316,9 +316,9 @@ class Variants:
         """Whose runs are compared."""
         return self.cohorts[0]
 
-    def variant(self, name: str, share: float) -> Variant:
+    def variant(self, name: str, share: float) -> VariantAt:
         """A run of the cohort by its name and its share of the baselines' updates."""
-        return Variant(self.cohort, name, share)
+        return VariantAt(self.cohort, name, share)
 
     def of(self, *cohorts: str) -> pd.DataFrame:
         """Rows of some cohorts."""
@@ -349,13 +349,13 @@ class Variants:
         return self._studies[pairs, metric]
 
     def samples(
-        self, pairs: tuple[str, ...], *variants: Variant, metric: str = "cross_entropy"
+        self, pairs: tuple[str, ...], *variants: VariantAt, metric: str = "cross_entropy"
     ) -> list[Sample]:
         """Scores over the seeds that all variants have; raises as `Study.samples`."""
         return self.study(pairs, metric).samples(*variants)
 
     def by_direction(
-        self, variant: Variant, pairs: tuple[str, ...], metric: str = "cross_entropy"
+        self, variant: VariantAt, pairs: tuple[str, ...], metric: str = "cross_entropy"
     ) -> pd.Series[float]:
         """Mean score over seeds of each direction, all NaN where the run is not stored."""
         try:
@@ -364,12 +364,12 @@ class Variants:
             return pd.Series(math.nan, index=list(pairs))
 
     def mean(
-        self, variant: Variant, pairs: tuple[str, ...], metric: str = "cross_entropy"
+        self, variant: VariantAt, pairs: tuple[str, ...], metric: str = "cross_entropy"
     ) -> float:
         """Mean score over directions and seeds, NaN where the run is not stored."""
         return float(self.by_direction(variant, pairs, metric).mean(skipna=False))
 
-    def seeds(self, pairs: tuple[str, ...], *variants: Variant) -> int:
+    def seeds(self, pairs: tuple[str, ...], *variants: VariantAt) -> int:
         """How many seeds all variants have."""
         try:
             tables = [self.study(pairs).table(variant) for variant in variants]
@@ -377,7 +377,9 @@ class Variants:
             return 0
         return len(set.intersection(*(set(table.index) for table in tables)))
 
-    def gain(self, treated: Variant, control: Variant, pairs: tuple[str, ...]) -> dict[str, Any]:
+    def gain(
+        self, treated: VariantAt, control: VariantAt, pairs: tuple[str, ...]
+    ) -> dict[str, Any]:
         """The columns `GAIN` of a variant over its control; NaN where a run is not stored.
 
         Interval and p-value of a single direction are NaN where no noise of the seed is known.
@@ -393,7 +395,7 @@ class Variants:
         return dict(zip(GAIN, values, strict=True))
 
     def points(
-        self, treated: Variant, control: Variant, pairs: tuple[str, ...], metric: str
+        self, treated: VariantAt, control: VariantAt, pairs: tuple[str, ...], metric: str
     ) -> dict[str, float]:
         """``gain, low, high, p``: by how many points a variant's score is above its control's."""
         try:

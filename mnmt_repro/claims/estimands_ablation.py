@@ -113,7 +113,7 @@ class Chosen:
         """Scores over some directions."""
         return self._variants.samples(pairs, *map(self._variant, names))
 
-    def _variant(self, name: str) -> variants.Variant:
+    def _variant(self, name: str) -> variants.VariantAt:
         options = self._options
         share = options.get("shares", {}).get(name)
         if name == options.get("baseline"):

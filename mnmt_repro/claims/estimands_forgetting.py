@@ -10,7 +10,7 @@ import pandas as pd
 
 from mnmt_repro.analysis import forgetting
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
-from mnmt_repro.analysis.variants import Variant
+from mnmt_repro.analysis.variants import VariantAt
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.schema import Claim, Scope
 
@@ -18,11 +18,11 @@ from mnmt_repro.claims.schema import Claim, Scope
 def embeddings_substituted(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """B12: how much less the old model loses by embeddings trained with scaled rates."""
     options = claim.options
-    old = Variant(options["old_cohort"], options["old_model"], 1.0)
+    old = VariantAt(options["old_cohort"], options["old_model"], 1.0)
     units: Units = {}
     for model in options["models"]:
         variants = [
-            Variant(scope.cohorts[0], f"{model}, {setting}", options["share"])
+            VariantAt(scope.cohorts[0], f"{model}, {setting}", options["share"])
             for setting in (options["scaled"], options["unscaled"])
         ]
         found = forgetting.analysed_together(
@@ -40,7 +40,7 @@ def blocks_moved(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """B14: distance from the old matrix with scaled rates over that without, by block."""
     options = claim.options
     variants = [
-        Variant(scope.cohorts[0], options[name], options["share"])
+        VariantAt(scope.cohorts[0], options[name], options["share"])
         for name in ("scaled", "unscaled")
     ]
     found = forgetting.analysed_together(evidence.analyses, scope.tier, "moved", *variants)
@@ -59,13 +59,13 @@ def blocks_moved(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 def halves_apart(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """B21: distance between the two halves in the last decoder layers over that elsewhere."""
     options = claim.options
-    variant = Variant(scope.cohorts[0], options["model"], options["share"])
+    variant = VariantAt(scope.cohorts[0], options["model"], options["share"])
     rows = forgetting.analysed(evidence.analyses, scope.tier, variant, "moved")
     between = forgetting.weight_distances(rows, variant)["between"]
     return {"all": forgetting.last_layers_apart(between, options["last"])}
 
 
-def resources(evidence: Evidence, scope: Scope, variant: Variant) -> pd.Series:
+def resources(evidence: Evidence, scope: Scope, variant: VariantAt) -> pd.Series:
     """Sampling weight of each direction of a variant: how large its text is."""
     frame = evidence.frame
     if "variant" in frame:

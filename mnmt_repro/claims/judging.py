@@ -55,7 +55,7 @@ _WORST_FIRST = ("not reproduced", "inconclusive", "direction only", "reproduced"
 _GOOD = _WORST_FIRST[2:]
 
 
-def decide(rule: tuple[schema.Step, ...], measures: Measures) -> tuple[str, str]:
+def decide(rule: tuple[schema.RuleStep, ...], measures: Measures) -> tuple[str, str]:
     """Apply a rule: the verdict of the first step whose conditions all hold, and a reason.
 
     The reason names the conditions of a better verdict that were not met, each with what was found,

@@ -67,7 +67,7 @@ class Condition:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class RuleStep:
     """A verdict, given where all of its conditions are met. The last step has no conditions."""
 
     verdict: RuleVerdict
@@ -79,13 +79,13 @@ class Step:
         return f"{self.verdict}: {conditions or 'otherwise'}"
 
 
-def _ends(rule: tuple[Step, ...]) -> tuple[Step, ...]:
+def _ends(rule: tuple[RuleStep, ...]) -> tuple[RuleStep, ...]:
     if not rule or rule[-1].when or any(not step.when for step in rule[:-1]):
         raise ValueError("the last step, and only it, has no conditions")
     return rule
 
 
-Rule = Annotated[tuple[Step, ...], AfterValidator(_ends)]
+Rule = Annotated[tuple[RuleStep, ...], AfterValidator(_ends)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +242,7 @@ class Claim:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _as_data(rule: Sequence[Step]) -> list[Any]:
+def _as_data(rule: Sequence[RuleStep]) -> list[Any]:
     return [[step.verdict, [vars(condition) for condition in step.when]] for step in rule]
 
 

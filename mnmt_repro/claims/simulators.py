@@ -14,7 +14,7 @@ import pandas as pd
 
 from mnmt_repro.analysis.forgetting import analysed
 from mnmt_repro.analysis.intervals import NoRowsYet
-from mnmt_repro.analysis.variants import Variant
+from mnmt_repro.analysis.variants import VariantAt
 from mnmt_repro.claims.estimands_forgetting import resources
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.schema import Claim, Scope
@@ -36,7 +36,7 @@ class AnalysisData:
         parts = []
         for prefix in prefixes:
             for kind in ("scaled", "unscaled"):
-                variant = Variant(scope.cohorts[0], prefix + options[kind], options["share"])
+                variant = VariantAt(scope.cohorts[0], prefix + options[kind], options["share"])
                 rows = analysed(evidence.analyses, scope.tier, variant, self._name)
                 parts.append(rows.assign(of=prefix, scaled=kind == "scaled"))
         rows = pd.concat(parts).reset_index(drop=True)
@@ -46,7 +46,7 @@ class AnalysisData:
         self._rows = rows
         self._run_sd, self._value_sd = _noise(rows)
         if self._name == "substituted":
-            old = Variant(options["old_cohort"], options["old_model"], 1.0)
+            old = VariantAt(options["old_cohort"], options["old_model"], 1.0)
             weight = np.log(resources(evidence, scope, old))
             self._place = (weight.max() - weight) / np.ptp(weight)  # 0 the largest, 1 the smallest
 

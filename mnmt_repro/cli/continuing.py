@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upgraded:
+class UpgradedFolder:
     """An upgraded model's folder, read."""
 
     folder: Path
@@ -49,7 +49,7 @@ class Upgraded:
         return {"identity": self.about["identity"], "upgrade": self.about["upgrade"]["config"]}
 
 
-def read_upgraded(folder: Path) -> Upgraded:
+def read_upgraded(folder: Path) -> UpgradedFolder:
     """Read the folder of an upgraded model.
 
     Raises
@@ -66,10 +66,10 @@ def read_upgraded(folder: Path) -> Upgraded:
             f"`mnmt-repro upgrade --from {folder} --out NEW` makes one of it, the same if nothing "
             "else is asked for"
         )
-    return Upgraded(folder=folder, about=about, vocabulary=read_vocabulary(folder, about))
+    return UpgradedFolder(folder=folder, about=about, vocabulary=read_vocabulary(folder, about))
 
 
-def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespace:
+def settle(options: argparse.Namespace, upgraded: UpgradedFolder) -> argparse.Namespace:
     """Options of `train` with those not given taken from the upgraded model and its old run.
 
     Those are text and pairs (where there is no `--data`), tags, and all training settings but the
@@ -108,7 +108,7 @@ def settle(options: argparse.Namespace, upgraded: Upgraded) -> argparse.Namespac
     return fill_in(options, found)
 
 
-def check_text(upgraded: Upgraded, text: TrainingText, mixture: Mixture, tags: Any) -> None:
+def check_text(upgraded: UpgradedFolder, text: TrainingText, mixture: Mixture, tags: Any) -> None:
     """Refuse text that the upgraded model's vocabulary cannot write.
 
     Raises
@@ -137,7 +137,7 @@ def check_text(upgraded: Upgraded, text: TrainingText, mixture: Mixture, tags: A
             ) from error
 
 
-def check_optimiser(upgraded: Upgraded, start: Start, config: TrainingConfig) -> None:
+def check_optimiser(upgraded: UpgradedFolder, start: Start, config: TrainingConfig) -> None:
     """Refuse to carry one optimiser's state over to another.
 
     Raises
@@ -154,7 +154,11 @@ def check_optimiser(upgraded: Upgraded, start: Start, config: TrainingConfig) ->
 
 
 def notes(
-    upgraded: Upgraded, text: TrainingText, mixture: Mixture, config: TrainingConfig, tags: str
+    upgraded: UpgradedFolder,
+    text: TrainingText,
+    mixture: Mixture,
+    config: TrainingConfig,
+    tags: str,
 ) -> list[str]:
     """What of the training to come does not fit the old one, and should not pass unsaid."""
     told = []
@@ -220,6 +224,6 @@ def _other_validation(about: Mapping[str, Any], text: TrainingText) -> Iterator[
         yield f"no validation text of {', '.join(without)}, and no loss of it will be shown"
 
 
-def left_out(upgraded: Upgraded, mixture: Mixture) -> list[str]:
+def left_out(upgraded: UpgradedFolder, mixture: Mixture) -> list[str]:
     """Pairs which the old model knows and the mixture does not have."""
     return [pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs]

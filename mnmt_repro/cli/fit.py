@@ -517,7 +517,7 @@ def fractions(fit: Fit, asked: Asked) -> tuple[pd.DataFrame, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class FittedPair:
     """What `fit` says of one pair."""
 
     pair: str
@@ -536,7 +536,7 @@ class Outcome:
     clean: Fit
 
 
-def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptions) -> Outcome:
+def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptions) -> FittedPair:
     """Intervals and diagnostics of a fit to the rows of a pair."""
     from mnmt_repro.laws import lack_of_fit
 
@@ -551,7 +551,7 @@ def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptio
         if fitness.test == "repeats" and fitness.fault:
             lack += "; if rows of a cell are of one run, name their run with --groups"
         fraction, fraction_method = fractions(fit, options.interval)
-        return Outcome(
+        return FittedPair(
             pair=pair,
             law=law,
             formula=formula,
@@ -592,7 +592,7 @@ def act(options: FitOptions) -> int:
     return 0 if all(fit.identified for _, fit in fits.values()) else 1
 
 
-def content(found: Outcome, interval: Asked) -> dict[str, Any]:
+def content(found: FittedPair, interval: Asked) -> dict[str, Any]:
     """What ``--json`` prints of a pair."""
     fit, ends = found.fit, found.table[["low", "high"]].to_numpy().tolist()
     fractions = found.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
@@ -616,7 +616,7 @@ def content(found: Outcome, interval: Asked) -> dict[str, Any]:
     }
 
 
-def lines(found: Outcome) -> Iterator[str]:
+def lines(found: FittedPair) -> Iterator[str]:
     """What `fit` prints of a pair."""
     fit = found.fit
     yield f"{found.pair}: {found.formula}   ({fit.observations} rows, R² {fit.r2:.5f})"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-    from mnmt_repro.cli.fit import Fit, FitOptions, Outcome
+    from mnmt_repro.cli.fit import Fit, FitOptions, FittedPair
 
 WIDTH, HEIGHT = 420, 260
 POINTS = 60
@@ -37,7 +37,7 @@ MEANING = {
 """Of the parameters; beta of the additive law, an exponent, has another."""
 
 
-def report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOptions) -> str:
+def report(outcomes: Sequence[FittedPair], notes: Sequence[str], options: FitOptions) -> str:
     """The whole file as HTML."""
     return _template("fit_report").render(
         title=f"Scaling laws of {options.file.name}",
@@ -75,7 +75,7 @@ def _template(name: str) -> Template:
     return found.get_template(f"{name}.html")
 
 
-def _parameters(found: Outcome) -> pd.DataFrame:
+def _parameters(found: FittedPair) -> pd.DataFrame:
     """The parameters of a law, with what they mean."""
     fit = found.fit
     meaning = MEANING | ({"beta": "exponent of the data"} if found.law == "additive" else {})
@@ -85,7 +85,7 @@ def _parameters(found: Outcome) -> pd.DataFrame:
     return table.rename(columns={"stderr": "standard error", "held": "at a bound"})
 
 
-def _no_frontier(outcomes: Sequence[Outcome]) -> str:
+def _no_frontier(outcomes: Sequence[FittedPair]) -> str:
     """Why the frontier between the pairs cannot be drawn; empty where it can."""
     from mnmt_repro.laws import FractionFit
 
@@ -96,7 +96,7 @@ def _no_frontier(outcomes: Sequence[Outcome]) -> str:
     return "" if laws == 2 else "needed for two pairs"
 
 
-def _frontier(outcomes: Sequence[Outcome], options: FitOptions) -> altair.TopLevelMixin:
+def _frontier(outcomes: Sequence[FittedPair], options: FitOptions) -> altair.TopLevelMixin:
     """Losses of two pairs along their mixtures."""
     import altair as alt
 
@@ -184,7 +184,7 @@ def _table(frame: pd.DataFrame) -> Markup:
     return Markup(f'<div class="wide">{text}</div>')
 
 
-def code(outcomes: Sequence[Outcome], options: FitOptions) -> str:
+def code(outcomes: Sequence[FittedPair], options: FitOptions) -> str:
     """Python code that repeats the fits, under the command that made the report."""
     used = sorted({found.call.function for found in outcomes})
     lines = [

@@ -27,7 +27,7 @@ from mnmt_repro.runs.own import TextSource, TrainingText
 from mnmt_repro.runs.spec import OWN, Own, RunSpec
 
 if TYPE_CHECKING:
-    from mnmt_repro.cli.continuing import Upgraded
+    from mnmt_repro.cli.continuing import UpgradedFolder
     from mnmt_repro.model import Transformer
     from mnmt_repro.training.checkpoint import Progress
     from mnmt_repro.upgrading.start import Start
@@ -71,7 +71,7 @@ class _Plan:
     """What the options come to, before there is a vocabulary, and anything is written."""
 
     options: TrainOptions
-    upgraded: Upgraded | None
+    upgraded: UpgradedFolder | None
     source: TextSource
     text: TrainingText
     spec: RunSpec  # of a model with a vocabulary yet to come, its `vocab_size` is 1

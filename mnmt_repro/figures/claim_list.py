@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnmt_repro.claims.schema import NO_ROWS, UNDECIDED, Claim, Step
+from mnmt_repro.claims.schema import NO_ROWS, UNDECIDED, Claim, RuleStep
 from mnmt_repro.claims.standing import EXTRAPOLATION, NOISE, NOT_SIMULATED, REGIME
 from mnmt_repro.figures.badge import Badge, said, typeset
 from mnmt_repro.figures.measures import condition, measured, named, printed
@@ -114,7 +114,7 @@ def _missing(verdict: Mapping[str, Any]) -> str:
     return f"runs of “{pending[0]}”" if pending else _MISSING[verdict["undecided"]]
 
 
-def _steps(rule: Sequence[Step], claim: str) -> list[tuple[str, str]]:
+def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:
     """Verdict and conditions of each step."""
     return [
         (step.verdict, " and ".join(condition(test, claim) for test in step.when) or "otherwise")

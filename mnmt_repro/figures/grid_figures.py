@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from mnmt_repro.analysis import scaling
-from mnmt_repro.analysis.grids import TABS, Grid
+from mnmt_repro.analysis.grids import TABS, LossGrid
 from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.figures.display import Figure, Table, show, show_table
 from mnmt_repro.figures.provenance import Provenance
@@ -27,7 +27,7 @@ NUMBERS: dict[tuple[str, str], dict[str, int]] = {
 """Cohort and place to the paper's figures; captions of 9 and 10 name French, whose text has not."""
 
 
-def label(grid: Grid, kind: str) -> str:
+def label(grid: LossGrid, kind: str) -> str:
     """Name a tab: the models, and the number of the paper's figure where there is one."""
     number = _number(grid, kind)
     place = "" if grid.test_set == "indomain" else ", news"
@@ -35,7 +35,7 @@ def label(grid: Grid, kind: str) -> str:
     return f"Figure {number}: {models}" if number else models
 
 
-def joint(grid: Grid) -> Figure:
+def joint(grid: LossGrid) -> Figure:
     """Figure 5 and its like: observed losses with one law for all weights (Eq. 7)."""
     found = " and ".join(
         f"{100 * law.r2:.1f} % of the variance for {pair_name(pair)}"
@@ -45,7 +45,7 @@ def joint(grid: Grid) -> Figure:
     return _losses(grid, "joint", scaling.joint_curves, caption)
 
 
-def separate(grid: Grid, *, folded: bool = False) -> Figure:
+def separate(grid: LossGrid, *, folded: bool = False) -> Figure:
     """Figure 2 and its like: observed losses with a law for each weight (Eq. 6)."""
     least = min(fit.r2 for alone, _ in grid.fits.values() for fit in alone.values())
     caption = f"{label(grid, 'separate')}. A law for each weight has an R² of {least:.3f} or more."
@@ -53,7 +53,7 @@ def separate(grid: Grid, *, folded: bool = False) -> Figure:
 
 
 def _losses(
-    grid: Grid,
+    grid: LossGrid,
     kind: str,
     curves: Callable[[pd.DataFrame, scaling.PairFits], pd.DataFrame],
     caption: str,
@@ -72,7 +72,7 @@ def _losses(
     )
 
 
-def reducible(grid: Grid, *, folded: bool = False) -> Figure:
+def reducible(grid: LossGrid, *, folded: bool = False) -> Figure:
     """Figure 3: losses less the joint law's irreducible loss, on log–log axes."""
     data = scaling.reducible_loss(grid.points, grid.fits)
     return show(
@@ -87,7 +87,7 @@ def reducible(grid: Grid, *, folded: bool = False) -> Figure:
     )
 
 
-def coefficient_figure(grid: Grid) -> Figure:
+def coefficient_figure(grid: LossGrid) -> Figure:
     """Paper A's Figure 4 and its like: coefficients of Eq. 6 against p, those of Eq. 7 dashed.
 
     As in the paper, Figure 14 has no bands; its CSV has the standard deviations.
@@ -111,7 +111,7 @@ def coefficient_figure(grid: Grid) -> Figure:
     )
 
 
-def quality(grids: Mapping[str, Grid], shown: str) -> Table:
+def quality(grids: Mapping[str, LossGrid], shown: str) -> Table:
     """How well each law does (`scaling.fit_quality`); all grids in the CSV, one of them shown."""
     tables = {
         name: scaling.fit_quality(grid.points, grid.errors).assign(models=grid.name)
@@ -133,10 +133,10 @@ def quality(grids: Mapping[str, Grid], shown: str) -> Table:
     )
 
 
-def _key(grid: Grid) -> str:
+def _key(grid: LossGrid) -> str:
     return (grid.cohort or "own") + "-news" * (grid.test_set != "indomain")
 
 
-def _number(grid: Grid, kind: str) -> int | None:
+def _number(grid: LossGrid, kind: str) -> int | None:
     place = "indomain" if grid.test_set == "indomain" else "news"
     return NUMBERS.get((grid.cohort, place), {}).get(kind)

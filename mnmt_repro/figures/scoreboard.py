@@ -25,7 +25,7 @@ _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card:
+class Headline:
     """A question, its answer in a sentence, and the chart of a page that answers it."""
 
     question: str
@@ -36,14 +36,14 @@ class Card:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cards:
-    """Cards side by side."""
+class Headlines:
+    """Headlines side by side."""
 
-    cards: tuple[Card, ...]
+    headlines: tuple[Headline, ...]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        plain = "\n".join(f"{card.question} {card.answer}" for card in self.cards)
-        text = render("cards", cards=self.cards, thumbnail=_THUMBNAIL)
+        plain = "\n".join(f"{headline.question} {headline.answer}" for headline in self.headlines)
+        text = render("headlines", headlines=self.headlines, thumbnail=_THUMBNAIL)
         return {"text/html": text, "text/plain": plain}
 
 
