@@ -7,7 +7,7 @@ fairseq Transformer); `mnmt_repro.model` builds either.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from mnmt_repro.choices import check_choices
@@ -101,14 +101,11 @@ class ModelConfig:
         attention_dropout: float = 0.0,
     ) -> ModelConfig:
         """Paper B's shape: a fairseq Transformer, pre-LN, one table for input and output."""
-        return cls(
-            vocab_size=vocab_size,
-            d_model=d_model,
-            d_ff=4 * d_model if d_ff is None else d_ff,
-            heads=heads,
-            head_dim=d_model // heads,
-            encoder_layers=layers,
-            decoder_layers=layers,
+        of_paper_a = cls.t5(
+            vocab_size=vocab_size, d_model=d_model, layers=layers, heads=heads, d_ff=d_ff
+        )
+        return replace(
+            of_paper_a,
             feed_forward="relu",
             norm="layer",
             positions="sinusoidal",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
@@ -41,6 +42,19 @@ def _root() -> Path:
         except OSError:  # another process was faster
             shutil.rmtree(stage)
     return root
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints in a folder, without space around it.
+
+    Raises
+    ------
+    OSError, subprocess.CalledProcessError
+        When git is not installed, or says that something is wrong.
+    """
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=True)
+    return done.stdout.strip()
 
 
 ROOT = _root()

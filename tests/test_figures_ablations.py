@@ -17,7 +17,7 @@ from mnmt_repro.analysis import ablations, groupings, languages25
 from mnmt_repro.analysis.ablations import ABLATIONS
 from mnmt_repro.analysis.audit import languages, tables
 from mnmt_repro.analysis.published import comparisons
-from mnmt_repro.analysis.variants import Variants, variants_of
+from mnmt_repro.analysis.variants import Variants, latest_variants, variants_of
 from mnmt_repro.claims import load_claims
 from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.cohorts.languages25 import GROUPINGS, directions_of
@@ -325,3 +325,13 @@ def test_shares_of_the_languages() -> None:
     assert czech["share"] == pytest.approx(100 * 23_792_604 / 107_748_494, abs=0.1)
     drawn = shares_chart(shares).to_dict()
     assert drawn["layer"][1]["encoding"]["y"]["sort"][0] == "Czech"
+
+
+def test_fresh_seeds_replace_the_first_round_once_all_are_stored(tmp_path: Path) -> None:
+    write_store(tmp_path, "software25-noise", "software25-noise-fresh", loss=lambda *_: 2.0)
+    every = results.load(root=tmp_path, domain="all")
+    whole = latest_variants(every, "software25-noise")
+    assert (whole.cohort, whole.blocked) == ("software25-noise-fresh", True)
+    assert whole.seeds(ALL, whole.variant("no noise", 0.3)) == 4
+    first = latest_variants(every[every["seed"] != 7], "software25-noise")
+    assert (first.cohort, first.blocked) == ("software25-noise", False)

@@ -89,6 +89,8 @@ def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
     assert "spBLEU of M25 and Mt25, all: 31.6, 31.8" in text
     assert "f(0.05) / 0.05 for German: 3 times (more than)" in text
     assert "<unk>" not in text and "embedding of &lt;unk&gt;" in text
+    open_ = [v for v in verdicts if v["verdict"] in ("undecided here", "no rows yet")]
+    assert open_ and text.count("<small>missing: ") == len(open_)
     for facet in ("Paper A", "Paper B", "undecided here", "generated languages"):
         assert f"<option>{facet}</option>" in text
 

@@ -18,7 +18,7 @@ from mnmt_repro.corpora.registry import (
     CorpusFile,
     data_hash,
     data_root,
-    find_pair,
+    find_file,
     get_card,
     known_test_sets,
     list_cards,
@@ -205,39 +205,29 @@ def test_data_root_beside_the_checkout(tmp_path: Path, no_data: None) -> None:
 def test_absent_data_say_what_to_set(no_data: None) -> None:
     with pytest.raises(InputError, match="set MNMT_REPRO_DATA"):
         require_data_root()
-    with pytest.raises(InputError, match="set MNMT_REPRO_DATA"):
-        find_pair("webtech", "eng-deu")
 
 
 def test_a_pair_is_read_either_way(tiny: Path) -> None:
-    there, back = find_pair("tiny", "eng-deu"), find_pair("tiny", "deu-eng")
-    assert there.path == back.path == tiny / "eng-deu.tsv.xz"
-    assert (there.source_column, there.target_column) == ("eng", "deu")
-    assert (back.source_column, back.target_column) == ("deu", "eng")
-    assert there.domain_column == "domain"
+    assert find_file("tiny", "eng-deu") == find_file("tiny", "deu-eng")
+    assert find_file("tiny", "eng-deu").stem == "eng-deu"
 
 
 def test_a_pair_nobody_has(tiny: Path) -> None:
     with pytest.raises(InputError, match="no pair 'eng-pol'; there are eng-deu, eng-fra"):
-        find_pair("tiny", "eng-pol")
+        find_file("tiny", "eng-pol")
     with pytest.raises(InputError, match="no pair 'deu-fra'"):
-        find_pair("tiny", "deu-fra")
+        find_file("tiny", "deu-fra")
 
 
-def test_test_sets_prefer_the_direction_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
-    news = find_pair("outofdomain", "deu-eng", "newstest21")
-    assert news.path.name == "newstest21.deu-eng.tsv.xz"
-    pivot = find_pair("outofdomain", "fra-eng", "newstest22-pivot")
-    assert pivot.path.name == "newstest22-pivot.eng-fra.tsv.xz"
-    assert pivot.source_column == "fra"
-    assert pivot.domain_column is None
+def test_test_sets_prefer_the_direction_asked_for() -> None:
+    news = find_file("outofdomain", "deu-eng", "newstest21")
+    assert news.stem == "newstest21.deu-eng"
+    pivot = find_file("outofdomain", "fra-eng", "newstest22-pivot")
+    assert pivot.stem == "newstest22-pivot.eng-fra"
     with pytest.raises(InputError, match="no test set None; there are .*newstest21"):
-        find_pair("outofdomain", "eng-deu")
+        find_file("outofdomain", "eng-deu")
     with pytest.raises(InputError, match="newstest21: no pair 'eng-fra'"):
-        find_pair("outofdomain", "eng-fra", "newstest21")
+        find_file("outofdomain", "eng-fra", "newstest21")
 
 
 def test_known_test_sets() -> None:

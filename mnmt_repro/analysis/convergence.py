@@ -188,7 +188,7 @@ def distance_measures(found: Sequence[Distances]) -> Measures:
 
 
 @framed()
-def corrected_cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> Rows:
+def corrected_cells(corrected: pd.DataFrame) -> Rows:
     """The corrected cells, and how far they lie from the law of all other cells.
 
     The joint law is fitted to the others; its multiplier at p = 0.05 is that of the smaller sizes
@@ -202,14 +202,15 @@ def corrected_cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> Rows
     """
     for pair, group in corrected[corrected["p"] > 0].groupby("pair"):
         mine, others = group[group["declared"]], group[~group["declared"]]
-        law = laws.fit_joint_law(others, n=n)
+        law = laws.fit_joint_law(others)
         for row in mine.to_dict("records"):
             known = law.identified and row["p"] in law.p
-            at = float(law.predict(row["p"], row[n])[0]) if known else np.nan
+            size = row["n_non_embedding"]
+            at = float(law.predict(row["p"], size)[0]) if known else np.nan
             yield {
                 "pair": pair_name(str(pair)),
                 "p": row["p"],
-                "n": row[n],
+                "n": size,
                 "observed": row["observed"],
                 "corrected loss": row["cross_entropy"],
                 "law": at,
@@ -220,7 +221,7 @@ def corrected_cells(corrected: pd.DataFrame, n: str = "n_non_embedding") -> Rows
 
 
 @framed()
-def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> Rows:
+def effect(corrected: pd.DataFrame) -> Rows:
     """What the correction changes in the laws of each pair.
 
     Returns
@@ -229,7 +230,7 @@ def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> Rows:
         ``pair, law, coefficient`` and a column for each of `STATES`: α, L∞ and R² of the joint law
         (Eq. 7) and of the separate law (Eq. 6) of the least weight.
     """
-    fits = [fit_pairs(_state(corrected, state, n)) for state in STATES]
+    fits = [fit_pairs(_state(corrected, state)) for state in STATES]
     for pair in fits[0]:
         least = min(fits[0][pair][0])
         for law, pick in (
@@ -246,16 +247,12 @@ def effect(corrected: pd.DataFrame, n: str = "n_non_embedding") -> Rows:
                 }
 
 
-def _state(corrected: pd.DataFrame, state: str, n: str) -> pd.DataFrame:
-    rows = corrected
-    if state == STATES[0]:
-        rows = corrected.assign(cross_entropy=corrected["observed"])
-    return observed(rows, n)
+def _state(corrected: pd.DataFrame, state: str) -> pd.DataFrame:
+    uncorrected = corrected.assign(cross_entropy=corrected["observed"])
+    return observed(uncorrected if state == STATES[0] else corrected)
 
 
-def law_data(
-    corrected: pd.DataFrame, n: str = "n_non_embedding"
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def law_data(corrected: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Points and joint laws in both states, at the least weight and the single pair.
 
     Returns
@@ -264,10 +261,10 @@ def law_data(
     curves : ``state, pair, p, n, loss``
     """
     declared = corrected[corrected["corrected"]]
-    moved = set(zip(declared["pair"], declared["p"], declared[n], strict=True))
+    moved = set(zip(declared["pair"], declared["p"], declared["n_non_embedding"], strict=True))
     points, curves = [], []
     for state in STATES:
-        frame = _state(corrected, state, n)
+        frame = _state(corrected, state)
         shown = frame["p"].isin([frame["p"].min(), 1.0])
         of = list(zip(frame["pair"], frame["p"], frame["n"], strict=True))
         points.append(frame.assign(state=state, moved=[cell in moved for cell in of])[shown])

@@ -18,9 +18,8 @@ FORECAST = ("reached", "predicted", "end", "missed", "fall")
 """Loss where a curve is left, forecast, truth; forecast less truth, what is reached less truth."""
 
 
-def backtest(
-    curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: float = SKIP
-) -> pd.DataFrame:
+@framed("run_id", "pair", "p", "size", "n", "multiple", *FORECAST)
+def backtest(curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: float = SKIP) -> Rows:
     """Cut finished curves at 1 / `multiple` of their length, predict their ends, and compare.
 
     The cut is the last point of a curve at or before that, so `multiple` is the least that a
@@ -38,9 +37,9 @@ def backtest(
         the cut), ``predicted, end, missed`` (predicted less end), ``fall`` (reached less end).
         Curves with fewer than three points before the cut, or that no power law fits, are left out.
     """
-    keys = ["run_id", "pair", "p", "size", "n_non_embedding"]
-    rows = []
-    for key, group in curves[curves["p"] > 0].groupby(keys):
+    keys = ["run_id", "pair", "p", "size", "n"]
+    known = curves[curves["p"] > 0].rename(columns={"n_non_embedding": "n"})
+    for key, group in known.groupby(keys):
         whole = group.sort_values("step")
         last = float(whole["step"].iloc[-1])
         early = whole[whole["step"] * multiple <= last]
@@ -54,9 +53,7 @@ def backtest(
             continue
         reached, end = (float(one["cross_entropy"].iloc[-1]) for one in (early, whole))
         cell = dict(zip(keys, key, strict=True))
-        rows.append({**cell, "multiple": last / cut, **_forecast(reached, read.ratio, end)})
-    frame = pd.DataFrame(rows, columns=[*keys, "multiple", *FORECAST])
-    return frame.rename(columns={"n_non_embedding": "n"})
+        yield {**cell, "multiple": last / cut, **_forecast(reached, read.ratio, end)}
 
 
 @framed("cohort", "pair", "p", "n", "multiple", *FORECAST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.names import language, pair_name
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.registry import Card
@@ -48,19 +49,16 @@ def sentences(conlang: Conlang, count: int = 3) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def domains(card: Card) -> pd.DataFrame:
+@framed()
+def domains(card: Card) -> Rows:
     """Training sentence pairs: ``language, domain, sentences``; the language beside English."""
-    return pd.DataFrame(
-        [
-            {
+    for file in card.files:
+        for domain, count in file.domains.items():
+            yield {
                 "language": language(next(code for code in file.languages if code != "eng")),
                 "domain": DOMAINS.get(domain, domain),
                 "sentences": count,
             }
-            for file in card.files
-            for domain, count in file.domains.items()
-        ]
-    )
 
 
 def lengths(rows: pd.DataFrame) -> pd.DataFrame:
@@ -86,11 +84,12 @@ def lengths(rows: pd.DataFrame) -> pd.DataFrame:
     ).sort_values(["text", "pair"], ignore_index=True)
 
 
-def card_table(cards: tuple[Card, ...]) -> pd.DataFrame:
+@framed()
+def card_table(cards: tuple[Card, ...]) -> Rows:
     """Counts of the corpora with files: languages, pairs, sentences of each split, licence."""
-    return pd.DataFrame(
-        [
-            {
+    for card in cards:
+        if card.files:
+            yield {
                 "corpus": card.name,
                 "what it is": card.title,
                 "languages": len(card.languages),
@@ -99,7 +98,3 @@ def card_table(cards: tuple[Card, ...]) -> pd.DataFrame:
                 "test": card.sentences("test"),
                 "licence": card.licence,
             }
-            for card in cards
-            if card.files
-        ]
-    )

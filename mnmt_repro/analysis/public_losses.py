@@ -25,21 +25,18 @@ def domain_laws(rows: pd.DataFrame) -> dict[str, JointLawFit]:
     return {str(name): fit_joint_law(part, by="mixture") for name, part in rows.groupby("pair")}
 
 
-def laws_by_domain(laws: Mapping[str, JointLawFit]) -> pd.DataFrame:
+@framed()
+def laws_by_domain(laws: Mapping[str, JointLawFit]) -> Rows:
     """Coefficients of each domain's law: ``domain, alpha, L_inf, R², mixtures, losses``."""
-    return pd.DataFrame(
-        [
-            {
-                "domain": name,
-                "alpha": law.alpha,
-                "L_inf": law.l_inf,
-                "R²": law.r2,
-                "mixtures": len(law.groups),
-                "losses": law.observations,
-            }
-            for name, law in laws.items()
-        ]
-    )
+    for name, law in laws.items():
+        yield {
+            "domain": name,
+            "alpha": law.alpha,
+            "L_inf": law.l_inf,
+            "R²": law.r2,
+            "mixtures": len(law.groups),
+            "losses": law.observations,
+        }
 
 
 @framed()

@@ -198,7 +198,8 @@ def weight_matters(points: pd.DataFrame) -> Rows:
         }
 
 
-def score_laws(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
+@framed()
+def score_laws(laws: Mapping[str, FractionFit]) -> Rows:
     """Tabulate the laws of `fractions.fraction_fits`.
 
     Returns
@@ -207,19 +208,15 @@ def score_laws(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
         ``pair, α, limit, at its bound, R², identified``. No size would pass the score `limit`. It
         is at its bound where the scores alone would put it higher than a score can be.
     """
-    return pd.DataFrame(
-        [
-            {
-                "pair": pair,
-                "α": fit.params["alpha"],
-                "limit": fit.params["l_inf"],
-                "at its bound": "l_inf" in fit.held,
-                "R²": fit.r2,
-                "identified": "yes" if fit.identified else f"no: {fit.reason}",
-            }
-            for pair, fit in laws.items()
-        ]
-    )
+    for pair, fit in laws.items():
+        yield {
+            "pair": pair,
+            "α": fit.params["alpha"],
+            "limit": fit.params["l_inf"],
+            "at its bound": "l_inf" in fit.held,
+            "R²": fit.r2,
+            "identified": "yes" if fit.identified else f"no: {fit.reason}",
+        }
 
 
 def score_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -115,7 +115,8 @@ def compare_counting(
     )
 
 
-def working(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -> pd.DataFrame:
+@framed()
+def working(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -> Rows:
     """The arithmetic of the example, a row a pair, as text.
 
     Returns
@@ -125,26 +126,23 @@ def working(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -
     """
     lengths = mean_tokens(text)
     weights = explicit_weights(p, lengths)
-    return pd.DataFrame(
-        [
-            {
-                "pair": pair_name(pair),
-                "token gradients": "; ".join(", ".join(map(str, row)) for row in rows),
-                "p": str(p[pair]),
-                "mean tokens": str(lengths[pair]),
-                "mean gradient a token": str(Fraction(sum(map(sum, rows)), sum(map(len, rows)))),
-                "w": str(weights[pair]),
-            }
-            for pair, rows in text.items()
-        ]
-    )
+    for pair, rows in text.items():
+        yield {
+            "pair": pair_name(pair),
+            "token gradients": "; ".join(", ".join(map(str, row)) for row in rows),
+            "p": str(p[pair]),
+            "mean tokens": str(lengths[pair]),
+            "mean gradient a token": str(Fraction(sum(map(sum, rows)), sum(map(len, rows)))),
+            "w": str(weights[pair]),
+        }
 
 
+@framed()
 def batch_gradients(
     text: Text = EXAMPLE,
     p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS,
     sizes: Sequence[int] = (1, 2, 4, 8, 16, 32),
-) -> pd.DataFrame:
+) -> Rows:
     """What a trainer sees that divides the gradient of a batch by the batch's own tokens.
 
     All batches of so many sentences are counted with their probabilities, by convolution of the
@@ -165,7 +163,7 @@ def batch_gradients(
             one[sum(row), len(row)] += int(chances[pair] * whole)
     target = implicit_gradient(text, p)
     drawn: Counter[tuple[int, int]] = Counter({(0, 0): 1})
-    found, have = [], 0
+    have = 0
     for size in sorted(sizes):
         for _ in range(size - have):
             longer: Counter[tuple[int, int]] = Counter()
@@ -182,15 +180,12 @@ def batch_gradients(
         every = whole**size
         mean = sum((Fraction(x, n * every) for n, x in first.items()), Fraction(0))
         square = sum((Fraction(x, n * n * every) for n, x in second.items()), Fraction(0))
-        found.append(
-            {
-                "sentences": size,
-                "mean": float(mean),
-                "off": float(mean - target),
-                "deviation": float(square - mean * mean) ** 0.5,
-            }
-        )
-    return pd.DataFrame(found)
+        yield {
+            "sentences": size,
+            "mean": float(mean),
+            "off": float(mean - target),
+            "deviation": float(square - mean * mean) ** 0.5,
+        }
 
 
 @framed("pair", "p", "w", "predicted")

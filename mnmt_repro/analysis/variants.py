@@ -29,6 +29,7 @@ from mnmt_repro.analysis.intervals import (
     resampled,
 )
 from mnmt_repro.analysis.published import Cell
+from mnmt_repro.cohorts.catalogue import declared
 from mnmt_repro.cohorts.languages25 import old_model
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
@@ -426,6 +427,22 @@ def variants_of(
         )
     others = () if cohort == MAIN else (MAIN,) if cohort in WITH_MAIN_ALONE else REPEATED
     return Variants(rows=rows, cohorts=(cohort, *others), tier=tier, test_set=test_set)
+
+
+def latest_variants(
+    rows: pd.DataFrame, cohort: str, *, tier: str = "mini", test_set: str = "indomain"
+) -> Variants:
+    """The named runs of a cohort on their fresh seeds, paired by seed, once all are stored.
+
+    Until then, those of its first round (`variants_of`). Variants that no claim reads are in the
+    first round alone.
+    """
+    fresh = f"{cohort}-fresh"
+    for each in declared(tier):
+        mine = rows.loc[(rows["cohort"] == fresh) & (rows["test_set"] == test_set), "config_hash"]
+        if each.name == fresh and {run.config_hash for run in each.runs()} <= set(mine):
+            return Variants(rows=rows, cohorts=(fresh,), tier=tier, test_set=test_set, blocked=True)
+    return variants_of(rows, cohort, tier=tier, test_set=test_set)
 
 
 def star(marked: bool) -> str:

@@ -139,15 +139,6 @@ class Attainability:
         """P(reproduced | an alternative), the largest over the alternatives."""
         return max(shares.get("reproduced", 0.0) for shares in self.wrong)
 
-    @property
-    def admitted(self) -> bool:
-        """Whether a rule with these shares may be registered."""
-        return (
-            self.attainability >= ADMITTED["attainability"]
-            and self.false_fail <= ADMITTED["false_fail"]
-            and self.false_pass <= ADMITTED["false_pass"]
-        )
-
 
 def attainability(
     claim: Claim, scope: Scope, evidence: Evidence, *, draws: int = DRAWS, seed: int = 0

@@ -17,6 +17,7 @@ from pathlib import Path
 from mnmt_repro.claims import schema
 from mnmt_repro.errors import InputError
 from mnmt_repro.kept import digest, kept
+from mnmt_repro.repository import git
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +49,15 @@ class History:
     def unavailable(self) -> str:
         """Why the history cannot be asked; empty when it can."""
         try:
-            shallow = self._git("rev-parse", "--is-shallow-repository").strip()
-            top = self._git("rev-parse", "--show-toplevel").strip()
+            shallow = git(self.root, "rev-parse", "--is-shallow-repository")
+            top = git(self.root, "rev-parse", "--show-toplevel")
         except FileNotFoundError:
             return "git is not installed"
         except subprocess.CalledProcessError:
             return "not a git checkout"
         if Path(top).resolve() != self.root.resolve():
             return "not a git checkout of its own"
-        if self._run("rev-parse", "--verify", "--quiet", "HEAD").returncode:
+        if self._status("rev-parse", "--verify", "--quiet", "HEAD"):
             return "no commit yet"
         if shallow == "true":
             return "a shallow clone holds no history (git fetch --unshallow)"
@@ -101,11 +102,11 @@ class History:
         fixed: dict[tuple[str, str], str] = {}
         code = digest(Path(schema.__file__).read_bytes(), schema.yaml.__version__, sys.version)
         paths = f":(glob){self.folder}/*.yml"
-        log = self._git("log", "--reverse", "--topo-order", "--format=%H", "--", paths)
+        log = git(self.root, "log", "--reverse", "--topo-order", "--format=%H", "--", paths)
         with kept("rules", fresh=self.fresh, most=5000) as recall:
             for commit in log.split():
                 present: set[tuple[str, str]] = set()
-                for line in self._git("ls-tree", commit, f"{self.folder}/").splitlines():
+                for line in git(self.root, "ls-tree", commit, f"{self.folder}/").splitlines():
                     entry, name = line.split("\t")
                     blob = entry.split()[-1]
                     if name.endswith(".yml"):
@@ -116,7 +117,7 @@ class History:
     def _rules(self, blob: str) -> set[tuple[str, str]]:
         """Claim and fingerprint of each rule of a file; a layout that cannot be read has none."""
         try:
-            claims = schema.parse_claims(self._git("cat-file", "blob", blob), blob)
+            claims = schema.parse_claims(git(self.root, "cat-file", "blob", blob), blob)
         except InputError:
             return set()
         return {(claim.id, claim.fingerprint(scope)) for claim in claims for scope in claim.scopes}
@@ -124,7 +125,7 @@ class History:
     @cached_property
     def _parents(self) -> dict[str, list[str]]:
         """Each commit that a name leads to, and its parents."""
-        lines = self._git("rev-list", "--parents", "--all", "HEAD").splitlines()
+        lines = git(self.root, "rev-list", "--parents", "--all", "HEAD").splitlines()
         return {commit: parents for commit, *parents in map(str.split, lines)}
 
     @cached_property
@@ -134,7 +135,7 @@ class History:
     def _is_ancestor(self, older: str, newer: str) -> int:
         """Return 0 when it is one (or the same), 1 when not, another code when git cannot tell."""
         if newer not in self._parents:  # abbreviated, or a commit without a name
-            return self._run("merge-base", "--is-ancestor", older, newer).returncode
+            return self._status("merge-base", "--is-ancestor", older, newer)
         if newer not in self._ancestors:
             found, left = set(), [newer]
             while left:
@@ -144,14 +145,9 @@ class History:
             self._ancestors[newer] = found
         return int(older not in self._ancestors[newer])
 
-    def _git(self, *arguments: str) -> str:
-        done = self._run(*arguments)
-        done.check_returncode()
-        return done.stdout
-
-    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = ("git", *arguments)
-        return subprocess.run(command, cwd=self.root, capture_output=True, encoding="utf-8")
+    def _status(self, *arguments: str) -> int:
+        """Exit status of a command of git."""
+        return subprocess.run(("git", *arguments), cwd=self.root, capture_output=True).returncode
 
 
 def _short(commits: list[str]) -> str:

@@ -13,12 +13,7 @@ from mnmt_repro.cli.presets import fill_in, options_of_conlang
 from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.trained import (
-    START,
-    read_about,
-    read_checkpoint,
-    read_vocabulary,
-)
+from mnmt_repro.runs.trained import START, read_about, read_checkpoint, read_vocabulary
 from mnmt_repro.training.config import BUDGET, TrainingConfig
 
 if TYPE_CHECKING:

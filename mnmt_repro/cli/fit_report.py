@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,8 @@ from mnmt_repro.cli.fit import as_options
 
 if TYPE_CHECKING:
     import altair
+    from jinja2 import Template
+    from markupsafe import Markup
 
     from mnmt_repro.cli.fit import Fit, FitOptions, Outcome
 
@@ -33,106 +35,80 @@ MEANING = {
     "B": "factor of the data",
 }
 """Of the parameters; beta of the additive law, an exponent, has another."""
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: auto; padding: 1rem; }
-table { border-collapse: collapse; font-size: 0.9rem; }
-th, td { padding: 0.2rem 0.6rem; text-align: right; white-space: nowrap; }
-tr { border-bottom: 1px solid #8886; }
-.wide { overflow-x: auto; }
-figure { margin: 1rem 0; overflow-x: auto; }
-svg { background: white; }
-pre { padding: 0.8rem; white-space: pre-wrap; border: 1px solid #8886; }
-"""
 
 
 def report(outcomes: Sequence[Outcome], notes: Sequence[str], options: FitOptions) -> str:
     """The whole file as HTML."""
-    title = f"Scaling laws of {options.file.name}"
-    parts = [f"<h1>{html.escape(title)}</h1>"]
-    if notes:
-        parts.append("<h2>Notes on the table</h2>" + _list(notes))
-    for found in outcomes:
-        parts += _of_pair(found, options)
-    if len(outcomes) > 1:
-        parts += _of_frontier(outcomes, options)
-    parts.append("<h2>The code</h2><p>This code repeats the fits.</p>")
-    parts.append(f"<pre>{html.escape(code(outcomes, options))}</pre>")
-    return page(title, "\n".join(parts))
+    return _template("fit_report").render(
+        title=f"Scaling laws of {options.file.name}",
+        style="",
+        outcomes=outcomes,
+        notes=notes,
+        parameters=_parameters,
+        curves=partial(_curves, options=options),
+        fraction=_fraction,
+        not_drawn=_no_frontier(outcomes),
+        frontier=partial(_frontier, options=options),
+        code=code(outcomes, options),
+        as_options=as_options,
+    )
 
 
 def page(title: str, body: str, style: str = "") -> str:
     """Write an HTML file that needs no other file, from the HTML of its body and more CSS."""
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}{style}</style></head>\n"
-        f"<body><main>\n{body}\n</main></body></html>\n"
+    return _template("page").render(title=title, body=body, style=style)
+
+
+def _template(name: str) -> Template:
+    """Read ``templates/<name>.html``, which escapes the values that fill it in."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    found = Environment(
+        loader=PackageLoader("mnmt_repro.cli"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
+    found.filters |= {"svg": _svg, "table": _table}
+    return found.get_template(f"{name}.html")
 
 
-def _of_pair(found: Outcome, options: FitOptions) -> Iterator[str]:
+def _parameters(found: Outcome) -> pd.DataFrame:
+    """The parameters of a law, with what they mean."""
     fit = found.fit
-    yield f"<h2>{html.escape(found.pair)}</h2>"
-    yield f"<p><code>{html.escape(found.formula)}</code>. {fit.observations} rows.</p>"
-    if not fit.identified:
-        yield f"<p><strong>Not identified:</strong> {html.escape(as_options(fit.reason))}</p>"
-        yield _list(found.strange)
-        return
     meaning = MEANING | ({"beta": "exponent of the data"} if found.law == "additive" else {})
     meaning |= {"l_inf": "quality that no size exceeds"} if fit.direction == "max" else {}
-    meanings = [meaning[name.partition("[")[0]] for name in fit.names]
     table = found.table.assign(held=np.where(found.table["held"], "yes", ""))
-    table.insert(1, "meaning", meanings)
-    yield _table(table.rename(columns={"stderr": "standard error", "held": "at a bound"}))
-    method = html.escape(found.method)
-    yield f"<p>R² is {fit.r2:.4f}. Low and high are 95 % intervals: {method}.</p>"
-    yield "<h3>Diagnostics and caveats</h3>"
-    caveats = [f"Check {each.removesuffix('; check it')}." for each in found.strange]
-    caveats.append(f"Lack of fit: {found.lack}.")
-    caveats += [f"The effective fraction is not identified: {doubt}." for doubt in found.doubts]
-    caveats += [f"A bound holds a parameter: {bound}." for bound in fit.active_bounds]
-    if fit.runs:
-        caveats.append(f"The rows come from {len(set(fit.runs))} runs, which count as one each.")
-    caveats.append("Outside the sizes that were trained, the law is an extrapolation.")
-    yield _list(caveats)
-    yield _figure(
-        _curves(fit, options),
-        "Losses (points) and the fitted law (lines) against size. Below are the residuals as "
-        "shares of the loss: a law that fits leaves them without a pattern.",
-    )
-    if len(found.fraction):
-        yield _figure(
-            _fraction(found.fraction),
-            "Effective fraction f(p): a model of n parameters serves the pair as well as one of "
-            "f(p) n parameters for the pair alone. Bars are 95 % intervals "
-            f"({found.fraction_method}). On the dotted line, f = p.",
-        )
-        yield _table(found.fraction)
+    table.insert(1, "meaning", [meaning[name.partition("[")[0]] for name in fit.names])
+    return table.rename(columns={"stderr": "standard error", "held": "at a bound"})
 
 
-def _of_frontier(outcomes: Sequence[Outcome], options: FitOptions) -> Iterator[str]:
-    """Losses of two pairs along their mixtures; a sentence where they cannot be drawn."""
+def _no_frontier(outcomes: Sequence[Outcome]) -> str:
+    """Why the frontier between the pairs cannot be drawn; empty where it can."""
+    from mnmt_repro.laws import FractionFit
+
+    doubtful = [found.pair for found in outcomes if found.doubts or not found.fit.identified]
+    if doubtful:
+        return f"not identified for {', '.join(doubtful)}"
+    laws = sum(isinstance(found.fit, FractionFit) for found in outcomes)
+    return "" if laws == 2 else "needed for two pairs"
+
+
+def _frontier(outcomes: Sequence[Outcome], options: FitOptions) -> altair.TopLevelMixin:
+    """Losses of two pairs along their mixtures."""
     import altair as alt
 
     from mnmt_repro.laws import FractionFit, frontier
 
-    yield "<h2>The frontier between the pairs</h2>"
     laws = {found.pair: found.fit for found in outcomes if isinstance(found.fit, FractionFit)}
-    doubtful = [found.pair for found in outcomes if found.doubts or not found.fit.identified]
-    if len(laws) != 2 or doubtful:
-        why = f"not identified for {', '.join(doubtful)}" if doubtful else "needed for two pairs"
-        yield (
-            "<p>It is not drawn: a law of the effective fraction (<code>--law eq12</code>) is "
-            f"{html.escape(why)}.</p>"
-        )
-        return
     sizes = np.unique([n for law in laws.values() for n in law.n])
     curve = frontier(laws, sizes).pivot(index=["n", "point"], columns="pair", values="loss")
     one, two = laws
     table = curve.reset_index().rename(columns={one: "one", two: "two"})
     table["size"] = table["n"].map("{:,.6g}".format)
-    chart = (
+    return (
         alt.Chart(table)
         .mark_line()
         .encode(
@@ -141,11 +117,6 @@ def _of_frontier(outcomes: Sequence[Outcome], options: FitOptions) -> Iterator[s
             alt.Color("size:O", sort=None, scale=alt.Scale(scheme="viridis")),
             order="point:Q",
         )
-    )
-    yield _figure(
-        chart,
-        "Predicted losses of both pairs at each size that was trained. A line runs over all "
-        "mixtures: towards its ends, one pair gets all the weight.",
     )
 
 
@@ -198,22 +169,19 @@ def _fraction(fraction: pd.DataFrame) -> altair.TopLevelMixin:
     return (line + bars + dots).properties(width=WIDTH, height=HEIGHT // 2)
 
 
-def _figure(chart: altair.TopLevelMixin, caption: str) -> str:
+def _svg(chart: altair.TopLevelMixin, caption: str) -> Markup:
     import vl_convert
+    from markupsafe import Markup
 
-    text = html.escape(caption)
     svg = vl_convert.vegalite_to_svg(chart.to_json())
-    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{text}" ', 1)
-    return f"<figure>{svg}<figcaption>{text}</figcaption></figure>"
+    return Markup(svg.replace("<svg ", f'<svg role="img" aria-label="{caption}" ', 1))
 
 
-def _table(frame: pd.DataFrame) -> str:
+def _table(frame: pd.DataFrame) -> Markup:
+    from markupsafe import Markup
+
     text = frame.to_html(index=False, border=0, float_format=lambda x: f"{x:.4g}")
-    return f'<div class="wide">{text}</div>'
-
-
-def _list(texts: Sequence[str]) -> str:
-    return "<ul>" + "".join(f"<li>{html.escape(text)}</li>" for text in texts) + "</ul>"
+    return Markup(f'<div class="wide">{text}</div>')
 
 
 def code(outcomes: Sequence[Outcome], options: FitOptions) -> str:

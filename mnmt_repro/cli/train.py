@@ -19,16 +19,8 @@ from mnmt_repro.cli.exclusions import of_train, refuse
 from mnmt_repro.cli.options import add_command, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.stopping import asked_to_stop
-from mnmt_repro.cli.train_options import (
-    TrainOptions,
-    declare,
-    model_config,
-    read_options,
-)
-from mnmt_repro.cli.training_text import (
-    read_mixture,
-    text_source,
-)
+from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, read_options
+from mnmt_repro.cli.training_text import read_mixture, text_source
 from mnmt_repro.corpora.encoding import resolve_tags
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.own import TextSource, TrainingText

@@ -370,11 +370,7 @@ def _write(
     """Fill a folder beside the one wanted, then give it its name: whole or not at all."""
     from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.runs.spec import digest
-    from mnmt_repro.runs.trained import (
-        START,
-        VOCABULARY,
-        write_about,
-    )
+    from mnmt_repro.runs.trained import START, VOCABULARY, write_about
     from mnmt_repro.upgrading.start import save_upgraded
 
     identity = digest([told, vocabulary.hash], 12)

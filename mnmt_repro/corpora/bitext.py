@@ -25,7 +25,7 @@ from mnmt_repro.corpora.registry import (
     MULTI30K_TEST_SETS,
     SPLITS,
     data_hash,
-    find_pair,
+    find_file,
     get_card,
     known_test_sets,
     require_data_root,
@@ -208,13 +208,14 @@ def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bite
 
 def _read_registered(corpus: str, pair: str, split: str | None, test_set: str | None) -> Bitext:
     """Read a TSV of a registered corpus, after comparing it with its card."""
-    place = find_pair(corpus, pair, test_set)
+    file = find_file(corpus, pair, test_set)
+    path = require_data_root() / file.path
     return parse_tsv(
-        decode_lines(verified_content(place.file, place.path), place.path),
-        str(place.path),
-        columns=(place.source_column, place.target_column),
+        decode_lines(verified_content(file, path), path),
+        str(path),
+        columns=split_pair(pair),
         split=split,
-        domain_column=place.domain_column,
+        domain_column="domain" if "domain" in file.columns else None,
         split_column="split",
         pair=pair,
     )

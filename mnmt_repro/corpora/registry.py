@@ -127,21 +127,6 @@ class Card:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairFile:
-    """Where a directed pair is read from: a TSV file and the roles of its columns."""
-
-    path: Path
-    file: CorpusFile
-    source_column: str
-    target_column: str
-
-    @property
-    def domain_column(self) -> str | None:
-        """``"domain"`` where the file has it."""
-        return "domain" if "domain" in self.file.columns else None
-
-
 def is_language(code: str) -> bool:
     """Whether a text can be a language's code: letters, digits and underscores.
 
@@ -297,22 +282,6 @@ def find_file(corpus: str, pair: str, test_set: str | None = None) -> CorpusFile
     there = sorted(stem.removeprefix(prefix) for stem in bitexts if stem.startswith(prefix))
     raise InputError(
         f"{test_set or corpus}: no pair {pair!r}; there are {', '.join(there)} and their reverses"
-    )
-
-
-def find_pair(corpus: str, pair: str, test_set: str | None = None) -> PairFile:
-    """Return where a directed pair is read from, and which column is its source.
-
-    ``deu-eng`` reads the same webtech file as ``eng-deu``, the other way round. Parameters and
-    errors are those of `find_file`; the data folder must be present.
-    """
-    source, target = split_pair(pair)
-    file = find_file(corpus, pair, test_set)
-    return PairFile(
-        path=require_data_root() / file.path,
-        file=file,
-        source_column=source,
-        target_column=target,
     )
 
 

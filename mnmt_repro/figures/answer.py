@@ -1,7 +1,7 @@
 """The box that opens a results page: the paper's claim, our answer, why it differs, how sure it is.
 
-`answer` makes the box. Its last line shows the verdict badges of the page, each of which links to
-the entry of its claim on the page of verdicts.
+`answer` makes the box. It ends with the verdicts of the page, each of which links to the entry of
+its claim on the page of verdicts.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.report import stored_evidence
+from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, typeset
+from mnmt_repro.figures.template import render
 from mnmt_repro.figures.verdicts import badges
 from mnmt_repro.repository import ROOT
 
@@ -35,15 +37,17 @@ class Answer:
     badges: tuple[Badge, ...]
 
     def to_markdown(self) -> str:
-        """Write the box as Markdown around which stands one HTML element."""
+        """Write the box; of the claims after the first, those without a decision are folded."""
         said = "\n\n".join(f"**{label}.** {typeset(text)}" for label, text in self.lines.items())
-        signs = " ".join(badge.to_html() for badge in self.badges)
-        return f'<div class="mnmt-answer">\n\n{said} {signs}\n\n</div>'
+        rest = [badge for badge in self.badges[1:] if badge.verdict not in DECIDED]
+        shown = [badge for badge in self.badges if badge not in rest]
+        signs = render("verdicts", shown=shown, rest=rest)
+        return f'<div class="mnmt-answer">\n\n{said}\n\n{signs}\n</div>'
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         plain = "\n".join(f"{label}. {text}" for label, text in self.lines.items())
-        signs = " ".join(badge.label for badge in self.badges)
-        return {"text/markdown": self.to_markdown(), "text/plain": f"{plain} {signs}"}
+        signs = "\n".join(f"{badge.label}: {badge.about}" for badge in self.badges)
+        return {"text/markdown": self.to_markdown(), "text/plain": f"{plain}\n{signs}"}
 
 
 def answer(

@@ -53,12 +53,15 @@ class Badge:
         One sentence with the measured number and the rule; shown on hovering and read aloud.
     href
         Where the badge leads, relative to the page; empty for nowhere.
+    about
+        The claim in a few words, for a list of badges.
     """
 
     verdict: str
     text: str = ""
     title: str = ""
     href: str = ""
+    about: str = ""
 
     def __post_init__(self) -> None:
         """Check the verdict."""

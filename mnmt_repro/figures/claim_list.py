@@ -10,13 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnmt_repro.claims.schema import NO_ROWS, Claim, Step
+from mnmt_repro.claims.schema import NO_ROWS, UNDECIDED, Claim, Step
+from mnmt_repro.claims.standing import EXTRAPOLATION, NOISE, NOT_SIMULATED, REGIME
 from mnmt_repro.figures.badge import Badge, said, typeset
 from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.template import render
 from mnmt_repro.figures.verdicts import anchor, scope_table
 
 _SAYS = {"for": "Evidence for it", "against": "Evidence against it", "nothing": "Nothing"}
+_MISSING = {
+    EXTRAPOLATION: "runs in the range that it reads",
+    REGIME: "runs that train to the end",
+    NOISE: "more seeds",
+    NOT_SIMULATED: "a simulation of what chance does",
+}
 FILTERS = ("paper", "verdict", "evidence")
 
 
@@ -65,6 +72,7 @@ class ClaimList:
                 text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
                 href=f"{self.to_book}{claim.page}.html" if claim.page else "",
             ),
+            "missing": _missing(verdict),
             "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
             "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
             "why": claim.explained.get(verdict["raw_verdict"]),
@@ -96,6 +104,14 @@ def _facts(verdict: Mapping[str, Any]) -> dict[str, str]:
         "verdict": said(verdict["verdict"]),
         "evidence": verdict["kind"],
     }
+
+
+def _missing(verdict: Mapping[str, Any]) -> str:
+    """What would decide an undecided claim; empty for the others."""
+    if verdict["verdict"] not in (UNDECIDED, NO_ROWS):
+        return ""
+    pending = [each["scope"] for each in verdict["scopes"] if each["verdict"] == NO_ROWS]
+    return f"runs of “{pending[0]}”" if pending else _MISSING[verdict["undecided"]]
 
 
 def _steps(rule: Sequence[Step], claim: str) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.template import render
 from mnmt_repro.figures.theme import BILLIONS
-from mnmt_repro.figures.verdicts import anchor
+from mnmt_repro.figures.verdicts import anchor, tally
 
 _CLAIM = re.compile(r"\{([AB]\d+)\}")
 _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
@@ -112,6 +112,18 @@ def scoreboard(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """How many claims have which verdict, in a line of badges."""
+
+    stored: Sequence[Mapping[str, Any]]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        badges = tally(self.stored)
+        text = render("tally", claims=len(self.stored), badges=badges)
+        return {"text/html": text, "text/plain": ", ".join(map(str, badges))}
+
+
 @framed("paper", "quantity", "whose", "low", "high")
 def scales(root: Path, rows: pd.DataFrame) -> Rows:
     """How large the papers' runs are, and ours.
@@ -149,6 +161,22 @@ def scales(root: Path, rows: pd.DataFrame) -> Rows:
             yield (paper, quantity, "ours", ours.min(), ours.max())
 
 
+def times_larger(table: pd.DataFrame, quantity: str) -> str:
+    """How many times as much of a quantity of `scales` each paper has at most as we have.
+
+    >>> rows = [("A", "the paper", 8790.0), ("A", "ours", 1.0), ("B", "the paper", 3e6)]
+    >>> frame = pd.DataFrame([*rows, ("B", "ours", 2e3)], columns=["paper", "whose", "high"])
+    >>> frame = frame.assign(quantity="tokens")
+    >>> times_larger(frame, "tokens")
+    '8,800 (A) and 1,500 (B)'
+    """
+    most = table[table["quantity"] == quantity].pivot(index="paper", columns="whose", values="high")
+    ratios = most["the paper"] / most["ours"]
+    return " and ".join(
+        f"{float(f'{times:.2g}'):,.0f} ({paper})" for paper, times in ratios.items()
+    )
+
+
 def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
     """Ranges of `scales` on log axes, a panel a quantity."""
     table = table.assign(label="Paper " + table["paper"] + ", " + table["whose"])
@@ -162,11 +190,6 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
         scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
         x = altair.X("low:Q", scale=scale, title=quantity)
         x = x.axis(labelExpr=BILLIONS, tickCount=4)
-        panels.append(
-            (
-                base.mark_bar(height=6).encode(x=x, x2="high:Q")
-                + base.mark_point(filled=True, size=40).encode(x=x)
-                + base.mark_point(filled=True, size=40).encode(x=x.copy(), detail="high:Q")
-            ).properties(width=170, height=22 * len(mine))
-        )
+        bar = base.mark_bar(height=8, cornerRadius=4).encode(x=x, x2="high:Q")
+        panels.append(bar.properties(width=170, height=22 * len(mine)))
     return altair.hconcat(*panels)

@@ -115,6 +115,7 @@ def _as_computed(
         text=f"{claim.id} by its rule {said(now)} on these rows; stored: {said(before)}",
         title=f"The rows of this page differ from those of the stored verdict. {badge.title}",
         href=badge.href,
+        about=badge.about,
     )
 
 
@@ -135,11 +136,13 @@ def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> B
     why = f"; {scope['reason'].replace('_', ' ')}" if scope["reason"] else ""
     why += f"; {_undecided(scope)}" if scope["undecided"] else ""
     late = ", post hoc" if scope["post_hoc"] else ""
+    here = " on these runs" if scope["verdict"] != verdict["verdict"] else ""
     return Badge(
         verdict=scope["verdict"],
-        text=f"{verdict['id']} {said(scope['verdict'])}{late}",
+        text=f"{verdict['id']} {said(scope['verdict'])}{here}{late}",
         title=f"{verdict['title']}. {scope['scope']}: {number_}{why}",
         href=f"{href}#{anchor(verdict['id'])}",
+        about=verdict["title"],
     )
 
 
@@ -157,21 +160,34 @@ def _undecided(scope: Mapping[str, Any]) -> str:
     return f"the rule gives {scope['raw_verdict']}, but {scope['because']}"
 
 
+def tally(stored: Sequence[Mapping[str, Any]], href: str = "verdicts.html") -> list[Badge]:
+    """How many claims have which verdict, a badge each.
+
+    >>> [each.label for each in tally([{"verdict": "no rows yet"}, {"verdict": "reproduced"}])]
+    ['✓ 1 reproduced', '… 1 not enough runs yet']
+    """
+    names = [verdict["verdict"] for verdict in stored]
+    return [
+        Badge(verdict=name, text=f"{names.count(name)} {said(name)}", href=href)
+        for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS)
+        if name in names
+    ]
+
+
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
     """How many claims have which verdict, in words, and why the undecided ones are undecided.
 
     >>> count([{"verdict": "no rows yet"}, {"verdict": "undecided here", "because": "of noise"}])
     'Of 2 claims: 1 undecided here, 1 not enough runs yet. Undecided in 1 because of noise.'
     """
-    names = [verdict["verdict"] for verdict in stored]
-    told = [
-        f"{names.count(name)} {said(name)}"
-        for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS)
-        if name in names
-    ]
+    told = [badge.text for badge in tally(stored)]
+    return f"Of {len(stored)} claims: {', '.join(told)}. {why_undecided(stored)}".strip()
+
+
+def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
+    """Give each reason for which claims are undecided, and for how many."""
     reasons = Counter(each["because"] for each in stored if each["verdict"] == UNDECIDED)
-    why = [f" Undecided in {many} because {reason}." for reason, many in reasons.most_common()]
-    return f"Of {len(names)} claims: {', '.join(told)}.{''.join(why)}"
+    return " ".join(f"Undecided in {many} because {why}." for why, many in reasons.most_common())
 
 
 @framed(

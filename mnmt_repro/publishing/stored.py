@@ -20,6 +20,7 @@ import nbformat
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.errors import InputError
+from mnmt_repro.repository import git
 
 NEEDED = ("torch", "safetensors", "sentencepiece")
 REDUNDANT = ("image/png", "image/svg+xml")
@@ -124,14 +125,9 @@ def clean_commit(source: Path, pages: Sequence[Path]) -> str:
         When a file differs from the last commit: a reader must be able to find the code of an
         output.
     """
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(source), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
     try:
-        changed = git("status", "--porcelain", "--", "mnmt_repro", *map(str, pages))
-        commit = git("rev-parse", "HEAD")
+        changed = git(source, "status", "--porcelain", "--", "mnmt_repro", *map(str, pages))
+        commit = git(source, "rev-parse", "HEAD")
     except (OSError, subprocess.CalledProcessError) as error:
         raise InputError(f"{source}: outputs are stored from a git checkout only") from error
     if changed:

@@ -18,11 +18,7 @@ from mnmt_repro.results.decodings import load_decodings, write_decoding
 from mnmt_repro.results.files import results_root, use
 from mnmt_repro.results.frames import load, load_curves
 from mnmt_repro.results.repeats import load_repeats, write_repeat
-from mnmt_repro.results.sentences import (
-    SentenceLosses,
-    load_sentence_losses,
-    write_sentence_losses,
-)
+from mnmt_repro.results.sentences import SentenceLosses, load_sentence_losses, write_sentence_losses
 from mnmt_repro.results.store import load_runs, read_run, write_run
 
 __all__ = [

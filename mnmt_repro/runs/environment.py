@@ -6,21 +6,14 @@ import platform
 import subprocess
 from pathlib import Path
 
-from mnmt_repro.repository import ROOT
+from mnmt_repro.repository import ROOT, git
 
 
 def current_commit() -> str:
     """Commit that the code runs from, with `+changes` where the package differs from it."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
-
     try:
-        changed = git("status", "--porcelain", "--", "mnmt_repro")
-        return git("rev-parse", "HEAD") + ("+changes" if changed else "")
+        changed = git(ROOT, "status", "--porcelain", "--", "mnmt_repro")
+        return git(ROOT, "rev-parse", "HEAD") + ("+changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

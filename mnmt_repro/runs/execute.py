@@ -13,13 +13,7 @@ import torch
 from mnmt_repro.architecture import flops_per_target_token, parameter_counts
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.continuation import begin_from_shorter
-from mnmt_repro.runs.data import (
-    RunData,
-    TestSet,
-    load_own_data,
-    load_run_data,
-    make_vocabulary,
-)
+from mnmt_repro.runs.data import RunData, TestSet, load_own_data, load_run_data, make_vocabulary
 from mnmt_repro.runs.environment import current_commit, processor
 from mnmt_repro.runs.folder import describe
 from mnmt_repro.runs.own import TextSource

@@ -30,13 +30,7 @@ from mnmt_repro.upgrading.config import FISHER_SENTENCES
 from mnmt_repro.upgrading.learning_rate import OLD, Groups, diagonal_fisher, fisher_groups
 from mnmt_repro.upgrading.recipe import Upgraded, upgrade
 from mnmt_repro.upgrading.start import Start
-from mnmt_repro.upgrading.vocabulary import (
-    ROLES,
-    Piece,
-    PieceMap,
-    match_meanings,
-    match_pieces,
-)
+from mnmt_repro.upgrading.vocabulary import ROLES, Piece, PieceMap, match_meanings, match_pieces
 
 
 @dataclass(frozen=True, kw_only=True)
