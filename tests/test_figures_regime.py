@@ -90,3 +90,4 @@ def test_learning_curves_are_of_the_two_ends() -> None:
         "English→German, N = 100",
         "English→German, N = 1,000",
     ]
+    assert chart["resolve"]["scale"]["y"] == "shared"

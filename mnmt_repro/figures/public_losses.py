@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.figures.theme import CATEGORIES, WEIGHT_ANCHORS, diagonal, size_axis, tips
+from mnmt_repro.figures.theme import CATEGORIES, diagonal, size_axis, tips
 
 _COLUMNS = 2
 
@@ -23,15 +23,18 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
     points = rows.rename(columns={"n_non_embedding": "n", "cross_entropy": "loss"})
     x = size_axis("parameters")
     y = alt.Y("loss:Q", scale=alt.Scale(type="log", zero=False, nice=False), title="loss (nats)")
-    colour = alt.Color("p:Q", title="weight", scale=alt.Scale(range=list(WEIGHT_ANCHORS)))
+    # Few weights, and low ones: evenly spread colours, dark to light, tell them apart.
+    spread = alt.Scale(scheme=alt.SchemeParams(name="viridis", extent=[0, 0.93]))
+    legend = alt.Legend(format=".2f", columns=4, symbolOpacity=1)
+    colour = alt.Color("p:O", title="weight", scale=spread, legend=legend)
     tooltip = tips("mixture", "p", "n|.3s", "loss|.3f")
 
     def panel(domain: str) -> alt.LayerChart:
         dots = points[points["pair"] == domain][["mixture", "p", "n", "loss"]]
         lines = curves[curves["pair"] == domain][["mixture", "p", "n", "loss"]]
         return (
-            alt.Chart(lines).mark_line(strokeWidth=0.8).encode(x, y, colour, detail="mixture:N")
-            + alt.Chart(dots).mark_point(size=18).encode(x, y, colour, tooltip=tooltip)
+            alt.Chart(lines).mark_line(strokeWidth=1.1).encode(x, y, colour, detail="mixture:N")
+            + alt.Chart(dots).mark_point(size=22).encode(x, y, colour, tooltip=tooltip)
         ).properties(title=domain, width=250, height=220)
 
     return alt.concat(*map(panel, sorted(points["pair"].unique())), columns=_COLUMNS)

@@ -78,4 +78,4 @@ def learning_curves(curves: pd.DataFrame, pair: str) -> alt.HConcatChart:
         .properties(title=f"{pair_name(pair)}, N = {n:,}", width=270, height=230)
         for n, group in ((n, mine[mine["n_non_embedding"] == n]) for n in ends)
     ]
-    return alt.hconcat(*panels).resolve_scale(color="shared")
+    return alt.hconcat(*panels).resolve_scale(color="shared", y="shared")
