@@ -109,23 +109,16 @@ class Study:
     @cached_property
     def scores(self) -> dict[VariantAt, pd.DataFrame]:
         """Of each variant: a row a seed, a column a direction of the study."""
-        if not {"variant", "updates_share", self.metric} <= set(self.of.trained_on.columns):
-            return {}
-        rows = self._named[self._named["pair"].isin(self.pairs)]
-        table = rows.pivot_table(index=[*_KEYS, "seed"], columns="pair", values=self.metric)
-        groups: Any = table.groupby(level=_KEYS)
-        return {_variant(keys): mine.droplevel(_KEYS) for keys, mine in groups}
-
-    @cached_property
-    def _named(self) -> pd.DataFrame:
-        """Rows of named variants that have the metric, in all directions."""
-        return self.of.trained_on.dropna(subset=[*_KEYS, self.metric])
+        pairs, every = sorted(self.pairs), self.of.scores(self.metric)
+        mine = {v: table.reindex(columns=pairs).dropna(how="all") for v, table in every.items()}
+        return {variant: table for variant, table in mine.items() if len(table)}
 
     @cached_property
     def _whole(self) -> set[VariantAt]:
         """Variants that have rows in as many directions as any."""
-        groups: Any = self._named.groupby(_KEYS)["pair"].nunique()
-        return {_variant(keys) for keys in groups.index[groups == groups.max()]}
+        every = self.of.scores(self.metric)
+        counts = {variant: table.notna().any().sum() for variant, table in every.items()}
+        return {variant for variant, count in counts.items() if count == max(counts.values())}
 
     def table(self, variant: VariantAt) -> pd.DataFrame:
         """Scores of a variant, a row a seed that has all directions, a column a direction.
@@ -310,6 +303,9 @@ class Variants:
     _studies: dict[tuple[tuple[str, ...], str], Study] = field(
         default_factory=dict, init=False, repr=False
     )
+    _scores: dict[str, dict[VariantAt, pd.DataFrame]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     @property
     def cohort(self) -> str:
@@ -341,6 +337,17 @@ class Variants:
         """Rows of all cohorts, without zero-shot ones."""
         rows = self.of(*self.cohorts)
         return rows[rows["p"] > 0]
+
+    def scores(self, metric: str) -> dict[VariantAt, pd.DataFrame]:
+        """Of each variant that has the metric: a row a seed, a column a direction."""
+        rows = self.trained_on
+        if metric not in self._scores and {*_KEYS, metric} <= set(rows.columns):
+            known = rows.dropna(subset=[*_KEYS, metric])
+            table = known.pivot_table(index=[*_KEYS, "seed"], columns="pair", values=metric)
+            groups: Any = table.groupby(level=_KEYS)
+            found = {_variant(keys): mine.droplevel(_KEYS) for keys, mine in groups}
+            self._scores[metric] = found
+        return self._scores.get(metric, {})
 
     def study(self, pairs: tuple[str, ...], metric: str = "cross_entropy") -> Study:
         """Scores over some directions."""
