@@ -21,7 +21,7 @@ from mnmt_repro.analysis.published import comparisons, printed_values, table, zo
 from mnmt_repro.analysis.variants import (
     Sample,
     Study,
-    Variant,
+    VariantAt,
     Variants,
     gain,
     largest,
@@ -317,7 +317,7 @@ def study(
 def test_the_gain_and_its_p_value_are_those_of_the_textbook() -> None:
     frame = rows("c", {"control": better(0, spread=0), "treated": better(2)})
     control, treated = study(frame).samples(
-        Variant("c", "control", 0.3), Variant("c", "treated", 0.3)
+        VariantAt("c", "control", 0.3), VariantAt("c", "treated", 0.3)
     )
     x = frame.pivot_table(index="pair", columns="variant", values="cross_entropy")
     wanted = 100 * (x["control"].mean() - x["treated"].mean()) / x["control"].mean()
@@ -343,7 +343,7 @@ def test_the_noise_of_the_seed_by_hand() -> None:
     sd, freedom = study(frame.assign(cross_entropy=moved)).noise
     assert (sd, freedom) == (pytest.approx(2 * e), 1)
     with pytest.raises(NoRowsYet, match="rests on 1 of 2 degrees"):
-        study(frame.assign(cross_entropy=moved), noise=2).samples(Variant("c", "a", 0.3))
+        study(frame.assign(cross_entropy=moved), noise=2).samples(VariantAt("c", "a", 0.3))
 
 
 def test_an_old_model_s_luck_by_hand() -> None:
@@ -442,7 +442,9 @@ def test_the_interval_of_a_gain_covers_its_truth() -> None:
         moved = 0.004 * random.standard_normal(run.max() + 1)[run]
         moved = moved + np.where(treated, -0.01 + 0.01 * random.standard_normal(len(frame)), 0)
         changed = frame.assign(cross_entropy=3.0 * (1 + moved))
-        a, b = study(changed).samples(Variant("c", "treated", 0.3), Variant("c", "control", 0.3))
+        a, b = study(changed).samples(
+            VariantAt("c", "treated", 0.3), VariantAt("c", "control", 0.3)
+        )
         found = gain(a, b)
         held += found.low < 1 < found.high
     assert held > 50
@@ -477,7 +479,9 @@ def test_only_common_seeds_are_compared() -> None:
     frame = rows("c", {"a": better(0, spread=0)}, seeds=(1, 2), noise=0)
     frame.loc[frame["seed"] == 2, "cross_entropy"] *= 2
     other = rows("c", {"b": better(1, spread=0)}, noise=0)
-    a, b = study(pd.concat([frame, other])).samples(Variant("c", "a", 0.3), Variant("c", "b", 0.3))
+    a, b = study(pd.concat([frame, other])).samples(
+        VariantAt("c", "a", 0.3), VariantAt("c", "b", 0.3)
+    )
     assert gain(b, a).value == pytest.approx(1)
 
 
@@ -1006,7 +1010,7 @@ def test_a_blocked_interval_is_that_of_a_paired_t_test_over_seeds() -> None:
     wild = np.where(frame["variant"] == "wild", frame["seed"].map(lambda s: 0.05 * (-1) ** s), 0)
     frame["cross_entropy"] *= np.exp(frame["seed"].map(luck) + wild)
     control, treated = blocked(frame).samples(
-        Variant("c", "control", 0.3), Variant("c", "treated", 0.3)
+        VariantAt("c", "control", 0.3), VariantAt("c", "treated", 0.3)
     )
     found = gain(treated, control)
     logs = np.log(frame.groupby(["variant", "seed"])["cross_entropy"].mean().unstack())
@@ -1020,4 +1024,4 @@ def test_a_blocked_interval_is_that_of_a_paired_t_test_over_seeds() -> None:
 def test_a_blocked_study_needs_two_seeds() -> None:
     frame = rows("c", {"a": better(0), "b": better(1)}, seeds=(4,))
     with pytest.raises(NoRowsYet, match="have 1 of 2 seeds"):
-        blocked(frame).samples(Variant("c", "a", 0.3), Variant("c", "b", 0.3))
+        blocked(frame).samples(VariantAt("c", "a", 0.3), VariantAt("c", "b", 0.3))
