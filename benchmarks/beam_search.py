@@ -31,7 +31,7 @@ class Uncached(Transformer):
     def start(self, memory: Tensor, memory_mask: Tensor) -> DecoderCache:
         cache = super().start(memory, memory_mask)
         nothing = torch.zeros((len(memory), 0), dtype=torch.long)
-        cache.past = [(nothing, nothing)]  # the prefixes themselves, so that `reorder` moves them
+        cache.past = [(nothing, nothing)]  # the prefixes themselves, so that `keep` moves them
         return cache
 
     def decode(self, target: Tensor, cache: DecoderCache) -> Tensor:

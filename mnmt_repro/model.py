@@ -186,31 +186,43 @@ class DecoderLayer(nn.Module):
         memory_mask: Tensor,
         past: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Return the new stream (B, T, d) and all keys and values so far."""
+        """Return the new stream, of the shape of `x`, and all keys and values so far.
+
+        Where `x` has several prefixes of each source, they share its keys and values.
+        """
         y = self.attention_norm(x)
         keys, values = self.attention.keys_values(y)
         if past is not None:
             keys, values = torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
         x = x + self.dropout(self.attention(y, keys, values, mask))
-        x = x + self.dropout(self.cross(self.cross_norm(x), *memory, memory_mask))
+        y = self.cross_norm(x).reshape(len(memory[0]), -1, x.shape[-1])
+        x = x + self.dropout(self.cross(y, *memory, memory_mask).view_as(x))
         x = x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
         return x, (keys, values)
 
 
 @dataclass
 class DecoderCache:
-    """What step-by-step decoding keeps: the source's keys and values, and the prefix's, a layer."""
+    """What step-by-step decoding keeps: the sources' keys and values, and the prefixes', a layer.
 
-    memory: list[tuple[Tensor, Tensor]]
+    Each of the B sources may have several prefixes, which lie side by side: B * k rows in all.
+    """
+
+    memory: list[tuple[Tensor, Tensor]]  # of B sources
     memory_mask: Tensor
-    past: list[tuple[Tensor, Tensor] | None] = field(default_factory=list)
+    past: list[tuple[Tensor, Tensor] | None] = field(default_factory=list)  # of B * k prefixes
     length: int = 0
 
-    def reorder(self, rows: Tensor) -> None:
-        """Keep the given batch rows, in that order (beams that survive, sentences not finished)."""
-        self.memory = [(k[rows], v[rows]) for k, v in self.memory]
-        self.memory_mask = self.memory_mask[rows]
-        self.past = [None if kv is None else (kv[0][rows], kv[1][rows]) for kv in self.past]
+    def keep(self, prefixes: Tensor, sources: Tensor) -> None:
+        """Keep the given rows, in that order: prefixes that survive, sources not finished."""
+        if len(sources) < len(self.memory_mask):
+            self.memory = [_rows(both, sources) for both in self.memory]
+            self.memory_mask = self.memory_mask[sources]
+        self.past = [None if both is None else _rows(both, prefixes) for both in self.past]
+
+
+def _rows(both: tuple[Tensor, Tensor], rows: Tensor) -> tuple[Tensor, Tensor]:
+    return both[0].index_select(0, rows), both[1].index_select(0, rows)  # faster than indexing
 
 
 class Transformer(nn.Module):

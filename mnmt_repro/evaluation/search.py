@@ -27,7 +27,9 @@ from mnmt_repro.corpora.encoding import Tags, frame, tag_ids
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, Vocabulary
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import DecoderCache, Transformer
+from mnmt_repro.model import Transformer
+
+_BLOCK = 32  # scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,12 +145,9 @@ def _search(
             only_end[:, :, EOS] = steps[full, :, EOS]
             steps[full] = only_end
         if totals is not None:
-            steps = steps + totals[:, :, None]
-
-        candidates = steps.flatten(1)
-        if candidates.shape[1] < 2 * beam:
-            candidates = F.pad(candidates, (0, 2 * beam - candidates.shape[1]), value=-math.inf)
-        top, index = candidates.topk(2 * beam)  # (B, 2 * beam): enough, as k of them can end
+            steps += totals[:, :, None]
+        # (B, 2 * beam): enough, as k of them can end
+        top, index = _largest(steps.flatten(1), 2 * beam)
         parent, piece = (index // V).clamp_max(k - 1), index % V
         ends = piece == EOS
         ending = (ends & top.isfinite())[:, :beam]
@@ -168,7 +167,7 @@ def _search(
         ]
         kept = torch.tensor(keep, dtype=torch.long, device=device)
         parent, totals = parent[kept], totals[kept]
-        _keep_rows(cache, (kept[:, None] * k + parent).flatten(), moved=len(keep) < B or k < beam)
+        cache.keep((kept[:, None] * k + parent).flatten(), kept)
         grown = prefixes[kept[:, None], parent]
         prefixes = torch.cat([grown, piece[kept][:, :, None]], dim=2)
         active = [active[row] for row in keep]
@@ -192,12 +191,20 @@ def _hypothesis(tokens: list[int], log_probability: float, config: SearchConfig)
     )
 
 
-def _keep_rows(cache: DecoderCache, rows: Tensor, *, moved: bool) -> None:
-    """Keep `rows` of the cache; where none has `moved` to another sentence, leave the source be."""
-    if moved:
-        cache.reorder(rows)
-    else:
-        cache.past = [None if kv is None else (kv[0][rows], kv[1][rows]) for kv in cache.past]
+def _largest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest scores of each row, and where they stand, each (B, count).
+
+    They lie in the `count` blocks whose maxima are largest. Finding these first takes a tenth of
+    the time of sorting all scores, which is half that of computing them.
+    """
+    width = scores.shape[1]
+    if missing := max(count * _BLOCK - width, -width % _BLOCK):
+        scores = F.pad(scores, (0, missing), value=-math.inf)
+    blocks = scores.unflatten(1, (-1, _BLOCK))
+    best = blocks.amax(2).topk(count).indices
+    among = blocks.gather(1, best[:, :, None].expand(-1, -1, _BLOCK)).flatten(1)
+    top, index = among.topk(count)
+    return top, best.gather(1, index // _BLOCK) * _BLOCK + index % _BLOCK
 
 
 def search_all(
