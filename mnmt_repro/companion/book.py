@@ -102,6 +102,8 @@ def _parameter(text: str) -> tuple[str, Any]:
 
     >>> _parameter("seeds=[1, 2]")
     ('seeds', [1, 2])
+    >>> _parameter("store=")
+    ('store', '')
     """
     import yaml
 
@@ -109,6 +111,6 @@ def _parameter(text: str) -> tuple[str, Any]:
     if not equals or not name.isidentifier():
         raise InputError(f"-p {text}: write NAME=VALUE, for example -p cohort=pile")
     try:
-        return name, yaml.safe_load(value)
+        return name, yaml.safe_load(value) if value else ""
     except yaml.YAMLError as error:
         raise InputError(f"-p {text}: the value is not YAML; quote it") from error

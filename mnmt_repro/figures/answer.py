@@ -125,7 +125,12 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str) -> str:
         return f"{where}, {verdict['because']}."
     if verdict["attainability"] is None:
         return f"{where}, by a rule without chance."
+    if verdict["verdict"] == "not reproduced":
+        return (
+            f"{where}. In simulated data where {claim} is right, its rule fails in "
+            f"{verdict['false_fail']:.0%}."
+        )
     return (
-        f"{where}. In simulated data, the rule is met in {verdict['attainability']:.0%} where the "
-        f"paper is right, and in {verdict['false_pass']:.0%} where it is not."
+        f"{where}. In simulated data, the rule of {claim} is met in {verdict['attainability']:.0%} "
+        f"where the paper is right, and in {verdict['false_pass']:.0%} where it is not."
     )

@@ -124,16 +124,16 @@ def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:
 
 def _setting(scope: Mapping[str, Any], measure: str, claim: str) -> dict[str, str]:
     """A row of the table of settings."""
-    right, wrong = (
-        "–" if scope[name] is None else f"{scope[name]:.0%}"
-        for name in ("attainability", "false_pass")
-    )
+    shares = {
+        "reproduced if right": scope["attainability"],
+        "not reproduced if right": scope["false_fail"],
+        "reproduced if wrong": scope["false_pass"],
+    }
     return {
         "setting": scope["scope"],
         "evidence": scope["kind"],
         "ours": typeset(measured(measure, scope, claim)) if measure else "–",
         "by the rule": said(scope["raw_verdict"]),
         "verdict": said(scope["verdict"]) + ", post hoc" * bool(scope["post_hoc"]),
-        "met if right": right,
-        "met if wrong": wrong,
+        **{title: "–" if share is None else f"{share:.0%}" for title, share in shares.items()},
     }

@@ -33,6 +33,7 @@ class Headline:
     page: str
     chart: str
     alt: str
+    caption: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -187,7 +187,8 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
 def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
     """Give each reason for which claims are undecided, and for how many."""
     reasons = Counter(each["because"] for each in stored if each["verdict"] == UNDECIDED)
-    return " ".join(f"Undecided in {many} because {why}." for why, many in reasons.most_common())
+    counted = [f"in {many} of them, {why}" for why, many in reasons.most_common()]
+    return f"{reasons.total()} claims are undecided: {'; '.join(counted)}." * bool(counted)
 
 
 @framed(

@@ -188,11 +188,19 @@ def execute_pages(runs: Sequence[PageRun], *, jobs: int | None = None) -> Iterat
 
 def command_cell(page: Path, parameters: Mapping[str, Any]) -> nbformat.NotebookNode:
     """The end of an executed page: the command that executes it with other parameters."""
-    given = yaml.safe_dump(dict(parameters), default_flow_style=True, width=10_000).strip()
-    command = f".venv/bin/papermill {page.as_posix()} {page.name} -y {shlex.quote(given)}"
+    given = (f"-p {shlex.quote(f'{name}={_written(value)}')}" for name, value in parameters.items())
+    name = page.with_suffix("").as_posix().removeprefix("book/")
+    command = " \\\n  ".join([f".venv/bin/mnmt-repro book --only {name}", *given])
     said = "**Run this page with other parameters.** Change a value, then run in the repository:"
     text = f"---\n\n{said}\n\n```sh\n{command}\n```"
     return nbformat.v4.new_markdown_cell(text, id="command")
+
+
+def _written(value: Any) -> str:
+    if value == "":
+        return ""
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000)
+    return text.removesuffix("...\n").strip()
 
 
 def without_colours(text: str) -> str:

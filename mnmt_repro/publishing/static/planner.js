@@ -154,7 +154,7 @@
       notes.push(`Extrapolated: the trained sizes are ${writeSize(least)} to ${writeSize(most)}.`);
     laws.forEach((law, i) => {
       const faults = law.r2 < mnmtLaws.GOOD_R2 ? [`R² is ${shown(law.r2, 2)}`] : [];
-      if (law.bounds.length) faults.push(`a bound holds ${law.bounds.map((name) => SAID[name] ?? name).join(" and ")}`);
+      if (law.bounds.length) faults.push(`the fit puts ${law.bounds.map((name) => SAID[name] ?? name).join(" and ")} at its limit`);
       if (faults.length) notes.push(`The law of ${names[i]} is of low quality: ${faults.join("; ")}.`);
     });
     return notes;
