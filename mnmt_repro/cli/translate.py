@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import Noted, add_command, check_device
 from mnmt_repro.errors import InputError
 
@@ -22,7 +21,6 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "translate",
-        COMMANDS["translate"],
         examples=[
             "echo 'Save the file' | mnmt-repro translate runs/talks --to deu",
             "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
