@@ -148,7 +148,7 @@ def test_the_limit_is_exact_where_it_is_known() -> None:
 
 def test_sampling_has_the_gradient_of_weights_times_lengths() -> None:
     found = scalarization.compare_counting()
-    assert found.agree
+    assert found.implicit == found.explicit
     # By hand: German 16 over 6 tokens of 2 sentences, Chinese -6 over 7 tokens of 3.
     # (1/4 * 8 - 3/4 * 2) / (1/4 * 3 + 3/4 * 7/3) = 1/2 / (5/2)
     assert found.implicit == Fraction(1, 5)
@@ -161,7 +161,7 @@ def test_equal_lengths_make_the_weights_the_probabilities() -> None:
     text = {"a-b": ((1, 5), (2, 2)), "a-c": ((0, -3),)}
     p = {"a-b": Fraction(1, 3), "a-c": Fraction(2, 3)}
     found = scalarization.compare_counting(text, p)
-    assert found.agree and found.weights == p and found.naive == found.implicit
+    assert found.implicit == found.explicit == found.naive and found.weights == p
     with pytest.raises(InputError, match="summing to 1"):
         scalarization.compare_counting(text, {"a-b": Fraction(1, 3), "a-c": Fraction(1, 3)})
 

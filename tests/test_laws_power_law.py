@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import curve_fit
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import PowerLawFit, fit_power_law, fit_pure_power_law
+from mnmt_repro.laws import fit_power_law, fit_pure_power_law
 
 SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
 PAPER_SIZES = np.array(
@@ -143,20 +143,6 @@ def test_three_sizes_fit_exactly_without_errors() -> None:
     assert math.isnan(fit.stderr["alpha"]) and fit.degrees_of_freedom == 0
     with pytest.raises(InputError, match="residuals"):
         fit.interval(method="residual")
-
-
-def test_json_gives_an_equal_fit() -> None:
-    for fit in (
-        fit_power_law(SIZES, law(SIZES, 60.0, 0.3, 1.1) + 0.01 * np.sin(SIZES), label="eng-deu"),
-        fit_power_law([1, 2], [3.0, 2.0]),
-        fit_pure_power_law([1, 4, 16], [8.0, 4.0, 2.0]),
-    ):
-        again = PowerLawFit.from_json(fit.to_json())
-        assert again.to_json() == fit.to_json() and again.label == fit.label
-        pd.testing.assert_frame_equal(again.summary(), fit.summary())
-    for text in ("{", "[]", '{"law": "JointLawFit"}', '{"law": "PowerLawFit", "names": []}'):
-        with pytest.raises(InputError):
-            PowerLawFit.from_json(text)
 
 
 def test_prediction_band_covers_the_curve() -> None:

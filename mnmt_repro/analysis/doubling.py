@@ -65,9 +65,7 @@ def known_limits(cohort: str, fits: PairFits) -> dict[str, float]:
     }
 
 
-def doubling_by_weight(
-    points: pd.DataFrame, limits: Mapping[str, float], *, level: float = 0.95
-) -> pd.DataFrame:
+def doubling_by_weight(points: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFrame:
     """What doubling the size did to the reducible loss, at each weight by itself and at all.
 
     Least squares of log(loss - L∞) on log2 N give the factor of one doubling: with a slope a
@@ -93,7 +91,7 @@ def doubling_by_weight(
             continue
         x = np.log2(group["n"].to_numpy(dtype=float))
         line = stats.linregress(x, np.log2(above))
-        half = stats.t.ppf((1 + level) / 2, len(group) - 2) * line.stderr
+        half = stats.t.ppf(0.975, len(group) - 2) * line.stderr
         factor, low, high = 2.0 ** np.array([line.slope, line.slope - half, line.slope + half])
         rows.append([pair, p, factor, low, high, line.slope, ((x - x.mean()) ** 2).sum()])
     names = ["pair", "p", "factor", "low", "high", "slope", "spread"]

@@ -62,9 +62,7 @@ class _Comparison:
     rows: pd.DataFrame
 
 
-def compare_lines(
-    stored: pd.DataFrame, wanted: Sequence[Line], *, n: str = "n_non_embedding"
-) -> _Comparison:
+def compare_lines(stored: pd.DataFrame, wanted: Sequence[Line]) -> _Comparison:
     """Read the lines of a figure out of stored rows; those without enough rows are left out.
 
     The lines of a panel are fitted to the weights and sizes that all of them have, so that they
@@ -76,21 +74,19 @@ def compare_lines(
         From `results.load`, of one tier and domain.
     wanted
         Lines in the order of the legend.
-    n
-        Which parameter count is the size.
     """
     lines = [pd.DataFrame(columns=list(_COLUMNS))]
     rows = [stored.iloc[:0]]
     panels: dict[str, list[tuple[Line, pd.DataFrame]]] = {}
     for line in wanted:
-        grids, _ = read_grids(stored, [line.cohort], line.test_set, n=n)
+        grids, _ = read_grids(stored, [line.cohort], line.test_set)
         for grid in grids.values():
             own = grid.rows[grid.rows["pair"].isin(list(line.pairs))] if line.pairs else grid.rows
             panels.setdefault(line.panel, []).append((line, own))
     for panel in panels.values():
         common = common_cells([own for _, own in panel])
         for (line, _), kept in zip(panel, common, strict=True):
-            shared = read_grid(kept, line.cohort, line.test_set, n=n)
+            shared = read_grid(kept, line.cohort, line.test_set)
             if shared is None:  # too few weights and sizes in common with the others
                 continue
             found = fraction_lines(shared, panel=line.panel, line=line.label)

@@ -88,11 +88,6 @@ class _Comparison:
     naive: Fraction
     weights: Mapping[str, Fraction]
 
-    @property
-    def agree(self) -> bool:
-        """Whether implicit and explicit scalarization have the same expected gradient."""
-        return self.implicit == self.explicit
-
 
 def compare_counting(
     text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS

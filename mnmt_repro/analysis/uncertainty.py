@@ -85,12 +85,12 @@ def noise_levels(grids: Mapping[str, LossGrid], repeats: Sequence[Mapping[str, A
 
 
 @framed()
-def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000, seed: int = 0) -> Rows:
+def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000) -> Rows:
     """Standard deviations of α and L∞ by the paper's method and by three others.
 
     Parameters
     ----------
-    draws, seed
+    draws
         Of the refits: to losses with 1 % noise (footnote 5), with resampled residuals, and with
         resampled seeds.
 
@@ -113,9 +113,7 @@ def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000, seed
             ]
             for name, law, with_seeds in [*laws, ("Eq. 7", joint, together)]:
                 errors = {
-                    title: _deviations(
-                        with_seeds if method == "seeds" else law, method, draws, seed
-                    )
+                    title: _deviations(with_seeds if method == "seeds" else law, method, draws)
                     for title, method in METHODS.items()
                 }
                 for key, symbol in COEFFICIENTS.items():
@@ -130,14 +128,14 @@ def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000, seed
                     yield row | {title: found[key] for title, found in errors.items()}
 
 
-def _deviations(law: LawFit | None, method: Method, draws: int, seed: int) -> dict[str, float]:
+def _deviations(law: LawFit | None, method: Method, draws: int) -> dict[str, float]:
     nothing = dict.fromkeys(COEFFICIENTS, float("nan"))
     if law is None or not law.identified:
         return nothing
     if method == "t":
         return law.stderr
     try:
-        return law.draws(method, draws=draws, seed=seed).spread()
+        return law.draws(method, draws=draws).spread()
     except InputError:  # no residuals, or no two seeds
         return nothing
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.claims import load_claims
-from mnmt_repro.errors import InputError
+from mnmt_repro.claims.report import stored_verdict
 from mnmt_repro.repository import ROOT
 
 _COLUMNS = ("setting", "kind", "cohort", "test_set", "n", "tier", "pair")
@@ -36,9 +36,7 @@ def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str
     InputError
         When the claim has no stored verdict.
     """
-    verdict = next((found for found in stored if found["id"] == claim), None)
-    if verdict is None:
-        raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
+    verdict = stored_verdict(stored, claim)
     declared = next(known for known in load_claims(ROOT / "data" / "claims") if known.id == claim)
     scopes = {scope.name: scope for scope in declared.scopes}
     for found in verdict["scopes"]:

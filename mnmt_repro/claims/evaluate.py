@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mnmt_repro.analysis.intervals import Measures
@@ -92,19 +91,13 @@ class Verdict:
             for each in self.scopes
             if each.kind == kind and each.scope in self.claim.own_scopes
         ]
-        for wanted in (lambda s: s.verdict in DECIDED, lambda s: s.verdict != NO_ROWS):
-            if found := next(filter(wanted, own), None):
-                return found
-        return own[0] if own else None
+        return _first(own) or (own[0] if own else None)
 
     @property
     def deciding(self) -> ScopeVerdict:
         """The scope whose verdict is the claim's."""
         found = [scope for kind in KINDS if (scope := self.by_kind(kind))]
-        for wanted in (lambda s: s.verdict in DECIDED, lambda s: s.verdict != NO_ROWS):
-            if first := next(filter(wanted, found), None):
-                return first
-        return self.scopes[0]
+        return _first(found) or self.scopes[0]
 
     @property
     def id(self) -> str:
@@ -132,24 +125,15 @@ class Verdict:
         return self.deciding.outcome.reason
 
     @property
-    def measured(self) -> float:
-        """The headline measure of the pair that decided; NaN without one."""
-        return self._headline()[0]
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of `measured`; NaN where there is none."""
-        return self._headline()[1:]
-
-    @property
     def rule(self) -> str:
         """The pass rule in words, as it is in the deciding scope."""
         return "; ".join(map(str, self.claim.in_scope(self.deciding.scope).rule))
 
-    def _headline(self) -> tuple[float, float, float]:
-        outcome = self.deciding.outcome
-        found = outcome.units.get(outcome.unit, {}).get(self.claim.headline)
-        return (found.value, found.low, found.high) if found else (math.nan,) * 3
+
+def _first(scopes: Sequence[ScopeVerdict]) -> ScopeVerdict | None:
+    """The first scope that decides, else the first with rows."""
+    decided = (scope for scope in scopes if scope.verdict in DECIDED)
+    return next(decided, None) or next((s for s in scopes if s.verdict != NO_ROWS), None)
 
 
 def evaluate(
@@ -171,53 +155,34 @@ def evaluate(
     InputError
         When a claims file names a function or a measure that does not exist, or omits an option.
     """
-    return Verdict(
-        claim=claim,
-        scopes=tuple(
-            _evaluate(
+
+    def of_scope(scope: Scope) -> ScopeVerdict:
+        simulated = (simulations or {}).get((claim.id, scope.name))
+        if scope.tier == EXTERNAL:
+            ancestry = Ancestry(post_hoc=True, note="post hoc: the losses were known first")
+        else:
+            commits = evidence.commits(scope) if scope.cohorts else ()
+            ancestry = history.check(claim.id, claim.fingerprint(scope), commits)
+        outcome = judge(claim, scope, evidence)
+        half, whole = None, outcome
+        if scope.half:
+            half = judge(claim, replace(scope, cohorts=scope.half), evidence)
+            same = evidence.with_seeds_of(scope.half, scope.cohorts)
+            whole = outcome if same is evidence else judge(claim, scope, same)
+        return ScopeVerdict(
+            scope=scope,
+            kind=kind_of(scope),
+            outcome=outcome,
+            standing=standing(
+                outcome.verdict,
                 claim,
-                scope,
-                evidence,
-                history,
-                (simulations or {}).get((claim.id, scope.name)),
-                judge,
-            )
-            for scope in claim.scopes
-        ),
-    )
+                simulated,
+                converged=settled(claim, whole, half),
+                beyond=extrapolated(claim.in_scope(scope), outcome),
+            ),
+            simulated=simulated,
+            runs=evidence.rows(scope)["run_id"].nunique() if scope.cohorts else 0,
+            ancestry=ancestry,
+        )
 
-
-def _evaluate(
-    claim: Claim,
-    scope: Scope,
-    evidence: Evidence,
-    history: History,
-    simulated: Attainability | None,
-    judge: Judge,
-) -> ScopeVerdict:
-    if scope.tier == EXTERNAL:
-        ancestry = Ancestry(post_hoc=True, note="post hoc: the losses were known first")
-    else:
-        commits = evidence.commits(scope) if scope.cohorts else ()
-        ancestry = history.check(claim.id, claim.fingerprint(scope), commits)
-    outcome = judge(claim, scope, evidence)
-    half, whole = None, outcome
-    if scope.half:
-        half = judge(claim, replace(scope, cohorts=scope.half), evidence)
-        same = evidence.with_seeds_of(scope.half, scope.cohorts)
-        whole = outcome if same is evidence else judge(claim, scope, same)
-    return ScopeVerdict(
-        scope=scope,
-        kind=kind_of(scope),
-        outcome=outcome,
-        standing=standing(
-            outcome.verdict,
-            claim,
-            simulated,
-            converged=settled(claim, whole, half),
-            beyond=extrapolated(claim.in_scope(scope), outcome),
-        ),
-        simulated=simulated,
-        runs=evidence.rows(scope)["run_id"].nunique() if scope.cohorts else 0,
-        ancestry=ancestry,
-    )
+    return Verdict(claim=claim, scopes=tuple(map(of_scope, claim.scopes)))

@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +189,20 @@ def read_stored(root: str | os.PathLike[str]) -> list[dict[str, Any]]:
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise InputError(f"{path}: no list of verdicts; write it with: verify --write") from error
     return stored
+
+
+def stored_verdict(stored: Sequence[Mapping[str, Any]], claim: str) -> Mapping[str, Any]:
+    """A claim's verdict among those of `read_stored`.
+
+    Raises
+    ------
+    InputError
+        When it has none.
+    """
+    for verdict in stored:
+        if verdict["id"] == claim:
+            return verdict
+    raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
 
 
 def differences(verdicts: list[Verdict], stored: list[dict[str, Any]]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from importlib import import_module
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import HelpFormatter
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, tell
 from mnmt_repro.registered import COMMANDS as REGISTERED
 from mnmt_repro.registered import registered
 
@@ -116,16 +116,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.act(options)
     except InputError as error:
-        print("mnmt-repro: " + " ".join(str(error).split()), file=sys.stderr)
+        tell(" ".join(str(error).split()))
         return 2
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in TRAIN_TIER:
             raise
-        print(
-            f"mnmt-repro: `{options.command}` needs {missing}, which is not installed: "
-            "`make install` in the project's folder, or pip install -e '.[train]'",
-            file=sys.stderr,
+        tell(
+            f"`{options.command}` needs {missing}, which is not installed: "
+            "`make install` in the project's folder, or pip install -e '.[train]'"
         )
         return 2
     except BrokenPipeError:
@@ -134,8 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         why = error.strerror or error
-        print(f"mnmt-repro: {error.filename or 'writing'}: {why}{then}", file=sys.stderr)
+        tell(f"{error.filename or 'writing'}: {why}{then}")
         return 1
     except KeyboardInterrupt:
-        print(f"mnmt-repro: interrupted{then}", file=sys.stderr)
+        tell(f"interrupted{then}")
         return 130

@@ -1,4 +1,4 @@
-"""Work with checkpoints of finished runs, and what `sweep` says where there are none."""
+"""`sweep --decode` and `sweep --analyse`: work with the checkpoints of a cohort's finished runs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.registered import cohorts_module
+from mnmt_repro.runs.parents import with_parents
 from mnmt_repro.runs.spec import RunSpec
 
 if TYPE_CHECKING:
     from mnmt_repro.cli.sweep import SweepOptions
 
 SHOWN = 5  # runs named of a longer list
+SECONDS_TO_ANALYSE, SECONDS_TO_DECODE = 60.0, 15.0
+"""That a run takes on one thread, on the average of the mini tier."""
 
 
 def _tell_absent(absent: Sequence[RunSpec], options: SweepOptions, then: str) -> None:
@@ -117,3 +121,126 @@ def work_through(
             work=partial(work, runs=about),
         )
     return 1 if failures or absent or finished < len(specs) else 0
+
+
+def analyse_runs(
+    options: SweepOptions, specs: Sequence[RunSpec], stored: Mapping[str, Mapping[str, Any]]
+) -> int:
+    """Analyse the runs of `specs` that are finished and have a checkpoint; 1 while some are not.
+
+    Parameters
+    ----------
+    options
+        Of the command `sweep`.
+    stored
+        Run id to what the store says of the run.
+
+    Raises
+    ------
+    InputError
+        When there is nothing that can be analysed.
+    """
+    from mnmt_repro import results
+    from mnmt_repro.results import analyses, sentences
+    from mnmt_repro.runs.analysing import analyse_in_worker
+
+    cohorts = cohorts_module("analysed")
+    analyses_of, scored_by_sentence = cohorts.analyses_of, cohorts.scored_by_sentence
+    root = results.results_root(options.results)
+    specs = [spec for spec in specs if analyses_of(spec) or scored_by_sentence(spec)]
+    finished = [spec for spec in specs if spec.run_id in stored]
+
+    def lacking(file: Any) -> frozenset[str]:
+        paths = {spec.run_id: file.path_of(root, spec.corpus, spec.run_id) for spec in finished}
+        return frozenset(run_id for run_id, path in paths.items() if not path.exists())
+
+    names = {spec.run_id: analyses_of(spec) for spec in finished}
+    analysed = {run_id: names[run_id] for run_id in lacking(analyses) if names[run_id]}
+    scored = lacking(sentences) & {s.run_id for s in finished if scored_by_sentence(s)}
+
+    def made(spec: RunSpec) -> str:
+        names = analysed.get(spec.run_id, ())
+        return ": " + ", ".join((*names, *("losses by sentence",) * (spec.run_id in scored)))
+
+    def store(done: dict[str, Any]) -> None:
+        corpus = done["corpus"]
+        if "sentences" in done:
+            losses = results.SentenceLosses(**done["sentences"])
+            results.write_sentence_losses(losses, corpus=corpus, root=root)
+        if "analyses" in done:
+            results.write_analyses(done["analyses"], corpus=corpus, root=root)
+
+    return work_through(
+        options,
+        specs,
+        stored,
+        todo=[spec for spec in finished if spec.run_id in analysed.keys() | scored],
+        needs=lambda spec: with_parents([spec]),
+        verb="analyse",
+        what=made,
+        work=partial(analyse_in_worker, analysed=analysed, scored=scored),
+        store=store,
+        seconds=SECONDS_TO_ANALYSE,
+    )
+
+
+def decode_runs(
+    options: SweepOptions, specs: Sequence[RunSpec], stored: Mapping[str, Mapping[str, Any]]
+) -> int:
+    """Decode the runs of `specs` that are finished and have a checkpoint; 1 while some are not.
+
+    Parameters
+    ----------
+    options
+        Of the command `sweep`.
+    stored
+        Run id to what the store says of the run.
+
+    Raises
+    ------
+    InputError
+        When the cohort has been decoded with other settings, BLEURT's weights are not where they
+        should be, or there is nothing that can be decoded.
+    """
+    from mnmt_repro import results
+    from mnmt_repro.runs.decoding import DecodingConfig, decode_in_worker, usual
+
+    config = (
+        usual({spec.corpus for spec in specs})
+        if options.sentences is None
+        else DecodingConfig(sentences=options.sentences)
+    )
+    scorer = "sacrebleu" if options.bleurt is None else "bleurt"
+    if options.bleurt is not None:
+        from mnmt_repro.evaluation.learned_metrics import bleurt_weights
+
+        bleurt_weights(options.bleurt)
+    decodings = [content["decoding"] for content in results.load_decodings(options.results)]
+    wanted = {spec.run_id for spec in specs}
+    _check_settings([d for d in decodings if d["run_id"] in wanted], config.settings)
+    decoded = {d["run_id"] for d in decodings if d["scorer"] == scorer}
+
+    return work_through(
+        options,
+        specs,
+        stored,
+        todo=[s for s in specs if s.run_id in stored and s.run_id not in decoded],
+        needs=lambda spec: [spec],
+        verb="decode",
+        what=lambda spec: "",
+        work=partial(decode_in_worker, config=config, bleurt=options.bleurt),
+        store=lambda content: results.write_decoding(content, root=options.results),
+        seconds=SECONDS_TO_DECODE,
+    )
+
+
+def _check_settings(decodings: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
+    """Refuse to mix: one cohort is decoded in one way."""
+    from mnmt_repro.results.decodings import in_words
+
+    for decoding in decodings:
+        if decoding["settings"] != settings:
+            raise InputError(
+                f"run {decoding['run_id']} has been decoded with {in_words(decoding['settings'])}, "
+                f"not with {in_words(settings)}; decode all runs of a cohort alike (--sentences)"
+            )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import (
     Noted,
     add_command,
@@ -24,7 +22,7 @@ from mnmt_repro.cli.options import (
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
 from mnmt_repro.cli.translate import add_search, check_decode, search_config, translations
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, tell
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
@@ -45,7 +43,6 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "compare",
-        COMMANDS["compare"],
         examples=[
             "mnmt-repro compare runs/m20 runs/upgraded --data eng-deu=test.tsv",
             "mnmt-repro compare runs/dezh-p10 runs/dezh-p50 --test newstest21 --decode",
@@ -170,10 +167,9 @@ def _losses(baseline: Trained, model: Trained, name: str, text: Bitext, draws: i
         encoded = encode(text, each.vocabulary, each.tags)
         unknown = int((encoded.target.flat == UNK).sum())
         if unknown:
-            print(
-                f"mnmt-repro: {each.folder}: cannot write {unknown} token(s) of {text.pair}, "
-                f"{name}; <unk> is cheap, so its loss looks too good",
-                file=sys.stderr,
+            tell(
+                f"{each.folder}: cannot write {unknown} token(s) of {text.pair}, "
+                f"{name}; <unk> is cheap, so its loss looks too good"
             )
         found, tokens = sentence_losses(each.model, encoded)
         nats.append(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.cli import COMMANDS, losses_table
+from mnmt_repro.cli import losses_table
 from mnmt_repro.cli.options import add_command, add_json, check_device, print_json
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
 from mnmt_repro.cli.translate import add_search, check_decode, search_config, translations
 from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.errors import note
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
@@ -28,7 +28,6 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "evaluate",
-        COMMANDS["evaluate"],
         examples=[
             "mnmt-repro evaluate runs/dezh",
             "mnmt-repro evaluate runs/dezh --test newstest21 --decode --json",
@@ -64,10 +63,9 @@ def act(options: argparse.Namespace) -> int:
     check_device(options.device)
     trained = load_trained(options.folder, device=options.device)
     if options.decode and not flores_pieces().is_file():
-        print(
-            f"mnmt-repro: note: no spBLEU, whose pieces are not here: {flores_pieces()} (sacrebleu "
-            "fetches them when called with --tokenize flores200)",
-            file=sys.stderr,
+        note(
+            f"no spBLEU, whose pieces are not here: {flores_pieces()} (sacrebleu "
+            "fetches them when called with --tokenize flores200)"
         )
     sets = list(read_test_sets(trained, options))
     if options.add_to:  # before what takes its time

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import add_command
+from mnmt_repro.errors import note
 
 
 def add(commands: Any) -> None:
@@ -16,7 +15,6 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "export",
-        COMMANDS["export"],
         examples=[
             "mnmt-repro export runs/talks --to hf --out talks-hf",
             "mnmt-repro export runs/talks --to ct2 --out talks-ct2",
@@ -46,10 +44,9 @@ def act(options: argparse.Namespace) -> int:
         write_ct2(options.out, *what)
     shape = trained.model.config
     if options.to == "hf" and shape.decoder_layers > shape.encoder_layers:
-        print(
-            "mnmt-repro: note: the decoder is deeper than the encoder, and `generate` of "
-            "transformers 5.24 fails for such a T5",
-            file=sys.stderr,
+        note(
+            "the decoder is deeper than the encoder, and `generate` of "
+            "transformers 5.24 fails for such a T5"
         )
     how = {
         "hf": "transformers; README.md there says how to call it",

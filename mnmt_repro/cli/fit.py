@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.choices import option, setting
-from mnmt_repro.cli import COMMANDS, losses_table
+from mnmt_repro.cli import losses_table
 from mnmt_repro.cli.exclusions import of_fit
 from mnmt_repro.cli.exclusions import refuse as refuse_excluded
 from mnmt_repro.cli.options import (
@@ -26,7 +25,7 @@ from mnmt_repro.cli.options import (
     refuse,
     write_output,
 )
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note
 
 if TYPE_CHECKING:
     from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit
@@ -153,7 +152,6 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "fit",
-        COMMANDS["fit"],
         examples=[
             "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
             "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
@@ -249,7 +247,7 @@ def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     if kept.empty:
         raise InputError(f"{path}: all rows are zero-shot (p = 0), which no law describes")
     if left := len(frame) - len(kept):
-        say([f"{left} zero-shot rows (p = 0) are left out"])
+        note(f"{left} zero-shot rows (p = 0) are left out")
     return kept
 
 
@@ -475,12 +473,6 @@ def strange_rows(
     return [max(blamed)[1]] if blamed else [], fit
 
 
-def say(notes: list[str]) -> None:
-    """Print notes to standard error."""
-    for note in notes:
-        print(f"mnmt-repro: note: {note}", file=sys.stderr)
-
-
 def as_options(text: str) -> str:
     """A message of the library, with its arguments as options of the command.
 
@@ -575,11 +567,11 @@ def act(options: FitOptions) -> int:
     check_absent(options.report, "--report")
     frame = read_losses(options, data=data_of(options), by=options.by)
     notes = notes_on_rows(frame, options, data_of(options) or options.by)
-    say(notes)
+    note(*notes)
     fits, rows = fit_table(frame, options), by_pair(frame)
     outcomes = [outcome(pair, law, fit, rows[pair], options) for pair, (law, fit) in fits.items()]
     grown = note_on_errors(each.clean for each in outcomes)
-    say(grown)
+    note(*grown)
     notes += grown
     if options.report:
         from mnmt_repro.cli.fit_report import report

@@ -61,16 +61,11 @@ def page(title: str, body: str, style: str = "") -> str:
 
 def _template(name: str) -> Template:
     """Read ``templates/<name>.html``, which escapes the values that fill it in."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import PackageLoader
 
-    found = Environment(
-        loader=PackageLoader("mnmt_repro.cli"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    from mnmt_repro.templates import templates
+
+    found = templates(PackageLoader("mnmt_repro.cli"))
     found.filters |= {"svg": _svg, "table": _table}
     return found.get_template(f"{name}.html")
 

@@ -7,7 +7,6 @@ import dataclasses
 import io
 import json
 import math
-import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, tell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +60,7 @@ class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescript
 def add_command(
     commands: Any,
     name: str,
-    purpose: str,
+    purpose: str = "",
     *,
     examples: Sequence[str],
     act: Callable[[Any], int],
@@ -72,7 +71,7 @@ def add_command(
     Parameters
     ----------
     purpose
-        Its one line in the list of commands.
+        Its one line in the list of commands; empty where `cli.COMMANDS` has it.
     examples
         End its `--help`.
     act
@@ -80,6 +79,9 @@ def add_command(
     options
         Dataclass whose fields are the command's options; see `add_fields`.
     """
+    from mnmt_repro.cli import COMMANDS
+
+    purpose = purpose or COMMANDS[name]
     heading = "example" if len(examples) == 1 else "examples"
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -315,7 +317,7 @@ def write_output(path: Path, flag: str, text: str) -> None:
         write_bytes(path, text.encode())
     except OSError as error:
         raise InputError(f"{flag} {path}: cannot be written: {error.strerror}") from error
-    print(f"mnmt-repro: wrote {path}", file=sys.stderr)
+    tell(f"wrote {path}")
 
 
 def print_json(value: Any) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mnmt_repro.choices import option, setting
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.fit import (
     FitOptions,
     TableOptions,
@@ -17,7 +15,6 @@ from mnmt_repro.cli.fit import (
     note_on_errors,
     notes_on_rows,
     read_losses,
-    say,
 )
 from mnmt_repro.cli.options import (
     add_command,
@@ -27,7 +24,7 @@ from mnmt_repro.cli.options import (
     print_json,
     write_output,
 )
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note, tell
 
 if TYPE_CHECKING:
     from mnmt_repro.laws.recommendation import Preference
@@ -70,7 +67,6 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "recommend",
-        COMMANDS["recommend"],
         examples=[
             "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
             "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",
@@ -118,7 +114,7 @@ def act(options: RecommendOptions) -> int:
         raise InputError("--relative goes with --equal-regret")
     check_absent(options.frontier, "--frontier")
     frame = read_losses(options, needed=("p", "pair"))
-    say(notes_on_rows(frame, options))
+    note(*notes_on_rows(frame, options))
     pairs = by_pair(frame)
     if len(pairs) < 2:
         raise InputError(
@@ -130,16 +126,15 @@ def act(options: RecommendOptions) -> int:
     laws = {pair: law for pair, (_, law) in fits.items() if isinstance(law, FractionFit)}
     doubts = [f"{pair}: {doubt}" for pair, law in laws.items() for doubt in law.doubts()]
     if doubts:
-        say([f"the effective fraction is not identified. {doubt}" for doubt in doubts])
+        note(*(f"the effective fraction is not identified. {doubt}" for doubt in doubts))
         if not options.force:
-            print(
-                "mnmt-repro: no recommendation; add the runs that the notes name, or print the "
-                "weights all the same with --force",
-                file=sys.stderr,
+            tell(
+                "no recommendation; add the runs that the notes name, or print the "
+                "weights all the same with --force"
             )
             return 1
     found = recommend_weights(laws, options.n, preference)
-    say(note_on_errors(laws.values()))
+    note(*note_on_errors(laws.values()))
     if options.frontier:
         curve = frontier(laws, options.n, level=LEVEL).rename(columns={"loss": options.loss_column})
         write_output(options.frontier, "--frontier", curve.to_csv(index=False))
@@ -156,8 +151,8 @@ def act(options: RecommendOptions) -> int:
         "run scatters besides (scatter: standard deviation)\n"
         f"both intervals: {method}"
     )
-    for note in found.notes:
-        print(f"note: {note}")
+    for each in found.notes:
+        print(f"note: {each}")
     weights = ",".join(decimals(list(found.weights.values())))
     data = " ".join(f"--data {pair}=FILE" for pair in found.weights)
     print(f"\nas options of train: {data} --weights {weights}")

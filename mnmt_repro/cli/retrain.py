@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.choices import option, setting
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import add_command, check_device
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.errors import InputError
@@ -45,7 +44,6 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "retrain",
-        COMMANDS["retrain"],
         examples=[
             "mnmt-repro retrain",
             "mnmt-repro retrain 1076f5ed6d0a 3149d387fba9",

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mnmt_repro.choices import option, setting
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse
 from mnmt_repro.cli.options import add_command, check_device, chosen
 from mnmt_repro.errors import InputError
@@ -98,7 +97,6 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "sweep",
-        COMMANDS["sweep"],
         examples=[
             "mnmt-repro sweep",
             "mnmt-repro sweep webtech-en-dezh --dry-run",
@@ -117,6 +115,7 @@ def add(commands: Any) -> None:
 def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
+    from mnmt_repro.cli.checkpoints import analyse_runs, decode_runs
     from mnmt_repro.cli.retrain import keep_repeat
     from mnmt_repro.runs.sweep import Estimate, executor_of, store_once, sweep
 
@@ -147,13 +146,9 @@ def act(options: SweepOptions) -> int:
     if not options.dry_run:
         check_device(options.device)
     if options.decode:
-        from mnmt_repro.cli.decoding import decode_runs
-
         wanted = {spec.run_id for cohort in cohorts for spec in cohort.decoded()}
         return decode_runs(options, [s for s in specs if s.run_id in wanted], stored)
     if options.analyse:
-        from mnmt_repro.cli.analysing import analyse_runs
-
         return analyse_runs(options, specs, stored)
     # By the speed of the finished ones among these runs, else by that of all declared ones.
     known = [spec for spec in specs if spec.run_id in stored]

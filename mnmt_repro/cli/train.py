@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import machine_memory, parameter_counts
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.exclusions import of_train, refuse
 from mnmt_repro.cli.options import add_command, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
@@ -22,7 +20,7 @@ from mnmt_repro.cli.stopping import asked_to_stop
 from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, read_options
 from mnmt_repro.cli.training_text import read_mixture, text_source
 from mnmt_repro.corpora.encoding import resolve_tags
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note, tell
 from mnmt_repro.runs.own import TextSource, TrainingText
 from mnmt_repro.runs.spec import OWN, Own, RunSpec
 
@@ -38,7 +36,6 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "train",
-        COMMANDS["train"],
         examples=[
             "mnmt-repro train",
             "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",
@@ -111,9 +108,8 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
         missing = left_out(upgraded, mixture)
         if missing:
             forgotten = ", ".join(missing)
-            print(f"mnmt-repro: not in the text, and soon forgotten: {forgotten}", file=sys.stderr)
-        for note in notes(upgraded, text, mixture, config, tags):
-            print(f"mnmt-repro: note: {note}", file=sys.stderr)
+            tell(f"not in the text, and soon forgotten: {forgotten}")
+        note(*notes(upgraded, text, mixture, config, tags))
         start, origin = upgraded.start(), upgraded.origin
         check_optimiser(upgraded, start, config)
         model = start.model.config
@@ -143,11 +139,7 @@ def _compilable(options: TrainOptions) -> TrainOptions:
 
     if can_compile(options.device):
         return options
-    print(
-        "mnmt-repro: note: --compile needs a C++ compiler, and there is none: training is not "
-        "compiled",
-        file=sys.stderr,
-    )
+    note("--compile needs a C++ compiler, and there is none: training is not compiled")
     return replace(options, training=replace(options.training, compile=False))
 
 
@@ -188,8 +180,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
         _check_memory(spec, options, group.count)
         data = load_own_data(spec, text, vocabulary)
         if group.first:
-            for note in data.notes:
-                print(f"mnmt-repro: {note}", file=sys.stderr)
+            tell(*data.notes)
             # Nothing is wrong with text and options: only now is anything written.
             take_run(folder, spec, known, held)
             if known is None or not same_budget(known, spec.training):
@@ -212,15 +203,14 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
         )
     except TrainingDiverged as error:
         if group.first:
-            print(f"mnmt-repro: {error}", file=sys.stderr)
+            tell(str(error))
         return 1
     if not group.first:
         return 0
     if not finished(progress, spec.training):
-        print(
-            f"mnmt-repro: {folder}: stopped at {standing(progress, spec.training)}, and saved; the "
-            "same command goes on from there",
-            file=sys.stderr,
+        tell(
+            f"{folder}: stopped at {standing(progress, spec.training)}, and saved; the "
+            "same command goes on from there"
         )
         return 130
     score = partial(record, spec, data, trained, progress, began=began, device=options.device)
@@ -260,7 +250,7 @@ def _store(root: Path, spec: RunSpec, score: Callable[[], dict[str, Any]]) -> Pa
     try:
         return path if path.exists() else results.write_run(**score(), root=root)
     except InputError as error:
-        print(f"mnmt-repro: note: no row is stored: {error}", file=sys.stderr)
+        note(f"no row is stored: {error}")
         return None
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import Noted, add_command, check_device
 from mnmt_repro.errors import InputError
 
@@ -22,7 +22,6 @@ def add(commands: Any) -> None:
     parser = add_command(
         commands,
         "translate",
-        COMMANDS["translate"],
         examples=[
             "echo 'Save the file' | mnmt-repro translate runs/talks --to deu",
             "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
@@ -85,21 +84,20 @@ def translations(
     trained: Trained, lines: Sequence[str], pair: str, options: argparse.Namespace
 ) -> list[str]:
     """Translate lines as the options of `add_search` ask, with a progress bar."""
-    from tqdm import tqdm
-
     from mnmt_repro.evaluation.search import translate
 
-    with tqdm(total=len(lines), unit="line", desc=pair, disable=None, leave=False) as bar:
-        return translate(
-            trained.model,
-            trained.vocabulary,
-            lines,
-            pair,
-            trained.tags,
-            config=search_config(options),
-            batch_sentences=options.batch,
-            progress=bar.update,
-        )
+    call = partial(translate, trained.model, trained.vocabulary, lines, pair, trained.tags)
+    return _with_bar(call, len(lines), pair, options)
+
+
+def _with_bar(
+    call: Callable[..., list[str]], lines: int, pair: str, options: argparse.Namespace
+) -> list[str]:
+    from tqdm import tqdm
+
+    config, batch = search_config(options), options.batch
+    with tqdm(total=lines, unit="line", desc=pair, disable=None, leave=False) as bar:
+        return call(config=config, batch_sentences=batch, progress=bar.update)
 
 
 def act(options: argparse.Namespace) -> int:
@@ -121,8 +119,6 @@ def _act_ct2(options: argparse.Namespace) -> int:
     """Translate with CTranslate2; a model of another form is written as its own first."""
     import tempfile
 
-    from tqdm import tqdm
-
     from mnmt_repro.corpora.textfile import decode_lines
     from mnmt_repro.interchange.ctranslate import Ct2, is_ct2, need_ctranslate2, write_ct2
     from mnmt_repro.runs.trained import load_trained
@@ -142,14 +138,7 @@ def _act_ct2(options: argparse.Namespace) -> int:
                 raise InputError(f"--to {options.to}: say --from which language")
             pair = f"{options.source or 'source'}-{options.to}"
         lines = decode_lines(sys.stdin.buffer.read(), "standard input")
-        with tqdm(total=len(lines), unit="line", desc=pair, disable=None, leave=False) as bar:
-            found = fast.translate(
-                lines,
-                pair,
-                config=search_config(options),
-                batch_sentences=options.batch,
-                progress=bar.update,
-            )
+        found = _with_bar(partial(fast.translate, lines, pair), len(lines), pair, options)
     return _print(found)
 
 

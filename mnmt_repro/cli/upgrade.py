@@ -7,19 +7,17 @@ import dataclasses
 import secrets
 import shlex
 import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.exclusions import of_upgrade, refuse
 from mnmt_repro.cli.gamma import read_fisher, steps_to_rise
 from mnmt_repro.cli.options import add_command, chosen, print_json
 from mnmt_repro.cli.upgrade_options import UpgradeOptions, settle_seed, upgrade_config
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.trained import check_free
 
 if TYPE_CHECKING:
@@ -41,7 +39,6 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "upgrade",
-        COMMANDS["upgrade"],
         examples=[
             "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
             "\n      --out both.model",
@@ -121,8 +118,7 @@ def act(options: UpgradeOptions) -> int:
     after = _losses(made.model, new or old, about["tags"], texts)
     _write(options, about, made, new or old, told)
 
-    for note in (*no_text, *_notes(about, made)):
-        print(f"mnmt-repro: note: {note}", file=sys.stderr)
+    note(*no_text, *_notes(about, made))
     above = {} if fisher is None else fisher.counts(made)
     if options.json:
         shown = _machine_readable(options.out, made, above)

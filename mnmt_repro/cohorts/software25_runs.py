@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.cohorts import languages25
+from mnmt_repro.cohorts.languages25 import directions as both_ways
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
@@ -181,14 +182,11 @@ def _mixture(
     upsampling
         Factor (alpha) of each up-sampled language's size, applied before ratios are taken.
     """
-    both_ways = languages25.directions
     here = {code: kept.get(code, available()[code]) for code in languages}
     return Mixture.from_sizes(
         {pair: here[code] for code in languages for pair in both_ways((code,))},
         upsampling={
-            pair: factor
-            for code, factor in upsampling.items()
-            for pair in languages25.directions((code,))
+            pair: factor for code, factor in upsampling.items() for pair in both_ways((code,))
         },
     )
 

@@ -137,21 +137,20 @@ def report(
     environment, hashes
         From the functions of these names.
     """
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import FileSystemLoader
 
     from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED
     from mnmt_repro.claims.standing import DECIDED
     from mnmt_repro.figures.badge import STYLE, said
     from mnmt_repro.figures.measures import condition, measured, named, printed
     from mnmt_repro.figures.verdicts import count
+    from mnmt_repro.templates import templates
 
     names = {each["verdict"] for each in verdicts}
     order = [name for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS) if name in names]
-    templates = Environment(
-        trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, keep_trailing_newline=True
-    )
-    templates.filters |= {"plain": plain, "share": _share, "rule_first": _rule_first, "said": said}
-    return templates.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
+    found = templates(FileSystemLoader(TEMPLATE.parent), escape=False)
+    found.filters |= {"plain": plain, "share": _share, "rule_first": _rule_first, "said": said}
+    return found.get_template(TEMPLATE.name).render(
         version=__version__,
         outcome=outcome(wrong),
         count=count(verdicts),

@@ -188,7 +188,7 @@ def parse_tsv(
     at_source, at_target = header.index(source), header.index(target)
     at_split = header.index(split_column) if split is not None else None
     at_domain = header.index(domain_column) if domain_column is not None else None
-    sources, targets, domains, splits = [], [], [], set()
+    rows: list[_Row] = []
     empty: list[int] = []
     at_fault = ""
     for number, line in enumerate(lines[1:], start=2):
@@ -202,24 +202,29 @@ def parse_tsv(
             at_fault = at_fault or (source if _empty(row[at_source]) else target)
             empty.append(number)
             continue
-        if at_split is not None:
-            splits.add(row[at_split])
-            if row[at_split] != split:
-                continue
-        sources.append(row[at_source])
-        targets.append(row[at_target])
-        if at_domain is not None:
-            domains.append(row[at_domain])
+        domain, part = (None if at is None else row[at] for at in (at_domain, at_split))
+        rows.append((row[at_source], row[at_target], domain, part))
     _refuse_empty(empty, name, f"column {at_fault!r}")
-    if not sources and splits:
-        raise InputError(f"{name}: no row in split {split!r}; the splits are {sorted(splits)}")
-    if not sources:
+    if not rows:
         raise InputError(f"{name}: no sentence after the header line")
+    return _of_split(rows, split, pair or f"{source}-{target}", name, "row")
+
+
+_Row = tuple[str, str, str | None, str | None]
+"""Source, target, domain and split of a sentence."""
+
+
+def _of_split(rows: Sequence[_Row], split: str | None, pair: str, name: str, what: str) -> Bitext:
+    """The sentences of a split, or all where none is asked for."""
+    chosen = [row for row in rows if split is None or row[3] == split]
+    if not chosen:
+        there = sorted({str(row[3]) for row in rows})
+        raise InputError(f"{name}: no {what} in split {split!r}; the splits are {there}")
     return Bitext(
-        pair=pair or f"{source}-{target}",
-        source=sources,
-        target=targets,
-        domain=None if at_domain is None else domains,
+        pair=pair,
+        source=[source for source, *_ in chosen],
+        target=[target for _, target, *_ in chosen],
+        domain=[domain for *_, domain, _ in chosen if domain is not None] or None,
         origin=name if split is None else f"{name} ({split})",
     )
 
@@ -327,33 +332,18 @@ def read_jsonl(
         missing (those there are are named), a side is no string, is empty, or holds a line break,
         tab or NUL, or no object is in the split.
     """
-    sources, targets, domains, splits = [], [], [], set()
+    rows: list[_Row] = []
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}: line {number}"
         entry = json_object(line, where)
         source = _json_text(entry, source_key, where)
         target = _json_text(entry, target_key, where)
         domain = None if domain_key is None else _json_text(entry, domain_key, where)
-        if split is not None:
-            part = _json_text(entry, split_key, where)
-            splits.add(part)
-            if part != split:
-                continue
-        sources.append(source)
-        targets.append(target)
-        if domain is not None:
-            domains.append(domain)
-    if not sources and splits:
-        raise InputError(f"{path}: no line in split {split!r}; the splits are {sorted(splits)}")
-    if not sources:
+        part = None if split is None else _json_text(entry, split_key, where)
+        rows.append((source, target, domain, part))
+    if not rows:
         raise InputError(f"{path}: is empty")
-    return Bitext(
-        pair=pair,
-        source=sources,
-        target=targets,
-        domain=None if domain_key is None else domains,
-        origin=str(path) if split is None else f"{path} ({split})",
-    )
+    return _of_split(rows, split, pair, str(path), "line")
 
 
 def json_object(line: str, where: str) -> dict:

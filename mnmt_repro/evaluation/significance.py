@@ -40,7 +40,6 @@ class PairedBootstrap:
     score: float
     half_width: float
     baseline: float
-    baseline_half_width: float
     p_value: float  # two-sided
     samples: int
 
@@ -146,14 +145,13 @@ def paired_bootstrap(
     (key,) = signatures  # the library's own name of the metric
     before, after = columns[key]
     assert isinstance(before, Result) and isinstance(after, Result)
-    assert before.ci is not None and after.ci is not None and after.p_value is not None
+    assert after.ci is not None and after.p_value is not None
     return PairedBootstrap(
         metric=metric,
         signature=str(signatures[key]),
         score=float(after.score),
         half_width=float(after.ci),
         baseline=float(before.score),
-        baseline_half_width=float(before.ci),
         p_value=float(after.p_value),
         samples=samples,
     )

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.report import stored_evidence
+from mnmt_repro.claims.report import stored_evidence, stored_verdict
 from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, typeset
@@ -116,10 +116,7 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str) -> str:
     InputError
         When the claim has no stored verdict.
     """
-    found = [verdict for verdict in stored if verdict["id"] == claim]
-    if not found:
-        raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
-    verdict = found[0]
+    verdict = stored_verdict(stored, claim)
     where = f"On {verdict['kind']}" if verdict["kind"] != "the papers' scale" else "At that scale"
     if verdict["undecided"]:
         return f"{where}, {verdict['because']}."

@@ -33,7 +33,6 @@ class ClaimList:
 
     stored: Sequence[Mapping[str, Any]]
     claims: Mapping[str, Claim]
-    to_book: str
 
     def to_html(self) -> str:
         """Write the filters and the table; without a script all claims are shown."""
@@ -70,7 +69,7 @@ class ClaimList:
             "badge": Badge(
                 verdict=verdict["verdict"],
                 text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
-                href=f"{self.to_book}{claim.page}.html" if claim.page else "",
+                href=f"{claim.page}.html" if claim.page else "",
             ),
             "missing": _missing(verdict),
             "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
@@ -84,17 +83,9 @@ class ClaimList:
         }
 
 
-def claim_list(
-    stored: Sequence[Mapping[str, Any]], claims: Sequence[Claim], *, to_book: str = ""
-) -> ClaimList:
-    """List stored verdicts (`claims.read_stored`) with the entries of their claims.
-
-    Parameters
-    ----------
-    to_book
-        From the page to the book's top.
-    """
-    return ClaimList(stored=stored, claims={claim.id: claim for claim in claims}, to_book=to_book)
+def claim_list(stored: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> ClaimList:
+    """List stored verdicts (`claims.read_stored`) with the entries of their claims."""
+    return ClaimList(stored=stored, claims={claim.id: claim for claim in claims})
 
 
 def _facts(verdict: Mapping[str, Any]) -> dict[str, str]:

@@ -115,9 +115,7 @@ class Figure(_Display):
     def _plain(self) -> str:
         return self.alt
 
-    def _repr_mimebundle_(
-        self, include: Any = None, exclude: Any = None
-    ) -> dict[str, str]:  # the signature that IPython calls
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {
             "text/html": self.to_html(),
             "image/png": in_base64(self.png),

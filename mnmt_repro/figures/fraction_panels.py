@@ -52,14 +52,11 @@ def _panel(
     dash = alt.StrokeDash("language:N", legend=legend)
     detail = ["line:N", "language:N"]
     base = alt.Chart(lines.drop(columns="panel"))
-    if (lines["estimator"] == ESTIMATORS["eq10"]).all():
-        spread = base.mark_area(opacity=0.13, clip=True).encode(
-            x, alt.Y("f_low:Q", scale=scale), alt.Y2("f_high:Q"), colour, detail=detail
-        )
-    else:
-        spread = base.mark_rule(opacity=0.5, clip=True).encode(
-            x, alt.Y("f_low:Q", scale=scale), alt.Y2("f_high:Q"), colour, detail=detail
-        )
+    joint = (lines["estimator"] == ESTIMATORS["eq10"]).all()
+    mark = base.mark_area if joint else base.mark_rule
+    spread = mark(opacity=0.13 if joint else 0.5, clip=True).encode(
+        x, alt.Y("f_low:Q", scale=scale), alt.Y2("f_high:Q"), colour, detail=detail
+    )
     tooltip = ["line", "language", "p", *(alt.Tooltip(v, format=".3f") for v in _VALUES), "sizes"]
     line = base.mark_line(point=True, clip=True).encode(x, y, colour, dash, tooltip=tooltip)
     layers = [spread, diagonal(x, y), line]

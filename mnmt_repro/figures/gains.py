@@ -40,7 +40,6 @@ def how_many_stored(variants: Variants) -> str:
 def show_gains(
     table: pd.DataFrame,
     *,
-    data: pd.DataFrame | None = None,
     formats: Mapping[str, Any] | None = None,
     caption: str = "",
     **about: Any,
@@ -62,7 +61,7 @@ def show_gains(
     told = f" {'One seed' if count == 1 else f'{count:g} seeds'} a row." if count else ""
     return show_table(
         shown,
-        data=table if data is None else data,
+        data=table,
         formats={
             column: form
             for column, form in wanted.items()

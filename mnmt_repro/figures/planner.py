@@ -143,14 +143,10 @@ def hatch(outside: list[tuple[float, float]], axis: tuple[float, float]) -> list
     ]
 
 
-def planner(
-    laws: Mapping[str, FractionFit],
-    n: float,
-    *,
-    importance: float = 0.5,
-    baseline: float = 0.5,
-) -> alt.LayerChart | alt.FacetChart:
-    """Losses of two pairs at every mixture, with the recommended one; parameters of `datasets`.
+def planner(laws: Mapping[str, FractionFit], n: float) -> alt.LayerChart | alt.FacetChart:
+    """Losses of two pairs at every mixture, with the one for pairs of equal importance.
+
+    Parameters are those of `datasets`; the baseline gives each pair half of the mixture.
 
     Raises
     ------
@@ -204,7 +200,7 @@ def planner(
         label("chosen", -8, fontWeight=600),
         label("baseline", -22),
     ).properties(width=560, height=340)
-    chart.datasets = datasets(laws, n, importance, baseline)
+    chart.datasets = datasets(laws, n, importance=0.5, baseline=0.5)
     return chart
 
 

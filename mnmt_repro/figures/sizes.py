@@ -37,7 +37,8 @@ def sizes_chart(published: Iterable[PublishedSize]) -> alt.LayerChart | alt.Face
     """Counted parameters of each size, stacked by part, with both printed counts as marks."""
     bars, marks = [], []
     for row in published:
-        counts, size = parameter_counts(row.config), _label(row)
+        config, counts = row.config, parameter_counts(row.config)
+        size = f"{config.encoder_layers}+{config.decoder_layers}, {config.d_model}"
         bars += [
             {
                 "size": size,
@@ -69,7 +70,3 @@ def sizes_chart(published: Iterable[PublishedSize]) -> alt.LayerChart | alt.Face
         bar.encode(x.stack("zero"), y, colour, order="order:Q", tooltip=["size", "part", number]),
         mark.encode(x, y, shape, tooltip=["size", "mark", number]),
     ).properties(width=300, height=230)
-
-
-def _label(row: PublishedSize) -> str:
-    return f"{row.config.encoder_layers}+{row.config.decoder_layers}, {row.config.d_model}"

@@ -5,15 +5,11 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import PackageLoader
 
-_TEMPLATES = Environment(
-    loader=PackageLoader("mnmt_repro.figures"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+from mnmt_repro.templates import templates
+
+_TEMPLATES = templates(PackageLoader("mnmt_repro.figures"), newline=False)
 
 
 def render(template: str, **values: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,10 +13,10 @@ from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims import load_claims
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
+from mnmt_repro.claims.report import stored_verdict
 from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim
 from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.cohorts.names import pair_name
-from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured, named
 from mnmt_repro.repository import ROOT
@@ -77,14 +78,10 @@ def badges(
     InputError
         When a claim has no stored verdict.
     """
-    known = {verdict["id"]: verdict for verdict in stored}
     declared = _claims_by_id()
     found = []
     for claim in claims:
-        if claim not in known:
-            raise InputError(
-                f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`"
-            )
+        verdict = stored_verdict(stored, claim)
         scopes = [
             scope.name
             for scope in declared[claim].scopes
@@ -92,10 +89,10 @@ def badges(
             or (scope.cohorts[:1], scope.test_set, scope.n, scope.tier)
             == ((cohort,), test_set, n, tier)
         ]
-        settings = {scope["scope"]: scope for scope in known[claim]["scopes"]}
-        wanted = known[claim]["decided_in"] if not cohort else next(iter(scopes), "")
+        settings = {scope["scope"]: scope for scope in verdict["scopes"]}
+        wanted = verdict["decided_in"] if not cohort else next(iter(scopes), "")
         if wanted in settings:
-            badge = _badge(known[claim], settings[wanted], href)
+            badge = _badge(verdict, settings[wanted], href)
             if evidence is not None:
                 badge = _as_computed(badge, declared[claim], settings[wanted], evidence)
             found.append(badge)
@@ -110,12 +107,11 @@ def _as_computed(
     now, before = judge(claim, scope, evidence).verdict, stored["raw_verdict"]
     if now == before:
         return badge
-    return Badge(
+    return replace(
+        badge,
         verdict=now,
         text=f"{claim.id} by its rule {said(now)} on these rows; stored: {said(before)}",
         title=f"The rows of this page differ from those of the stored verdict. {badge.title}",
-        href=badge.href,
-        about=badge.about,
     )
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ import numpy as np
 
 from mnmt_repro.corpora.encoding import Tags
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary, tag
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note
 from mnmt_repro.interchange.weights import Family, Fields, front_rows
 
 SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
@@ -85,10 +84,9 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
     kind: Any = ModelProto.SentencePiece
     found = {row: piece for row, piece in zip(at, model.pieces, strict=True) if row >= 0}
     if dropped := [p.piece for row, p in zip(at, model.pieces, strict=True) if row < 0]:
-        print(
-            f"mnmt-repro: note: {folder / M2M100_VOCABULARY} has no id for {len(dropped)} piece(s) "
-            f"of its SentencePiece model, such as {dropped[0]}: text is cut into smaller ones",
-            file=sys.stderr,
+        note(
+            f"{folder / M2M100_VOCABULARY} has no id for {len(dropped)} piece(s) "
+            f"of its SentencePiece model, such as {dropped[0]}: text is cut into smaller ones"
         )
     if family == "m2m_100" and (folder / M2M100_VOCABULARY).is_file():
         known = {piece.piece for piece in found.values()}

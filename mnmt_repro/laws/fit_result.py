@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -350,48 +349,6 @@ class LawFit(ABC):
             notes.append(f"{self.left_out} zero-shot rows (p = 0) left out")
         notes.append(f"95 % intervals: {self.method_in_words()}")
         return f"<p>{'; '.join(notes)}</p>" + self.summary().to_html(index=False)
-
-    def to_json(self) -> str:
-        """Return the whole result as JSON; `from_json` gives an equal object back."""
-        content = {f.name: _encode(getattr(self, f.name)) for f in fields(self)}
-        return json.dumps({"law": type(self).__name__, **content})
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote.
-
-        Raises
-        ------
-        InputError
-            When the text is not JSON, or of another law.
-        """
-        try:
-            content = json.loads(text)
-            law = content.pop("law")
-        except (ValueError, KeyError, AttributeError, TypeError):
-            raise InputError("not a fitted law: write it with to_json()") from None
-        if law != cls.__name__:
-            raise InputError(f"this is a {law}, not a {cls.__name__}: read it with {law}.from_json")
-        known = {f.name for f in fields(cls)}
-        if set(content) != known:
-            raise InputError(f"{law}: fields {sorted(set(content) ^ known)} missing or unknown")
-        return cls(**{name: _decode(value) for name, value in content.items()})
-
-
-def _encode(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    if isinstance(value, tuple):
-        return [_encode(item) for item in value]
-    return value
-
-
-def _decode(value: Any) -> Any:
-    if isinstance(value, dict):
-        return float(value["float"])
-    if isinstance(value, list):
-        return tuple(_decode(item) for item in value)
-    return value
 
 
 def r_squared(observed: Array, rss: float, weights: Array) -> float:

@@ -130,14 +130,12 @@ def watch_book(source: Path, build: Callable[[], object]) -> NoReturn:
 
 
 def _check(html: Path) -> None:
-    remote = remote_resources(html)
-    if remote:
-        lines = [f"{page.relative_to(html)}: {url}" for page, url in remote]
-        raise PageError("these would be loaded from another host:\n" + "\n".join(lines))
-    raw = raw_formulas(html)
-    if raw:
-        lines = [f"{page.relative_to(html)}: {text}" for page, text in raw]
-        raise PageError("these formulas are not typeset:\n" + "\n".join(lines))
+    for search, why in (
+        (remote_resources, "these would be loaded from another host"),
+        (raw_formulas, "these formulas are not typeset"),
+    ):
+        if lines := [f"{page.relative_to(html)}: {text}" for page, text in search(html)]:
+            raise PageError(f"{why}:\n" + "\n".join(lines))
 
 
 def store_lessons(source: Path, *, jobs: int | None = None) -> list[Path]:

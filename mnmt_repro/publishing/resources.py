@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -25,7 +24,8 @@ def remote_resources(html: Path) -> list[tuple[Path, str]]:
     list of (file, address)
         Empty for a book that works with the network off.
     """
-    found = [(page, url) for page in sorted(html.rglob("*.html")) for url in _of_page(page)]
+    pages = sorted(html.rglob("*.html"))
+    found = [(page, url) for page in pages for url in _Resources().read(page)]
     for sheet in sorted(html.rglob("*.css")):
         text = sheet.read_text(encoding="utf-8", errors="replace")
         found += [(sheet, url) for url in _CSS.findall(text)]
@@ -40,26 +40,22 @@ def raw_formulas(html: Path) -> list[tuple[Path, str]]:
     list of (file, first words)
         Empty where every formula is typeset.
     """
-    found = []
-    for page in sorted(html.rglob("*.html")):
-        parser = _Text()
-        parser.feed(page.read_text(encoding="utf-8"))
-        found += [(page, " ".join(text.split())[:80]) for text in parser.found]
-    return found
+    pages = sorted(html.rglob("*.html"))
+    return [(page, " ".join(x.split())[:80]) for page in pages for x in _Text().read(page)]
 
 
-def _of_page(page: Path) -> Iterator[str]:
-    parser = _Resources()
-    parser.feed(page.read_text(encoding="utf-8"))
-    yield from parser.found
-
-
-class _Resources(HTMLParser):
+class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
-        self._in_style = False
+        self.inside = 0  # elements whose text is told apart from that of others
 
+    def read(self, page: Path) -> list[str]:
+        self.feed(page.read_text(encoding="utf-8"))
+        return self.found
+
+
+class _Resources(_Reader):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
         urls = []
@@ -76,26 +72,21 @@ class _Resources(HTMLParser):
             urls.append(values.get("href", ""))
         self.found += [url for url in urls if _REMOTE.match(url)]
         self.found += _CSS.findall(values.get("style", ""))
-        self._in_style = tag == "style"
+        self.inside = int(tag == "style")
 
     def handle_data(self, data: str) -> None:
-        if self._in_style:
+        if self.inside:
             self.found += _CSS.findall(data)
-            self._in_style = False
+            self.inside = 0
 
 
-class _Text(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self._unread = 0
-
+class _Text(_Reader):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._unread += tag in _UNREAD
+        self.inside += tag in _UNREAD
 
     def handle_endtag(self, tag: str) -> None:
-        self._unread -= tag in _UNREAD
+        self.inside -= tag in _UNREAD
 
     def handle_data(self, data: str) -> None:
-        if not self._unread and _FORMULA.search(data):
+        if not self.inside and _FORMULA.search(data):
             self.found.append(data)

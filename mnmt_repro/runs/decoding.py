@@ -15,6 +15,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,11 +135,10 @@ def decode(
     else:
         texts = translate_tests(checkpoint, tests, vocabulary, config, device)
         write_bytes(kept, json.dumps(texts, ensure_ascii=False, indent=1).encode())
-    score = (
-        _sacrebleu(None if spec.conlang else vocabulary)
-        if bleurt is None
-        else _bleurt(bleurt, device)
-    )
+    score: Callable[..., Mapping[str, float | str]]
+    score = partial(scores, vocabulary=None if spec.conlang else vocabulary)
+    if bleurt is not None:
+        score = _bleurt(bleurt, device)
     rows, signatures = score_tests(tests, texts, config, score)
     decoding = {
         "run_id": spec.run_id,
@@ -240,10 +240,6 @@ def score_tests(
                     {metric: str(scored[f"{metric}_signature"]) for metric in values}
                 )
     return rows, signatures
-
-
-def _sacrebleu(vocabulary: Vocabulary | None) -> Callable[..., dict[str, float | str]]:
-    return lambda found, wanted, language: scores(found, wanted, language, vocabulary=vocabulary)
 
 
 def _bleurt(checkpoint: Path, device: str) -> Callable[..., dict[str, float | str]]:

@@ -9,7 +9,6 @@ on from are in `start.safetensors`; of one trained on from there, it has `contin
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags, tag_ids
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import Vocabulary
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note, tell
 from mnmt_repro.reading import FieldError, build, convert
 from mnmt_repro.training.config import TrainingConfig
 
@@ -96,7 +95,7 @@ class Trained:
         known = [{split_pair(each)[side] for each in self.pairs} for side in (0, 1)]
         shot = all(end in there for end, there in zip(ends, known, strict=True))
         if self.tags != "none" and shot and not self.any_pair:
-            print(f"mnmt-repro: note: {pair}: not trained on, so zero-shot", file=sys.stderr)
+            note(f"{pair}: not trained on, so zero-shot")
             return
         if not self.any_pair and (self.tags == "none" or not self.continued):
             raise InputError(f"{option}: the model knows {', '.join(self.pairs)}")
@@ -105,10 +104,7 @@ class Trained:
         except InputError as error:
             raise InputError(f"{option}: {error}") from error
         if not self.any_pair:
-            print(
-                f"mnmt-repro: note: {pair}: not among the pairs of its last training",
-                file=sys.stderr,
-            )
+            note(f"{pair}: not among the pairs of its last training")
 
     def direction(self, target: str, source: str | None) -> str:
         """The pair with that target, and source where it is given; see `check_direction`.
@@ -237,20 +233,16 @@ def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
     from mnmt_repro.training.loop import finished, standing
 
     if "upgrade" in about:
-        print(f"mnmt-repro: {folder}: upgraded, and not trained on since", file=sys.stderr)
+        tell(f"{folder}: upgraded, and not trained on since")
         return
     if not (folder / LAST).exists():
-        print(
-            f"mnmt-repro: {folder}: unfinished, no checkpoint yet; the same `train` begins again",
-            file=sys.stderr,
-        )
+        tell(f"{folder}: unfinished, no checkpoint yet; the same `train` begins again")
         return
     progress, config = read_progress(folder / LAST), TrainingConfig(**about["training"])
     if not finished(progress, config):
-        print(
-            f"mnmt-repro: {folder}: unfinished, stopped at {standing(progress, config)}; "
-            "the same `train` goes on",
-            file=sys.stderr,
+        tell(
+            f"{folder}: unfinished, stopped at {standing(progress, config)}; "
+            "the same `train` goes on"
         )
 
 
