@@ -540,7 +540,8 @@ def test_fit_a_law_of_size_and_data(capsys) -> None:
 
 def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
     law_table("l.csv")
-    fails(["fit", "l.csv", "--loss-column", "bleu"], capsys, "no column 'bleu'", "pair, p, n, loss")
+    fails(["fit", "l.csv", "--loss-column", "bleu"], capsys, "no column 'bleu'", "pair, p, n, loss",
+          "name yours with --loss-column")  # fmt: skip
     fails(["fit", "absent.csv"], capsys, "absent.csv: cannot be read")
     Path("empty.csv").write_text("", encoding="utf-8")
     fails(["fit", "empty.csv"], capsys, "empty.csv: is no table with a header line")
@@ -706,7 +707,8 @@ def test_columns_may_have_other_names(capsys) -> None:
     assert "no column 'p' or 'pair': all rows are taken as one curve; 70 rows share a size" in note
     assert "--p-column, --pair-column" in note
     fails(["fit", "l.csv", "--p-column", "weight"], capsys, "no column 'weight'")
-    fails(["recommend", "other.csv", "--n", "1", "--equal-regret"], capsys, "no column 'pair'")
+    unnamed = ["recommend", "other.csv", "--n", "1", "--equal-regret"]
+    fails(unnamed, capsys, "no column 'pair'; name yours with --pair-column")
 
 
 def test_fit_says_how_its_intervals_are_made_and_proposes_relative_errors(capsys) -> None:
