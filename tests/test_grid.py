@@ -22,6 +22,7 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.grid import Grid, GridRuns, Size
 from mnmt_repro.runs.trained import load_trained
+from mnmt_repro.training import loop
 from mnmt_repro.training.config import TrainingConfig, usual_training
 from mnmt_repro.upgrading.config import DepthConfig, UpgradeConfig
 
@@ -130,6 +131,8 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("{eng-fra: 1}", "{eng-xho: 1}"), ("line 7", "weights[1].eng-xho", "eng-deu, eng-fra")),
         (("weights: [1", "weights: [2"), ("line 7", "weights[0]", "must lie in [0, 1]")),
         (("  steps: 60", "  step: 20"), ("line 9", "training.step", "did you mean steps?")),
+        (("  steps: 60", "  recompute: true"), ("line 9", "call sweep with --recompute")),
+        (("  steps: 60", "  shard: true"), ("line 9", "training.shard", "`train --shard` does")),
         (("  steps: 60", "  steps: -1"), ("line 8", "training", "steps must be above 0")),
         (("talks.tsv", "gone.tsv"), ("grid.yml", "gone.tsv")),
         (("pieces: 380", "conlang: {}"), ("in one of data, corpus and conlang",)),
@@ -202,6 +205,28 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     assert "0 of 21 runs are missing" in capsys.readouterr().out
     a, b = (f"runs/{run.run_id}" for run in Grid.read("grid.yml").runs[:8:7])
     assert main(["compare", a, b, "--data", "eng-deu=talks.test.tsv"]) == 0
+
+
+def test_a_sweep_computes_layers_again_where_it_is_asked_to(monkeypatch, capsys) -> None:
+    asked, real = [], loop.train
+
+    def train(*given, recompute, **how):
+        asked.append(recompute)
+        return real(*given, recompute=recompute, **how)
+
+    monkeypatch.setattr("mnmt_repro.runs.execute.train", train)
+    command = write_grid("conlang: {}\nsizes: [64]\nweights: [1]\ntraining: {steps: 1}\n")
+    memory = {}
+    for options in ((), ("--recompute",)):
+        assert main([*command, *options, "--dry-run"]) == 0
+        memory[options] = int(re.search(r"(\d+) MiB", capsys.readouterr().out)[1])
+    assert memory["--recompute",] < memory[()]
+    for folder, options in (("a", ()), ("b", ("--recompute",))):
+        assert main([*command, "--runs", folder, "--workers", "1", *options]) == 0
+    assert asked == [False, True]
+    (a,), (b,) = (results.load_runs(f"{folder}/results") for folder in "ab")
+    assert a["rows"] == b["rows"]  # the same to the bit
+    fails(["sweep", "conlang-sim0", "--decode", "--recompute"], capsys, "is of training")
 
 
 def test_one_object_declares_runs_fits_plots_and_upgrades(capsys) -> None:

@@ -74,6 +74,9 @@ class SweepOptions(PoolOptions):
         "Dask scheduler at $DASK_SCHEDULER_ADDRESS. All must see the same folders",
         "local",
     )
+    recompute: bool = setting(
+        "see `train --recompute`. A sweep splits no model over GPUs: that is `train --shard`", False
+    )
     decode: bool = setting(
         "translate the test sets with the checkpoints of all finished runs, and store BLEU, chrF, "
         "chrF++ and spBLEU",
@@ -177,6 +180,7 @@ def act(options: SweepOptions) -> int:
             runs_folder=options.runs,
             executor=executor,
             device=options.device,
+            recompute=options.recompute,
             at_once=options.workers,
             estimate=estimate,
         )
@@ -209,6 +213,7 @@ def _act_on_file(options: SweepOptions) -> int:
         executor_name=options.executor,
         part=part,
         device=options.device,
+        recompute=options.recompute,
     )
     print(f"rows: {done.store}\nnext: mnmt-repro fit {shlex.quote(str(done.store))}")
     return 1 if failures else 0
@@ -245,10 +250,12 @@ def _announce(
     if options.dry_run:
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""
-            takes = f"{duration(seconds[spec.run_id]):>7}  {spec.memory() / 2**20:5.0f} MiB"
+            memory = spec.memory(recompute=options.recompute) / 2**20
+            takes = f"{duration(seconds[spec.run_id]):>7}  {memory:5.0f} MiB"
             print(f"{spec.run_id}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}")
     time = duration(sum(seconds.values()) / options.workers)
-    most = max((task.spec.memory() for task in tasks), default=0) / 2**30
+    needed = (task.spec.memory(recompute=options.recompute) for task in tasks)
+    most = max(needed, default=0) / 2**30
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""
     print(

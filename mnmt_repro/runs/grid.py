@@ -44,6 +44,13 @@ if TYPE_CHECKING:
 
 Weight = float | dict[str, float]
 
+OF_COMMAND = {
+    "recompute": "call sweep with --recompute",
+    "shard": "a sweep splits no model over processes; `train --shard` does",
+    "device": "call sweep with --device",
+}
+"""Options of `train` that decide no weight, and so are no training settings of a grid."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
@@ -273,6 +280,7 @@ class Grid:
         workers: int = 1,
         results: Path | str | None = None,
         device: str = "cpu",
+        recompute: bool = False,
     ) -> GridRuns:
         """Train what is missing; a call that was interrupted goes on where it was.
 
@@ -284,6 +292,10 @@ class Grid:
             Processes; 1: in this one.
         results
             The store that rows are added to; None: `results` in `folder`.
+        device
+            ``cpu``, ``cuda``, ``cuda:1``, ...
+        recompute
+            Compute each layer again in the backward pass, which takes less memory and more time.
 
         Raises
         ------
@@ -296,7 +308,11 @@ class Grid:
         store = None if results is None else Path(results)
         done = GridRuns(grid=self, folder=Path(folder), results=store)
         if failures := sweep_grid(
-            done, workers=workers, device=device, progress_bar=sys.stderr.isatty()
+            done,
+            workers=workers,
+            device=device,
+            recompute=recompute,
+            progress_bar=sys.stderr.isatty(),
         ):
             raise InputError(f"{len(failures)} runs failed; the first: {failures[0]}")
         return done
@@ -411,6 +427,8 @@ def _whole(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(file := whole.get("vocabulary"), str):
         whole["vocabulary"] = str(folder / file)
     if isinstance(given := whole.get("training", {}), dict):
+        if told := next((name for name in OF_COMMAND if name in given), None):
+            raise FieldError(("training", told), f"is no key; {OF_COMMAND[told]}")
         whole["training"] = usual_settings(given)
     return whole
 
