@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import html
 import io
@@ -11,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,19 @@ def test_help_teaches(command: list[str], capsys) -> None:
     shown = capsys.readouterr().out
     assert "example" in shown
     assert f"mnmt-repro {' '.join(command)}" in shown.partition("example")[2]
+
+
+def test_every_option_says_what_it_does() -> None:
+    def options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for part in action.choices.values():
+                    yield from options(part)
+            else:
+                yield parser.prog, action
+
+    found = {f"{prog} {action.dest}": action.help for prog, action in options(build_parser())}
+    assert len(found) > 100 and not [name for name, told in found.items() if not told]
 
 
 def test_every_example_in_a_help_can_be_parsed(capsys) -> None:

@@ -89,7 +89,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--pairs", metavar="PAIR,...", help="pairs of --corpus (default: all from eng)"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
+    )
     add_fields(parser, VocabularyConfig, {"pieces": 4000})
     add_json(parser)
 
@@ -111,7 +113,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--pieces", type=int, default=1000, help="learnt from the languages that have no tag yet"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
+    )
     add_json(parser)
 
     parser = add_command(
@@ -128,7 +132,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--languages", required=True, metavar="CODE,...", help="as in the names of your pairs"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
+    )
     add_json(parser)
 
     for module in registered(DATA_COMMANDS).values():

@@ -242,7 +242,7 @@ def _announce(
 ) -> None:
     """Say how many runs are missing and what they take; with `--dry-run` of each of them."""
     from mnmt_repro.runs.parents import plan
-    from mnmt_repro.runs.sweep import duration
+    from mnmt_repro.runs.sweep import duration, in_bytes
 
     missing = [spec for spec in specs if spec.run_id not in stored]
     tasks = plan(missing, stored, options.runs)
@@ -250,17 +250,17 @@ def _announce(
     if options.dry_run:
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""
-            memory = spec.memory(recompute=options.recompute) / 2**20
-            takes = f"{duration(seconds[spec.run_id]):>7}  {memory:5.0f} MiB"
+            memory = in_bytes(spec.memory(recompute=options.recompute))
+            takes = f"{duration(seconds[spec.run_id]):>7}  {memory:>8}"
             print(f"{spec.run_id}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}")
     time = duration(sum(seconds.values()) / options.workers)
     needed = (task.spec.memory(recompute=options.recompute) for task in tasks)
-    most = max(needed, default=0) / 2**30
+    most = in_bytes(max(needed, default=0))
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""
     print(
         f"{len(missing)} of {len(specs)} runs are missing{parents}: about {time} on "
-        f"{options.workers} worker(s), each of which takes at most {most:.2f} GiB for a model",
+        f"{options.workers} worker(s), each of which takes at most {most} for a model",
         flush=True,
     )
 

@@ -120,8 +120,8 @@ class Grid:
     data
         Pair to FILE, or to SOURCE,TARGET, as ``train --data``.
     valid
-        Pair to the file that models are scored on. Empty: a twentieth of `data` is held out, at most
-        400 sentences of each pair.
+        Pair to the file that models are scored on. Empty: a twentieth of `data` is held out, at
+        most 400 sentences of each pair.
     corpus, conlang
         Registered text, or generated text, in place of `data`.
     pairs

@@ -85,6 +85,16 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def in_bytes(memory: float) -> str:
+    """Write an amount of memory in its natural unit.
+
+    >>> in_bytes(3 * 2**19), in_bytes(5 * 2**30)
+    ('1.5 MiB', '5 GiB')
+    """
+    unit, name = (2**30, "GiB") if memory >= 2**30 else (2**20, "MiB")
+    return f"{memory / unit:.3g} {name}"
+
+
 class RunHeld(InputError):
     """Another process is at work on a run."""
 
