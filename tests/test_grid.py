@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pandas as pd
@@ -155,6 +156,16 @@ def test_a_grid_file_is_swept_alone_and_without_options_of_cohorts(capsys) -> No
     fails([*command, "conlang-sim0"], capsys, "conlang-sim0: a file of a grid is swept alone")
     fails([*command, "--tier", "gpu"], capsys, "--tier: is of cohorts; leave it out")
     fails(["sweep", "absent.yml"], capsys, "absent.yml: cannot be read")
+
+
+def test_the_help_shows_a_grid(capsys) -> None:
+    write_texts()
+    Path("news.tsv").rename("xhosa.tsv")
+    with pytest.raises(SystemExit):
+        main(["sweep", "--help"])
+    example = capsys.readouterr().out.partition("grid.yml:\n")[2].partition("\n\n")[0]
+    write_grid(textwrap.dedent(example))
+    assert len(Grid.read("grid.yml").runs) == 3 * 3 * 2
 
 
 def test_numbers_may_be_written_as_yaml_does_not_read_them() -> None:

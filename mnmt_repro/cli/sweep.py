@@ -27,6 +27,16 @@ NOT_RUN = {
 }
 """Tiers of which no rows are stored."""
 
+GRID = """\
+a grid of your own, grid.yml:
+  data: {eng-deu: talks.tsv, eng-xho: xhosa.tsv}
+  sizes: [16, 32, 64]        # widths of the models
+  weights: [0.25, 0.5, 1]    # of the first pair; the others share the rest
+  seeds: [1, 2]
+  training: {target_tokens: 6000000, decay_share: 0.3}    # settings of `train`
+
+`help(mnmt_repro.runs.grid.Grid)` in Python explains every key."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PoolOptions:
@@ -98,7 +108,7 @@ class SweepOptions(PoolOptions):
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    add_command(
+    parser = add_command(
         commands,
         "sweep",
         COMMANDS["sweep"],
@@ -115,6 +125,7 @@ def add(commands: Any) -> None:
         act=act,
         options=SweepOptions,
     )
+    parser.epilog = f"{parser.epilog}\n\n{GRID}"
 
 
 def act(options: SweepOptions) -> int:
