@@ -321,7 +321,8 @@ class Grid:
         folder
             Of checkpoints, a folder a run.
         workers
-            Processes; 1: in this one.
+            Processes; 1: in this one. A script that asks for more calls this below
+            ``if __name__ == "__main__":``, because each process reads the script again.
         results
             The store that rows are added to; None: `results` in `folder`.
         device
@@ -346,7 +347,9 @@ class Grid:
             recompute=recompute,
             progress_bar=sys.stderr.isatty(),
         ):
-            raise InputError(f"{len(failures)} runs failed; the first: {failures[0]}")
+            raise InputError(
+                f"{len(failures)} of {len(self.runs)} runs failed; the first: {failures[0]}"
+            )
         return done
 
 
