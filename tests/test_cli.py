@@ -553,6 +553,16 @@ def test_fit_a_law_of_size_and_data(capsys) -> None:
     fails(unseen, capsys, "l.csv line 22, column tokens", "above 0", "saw nothing of the pair")
 
 
+@pytest.mark.parametrize(
+    "command, option",
+    [("train --data", "--data"), ("data check --data eng-deu=a.tsv --test", "--test")],
+)
+def test_a_bitext_that_is_written_wrongly_is_told_with_its_option(command, option, capsys) -> None:
+    Path("a.tsv").write_text("source\ttarget\nx\ty\n", encoding="utf-8")
+    told = f"{option}: bitext 'talks.tsv': write it PAIR=FILE.tsv"
+    fails([*command.split(), "talks.tsv"], capsys, told)
+
+
 def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
     law_table("l.csv")
     fails(["fit", "l.csv", "--loss-column", "bleu"], capsys, "no column 'bleu'", "pair, p, n, loss",

@@ -133,6 +133,7 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("weights: [1", "weights: [2"), ("line 7", "weights[0]", "must lie in [0, 1]")),
         (("  steps: 60", "  step: 20"), ("line 9", "training.step", "did you mean steps?")),
         (("  steps: 60", "  recompute: true"), ("line 9", "call sweep with --recompute")),
+        (("pieces: 380", "recompute: true"), ("line 5", "recompute: is no key; call sweep")),
         (("  steps: 60", "  shard: true"), ("line 9", "training.shard", "`train --shard` does")),
         (("  steps: 60", "  steps: -1"), ("line 8", "training", "steps must be above 0")),
         (("talks.tsv", "gone.tsv"), ("grid.yml", "gone.tsv")),

@@ -264,9 +264,11 @@ def _announce(
             memory = in_bytes(spec.memory(recompute=options.recompute))
             takes = f"{duration(seconds[spec.run_id]):>7}  {memory:>8}"
             print(f"{spec.run_id}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}")
+    if not tasks:
+        print(f"0 of {len(specs)} runs are missing", flush=True)
+        return
     time = duration(sum(seconds.values()) / options.workers)
-    needed = (task.spec.memory(recompute=options.recompute) for task in tasks)
-    most = in_bytes(max(needed, default=0))
+    most = in_bytes(max(task.spec.memory(recompute=options.recompute) for task in tasks))
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""
     print(

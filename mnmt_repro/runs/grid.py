@@ -456,14 +456,16 @@ class GridRuns:
 def _whole(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     """A file's content with paths from its folder, and the usual training filled in."""
     whole = dict(content)
+    for at, keys in (((), whole), (("training",), whole.get("training"))):
+        for name, instead in OF_COMMAND.items():
+            if isinstance(keys, dict) and name in keys:
+                raise FieldError((*at, name), f"is no key; {instead}")
     for name in ("data", "valid"):
         if isinstance(files := whole.get(name), dict):
             whole[name] = {pair: _from(folder, file) for pair, file in files.items()}
     if isinstance(file := whole.get("vocabulary"), str):
         whole["vocabulary"] = str(folder / file)
     if isinstance(given := whole.get("training", {}), dict):
-        if told := next((name for name in OF_COMMAND if name in given), None):
-            raise FieldError(("training", told), f"is no key; {OF_COMMAND[told]}")
         whole["training"] = usual_settings(given)
     return whole
 
