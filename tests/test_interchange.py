@@ -409,6 +409,8 @@ def test_a_language_is_added_and_the_model_goes_out_again(
         "data", "extend", str(folder), "--data", f"{known}-xho=new.tsv",
         "--pieces", "60", "--out", "both.model",
     ]) == 0  # fmt: skip
+    note = "so only pairs of aaa, xho can be trained; to train others too, name their text"
+    assert (note in capsys.readouterr().err) == (family == "t5")
     both = Vocabulary.load("both.model")
     old = imported.pieces.vocabulary
     assert [both.processor.id_to_piece(i) for i in range(len(old))] == [

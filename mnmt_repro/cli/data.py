@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +109,12 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model's folder")
     parser.add_argument(
-        "--data", action="append", required=True, metavar="PAIR=FILE", help="new text (see train)"
+        "--data",
+        action="append",
+        required=True,
+        metavar="PAIR=FILE",
+        help="new text (see train); of a model without language tags, such as T5 or mT5, text of "
+        "every language that you will train",
     )
     parser.add_argument(
         "--pieces", type=int, default=1000, help="learnt from the languages that have no tag yet"
@@ -229,6 +235,12 @@ def act_extend(options: argparse.Namespace) -> int:
         raise InputError(
             "--data: the vocabulary has a tag for every language there already; leave out --vocab "
             "in `mnmt-repro upgrade`"
+        )
+    if not old.languages:
+        print(
+            f"mnmt-repro: note: {options.model} has no tag of any language, so only pairs of "
+            f"{', '.join(new)} can be trained; to train others too, name their text with --data",
+            file=sys.stderr,
         )
     lines = [line for texts in new.values() for line in texts]
     return _write(extend_vocabulary(old, new, lines, options.pieces), options)
