@@ -218,7 +218,7 @@ def number(text: str, where: str) -> float:
         raise InputError(f"{where}: {text!r} is not a number") from None
 
 
-def check_columns(path: Path, there: Iterable[str], needed: Mapping[str, str]) -> None:
+def check_columns(path: Path, there: Iterable[object], needed: Mapping[str, str]) -> None:
     """Refuse a table that lacks a column; `needed` has the option that names each."""
     names = list(map(str, there))
     for column, flag in needed.items():
