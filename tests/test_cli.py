@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import html
 import io
@@ -11,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,19 @@ def test_help_teaches(command: list[str], capsys) -> None:
     shown = capsys.readouterr().out
     assert "example" in shown
     assert f"mnmt-repro {' '.join(command)}" in shown.partition("example")[2]
+
+
+def test_every_option_says_what_it_does() -> None:
+    def options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for part in action.choices.values():
+                    yield from options(part)
+            else:
+                yield parser.prog, action
+
+    found = {f"{prog} {action.dest}": action.help for prog, action in options(build_parser())}
+    assert len(found) > 100 and not [name for name, told in found.items() if not told]
 
 
 def test_every_example_in_a_help_can_be_parsed(capsys) -> None:
@@ -538,9 +553,20 @@ def test_fit_a_law_of_size_and_data(capsys) -> None:
     fails(unseen, capsys, "l.csv line 22, column tokens", "above 0", "saw nothing of the pair")
 
 
+@pytest.mark.parametrize(
+    "command, option",
+    [("train --data", "--data"), ("data check --data eng-deu=a.tsv --test", "--test")],
+)
+def test_a_bitext_that_is_written_wrongly_is_told_with_its_option(command, option, capsys) -> None:
+    Path("a.tsv").write_text("source\ttarget\nx\ty\n", encoding="utf-8")
+    told = f"{option}: bitext 'talks.tsv': write it PAIR=FILE.tsv"
+    fails([*command.split(), "talks.tsv"], capsys, told)
+
+
 def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
     law_table("l.csv")
-    fails(["fit", "l.csv", "--loss-column", "bleu"], capsys, "no column 'bleu'", "pair, p, n, loss")
+    fails(["fit", "l.csv", "--loss-column", "bleu"], capsys, "no column 'bleu'", "pair, p, n, loss",
+          "name yours with --loss-column")  # fmt: skip
     fails(["fit", "absent.csv"], capsys, "absent.csv: cannot be read")
     Path("empty.csv").write_text("", encoding="utf-8")
     fails(["fit", "empty.csv"], capsys, "empty.csv: is no table with a header line")
@@ -706,7 +732,8 @@ def test_columns_may_have_other_names(capsys) -> None:
     assert "no column 'p' or 'pair': all rows are taken as one curve; 70 rows share a size" in note
     assert "--p-column, --pair-column" in note
     fails(["fit", "l.csv", "--p-column", "weight"], capsys, "no column 'weight'")
-    fails(["recommend", "other.csv", "--n", "1", "--equal-regret"], capsys, "no column 'pair'")
+    unnamed = ["recommend", "other.csv", "--n", "1", "--equal-regret"]
+    fails(unnamed, capsys, "no column 'pair'; name yours with --pair-column")
 
 
 def test_fit_says_how_its_intervals_are_made_and_proposes_relative_errors(capsys) -> None:

@@ -94,9 +94,9 @@ def test_controls_and_cohorts_are_those_of_the_claims() -> None:
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_every_printed_cell_is_shown_once(name: str) -> None:
+def test_every_printed_cell_is_shown_once(name: str, tmp_path: Path) -> None:
     ablation = BY_NAME[name]
-    empty = results.load(root=Path("no such store"))
+    empty = results.load(root=tmp_path)
     table = ablations.cells(ablation, bench(empty, name))
     assert not table.duplicated(["variant", "group"]).any()
     assert set(table["variant"]) == {
@@ -150,8 +150,8 @@ def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:
     assert math.isnan(cells.loc[("alpha 5, related", "all"), "gain, %"])  # not stored
 
 
-def test_marks_in_brackets_where_a_table_prints_none() -> None:
-    empty = results.load(root=Path("no such store"))
+def test_marks_in_brackets_where_a_table_prints_none(tmp_path: Path) -> None:
+    empty = results.load(root=tmp_path)
     cells = ablations.cells(BY_NAME["table4"], bench(empty, "table4"))
     marks = cells.set_index(["variant", "group"])["mark"]
     assert marks["Mt25, all embeddings random", "all"] == "(*)"  # 30.7 against 31.5

@@ -53,8 +53,8 @@ def test_the_chart_has_a_panel_a_model(losses: pd.DataFrame) -> None:
     ]
 
 
-def test_without_rows_it_says_so() -> None:
-    empty = conlang_upgrades.losses(results.load(root=Path("no such store")))
+def test_without_rows_it_says_so(tmp_path: Path) -> None:
+    empty = conlang_upgrades.losses(results.load(root=tmp_path))
     assert empty.empty
     assert conlang_upgrades.comparison(empty).empty
     half = empty.copy()

@@ -74,8 +74,8 @@ def bench(root: Path) -> Variants:
 
 
 @pytest.fixture(scope="module")
-def nothing() -> Variants:
-    return variants_of(results.load(root=Path("no such store")), MAIN)
+def nothing(tmp_path_factory) -> Variants:
+    return variants_of(results.load(root=tmp_path_factory.mktemp("empty")), MAIN)
 
 
 @pytest.fixture(scope="module")
@@ -415,8 +415,8 @@ def test_the_chart_has_a_panel_a_shape(points: pd.DataFrame, bench: Variants) ->
     assert figure.svg.startswith("<svg")
 
 
-def test_without_rows_there_are_no_curves(nothing: Variants) -> None:
-    curves = results.load_curves(root=Path("no such store"))
+def test_without_rows_there_are_no_curves(nothing: Variants, tmp_path: Path) -> None:
+    curves = results.load_curves(root=tmp_path)
     points = upgrade_curves.figure4(upgrades.recovery(nothing), curves)
     assert set(points["points"]) == {PRINTED} and list(points) == upgrade_curves._COLUMNS
     table = upgrade_curves.compute_to_reach(points)

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pandas as pd
@@ -22,6 +23,7 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.grid import Grid, GridRuns, Size
 from mnmt_repro.runs.trained import load_trained
+from mnmt_repro.training import loop
 from mnmt_repro.training.config import TrainingConfig, usual_training
 from mnmt_repro.upgrading.config import DepthConfig, UpgradeConfig
 
@@ -130,6 +132,9 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("{eng-fra: 1}", "{eng-xho: 1}"), ("line 7", "weights[1].eng-xho", "eng-deu, eng-fra")),
         (("weights: [1", "weights: [2"), ("line 7", "weights[0]", "must lie in [0, 1]")),
         (("  steps: 60", "  step: 20"), ("line 9", "training.step", "did you mean steps?")),
+        (("  steps: 60", "  recompute: true"), ("line 9", "call sweep with --recompute")),
+        (("pieces: 380", "recompute: true"), ("line 5", "recompute: is no key; call sweep")),
+        (("  steps: 60", "  shard: true"), ("line 9", "training.shard", "`train --shard` does")),
         (("  steps: 60", "  steps: -1"), ("line 8", "training", "steps must be above 0")),
         (("talks.tsv", "gone.tsv"), ("grid.yml", "gone.tsv")),
         (("pieces: 380", "conlang: {}"), ("in one of data, corpus and conlang",)),
@@ -154,6 +159,16 @@ def test_a_grid_file_is_swept_alone_and_without_options_of_cohorts(capsys) -> No
     fails(["sweep", "absent.yml"], capsys, "absent.yml: cannot be read")
 
 
+def test_the_help_shows_a_grid(capsys) -> None:
+    write_texts()
+    Path("news.tsv").rename("xhosa.tsv")
+    with pytest.raises(SystemExit):
+        main(["sweep", "--help"])
+    example = capsys.readouterr().out.partition("grid.yml:\n")[2].partition("\n\n")[0]
+    write_grid(textwrap.dedent(example))
+    assert len(Grid.read("grid.yml").runs) == 3 * 3 * 2
+
+
 def test_numbers_may_be_written_as_yaml_does_not_read_them() -> None:
     Path("grid.yml").write_text(
         "conlang: {concepts: 64, syllables: 24, min_concepts: 3, max_concepts: 8}\n"
@@ -172,7 +187,7 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     command = write_grid(OWN)
     assert main([*command, "--dry-run"]) == 0
     shown = capsys.readouterr().out
-    assert shown.count(" s ") == 22 and shown.count(" MiB ") == 21
+    assert shown.count(" s ") == 22 and shown.count(" MiB  ") == 21
     assert re.search(r"21 of 21 runs are missing: about [1-9]\S* s on 2 worker\(s\)", shown)
     assert not Path("runs").exists()
 
@@ -202,6 +217,29 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     assert "0 of 21 runs are missing" in capsys.readouterr().out
     a, b = (f"runs/{run.run_id}" for run in Grid.read("grid.yml").runs[:8:7])
     assert main(["compare", a, b, "--data", "eng-deu=talks.test.tsv"]) == 0
+
+
+def test_a_sweep_computes_layers_again_where_it_is_asked_to(monkeypatch, capsys) -> None:
+    asked, real = [], loop.train
+
+    def train(*given, recompute, **how):
+        asked.append(recompute)
+        return real(*given, recompute=recompute, **how)
+
+    monkeypatch.setattr("mnmt_repro.runs.execute.train", train)
+    command = write_grid("conlang: {}\nsizes: [64]\nweights: [1]\ntraining: {steps: 1}\n")
+    memory = {}
+    for options in ((), ("--recompute",)):
+        assert main([*command, *options, "--dry-run"]) == 0
+        memory[options] = float(re.search(r"at most (\S+) MiB", capsys.readouterr().out)[1])
+    assert memory["--recompute",] < memory[()]
+    for folder, options in (("a", ()), ("b", ("--recompute",))):
+        assert main([*command, "--runs", folder, "--workers", "1", *options]) == 0
+    assert asked == [False, True]
+    (a,), (b,) = (results.load_runs(f"{folder}/results") for folder in "ab")
+    assert a["rows"] == b["rows"]  # the same to the bit
+    capsys.readouterr()
+    fails(["sweep", "conlang-sim0", "--decode", "--recompute"], capsys, "is of training")
 
 
 def test_one_object_declares_runs_fits_plots_and_upgrades(capsys) -> None:
@@ -245,7 +283,7 @@ def test_a_run_that_fails_is_told_after_the_others() -> None:
     training = usual_training(steps=3, optimiser="adamw")
     sizes = (4, Size(d_model=4, layers=2, learning_rate=1e30))
     grid = conlang_grid(sizes=sizes, weights=(1.0,), training=training)
-    with pytest.raises(InputError, match="1 runs failed; the first: .*became nan"):
+    with pytest.raises(InputError, match="1 of 2 runs failed; the first: .*became nan"):
         grid.run("runs")
     assert set(GridRuns(grid=grid, folder=Path("runs")).losses["size"]) == {"d4x1"}
     with pytest.raises(InputError, match="workers 0"):

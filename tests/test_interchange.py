@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -408,6 +409,8 @@ def test_a_language_is_added_and_the_model_goes_out_again(
         "data", "extend", str(folder), "--data", f"{known}-xho=new.tsv",
         "--pieces", "60", "--out", "both.model",
     ]) == 0  # fmt: skip
+    note = "so only pairs of aaa, xho can be trained; to train others too, name their text"
+    assert (note in capsys.readouterr().err) == (family == "t5")
     both = Vocabulary.load("both.model")
     old = imported.pieces.vocabulary
     assert [both.processor.id_to_piece(i) for i in range(len(old))] == [
@@ -485,6 +488,15 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     assert outputs[0] == outputs[1] and len(outputs[0]) == len(source)
     assert sum(a == b for a, b in zip(outputs[0], outputs[2], strict=True)) > len(source) / 2
     fails(["translate", "out", "--to", "aaa"], capsys, "say --from which language")
+    assert main(["export", "out", "--to", "ct2", "-o", "fast"]) == 0
+    capsys.readouterr()
+    for command in ("translate fast --to aaa", "upgrade --from fast -o new"):
+        fails(command.split(), capsys, "fast: is of CTranslate2", "--engine ct2")
+    two = replace(
+        load_trained(Path("out")), weights={"src-aaa": 0.5, "bbb-aaa": 0.5}, any_pair=False
+    )
+    with pytest.raises(InputError, match="--to aaa: say --from which language"):
+        two.direction("aaa", None)  # the source has a tag that the decision needs
     write_tsv(Path("other.tsv"), "src-zzz", source, target)
     fails(["evaluate", "out", "--data", "src-zzz=other.tsv"], capsys, "no tag <2zzz>")
     fails(["export", str(folder), "--to", "hf", "-o", "out"], capsys, "is not empty")

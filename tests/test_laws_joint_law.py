@@ -154,7 +154,7 @@ def test_degenerate_grids_give_no_number(rows, word) -> None:
 @pytest.mark.parametrize(
     ("rows", "word"),
     [
-        (lambda f: f.drop(columns="p"), "columns missing"),
+        (lambda f: f.drop(columns="p"), "columns missing: .*name its own as n=... and loss=..."),
         (lambda f: f.head(0), "no rows"),
         (lambda f: f.assign(p=f.p * 2), "p: row"),
         (lambda f: f.assign(p=0.0), "zero-shot"),

@@ -255,6 +255,9 @@ def test_a_shared_run_stands_in_each_of_its_cohorts(tmp_path: Path) -> None:
     assert list(one["pair"]) == ["eng-zho"] and one["cross_entropy"].item() == 4.25
     with pytest.raises(InputError, match="no such column to filter by: weight"):
         results.load(root=tmp_path, membership=MEMBERSHIP, weight=0.5)
+    for load in (results.load, results.load_curves):  # a name misspelt is no empty store
+        with pytest.raises(InputError, match="reslts: no such folder of results"):
+            load(root=tmp_path / "reslts")
 
 
 def test_membership_is_declared_by_the_cohorts(

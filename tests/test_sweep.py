@@ -306,9 +306,9 @@ def test_parts_of_an_array_are_all_runs_and_none_twice(capsys) -> None:
     found = []
     for part in ("1/3", "2/3", "3/3"):
         assert main(["sweep", "conlang-sim1", "--tier", "gpu", "--dry-run", "--array", part]) == 0
-        found += [line[:12] for line in capsys.readouterr().out.splitlines() if " MiB " in line]
+        found += [line[:12] for line in capsys.readouterr().out.splitlines() if "iB  " in line]
     assert main(["sweep", "conlang-sim1", "--tier", "gpu", "--dry-run"]) == 0
-    whole = [line[:12] for line in capsys.readouterr().out.splitlines() if " MiB " in line]
+    whole = [line[:12] for line in capsys.readouterr().out.splitlines() if "iB  " in line]
     assert sorted(found) == sorted(whole) and len(whole) > 9
     for wrong in ("0/3", "4/3", "2", "a/b"):
         assert main(["sweep", "conlang-sim1", "--array", wrong]) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,7 +90,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--pairs", metavar="PAIR,...", help="pairs of --corpus (default: all from eng)"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
+    )
     add_fields(parser, VocabularyConfig, {"pieces": 4000})
     add_json(parser)
 
@@ -106,12 +109,19 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help="the model's folder")
     parser.add_argument(
-        "--data", action="append", required=True, metavar="PAIR=FILE", help="new text (see train)"
+        "--data",
+        action="append",
+        required=True,
+        metavar="PAIR=FILE",
+        help="new text (see train); of a model without language tags, such as T5 or mT5, text of "
+        "every language that you will train",
     )
     parser.add_argument(
         "--pieces", type=int, default=1000, help="learnt from the languages that have no tag yet"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
+    )
     add_json(parser)
 
     parser = add_command(
@@ -128,7 +138,9 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--languages", required=True, metavar="CODE,...", help="as in the names of your pairs"
     )
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.model")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
+    )
     add_json(parser)
 
     for module in registered(DATA_COMMANDS).values():
@@ -223,6 +235,12 @@ def act_extend(options: argparse.Namespace) -> int:
         raise InputError(
             "--data: the vocabulary has a tag for every language there already; leave out --vocab "
             "in `mnmt-repro upgrade`"
+        )
+    if not old.languages:
+        print(
+            f"mnmt-repro: note: {options.model} has no tag of any language, so only pairs of "
+            f"{', '.join(new)} can be trained; to train others too, name their text with --data",
+            file=sys.stderr,
         )
     lines = [line for texts in new.values() for line in texts]
     return _write(extend_vocabulary(old, new, lines, options.pieces), options)

@@ -108,9 +108,10 @@ def of_sweep(options: SweepOptions) -> tuple[Row, ...]:
     return (
         ("tier only_seed decode analyse sentences", own, "{}: is of cohorts; leave it out"),
         ("bleurt", not options.decode, "{}: only with --decode"),
-        ("executor", options.decode or options.analyse, "{}: is of training; leave it out"),
+        ("executor recompute", options.decode or options.analyse,
+         "{}: is of training; leave it out"),
         ("analyse", options.decode, "{}: not with --decode; leave one of the two out"),
-    )
+    )  # fmt: skip
 
 
 def refuse(rows: Iterable[Row], given: Iterable[str]) -> None:

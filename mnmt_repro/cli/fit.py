@@ -192,10 +192,14 @@ def read_losses(
     if options.ceiling is not None and options.direction == "min":
         raise InputError("--ceiling is the highest score of a quality: add --direction max")
     named = {"pair": options.pair_column} | ({} if data or by else {"p": options.p_column})
-    wanted = [column for name, column in named.items() if name in needed or column != name]
-    wanted += [column for column in (by, options.groups) if column]
     numbers = [n, loss, *([data] if data else [])]
-    table = _chosen(losses_table.read(path, [*numbers, *wanted]), options.where or (), path)
+    flags: dict[str | None, str] = {n: "--n-column", loss: "--loss-column", data: "--data-column"}
+    flags |= {by: "--by", options.groups: "--groups"}
+    for name, column in named.items():
+        if name in needed or column != name:
+            flags[column] = f"--{name}-column"
+    wanted = {column: flag for column, flag in flags.items() if column}
+    table = _chosen(losses_table.read(path, wanted), options.where or (), path)
     for label in LABELS:
         if label not in table.columns or label in (*numbers, *named.values(), by, options.groups):
             continue

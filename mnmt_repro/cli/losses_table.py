@@ -10,7 +10,7 @@ import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.cli.options import read_table
+from mnmt_repro.cli.options import check_columns, read_table
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,10 +24,11 @@ OF_STORE = (
 COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id")
 
 
-def read(path: Path, needed: Iterable[str]) -> pd.DataFrame:
+def read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     """Read a table of losses as `options.read_table` does, or a results store as if it were one.
 
-    Of a store there are the losses on whole test sets, a row a run and pair; every value is text.
+    `needed` has the option that names each column. Of a store there are the losses on whole test
+    sets, a row a run and pair; every value is text.
 
     Raises
     ------
@@ -44,8 +45,7 @@ def read(path: Path, needed: Iterable[str]) -> pd.DataFrame:
     rows = rows.assign(
         n=rows["n_non_embedding"], loss=rows["cross_entropy"], d=rows["pair_target_tokens"]
     )
-    if absent := [name for name in needed if name not in rows]:
-        raise InputError(f"{path}: no column {absent[0]!r}; there are {', '.join(map(str, rows))}")
+    check_columns(path, rows, needed)
     return rows[list(dict.fromkeys([*needed, *OF_STORE]))].astype(str)
 
 

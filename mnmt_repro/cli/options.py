@@ -220,7 +220,19 @@ def number(text: str, where: str) -> float:
         raise InputError(f"{where}: {text!r} is not a number") from None
 
 
-def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
+def check_columns(path: Path, there: Iterable[object], needed: Mapping[str, str]) -> None:
+    """Refuse a table that lacks a column; `needed` has the option that names each."""
+    names = list(map(str, there))
+    for column, flag in needed.items():
+        if column not in names:
+            known = "; columns are told apart by comma, semicolon or tab" * (len(names) == 1)
+            raise InputError(
+                f"{path}: no column {column!r}; name yours with {flag}; there are "
+                f"{', '.join(names)}{known}"
+            )
+
+
+def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     """Read a table with a header line that holds the `needed` columns; every value stays text.
 
     The separator (comma, semicolon or tab) is told from the header, and blank lines are left out.
@@ -264,14 +276,7 @@ def read_table(path: Path, needed: Iterable[str]) -> pd.DataFrame:
         raise InputError(f"{path} line {first + 1}: two columns are called {double[0]!r}")
     frame = cells.iloc[1:].set_axis(names, axis=1).drop(columns="", errors="ignore")
     frame.index = pd.RangeIndex(first, first + len(frame))
-    for column in needed:
-        if column not in frame.columns:
-            there = ", ".join(frame.columns)
-            known = "; columns are told apart by comma, semicolon or tab"
-            raise InputError(
-                f"{path}: no column {column!r}; there are {there}"
-                + known * (len(frame.columns) == 1)
-            )
+    check_columns(path, frame.columns, needed)
     frame = frame[(frame != "").any(axis=1)]
     if frame.empty:
         raise InputError(f"{path}: holds no rows")

@@ -38,7 +38,8 @@ class RecommendOptions(TableOptions):
         metadata=option("model size, in the unit of the column", required=True, metavar="N")
     )
     prefer: tuple[str, ...] | None = setting(
-        "minimise the mean loss with W as weight of each pair; a list, or once for each pair",
+        "minimise the mean loss with W as weight of each pair; a list, or once for each pair. Give "
+        "one of --prefer, --floor and --equal-regret",
         metavar="PAIR=W,...",
     )
     floor: tuple[str, ...] | None = setting(

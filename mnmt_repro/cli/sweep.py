@@ -26,6 +26,16 @@ NOT_RUN = {
 }
 """Tiers of which no rows are stored."""
 
+GRID = """\
+a grid of your own, grid.yml:
+  data: {eng-deu: talks.tsv, eng-xho: xhosa.tsv}
+  sizes: [16, 32, 64]        # widths of the models
+  weights: [0.25, 0.5, 1]    # of the first pair; the others share the rest
+  seeds: [1, 2]
+  training: {target_tokens: 6000000, decay_share: 0.3}    # settings of `train`
+
+`help(mnmt_repro.runs.grid.Grid)` in Python explains every key."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PoolOptions:
@@ -73,6 +83,9 @@ class SweepOptions(PoolOptions):
         "Dask scheduler at $DASK_SCHEDULER_ADDRESS. All must see the same folders",
         "local",
     )
+    recompute: bool = setting(
+        "see `train --recompute`. A sweep splits no model over GPUs: that is `train --shard`", False
+    )
     decode: bool = setting(
         "translate the test sets with the checkpoints of all finished runs, and store BLEU, chrF, "
         "chrF++ and spBLEU",
@@ -94,7 +107,7 @@ class SweepOptions(PoolOptions):
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    add_command(
+    parser = add_command(
         commands,
         "sweep",
         examples=[
@@ -110,6 +123,7 @@ def add(commands: Any) -> None:
         act=act,
         options=SweepOptions,
     )
+    parser.epilog = f"{parser.epilog}\n\n{GRID}"
 
 
 def act(options: SweepOptions) -> int:
@@ -172,6 +186,7 @@ def act(options: SweepOptions) -> int:
             runs_folder=options.runs,
             executor=executor,
             device=options.device,
+            recompute=options.recompute,
             at_once=options.workers,
             estimate=estimate,
         )
@@ -204,6 +219,7 @@ def _act_on_file(options: SweepOptions) -> int:
         executor_name=options.executor,
         part=part,
         device=options.device,
+        recompute=options.recompute,
     )
     print(f"rows: {done.store}\nnext: mnmt-repro fit {shlex.quote(str(done.store))}")
     return 1 if failures else 0
@@ -232,7 +248,7 @@ def _announce(
 ) -> None:
     """Say how many runs are missing and what they take; with `--dry-run` of each of them."""
     from mnmt_repro.runs.parents import plan
-    from mnmt_repro.runs.sweep import duration
+    from mnmt_repro.runs.sweep import duration, in_bytes
 
     missing = [spec for spec in specs if spec.run_id not in stored]
     tasks = plan(missing, stored, options.runs)
@@ -240,15 +256,19 @@ def _announce(
     if options.dry_run:
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""
-            takes = f"{duration(seconds[spec.run_id]):>7}  {spec.memory() / 2**20:5.0f} MiB"
+            memory = in_bytes(spec.memory(recompute=options.recompute))
+            takes = f"{duration(seconds[spec.run_id]):>7}  {memory:>8}"
             print(f"{spec.run_id}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}")
+    if not tasks:
+        print(f"0 of {len(specs)} runs are missing", flush=True)
+        return
     time = duration(sum(seconds.values()) / options.workers)
-    most = max((task.spec.memory() for task in tasks), default=0) / 2**30
+    most = in_bytes(max(task.spec.memory(recompute=options.recompute) for task in tasks))
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""
     print(
         f"{len(missing)} of {len(specs)} runs are missing{parents}: about {time} on "
-        f"{options.workers} worker(s), each of which takes at most {most:.2f} GiB for a model",
+        f"{options.workers} worker(s), each of which takes at most {most} for a model",
         flush=True,
     )
 

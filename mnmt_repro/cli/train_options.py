@@ -70,7 +70,7 @@ class TrainOptions:
         "auto",
     )
     weights: str | None = setting(
-        "weight of each pair, per sentence, in the order of --pairs",
+        "weight of each pair, per sentence, in the order of --data or --pairs",
         group="mixture (default: as many sentences as a pair has)",
         metavar="P,...",
     )

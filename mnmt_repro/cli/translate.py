@@ -46,7 +46,9 @@ def add(commands: Any) -> None:
         default="torch",
         help="ct2: CTranslate2, which is faster; FOLDER may be one of `export --to ct2`. A few "
         "translations can differ, as CTranslate2 cuts one off at the longest length and raises "
-        "other probabilities where a piece is forbidden",
+        "other probabilities where a piece is forbidden. With M2M-100 and NLLB-200, more can "
+        "differ unless --beam is 1: after the target's tag, CTranslate2 drops hypotheses that end "
+        "at once",
     )
     add_search(parser)
 
@@ -120,7 +122,8 @@ def _act_ct2(options: argparse.Namespace) -> int:
     import tempfile
 
     from mnmt_repro.corpora.textfile import decode_lines
-    from mnmt_repro.interchange.ctranslate import Ct2, is_ct2, need_ctranslate2, write_ct2
+    from mnmt_repro.interchange import Ct2, is_ct2, write_ct2
+    from mnmt_repro.interchange.ctranslate import need_ctranslate2
     from mnmt_repro.runs.trained import load_trained
 
     need_ctranslate2()

@@ -18,7 +18,13 @@ def add(parts: Any) -> None:
         examples=["mnmt-repro data originals --out originals"],
         act=act,
     )
-    parser.add_argument("--out", type=Path, default=Path("originals"), metavar="FOLDER")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("originals"),
+        metavar="FOLDER",
+        help="folder that the files are written to",
+    )
 
 
 def act(options: argparse.Namespace) -> int:

@@ -194,7 +194,11 @@ def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bite
         When a pair is given twice, and as `read_bitext`.
     """
     texts: dict[str, Bitext] = {}
-    for spec in map(parse_spec, specs):
+    for text in specs:
+        try:
+            spec = parse_spec(text)
+        except InputError as error:
+            raise InputError(f"{option}: {error}") from error
         if spec.pair in texts:
             raise InputError(f"{option} {spec.pair}: given twice; join its files into one")
         texts[spec.pair] = read_bitext(spec)

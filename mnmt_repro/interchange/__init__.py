@@ -11,8 +11,8 @@ CTranslate2 runs. `mnmt-repro export` is the command, and `translate`, `evaluate
 [1, 2, 3, 0, 4]
 """
 
-from mnmt_repro.interchange.ctranslate import Ct2, is_ct2, write_ct2
-from mnmt_repro.interchange.folder import Imported, is_hf, read_folder
+from mnmt_repro.interchange.ctranslate import Ct2, write_ct2
+from mnmt_repro.interchange.folder import Imported, is_ct2, is_hf, read_folder
 from mnmt_repro.interchange.pieces import Pieces
 from mnmt_repro.interchange.weights import from_m2m100, from_t5, m2m100_ids
 from mnmt_repro.interchange.writing import write_hf

@@ -16,11 +16,12 @@ from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, UNK, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig
+from mnmt_repro.interchange.folder import CT2
 from mnmt_repro.interchange.weights import names_of
 from mnmt_repro.interchange.writing import check_pieces, new_folder, write_json
 from mnmt_repro.model import Attention, FeedForward, Transformer, sinusoidal_positions
 
-ABOUT, VOCABULARY, MODEL = "mnmt-repro.json", "vocabulary.model", "model.bin"
+VOCABULARY = "vocabulary.model"
 POSITIONS = 1024  # most tokens of a sentence
 
 
@@ -81,7 +82,7 @@ def write_ct2(
     with new_folder(out) as folder:
         spec.save(str(folder))
         (folder / VOCABULARY).write_bytes(vocabulary.model)
-        write_json(folder / ABOUT, {"tags": tags})
+        write_json(folder / CT2, {"tags": tags})
 
 
 def _specification(model: Transformer) -> Any:
@@ -165,11 +166,6 @@ def _feed_forward(spec: Any, ours: FeedForward) -> None:
     _linear(spec.linear_1, ours.out)
 
 
-def is_ct2(folder: Path) -> bool:
-    """Whether a folder is one that `write_ct2` wrote."""
-    return (folder / ABOUT).is_file() and (folder / MODEL).is_file()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Ct2:
     """A folder of `write_ct2`, opened."""
@@ -190,7 +186,7 @@ class Ct2:
         ctranslate2 = need_ctranslate2()
         kind, _, index = device.partition(":")
         try:
-            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+            about = json.loads((folder / CT2).read_text(encoding="utf-8"))
             translator = ctranslate2.Translator(
                 str(folder), device=kind, device_index=int(index or 0), intra_threads=threads
             )

@@ -20,6 +20,8 @@ from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import check_shapes
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+CT2 = "mnmt-repro.json"
+"""Beside the files of CTranslate2, of which one is a `config.json`, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,11 @@ def is_hf(folder: Path) -> bool:
     return (folder / CONFIG).is_file()
 
 
+def is_ct2(folder: Path) -> bool:
+    """Whether a folder is one that `write_ct2` wrote."""
+    return (folder / CT2).is_file()
+
+
 def read_folder(folder: Path) -> Imported:
     """Read the folder of an M2M-100, NLLB-200 (dense), T5 v1.1, mT5 or MADLAD-400 model.
 
@@ -72,6 +79,11 @@ def read_folder(folder: Path) -> Imported:
         When a file or a field is missing or another model's; the message names both, and what
         helps.
     """
+    if is_ct2(folder):
+        raise InputError(
+            f"{folder}: is of CTranslate2, and only for `mnmt-repro translate --engine ct2`; give "
+            "the model that it was exported from"
+        )
     config = Fields(read_json(folder / CONFIG), str(folder / CONFIG))
     family = family_of(config)
     shape = shape_of(config, family)

@@ -90,10 +90,11 @@ def check_level(level: float) -> None:
         raise InputError(f"level: {level}; give a probability between 0 and 1, such as 0.95")
 
 
-def columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
-    """`InputError` naming the columns that the frame lacks."""
+def columns(frame: pd.DataFrame, names: Sequence[str], remedy: str = "") -> None:
+    """`InputError` naming the columns that the frame lacks, those it has, and a remedy."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
-        raise InputError(f"columns missing: {missing}; the frame has {list(frame.columns)}")
+        there = list(frame.columns)
+        raise InputError(f"columns missing: {missing}; the frame has {there}{remedy}")
     if frame.empty:
         raise InputError("the frame has no rows; check the filter that made it")

@@ -304,7 +304,7 @@ def pair_rows(frame: pd.DataFrame, n: str, loss: str) -> tuple[pd.DataFrame, Arr
 
     Weights are rounded to `P_DIGITS` decimals, so that 0.1 and 1 - 0.9 are one weight.
     """
-    columns(frame, ["p", n, loss])
+    columns(frame, ["p", n, loss], "; name its own as n=... and loss=..., and call weights p")
     for name in OF_ONE:
         if name in frame.columns and frame[name].nunique(dropna=False) > 1:
             raise InputError(

@@ -56,7 +56,7 @@ def load(
     Raises
     ------
     InputError
-        When a file breaks the schema, or a filter names no column.
+        When there is no such folder, a file breaks the schema, or a filter names no column.
     """
 
     def read() -> pd.DataFrame:
@@ -95,6 +95,8 @@ def _kept(
 ) -> pd.DataFrame:
     """Take a frame from the cache while no file of the store, and no code, has changed."""
     folder = results_root(root)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder of results")
     files = [path for pattern in ("*/*.json", "*/decoded/*.json") for path in folder.glob(pattern)]
     ours = bool(registered(COHORTS)) and not registered_elsewhere(COHORTS)  # whose code is hashed
     if membership is not None or not ours or len(files) < SMALL:

@@ -31,7 +31,7 @@ def execute(
     among: Iterable[RunSpec] = (),
     source: TextSource | None = None,
     device: str = "cpu",
-    progress_bar: bool | None = None,
+    **how: Any,
 ) -> dict[str, Any]:
     """Train and evaluate `spec`; go on where an earlier call in `folder` stopped.
 
@@ -41,6 +41,10 @@ def execute(
         Runs of which it may go on from a shorter one, where that lies beside `folder`.
     source
         Where the text of a user's run comes from; None: it is a declared one.
+    device
+        ``cpu``, ``cuda``, ``cuda:1``, ...
+    **how
+        See `train_run`, such as `recompute` and `progress_bar`.
 
     Returns
     -------
@@ -63,7 +67,7 @@ def execute(
     start = beginning(spec, folder, data)
     folder.mkdir(parents=True, exist_ok=True)
     describe(folder, spec, data.vocabulary, **more)
-    model, progress = train_run(spec, data, start, folder, device=device, progress_bar=progress_bar)
+    model, progress = train_run(spec, data, start, folder, device=device, **how)
     return record(spec, data, model, progress, began=began, device=device)
 
 

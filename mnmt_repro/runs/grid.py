@@ -44,18 +44,35 @@ if TYPE_CHECKING:
 
 Weight = float | dict[str, float]
 
+OF_COMMAND = {
+    "recompute": "call sweep with --recompute",
+    "shard": "a sweep splits no model over processes; `train --shard` does",
+    "device": "call sweep with --device",
+}
+"""Options of `train` that decide no weight, and so are no training settings of a grid."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """One model size of a grid; `layers` in the encoder and as many in the decoder."""
+    """One model size of a grid.
+
+    Attributes
+    ----------
+    layers
+        In the encoder, and as many in the decoder.
+    d_ff
+        None: four times the width.
+    steps, target_tokens, learning_rate
+        In place of those of the grid's other sizes.
+    """
 
     d_model: int
     layers: int = 1
     heads: int = 2
-    d_ff: int | None = None  # None: four times the width
-    steps: int | None = None  # in place of the budget that the grid's other sizes have
-    target_tokens: int | None = None  # likewise
-    learning_rate: float | None = None  # in place of the grid's rate
+    d_ff: int | None = None
+    steps: int | None = None
+    target_tokens: int | None = None
+    learning_rate: float | None = None
 
     def training(self, config: TrainingConfig) -> TrainingConfig:
         """The grid's training settings as this size has them."""
@@ -98,30 +115,52 @@ class Grid:
     vocabulary, and language tags where the pairs need them. A run is the same as that of
     ``mnmt-repro train`` with the same settings, and has the same `run_id`.
 
+    Attributes
+    ----------
+    data
+        Pair to FILE, or to SOURCE,TARGET, as ``train --data``.
+    valid
+        Pair to the file that models are scored on. Empty: a twentieth of `data` is held out, at
+        most 400 sentences of each pair.
+    corpus, conlang
+        Registered text, or generated text, in place of `data`.
+    pairs
+        Of a corpus or a conlang. Empty: all out of English, or of a conlang's first language.
+    sizes
+        A number is that width, with one layer and two heads.
+    weights
+        A number is that of the first pair. Pairs that are not named share the rest evenly.
+    training
+        See `training.config.usual_training`.
+    arch, dropout, tags
+        As the options of ``train``.
+    pieces, vocabulary_temperature
+        Of the vocabulary that is trained, where `vocabulary` names none.
+    upgrade
+        What every run begins with; then there are no `sizes`. See `GridRuns.upgrade`.
+
     Raises
     ------
     InputError
         When the fields do not fit together; the message names the field.
     """
 
-    data: dict[str, str] = field(default_factory=dict)  # pair: FILE, or SOURCE,TARGET
-    valid: dict[str, str] = field(default_factory=dict)  # what models are scored on; none: a
-    # twentieth of `data` is held out, at most 400 sentences of each pair
-    corpus: str | None = None  # registered text, in place of `data`
-    conlang: ConlangConfig | None = None  # generated text, in place of `data`
-    pairs: tuple[str, ...] = ()  # of a corpus or conlang; none: all out of English (or the first)
-    sizes: tuple[int | Size, ...]  # a number: that width, one layer, two heads
-    weights: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)  # a number: that of the first pair;
-    # pairs that are not named share the rest evenly
+    data: dict[str, str] = field(default_factory=dict)
+    valid: dict[str, str] = field(default_factory=dict)
+    corpus: str | None = None
+    conlang: ConlangConfig | None = None
+    pairs: tuple[str, ...] = ()
+    sizes: tuple[int | Size, ...]
+    weights: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
     seeds: tuple[int, ...] = (1,)
     training: TrainingConfig = field(default_factory=usual_training)
     arch: Literal["t5", "fairseq"] = "t5"
     dropout: float = 0.0
     tags: Literal["auto", "none", "source", "both"] = "auto"
-    pieces: int = 4000  # vocabulary size, where one is trained
+    pieces: int = 4000
     vocabulary_temperature: float = 1.0
-    vocabulary: Path | None = None  # use this one, train none
-    upgrade: Upgrade | None = None  # every run begins with this; then its model has the one size
+    vocabulary: Path | None = None
+    upgrade: Upgrade | None = None
 
     def __post_init__(self) -> None:
         sizes = tuple(each if isinstance(each, Size) else Size(d_model=each) for each in self.sizes)
@@ -273,6 +312,7 @@ class Grid:
         workers: int = 1,
         results: Path | str | None = None,
         device: str = "cpu",
+        recompute: bool = False,
     ) -> GridRuns:
         """Train what is missing; a call that was interrupted goes on where it was.
 
@@ -281,9 +321,14 @@ class Grid:
         folder
             Of checkpoints, a folder a run.
         workers
-            Processes; 1: in this one.
+            Processes; 1: in this one. A script that asks for more calls this below
+            ``if __name__ == "__main__":``, because each process reads the script again.
         results
             The store that rows are added to; None: `results` in `folder`.
+        device
+            ``cpu``, ``cuda``, ``cuda:1``, ...
+        recompute
+            Compute each layer again in the backward pass, which takes less memory and more time.
 
         Raises
         ------
@@ -296,9 +341,15 @@ class Grid:
         store = None if results is None else Path(results)
         done = GridRuns(grid=self, folder=Path(folder), results=store)
         if failures := sweep_grid(
-            done, workers=workers, device=device, progress_bar=sys.stderr.isatty()
+            done,
+            workers=workers,
+            device=device,
+            recompute=recompute,
+            progress_bar=sys.stderr.isatty(),
         ):
-            raise InputError(f"{len(failures)} runs failed; the first: {failures[0]}")
+            raise InputError(
+                f"{len(failures)} of {len(self.runs)} runs failed; the first: {failures[0]}"
+            )
         return done
 
 
@@ -405,6 +456,10 @@ class GridRuns:
 def _whole(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     """A file's content with paths from its folder, and the usual training filled in."""
     whole = dict(content)
+    for at, keys in (((), whole), (("training",), whole.get("training"))):
+        for name, instead in OF_COMMAND.items():
+            if isinstance(keys, dict) and name in keys:
+                raise FieldError((*at, name), f"is no key; {instead}")
     for name in ("data", "valid"):
         if isinstance(files := whole.get(name), dict):
             whole[name] = {pair: _from(folder, file) for pair, file in files.items()}

@@ -85,6 +85,16 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def in_bytes(memory: float) -> str:
+    """Write an amount of memory in its natural unit.
+
+    >>> in_bytes(3 * 2**19), in_bytes(5 * 2**30)
+    ('1.5 MiB', '5 GiB')
+    """
+    unit, name = (2**30, "GiB") if memory >= 2**30 else (2**20, "MiB")
+    return f"{memory / unit:.3g} {name}"
+
+
 class RunHeld(InputError):
     """Another process is at work on a run."""
 
@@ -124,6 +134,7 @@ def _work(
     device: str,
     among: tuple[RunSpec, ...] = (),
     source: TextSource | None = None,
+    recompute: bool = False,
 ) -> dict[str, Any]:
     """One run, in a worker; `among` are shorter ones that it may go on from."""
     import torch
@@ -135,7 +146,13 @@ def _work(
     try:
         with run_lock(folder):
             return execute(
-                spec, folder, among=among, source=source, device=device, progress_bar=False
+                spec,
+                folder,
+                among=among,
+                source=source,
+                device=device,
+                recompute=recompute,
+                progress_bar=False,
             )
     finally:
         torch.set_num_threads(threads)
@@ -252,6 +269,7 @@ def sweep(
     runs_folder: Path,
     executor: Executor,
     device: str = "cpu",
+    recompute: bool = False,
     at_once: int | None = None,
     estimate: Estimate | None = None,
     progress_bar: bool | None = None,
@@ -280,6 +298,8 @@ def sweep(
         Where the text of a user's runs comes from.
     executor
         Anything with the interface of `concurrent.futures.Executor`; see `executor_of`.
+    recompute
+        See `training.loop.train`.
     at_once
         Runs that are given to the executor at one time, the first of those that wait for nothing;
         None: all of them. As many as there are workers keeps the declared order best.
@@ -302,7 +322,8 @@ def sweep(
         known = specs if among is None else among
 
         def job(spec: RunSpec) -> Work:
-            return partial(_work, among=shorter_runs(spec, known), source=source)
+            among = shorter_runs(spec, known)
+            return partial(_work, among=among, source=source, recompute=recompute)
 
         stored = frozenset(spec.run_id for spec in with_parents(missing) if is_done(spec))
         tasks = plan(missing, stored, runs_folder)
@@ -419,6 +440,7 @@ def sweep_grid(
     executor_name: ExecutorName = "local",
     part: slice = slice(None),
     device: str = "cpu",
+    recompute: bool = False,
     progress_bar: bool | None = None,
 ) -> list[str]:
     """Execute every run of a user's grid, or of `part` of it, that its store lacks; see `sweep`."""
@@ -435,6 +457,7 @@ def sweep_grid(
             runs_folder=done.folder,
             executor=executor,
             device=device,
+            recompute=recompute,
             at_once=workers,
             estimate=done.estimate,
             progress_bar=progress_bar,

@@ -128,7 +128,7 @@ class Trained:
         if not found:
             more = "; say --from which language for another direction" * self.continued
             raise InputError(f"--to {target}: the model knows {known}{more}")
-        if len(found) > 1 and self.tags == "both":
+        if len(found) > 1 and self.tags not in ("none", "source"):
             raise InputError(f"--to {target}: say --from which language; the model knows {known}")
         return found[0]
 
