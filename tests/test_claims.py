@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import least_squares
-from stored_claims import ROOT, NoHistory, declared_claims, headline
+from stored_claims import ROOT, NoHistory, declared_claims
 from synthetic import SIZES, WEIGHTS, loss_of, rows
 
 from mnmt_repro.analysis.drift import fit_drift
@@ -154,7 +154,7 @@ def test_without_rows_there_is_no_verdict() -> None:
         wanted = {"A1": "direction only", "A18": "out of reach here"}
         assert verdict.raw_verdict == wanted.get(claim.id, "no rows yet"), claim.id
         if claim.id != "A1":
-            assert math.isnan(headline(verdict).value) and verdict.reason
+            assert math.isnan(verdict.measured) and verdict.reason
 
 
 def test_an_unfinished_grid_says_what_is_missing() -> None:
@@ -248,7 +248,7 @@ def test_a6_joint_against_separate_laws() -> None:
     assert judge("A6", rows(OUT)).raw_verdict == "reproduced"
     broken = judge("A6", rows(OUT, loss=partial(drifting, alpha=0.8), noise=0.001))
     assert broken.raw_verdict == "not reproduced"
-    assert headline(broken).value > 1.5
+    assert broken.measured > 1.5
 
 
 def test_a7_fraction_over_size() -> None:
@@ -300,7 +300,7 @@ def test_noise_of_shared_runs_cancels() -> None:
     """A8 and A9 compare what is partly the same runs: their luck is no difference."""
 
     def width(verdict: Verdict) -> float:
-        low, high = headline(verdict).low, headline(verdict).high
+        low, high = verdict.interval
         return high - low
 
     one = rows(OUT, ("eng-deu",), noise=0.02, seed=3)
@@ -350,7 +350,7 @@ def test_a11_a12_relative_capacity(
     assert found.interval[0] < capacity < found.interval[1]
     fit = fit_joint_law(frame[frame["pair"] == pairs[0]])  # the same from the room of laws
     relative = effective_fraction(fit).set_index("p").loc[0.05, "relative"]
-    assert headline(found).value == pytest.approx(relative, rel=1e-6)
+    assert found.measured == pytest.approx(relative, rel=1e-6)
 
 
 def test_a13_neutral_fraction() -> None:
@@ -370,7 +370,7 @@ def test_a14_a15_weights_and_sizes_left_out() -> None:
     frame = rows(OUT, loss=with_fraction(eq12))
     found = judge("A14", frame)
     assert found.raw_verdict == "reproduced"
-    assert headline(found).value < 0.01
+    assert found.measured < 0.01
     # Weights that follow no smooth curve cannot be predicted from the others.
     jumpy = judge("A14", rows(OUT, loss=with_fraction(lambda p: 0.1 if p in (0.1, 0.5) else p)))
     assert jumpy.raw_verdict == "not reproduced"
@@ -389,13 +389,13 @@ def test_a16_a17_a18_metrics() -> None:
     line = scored(frame, "chrf", lambda loss: 70 - 10 * loss)
     assert judge("A16", line).raw_verdict == "reproduced"
     assert judge("A17", line).raw_verdict == "reproduced"
-    assert headline(judge("A17", line)).value < 0.02
+    assert judge("A17", line).measured < 0.02
     assert judge("A16", frame.assign(chrf=np.nan)).raw_verdict == "no rows yet"
     # Another seed that was not decoded moves the law of the losses, not the relation to scores.
     again = line.assign(chrf=np.nan, seed=2, cross_entropy=2 * line["cross_entropy"])
     some = pd.concat([line, again[again["n_non_embedding"] < 10_000]])
     for claim in ("A16", "A17"):
-        assert headline(judge(claim, some)).value == headline(judge(claim, line)).value
+        assert judge(claim, some).measured == judge(claim, line).measured
     curved = scored(frame, "chrf", lambda loss: 60 * np.exp(-4 * (loss - loss.min())))
     assert judge("A16", curved).raw_verdict not in ("reproduced", "no rows yet")
     flat = scored(frame, "chrf", lambda loss: 12 - loss / 10)
@@ -458,7 +458,7 @@ def test_a21_fraction_against_similarity() -> None:
     assert measures(flat)["cells"].value == 4 * 5  # those that all have
     tilted = judge("A21", *family(0.6))
     assert tilted.raw_verdict == "not reproduced"
-    assert headline(tilted).value == pytest.approx(0.6, abs=0.1)
+    assert tilted.measured == pytest.approx(0.6, abs=0.1)
     assert tilted.interval[0] < 0.6 < tilted.interval[1]
     assert measures(tilted)["spread"].value == pytest.approx(0.6, abs=0.1)
     noisy = judge("A21", *family(0.0, noise=0.05))
