@@ -1025,6 +1025,7 @@ def test_verify_a_checkout_without_rows(capsys, tmp_path: Path) -> None:
     claims.mkdir(parents=True)
     for path in (ROOT / "data" / "claims").glob("*.yml"):
         shutil.copy(path, claims)
+    (tmp_path / "data" / "results").mkdir()
     (tmp_path / "data" / "papers").symlink_to(ROOT / "data" / "papers")
     (tmp_path / "book").symlink_to(ROOT / "book")
     command = ["verify", "--root", str(tmp_path)]

@@ -77,6 +77,7 @@ def test_the_exit_code_is_that_of_verify(capsys: pytest.CaptureFixture, tmp_path
     claims.mkdir(parents=True)
     for path in (ROOT / "data" / "claims").glob("paper_*.yml"):
         shutil.copy(path, claims)
+    (tmp_path / "data" / "results").mkdir()
     (tmp_path / "data" / "papers").symlink_to(ROOT / "data" / "papers")
     (tmp_path / "book").symlink_to(ROOT / "book")
     shutil.copy(ROOT / "CITATION.cff", tmp_path)
