@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 import pandas as pd
 
+from mnmt_repro.analysis.upgrades import MODEL_CHANGES
 from mnmt_repro.figures.gains import interval
 
 
@@ -27,6 +29,37 @@ def as_printed(table: pd.DataFrame) -> pd.DataFrame:
         here = f"{cell['gain, %']:+.2f} ({between})" if between else None
         row |= {f"{cell['group']}, paper": printed, f"{cell['group']}, here": here}
     return pd.DataFrame(rows.values()).dropna(axis=1, how="all")
+
+
+def in_words(variant: str) -> str:
+    """What a chart calls a variant of an ablation.
+
+    >>> in_words("Mt25-wide, random init new"), in_words("alpha 5, related (against alpha 5)")
+    ('wider: new weights random', 'factor 5, related languages too (against factor 5)')
+    >>> in_words("f 1e-6, gamma 0.25"), in_words("old 0.5, new 5")
+    ('Fisher above 1e-6: rate × 0.25', 'old weights: rate × 0.5, new weights: rate × 5')
+    """
+    model, comma, technique = variant.partition(", ")
+    name = f"{MODEL_CHANGES[model]}: {technique}" if comma and model in MODEL_CHANGES else variant
+    for pattern, words in _WORDS.items():
+        name = re.sub(pattern, words, name)
+    return name
+
+
+_WORDS = {
+    "random init new": "new weights random",
+    "random init all": "all weights random",
+    "unk$": "the unknown piece",
+    "new embeddings mean": "new embeddings the mean of the old",
+    r"alpha (\d+)": r"factor \1",
+    r"(factor \d+), related": r"\1, related languages too",
+    r"^f (\S+), gamma (\S+)": r"Fisher above \1: rate × \2",
+    r"\bold (\d\S*), new (\d\S*)": r"old weights: rate × \1, new weights: rate × \2",
+    r": new (\d\S*)": r": new weights: rate × \1",
+    "^reset$": "a new warm-up",
+    "^small constant$": "a small constant rate",
+    r"noise (\S+)": r"noise of \1",
+}
 
 
 def span(values: Iterable[float]) -> str:
