@@ -39,8 +39,8 @@
       ...(spec.vconcat ?? []).map((row) => panels(row)),
     );
 
-  // The label of a row, in lines: a colon or a comma ends a line.
-  const LINES = "length(datum.label) > 14 ? split(datum.label, regexp('[:,] ')) : datum.label";
+  // The label of a row, in lines: a colon, a comma or a bar ends a line.
+  const LINES = "length(datum.label) > 14 ? split(datum.label, regexp('[:,]?[|]|[:,] ')) : datum.label";
   const namesRows = (part) => part.encoding?.y?.type === "nominal" && part.encoding.y.axis !== null;
 
   // The same chart with no panel wider than the room, long names of rows in lines, and its legends
