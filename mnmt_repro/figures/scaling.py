@@ -120,7 +120,7 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
     legend = ["dashed: the one law for all weights (Eq. 7)", "hollow dot: at its bound"]
     if bands:
         legend.insert(1, "band: one standard deviation under 1 % noise")
-    return alt.vconcat(*rows, title=alt.TitleParams("", subtitle=legend))
+    return alt.vconcat(*rows, title=alt.TitleParams(legend, fontSize=12, fontWeight="normal"))
 
 
 def floor_chart(floors: pd.DataFrame) -> alt.ConcatChart:
