@@ -44,3 +44,13 @@ def test_panels_beside_one_another_have_axes_of_their_own() -> None:
     panels = forest(rows, "t", columns=2).to_dict()["concat"]
     domains = [panel["layer"][4]["encoding"]["x"]["scale"]["domain"] for panel in panels]
     assert domains == [[2, 2], [9, 9]]
+
+
+def test_a_tall_panel_has_its_axis_above_and_below() -> None:
+    def sides(labels: int) -> list[str]:
+        rows = pd.DataFrame({"label": [f"row {i}" for i in range(labels)], "value": 1.0})
+        (panel,) = forest(rows, "t").to_dict()["concat"]
+        axes = [layer["encoding"].get("x", {}).get("axis") for layer in panel["layer"]]
+        return [axis.get("orient", "bottom") for axis in axes if axis]
+
+    assert sides(3) == ["bottom"] and sides(30) == ["bottom", "top"]

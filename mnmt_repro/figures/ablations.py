@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 
 import pandas as pd
 
+from mnmt_repro.analysis.upgrades import MODEL_CHANGES
 from mnmt_repro.figures.gains import interval
 
 
@@ -27,6 +29,38 @@ def as_printed(table: pd.DataFrame) -> pd.DataFrame:
         here = f"{cell['gain, %']:+.2f} ({between})" if between else None
         row |= {f"{cell['group']}, paper": printed, f"{cell['group']}, here": here}
     return pd.DataFrame(rows.values()).dropna(axis=1, how="all")
+
+
+def in_words(variant: str) -> str:
+    """What a chart calls a variant of an ablation.
+
+    >>> in_words("Mt25-wide, random init new"), in_words("alpha 5, related (against alpha 5)")
+    ('wider: new weights random', 'up-sampling × 5, related too (against × 5)')
+    >>> in_words("f 1e-6, gamma 0.25"), in_words("old 0.5, new 5")
+    ('Fisher above 1e-6: rate × 0.25', 'rate of old weights × 0.5, of new × 5')
+    """
+    model, comma, technique = variant.partition(", ")
+    name = f"{MODEL_CHANGES[model]}: {technique}" if comma and model in MODEL_CHANGES else variant
+    for pattern, words in _WORDS.items():
+        name = re.sub(pattern, words, name)
+    return name
+
+
+_WORDS = {
+    "random init new": "new weights random",
+    "random init all": "all weights random",
+    "unk$": "the unknown piece",
+    "new embeddings mean": "new embeddings as the mean",
+    r"against alpha (\d+)": r"against × \1",
+    r"alpha (\d+)": r"up-sampling × \1",
+    r"(× \d+), related": r"\1, related too",
+    r"^f (\S+), gamma (\S+)": r"Fisher above \1: rate × \2",
+    r"\bold (\d\S*), new (\d\S*)": r"rate of old weights × \1, of new × \2",
+    r": new (\d\S*)": r": rate of new weights × \1",
+    "^reset$": "a new warm-up",
+    "^small constant$": "a small constant rate",
+    r"noise (\S+)": r"noise of \1",
+}
 
 
 def span(values: Iterable[float]) -> str:

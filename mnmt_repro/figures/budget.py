@@ -97,7 +97,7 @@ def equal_text_chart(parts: pd.DataFrame) -> alt.FacetChart:
     base = alt.Chart(long)
     line = base.mark_line(point=True).encode(
         x=size_axis(),
-        y=alt.Y("nats:Q", title="nats"),
+        y=alt.Y("nats:Q", title="nats per token"),
         color=weight_color(list(long["p"])),
         tooltip=tips("part", "p", "n", "nats|+.3f"),
     )

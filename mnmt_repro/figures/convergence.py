@@ -63,7 +63,7 @@ def curve_chart(seen: pd.DataFrame, law: pd.DataFrame) -> alt.HConcatChart:
     """Validation loss against step (dots) and the power law beyond the end (dashed), by pair."""
     panels = []
     for pair, group in seen.groupby("pair"):
-        x = alt.X("step:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="step")
+        x = alt.X("step:Q", scale=alt.Scale(type="log", nice=False, padding=8), title="updates")
         y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="validation loss (nats per token)")
         colour = alt.Color("size:N", title="model")
         dots = alt.Chart(group).mark_point().encode(x, y, colour, tooltip=["size", "step", "loss"])

@@ -26,7 +26,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, typeset
 from mnmt_repro.figures.provenance import Provenance, counted
 from mnmt_repro.figures.template import in_base64, render
-from mnmt_repro.figures.theme import vega_lite_version
+from mnmt_repro.figures.theme import plain, vega_lite_version
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MARKED = re.compile(r"–|[+-]?[\d.,]+(\*|\(\*\))?")  # a number as tables mark significance
@@ -67,11 +67,12 @@ class _Display(ABC):
 
     def to_html(self) -> str:
         """Write the whole display as HTML that fetches nothing and runs no script of its own."""
-        source, runs = str(self.provenance), ""
+        about = {"source": str(self.provenance), "runs": "", "counted": ""}
         if isinstance(self.provenance, Provenance):
-            runs = json.dumps(self.provenance.details(), indent=1)
+            about["runs"] = json.dumps(self.provenance.details(), indent=1)
+            about["counted"] = counted(len(self.provenance.run_ids), "run")
         rows = counted(len(self.data), "row")
-        return render("figure", shown=self, body=self._body(), rows=rows, source=source, runs=runs)
+        return render("figure", shown=self, body=self._body(), rows=rows, **about)
 
     def _text(self) -> str:
         """Return caption, verdicts and provenance as plain text, for print and terminals."""
@@ -299,7 +300,7 @@ def tabs(name: str, figures: Mapping[str, Figure]) -> Tabs:
         raise InputError(f"{name}: tabs need at least one figure")
     if not _NAME.fullmatch(name):
         raise InputError(f"name {name!r}: use small letters, digits and single hyphens")
-    return Tabs(name=name, figures=dict(figures))
+    return Tabs(name=name, figures={plain(label): each for label, each in figures.items()})
 
 
 def _cell(value: Any, form: str | Callable[[Any], str] | None) -> str | Badge:

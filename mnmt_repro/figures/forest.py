@@ -10,11 +10,13 @@ import pandas as pd
 
 from mnmt_repro.claims.claim_measures import claim_measures
 from mnmt_repro.cohorts.names import pair_name
-from mnmt_repro.figures.theme import CATEGORIES, GREY, INK
+from mnmt_repro.figures.theme import CATEGORIES, GREY, INK, plain
 
 PRINTED_SERIES = "the paper"
 HERE, PRINTED = "Here: gain in % of the loss", "Paper B: gain in spBLEU"
 SLOT = 13  # pixels: a row has one for its label and one for each line of marks
+BAND = "#eef0f3"
+_TALL = 400  # pixels, from which on a panel's lower axis is out of sight of its first rows
 _SHAPES = ("circle", "square", "triangle-up", "triangle-down", "cross", "diamond")
 _NAN = float("nan")
 _GIVEN: dict[str, Any] = {"low": _NAN, "high": _NAN, "group": "", "series": "ours", "clear": True}
@@ -34,7 +36,8 @@ def forest(
 ) -> alt.ConcatChart:
     """Draw a row for each label, a panel for each group, and a colour and shape for each series.
 
-    Labels stand above their rows, so that the chart is narrow enough for a phone.
+    Labels stand in bands above their rows, so that the chart is narrow enough for a phone and no
+    line crosses them. A tall panel repeats its horizontal axis above its rows.
 
     Parameters
     ----------
@@ -77,6 +80,7 @@ def forest(
         spread = [*shown, *lines.values()]
         ends = list(domain or (min(spread), max(spread)))
         scale = alt.Scale(type="log" if log else "linear", domain=ends, nice=False, padding=8)
+        rows = rows.assign(label=rows["label"].map(plain))
         labels = list(dict.fromkeys(rows["label"]))
         slots = [name for name in series if name in set(rows["series"])] if apart else ["all"]
         y = alt.Y("label:N", sort=labels, axis=None, scale=alt.Scale(paddingInner=0.12))
@@ -93,25 +97,31 @@ def forest(
         )
         shape = alt.Shape("series:N", scale=alt.Scale(domain=known, range=shapes), legend=legend)
         last = columns > 1 or place == len(groups)
-        x = alt.X("value:Q", scale=scale, title=title if last else None)
-        x = x.axis(format=form, tickCount=6, labelOverlap=True, gridOpacity=0.6)
-        at = alt.Chart(pd.DataFrame({"value": lines.values(), "mark": lines.keys()})).encode(x)
+        height = SLOT * (1 + len(slots)) * len(labels)
+        bare = alt.X("value:Q", scale=scale, axis=None)
+        ticks: dict[str, Any] = {"format": form, "tickCount": 6, "labelOverlap": True}
+        x = bare.title(title if last else None).axis(**ticks, gridOpacity=0.6)
+        tall = height > _TALL
+        above = bare.title(title).axis(**ticks, orient="top", grid=False) if tall else bare
+        room = 24 + 14 * (1 if isinstance(title, str) else len(title)) if tall else 2
+        at = alt.Chart(pd.DataFrame({"value": lines.values(), "mark": lines.keys()}))
         holes = base.transform_filter("!datum.clear").mark_point(filled=True, size=16, opacity=1)
         layers = [
-            at.mark_rule(strokeDash=[4, 3], color=GREY),
-            names.mark_text(**written, color="white", stroke="white", strokeWidth=4),
+            at.mark_rule(strokeDash=[4, 3], color=GREY).encode(x),
+            names.mark_rect(color=BAND, opacity=1).encode(x=alt.value(0), x2=alt.value("width")),
             names.mark_text(**written, color=INK),
-            base.mark_rule(strokeWidth=1.6).encode(alt.X("low:Q", scale=scale), x2="high:Q"),
-            base.mark_point(filled=True, size=55, opacity=1).encode(x, shape=shape),
-            holes.encode(x, color=alt.value("white"), shape=shape),
+            base.mark_rule(strokeWidth=1.6).encode(
+                alt.X("low:Q", scale=scale, axis=None), x2="high:Q"
+            ),
+            base.mark_point(filled=True, size=55, opacity=1).encode(above, shape=shape),
+            holes.encode(bare, color=alt.value("white"), shape=shape),
             at.mark_text(align="left", baseline="bottom", dx=3, fontSize=11, color=INK).encode(
-                y=alt.value(-2), text="mark:N"
+                bare, y=alt.value(-room), text="mark:N"
             ),
         ]
-        size = {"width": width, "height": SLOT * (1 + len(slots)) * len(labels)}
-        panels.append(
-            alt.layer(*layers, title=group, **size) if group else alt.layer(*layers, **size)
-        )
+        size = {"width": width, "height": height}
+        panel = alt.layer(*layers, **size).resolve_axis(x="independent")  # one below, one above
+        panels.append(panel.properties(title=group) if group else panel)
     return alt.concat(*panels, columns=columns, spacing=6 if columns == 1 else 20)
 
 
@@ -179,7 +189,7 @@ def gains_forest(
     """Draw both sides of `two_sides` next to each other, to the right where a variant is better."""
     return forest(
         sides.assign(label=labels, series=series, group=sides["side"]),
-        "← worse\u2003\u2003better →",
+        "right of zero is better",
         marks={"": 0},
         width=220,
         columns=2,

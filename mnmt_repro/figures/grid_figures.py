@@ -16,6 +16,7 @@ from mnmt_repro.figures.scaling import (
     loss_against_size,
     reducible_against_size,
 )
+from mnmt_repro.figures.theme import plain
 
 NUMBERS: dict[tuple[str, str], dict[str, int]] = {
     ("webtech-en-dezh", "indomain"): {"separate": 2, "reducible": 3, "coefficients": 4, "joint": 5},
@@ -32,7 +33,7 @@ def label(grid: LossGrid, kind: str) -> str:
     number = _number(grid, kind)
     place = "" if grid.test_set == "indomain" else ", news"
     models = TABS.get(grid.cohort, cohort_name(grid.cohort)) + place
-    return f"Figure {number}: {models}" if number else models
+    return plain(f"Figure {number}: {models}" if number else models)
 
 
 def joint(grid: LossGrid) -> Figure:

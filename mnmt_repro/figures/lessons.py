@@ -38,7 +38,7 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
     heights = [0.7 * floor, 1.5 * points["loss"].max()]
     y = alt.Y("loss:Q", title="test loss, nats per token")
     y = y.scale(type="log", domain=heights, nice=False).axis(tickCount=6, format="~g")
-    x = size_axis("non-embedding parameters N")
+    x = size_axis()
     law = "l_inf + pow(10, log_beta) * pow(datum.n, -alpha)"
     curve = (
         alt.Chart(alt.sequence(first, last, 0.02, as_="log_n"))

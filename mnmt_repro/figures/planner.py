@@ -19,7 +19,7 @@ import pandas as pd
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.display import Figure
-from mnmt_repro.figures.theme import CATEGORIES, GREY, INK
+from mnmt_repro.figures.theme import CATEGORIES, GREY, INK, plain
 from mnmt_repro.laws import FractionFit, Importance, recommend_weights
 from mnmt_repro.laws.recommendation import LEVEL
 
@@ -163,7 +163,7 @@ def planner(laws: Mapping[str, FractionFit], n: float) -> alt.LayerChart | alt.F
     scale = alt.Scale(domain=list(loss_axis(laws, n)), nice=False, zero=False)
 
     def height(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=scale, title="loss")
+        return alt.Y(f"{field}:Q", scale=scale, title="test loss (nats per token)")
 
     y = height("loss")
     # The script draws other pairs, too: so a colour stands for the first or the second.
@@ -227,7 +227,8 @@ class Planner:
 
     def to_html(self) -> str:
         """Write the figure and what the script needs; the script adds the controls."""
-        content = {"tables": self.tables, "settings": self.settings, "names": self.names}
+        tables = {plain(label): table for label, table in self.tables.items()}
+        content = {"tables": tables, "settings": self.settings, "names": self.names}
         text = json.dumps(content).replace("<", "\\u003c")
         return (
             '<div class="mnmt-planner mathjax_ignore">\n'

@@ -26,7 +26,7 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
     # Few weights, and low ones: evenly spread colours, dark to light, tell them apart.
     spread = alt.Scale(scheme=alt.SchemeParams(name="viridis", extent=[0, 0.93]))
     legend = alt.Legend(format=".2f", columns=4, symbolOpacity=1)
-    colour = alt.Color("p:O", title="weight", scale=spread, legend=legend)
+    colour = alt.Color("p:O", title="mixture weight", scale=spread, legend=legend)
     tooltip = tips("mixture", "p", "n|.3s", "loss|.3f")
 
     def panel(domain: str) -> alt.LayerChart:

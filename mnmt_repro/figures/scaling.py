@@ -117,7 +117,10 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
             layers = band + dashed + line + dots if bands else dashed + line + dots
             panels.append(layers.properties(title=pair_name(str(pair)), width=220, height=150))
         rows.append(alt.hconcat(*panels))
-    return alt.vconcat(*rows)
+    legend = ["dashed: the one law for all weights (Eq. 7)", "hollow dot: at its bound"]
+    if bands:
+        legend.insert(1, "band: one standard deviation under 1 % noise")
+    return alt.vconcat(*rows, title=alt.TitleParams(legend, fontSize=12, fontWeight="normal"))
 
 
 def floor_chart(floors: pd.DataFrame) -> alt.ConcatChart:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,6 +25,9 @@ WEIGHT_ANCHORS = ("#000004", "#320a5e", "#781c6d", "#bc3754", "#ed6925", "#f6961
 _SPREAD = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
 BILLIONS = "replace(format(datum.value, '~s'), 'G', 'B')"
 """Writes a number on an axis in short, as 300M or 2.7B."""
+_POWER = "pow(10, floor(log(datum.value) / LN10 + 1e-9))"
+_ROUND_SIZES = f"indexof([4, 6, 8, 9], datum.value / {_POWER}) < 0 ? {BILLIONS} : ''"
+# So a logarithmic axis has room for its labels, and even a short one has two.
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
 
 
@@ -33,6 +37,7 @@ def theme() -> altair.theme.ThemeConfig:
     text = {"labelColor": GREY, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 12}
     axis = {"domainColor": GREY, "tickColor": GREY, "gridColor": GRID, "titleFontWeight": 500}
     axis["labelFlush"] = False  # flushed end labels stand beside their ticks
+    axis["labelSeparation"] = 6  # or labels of a logarithmic axis may touch: 6k7k
     config: Any = {  # plain dicts, which altair types as its own
         "background": "white",
         "font": "Arial, Liberation Sans, sans-serif",
@@ -114,12 +119,21 @@ def pair_color(pairs: Iterable[str], legend: altair.Legend | None = None) -> alt
     return altair.Color("name:N", title=None, scale=scale, legend=legend or altair.Legend())
 
 
-def size_axis(title: str = "N") -> altair.X:
+def plain(label: str) -> str:
+    """What a chart or a tab calls generated languages, whose registered settings say "conlang".
+
+    >>> plain("conlang, converged: A"), plain("language S→language A")
+    ('generated languages, converged: A', 'S→A')
+    """
+    return re.sub(r"\blanguage (?=[A-Z]\b)", "", label).replace("conlang", "generated languages")
+
+
+def size_axis(title: str = "non-embedding parameters N") -> altair.X:
     """Encode a frame's column ``n`` of model sizes as a logarithmic horizontal axis."""
     return altair.X(
         "n:Q",
         scale=altair.Scale(type="log", nice=False, padding=8),
-        axis=altair.Axis(labelExpr=BILLIONS, tickCount=5),
+        axis=altair.Axis(labelExpr=_ROUND_SIZES, tickCount=5),
         title=title,
     )
 
@@ -127,7 +141,9 @@ def size_axis(title: str = "N") -> altair.X:
 def size_color() -> altair.Color:
     """Encode a frame's column ``n`` of model sizes as colour, with a legend that lists each."""
     legend = altair.Legend(format=",")
-    return altair.Color("n:O", title="N", scale=altair.Scale(scheme="viridis"), legend=legend)
+    return altair.Color(
+        "n:O", title="model size N", scale=altair.Scale(scheme="viridis"), legend=legend
+    )
 
 
 def diagonal(x: altair.X, y: altair.Y, ends: tuple[float, float] = (0, 1)) -> altair.Chart:

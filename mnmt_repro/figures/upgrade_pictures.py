@@ -71,8 +71,10 @@ def layers(tier: Tier) -> Rows:
                     start += number
 
 
-def layers_chart(table: pd.DataFrame) -> alt.HConcatChart:
+def layers_chart(table: pd.DataFrame) -> alt.ConcatChart:
     """Figure 1: encoder and decoder of each shape as stacks of feed-forward blocks.
+
+    Both stacks of a model stay together where a screen is narrow.
 
     Parameters
     ----------
@@ -80,8 +82,9 @@ def layers_chart(table: pd.DataFrame) -> alt.HConcatChart:
         From `layers`.
     """
     tallest = int(table["place"].max())
-    panels = []
+    pairs = []
     for model, whole in table.groupby("model", sort=False):
+        panels = []
         for stack, group in whole.groupby("stack", sort=False):
             boxes = group.assign(low=group["place"] - 0.9, high=group["place"] - 0.1)
             panel = (
@@ -98,7 +101,8 @@ def layers_chart(table: pd.DataFrame) -> alt.HConcatChart:
                 .properties(title=[model, stack], width=90, height=16 * tallest)
             )
             panels.append(panel)
-    return alt.hconcat(*panels, spacing=8).resolve_scale(color="shared")
+        pairs.append(alt.hconcat(*panels, spacing=8))
+    return alt.concat(*pairs, columns=len(pairs), spacing=8).resolve_scale(color="shared")
 
 
 @framed()

@@ -39,8 +39,8 @@
       ...(spec.vconcat ?? []).map((row) => panels(row)),
     );
 
-  // The label of a row, in lines: a colon or a comma ends a line.
-  const LINES = "length(datum.label) > 14 ? split(datum.label, regexp('[:,] ')) : datum.label";
+  // The label of a row, in lines: a colon, a comma or a bar ends a line.
+  const LINES = "length(datum.label) > 14 ? split(datum.label, regexp('[:,]?[|]|[:,] ')) : datum.label";
   const namesRows = (part) => part.encoding?.y?.type === "nominal" && part.encoding.y.axis !== null;
 
   // The same chart with no panel wider than the room, long names of rows in lines, and its legends
@@ -174,6 +174,9 @@
     });
     function choose(chosen) {
       panels.forEach((panel, i) => (panel.hidden = i !== chosen));
+      const bar = list.getBoundingClientRect(); // on a phone it is one line, which scrolls
+      const { left, right } = buttons[chosen].getBoundingClientRect();
+      if (left < bar.left || right > bar.right) list.scrollLeft += left - bar.left;
       buttons.forEach((button, i) => {
         button.setAttribute("aria-selected", String(i === chosen));
         button.tabIndex = i === chosen ? 0 : -1;
@@ -243,7 +246,20 @@
     openNamed();
   }
 
+  // A page's own table of three columns or more, with sentences in its cells: a narrow screen shows
+  // its rows as blocks, and each cell names its column.
+  const SENTENCE = 60; // characters
+  function labelCells(frame) {
+    const [head, ...rows] = frame.querySelector("table").rows;
+    const names = [...head.cells].map((cell) => cell.textContent.trim());
+    const cells = rows.flatMap((row) => [...row.cells]);
+    if (names.length < 3 || !cells.some((cell) => cell.textContent.length > SENTENCE)) return;
+    cells.forEach((cell) => (cell.dataset.label = names[cell.cellIndex]));
+    frame.classList.add("mnmt-sentences");
+  }
+
   function enliven() {
+    document.querySelectorAll(".pst-scrollable-table-container:has(thead)").forEach(labelCells);
     document.querySelectorAll(".mnmt-claims").forEach(makeFilters);
     for (const table of document.querySelectorAll(".mnmt-table")) {
       table.classList.add("mnmt-sortable");
