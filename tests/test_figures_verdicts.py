@@ -62,7 +62,7 @@ def test_a_count_names_the_verdicts_as_the_badges_do() -> None:
     stored = [{"verdict": name, "because": f"reason of {name}"} for name in names]
     assert count(stored) == (
         "Of 4 claims: 1 reproduced, 1 undecided here, 2 not enough runs yet. "
-        "Why undecided: reason of undecided here (1)."
+        "Undecided because reason of undecided here: 1."
     )
 
 

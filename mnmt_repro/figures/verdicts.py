@@ -173,8 +173,8 @@ def tally(stored: Sequence[Mapping[str, Any]], href: str = "verdicts.html") -> l
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
     """How many claims have which verdict, in words, and why the undecided ones are undecided.
 
-    >>> count([{"verdict": "no rows yet"}, {"verdict": "undecided here", "because": "noise"}])
-    'Of 2 claims: 1 undecided here, 1 not enough runs yet. Why undecided: noise (1).'
+    >>> count([{"verdict": "no rows yet"}, {"verdict": "undecided here", "because": "of noise"}])
+    'Of 2 claims: 1 undecided here, 1 not enough runs yet. Undecided because of noise: 1.'
     """
     told = [badge.text for badge in tally(stored)]
     return f"Of {len(stored)} claims: {', '.join(told)}. {why_undecided(stored)}".strip()
@@ -183,8 +183,7 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
 def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
     """Give each reason for which claims are undecided, and for how many."""
     reasons = Counter(each["because"] for each in stored if each["verdict"] == UNDECIDED)
-    counted = [f"{why} ({many})" for why, many in reasons.most_common()]
-    return f"Why undecided: {'; '.join(counted)}." * bool(counted)
+    return " ".join(f"Undecided because {why}: {many}." for why, many in reasons.most_common())
 
 
 @framed(
