@@ -1,7 +1,9 @@
-"""Fields of a configuration: the help of their options, and the values that some allow."""
+"""Fields of a configuration and their options: help, allowed values, and names nearly right."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -24,6 +26,19 @@ def option(help: str, **how: Any) -> dict[str, Any]:
 def setting(help: str, default: Any = None, **how: Any) -> Any:
     """A field with a default and the metadata of `option`."""
     return field(default=default, metadata=option(help, **how))
+
+
+def remedy(wanted: str, known: Iterable[str], most: int = 30) -> str:
+    """What to write instead of an unknown name: the nearest known one, or which there are.
+
+    >>> remedy("sead", ["seed", "steps"]), remedy("x", ["seed", "steps"]), remedy("x", "abcd", 2)
+    ('did you mean seed?', 'there are seed, steps', 'there are a, b and 2 more')
+    """
+    names = list(known)
+    if near := difflib.get_close_matches(wanted, names, 1):
+        return f"did you mean {near[0]}?"
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"there are {', '.join(names[:most]) or 'none'}{more}"
 
 
 @cache

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from mnmt_repro.choices import remedy
 from mnmt_repro.errors import InputError
 
 Kind = TypeVar("Kind")
@@ -54,9 +54,7 @@ def build(kind: type[Kind], value: Any, at: tuple[str | int, ...] = ()) -> Kind:
         raise FieldError(at, f"must have the keys {', '.join(known)}, got {shown(value)}")
     for key in value:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, 1)
-            remedy = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-            raise FieldError((*at, str(key)), f"unknown key; {remedy}")
+            raise FieldError((*at, str(key)), f"unknown key; {remedy(str(key), known)}")
     hints = get_type_hints(kind)
     made = {key: convert(each, hints[key], (*at, key)) for key, each in value.items()}
     for name, each in known.items():

@@ -78,7 +78,7 @@ def test_encoding_round_trip_with_tags(bitext: Bitext, vocabulary: Vocabulary) -
 
 def test_a_tag_that_is_not_there_is_told(bitext: Bitext, vocabulary: Vocabulary) -> None:
     french = Bitext(pair="eng-fra", source=bitext.source, target=bitext.target)
-    with pytest.raises(InputError, match=r"no tag <2fra>; it knows deu, eng"):
+    with pytest.raises(InputError, match=r"no tag <2fra>; there are deu, eng"):
         encode(french, vocabulary, "source")
     assert encode(french, vocabulary, "none").size == 60  # none is needed
 

@@ -108,7 +108,7 @@ def test_folders_of_earlier_versions_are_the_same_runs() -> None:
     vocabulary = ["data", "vocabulary", *TALKS, "--pieces", "330", "--out", "v.model"]
     assert main(vocabulary) == 0
     assert main([*SMALL, *TALKS, "--vocabulary", "v.model", "--out", "given"]) == 0
-    upgrade = ["upgrade", "--from", "own", "--wider", "2", "--lr-scaling", "0.5"]
+    upgrade = ["upgrade", "--from", "own", "--wider", "2", "--gamma", "0.5"]
     assert main([*upgrade, "--out", "start"]) == 0
     assert main([*SHORT, *TALKS, "--continue-from", "start", "--out", "on"]) == 0
     found = [identity(name) for name in ("generated", "own", "given", "start", "on")]

@@ -103,7 +103,7 @@ def test_a_value_goes_to_each_page_that_declares_its_name() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"teir": "gpu"}, "no page has a parameter 'teir'; did you mean 'tier'"),
+        ({"teir": "gpu"}, "no page has a parameter 'teir'; did you mean tier"),
         ({"tier": 3}, "a: parameter 'tier' is a str .* got the int 3"),
         ({"on": 1}, "parameter 'on' is a bool"),
         ({"seed": True}, "parameter 'seed' is a int"),
@@ -273,7 +273,7 @@ def test_the_command_reports_a_mistake_on_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mnmt_repro.cli", "book", "--source", str(source)]
     done = subprocess.run([*command, "-p", "tier=gpu"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "mnmt-repro: no page has a parameter 'tier'; known: none\n"
+    assert done.stderr == "mnmt-repro: no page has a parameter 'tier'; there are none\n"
     done = subprocess.run([*command, "-p", "tier"], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and "NAME=VALUE" in done.stderr

@@ -28,7 +28,7 @@ def test_special_ids_tags_and_size_are_as_declared(vocabulary: Vocabulary) -> No
     assert len(vocabulary) == 330
     assert vocabulary.languages == ("deu", "eng", "zho")
     assert [vocabulary.tag(language) for language in ("deu", "zho")] == [4, 6]
-    with pytest.raises(InputError, match=r"no tag <2fra>; it knows deu, eng, zho"):
+    with pytest.raises(InputError, match=r"no tag <2fra>; there are deu, eng, zho"):
         vocabulary.tag("fra")
 
 

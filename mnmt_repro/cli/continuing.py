@@ -124,7 +124,7 @@ def check_text(upgraded: UpgradedFolder, text: TrainingText, mixture: Mixture, t
         if known is None:
             wrong = "--corpus conlang: the upgraded model's vocabulary is one of real text"
         elif text.conlang is None:
-            wrong = "the upgraded model knows the syllables of a conlang only; train it on that"
+            wrong = "the upgraded model's pieces are a conlang's syllables; train it on that"
         else:
             wrong = "--concepts, --languages, --similarity: trained on another conlang"
         raise InputError(wrong)
@@ -225,5 +225,5 @@ def _other_validation(about: Mapping[str, Any], text: TrainingText) -> Iterator[
 
 
 def left_out(upgraded: UpgradedFolder, mixture: Mixture) -> list[str]:
-    """Pairs which the old model knows and the mixture does not have."""
+    """Pairs of the old model that the mixture does not have."""
     return [pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs]

@@ -102,7 +102,7 @@ def add(commands: Any) -> None:
         "add pieces and languages to the vocabulary of a trained model or of a Hugging Face model; "
         "the old pieces keep their ids",
         examples=[
-            "mnmt-repro data extend nllb-200 --data eng_Latn-xho_Latn=new.tsv --pieces 2000 \\"
+            "mnmt-repro data extend nllb-200 --data eng_Latn-tyv_Cyrl=new.tsv --pieces 2000 \\"
             "\n      --out both.model",
         ],
         act=act_extend,

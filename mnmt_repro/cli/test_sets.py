@@ -53,7 +53,7 @@ def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tu
         if trained.any_pair:
             trained.check_direction(pair, f"--pairs {pair}")
         elif pair not in trained.pairs:
-            raise InputError(f"--pairs {pair}: the model knows {', '.join(trained.pairs)}")
+            raise InputError(f"--pairs {pair}: the model was trained on {', '.join(trained.pairs)}")
     for spec in options.data:
         for pair, text in read_bitexts([spec]).items():
             trained.check_direction(pair, f"--data {pair}")

@@ -46,8 +46,8 @@ def add(commands: Any) -> None:
             "\n      --gamma 0.5 --out runs/talks-start",
             "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
             "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
-            "mnmt-repro data extend nllb-200 --data eng_Latn-xho_Latn=new.tsv --out plus.model",
-            "mnmt-repro upgrade --from nllb-200 --vocab plus.model --lr-scaling 0.5 \\"
+            "mnmt-repro data extend nllb-200 --data eng_Latn-tyv_Cyrl=new.tsv --out plus.model",
+            "mnmt-repro upgrade --from nllb-200 --vocab plus.model --gamma 0.5 \\"
             "\n      --loss-on eng_Latn-deu_Latn=talks.tsv --out runs/nllb-start",
             "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
             "\n      -o runs/deep-start",
@@ -323,7 +323,7 @@ def _as_old(
 
 
 def _check_vocabulary(options: UpgradeOptions, about: dict[str, Any], new: Vocabulary) -> None:
-    """Refuse a vocabulary that cannot serve the pairs which the model knows."""
+    """Refuse a vocabulary that cannot serve the pairs of the model."""
     from mnmt_repro.corpora.encoding import tag_ids
 
     if about["conlang"] is not None:
@@ -338,9 +338,9 @@ def _check_vocabulary(options: UpgradeOptions, about: dict[str, Any], new: Vocab
             tag_ids(new, pair, about["tags"])
         except InputError as error:
             raise InputError(
-                f"--vocab {options.vocabulary}: {error}, but the model knows {pair}; train one on "
-                "old and new languages with `mnmt-repro data vocabulary`, or give one of your own "
-                "their tags with `mnmt-repro data adopt`"
+                f"--vocab {options.vocabulary}: {error}, but the model was trained on {pair}; "
+                "train one on old and new languages with `mnmt-repro data vocabulary`, or give "
+                "one of your own their tags with `mnmt-repro data adopt`"
             ) from error
 
 

@@ -103,7 +103,6 @@ class UpgradeOptions:
     gamma: str | None = setting(
         "factors of the learning rate for old parameters and new ones; a factor is a number, or "
         "START:END:STEPS for one that rises (STEPS left out: --steps) (default: 1,1)",
-        flags=("--gamma", "--lr-scaling"),
         group="how training goes on",
         metavar="OLD or OLD,NEW",
     )

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mnmt_repro.atomic import write_with
+from mnmt_repro.choices import remedy
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.formats import Bitext
@@ -165,9 +166,8 @@ class SyllableVocabulary(Vocabulary):
 
     def tag(self, language: str) -> int:
         if language not in self.languages:
-            raise InputError(
-                f"the vocabulary has no tag {tag(language)}; it knows {', '.join(self.languages)}"
-            )
+            there = remedy(language, self.languages)
+            raise InputError(f"the vocabulary has no tag {tag(language)}; {there}")
         return len(SPECIAL) + self.languages.index(language)
 
     @cached_property

@@ -196,7 +196,7 @@ def run_bootstrap(fit: LawFit, *, draws: int = 10_000, seed: int = 0) -> Draws:
         Without names of runs, or with no more runs than free parameters.
     """
     if not fit.runs:
-        raise InputError("run bootstrap: the fit knows no runs; fit with groups=")
+        raise InputError("run bootstrap: the fit has no names of runs; fit with groups=")
     names, run = np.unique(np.array(fit.runs), return_inverse=True)
     if fit.spare < 1:
         raise InputError(

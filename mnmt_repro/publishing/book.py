@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 import yaml
 from sphinx_external_toc.parsing import parse_toc_yaml
 
+from mnmt_repro.choices import remedy
 from mnmt_repro.errors import InputError
 from mnmt_repro.kept import PACKAGE, code_digest, digest, files_digest
 from mnmt_repro.publishing.attachments import attach_files, restore_sources
@@ -207,9 +207,7 @@ def _chosen(pages: list[Path], name: str) -> Path:
     wanted = Path(name).with_suffix("").as_posix().removeprefix("book/")
     known = {page.with_suffix("").as_posix().removeprefix("book/"): page for page in pages}
     if wanted not in known:
-        close = difflib.get_close_matches(wanted, known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-        raise InputError(f"--only {name}: no such page; {hint}")
+        raise InputError(f"--only {name}: no such page; {remedy(wanted, known)}")
     return known[wanted]
 
 

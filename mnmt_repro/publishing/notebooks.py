@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import multiprocessing
 import os
 import re
@@ -18,6 +17,7 @@ from typing import Any
 import nbformat
 import yaml
 
+from mnmt_repro.choices import remedy
 from mnmt_repro.errors import InputError
 
 CELL_TIMEOUT = 600  # seconds; a page reads cached results, so this only ends a hang
@@ -136,16 +136,12 @@ def match_parameters(
     {'a': {'seed': 2}, 'b': {}}
     >>> match_parameters({"a": {"seed": 1}}, {"sed": 2})
     Traceback (most recent call last):
-    mnmt_repro.errors.InputError: no page has a parameter 'sed'; did you mean 'seed'?
+    mnmt_repro.errors.InputError: no page has a parameter 'sed'; did you mean seed?
     """
     known = sorted({name for parameters in declared.values() for name in parameters})
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = (
-                f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
-            )
-            raise InputError(f"no page has a parameter {name!r}; {hint}")
+            raise InputError(f"no page has a parameter {name!r}; {remedy(name, known)}")
     matched: dict[str, dict[str, Any]] = {page: {} for page in declared}
     for page, parameters in declared.items():
         for name in given.keys() & parameters.keys():
@@ -228,7 +224,7 @@ def _execute(run: PageRun) -> PageRun:
             cwd=str(folder),
             progress_bar=False,
             execution_timeout=CELL_TIMEOUT,
-            extra_arguments=["--log-level=ERROR"],  # of the kernel's own log, not of the page
+            extra_arguments=["--log-level=CRITICAL"],  # of the kernel's own log, not of the page
         )
         part.replace(run.output)  # papermill writes after every cell; here is a whole page or none
     except PapermillExecutionError as error:

@@ -98,7 +98,7 @@ class Trained:
             note(f"{pair}: not trained on, so zero-shot")
             return
         if not self.any_pair and (self.tags == "none" or not self.continued):
-            raise InputError(f"{option}: the model knows {', '.join(self.pairs)}")
+            raise InputError(f"{option}: the model was trained on {', '.join(self.pairs)}")
         try:
             tag_ids(self.vocabulary, pair, self.tags)
         except InputError as error:
@@ -127,9 +127,11 @@ class Trained:
             return f"{source}-{target}"
         if not found:
             more = "; say --from which language for another direction" * self.continued
-            raise InputError(f"--to {target}: the model knows {known}{more}")
+            raise InputError(f"--to {target}: the model was trained on {known}{more}")
         if len(found) > 1 and self.tags not in ("none", "source"):
-            raise InputError(f"--to {target}: say --from which language; the model knows {known}")
+            raise InputError(
+                f"--to {target}: say --from which language; the model was trained on {known}"
+            )
         return found[0]
 
 
