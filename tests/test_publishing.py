@@ -25,7 +25,7 @@ from mnmt_repro.publishing import (
     executed,
     remote_resources,
 )
-from mnmt_repro.publishing.notebooks import PageRun, match_parameters
+from mnmt_repro.publishing.notebooks import PageRun, fold_parameters, match_parameters
 from mnmt_repro.publishing.resources import raw_formulas
 
 
@@ -178,6 +178,16 @@ def test_a_page_shows_the_command_that_executes_it(first_page: Path) -> None:
     page = first_page.with_name("chart.html").read_text(encoding="utf-8")
     text = re.sub("<[^>]+>", "", page)
     assert "mnmt-repro book --only" in text and "-p scale=1" in text
+
+
+def test_parameters_before_an_answer_are_folded_and_those_of_a_lesson_are_not() -> None:
+    lesson, page = notebook("1", parameters="a = 1"), notebook("1", parameters="a = 1")
+    page.cells[2].metadata["tags"] = ["hide-input"]
+    for each in (lesson, page):
+        fold_parameters(each)
+    assert lesson.cells[1].metadata == {"tags": ["parameters"]}
+    assert page.cells[1].metadata["tags"] == ["parameters", "hide-input"]
+    assert page.cells[1].metadata["mystnb"]["code_prompt_show"] == "Parameters"
 
 
 def test_text_of_the_data_cannot_close_the_chart(first_page: Path) -> None:

@@ -26,11 +26,11 @@ def language(code: str) -> str:
 def pair_name(pair: str) -> str:
     """Name of a directed language pair.
 
-    >>> pair_name("eng-deu")
-    'English→German'
+    >>> pair_name("eng-deu"), pair_name("src-aaa")
+    ('English→German', 'S→A')
     """
     source, _, target = pair.partition("-")
-    return f"{language(source)}→{language(target)}"
+    return "→".join(language(code).removeprefix("language ") for code in (source, target))
 
 
 def beside_hub(pair: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -122,10 +121,10 @@ def pair_color(pairs: Iterable[str], legend: altair.Legend | None = None) -> alt
 def plain(label: str) -> str:
     """What a chart or a tab calls generated languages, whose registered settings say "conlang".
 
-    >>> plain("conlang, converged: A"), plain("language S→language A")
-    ('generated languages, converged: A', 'S→A')
+    >>> plain("conlang, converged: A")
+    'generated languages, converged: A'
     """
-    return re.sub(r"\blanguage (?=[A-Z]\b)", "", label).replace("conlang", "generated languages")
+    return label.replace("conlang", "generated languages")
 
 
 def size_axis(title: str = "non-embedding parameters N") -> altair.X:

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.cohorts.names import beside_hub, cohort_name, language, pair_name
-from mnmt_repro.figures.theme import GREY, INK, pair_color, plain, size_axis, tips, weight_color
+from mnmt_repro.figures.theme import GREY, INK, pair_color, size_axis, tips, weight_color
 
 _NAMES = {"pair": pair_name, "law of": cohort_name, "beside": cohort_name}
 
@@ -58,9 +58,7 @@ def figure_20(cells: pd.DataFrame, lines: pd.DataFrame) -> alt.ConcatChart:
         layers = [dots]
         if not own.empty:
             layers.insert(0, alt.Chart(own).mark_line().encode(x, y, colour, detail="p:N"))
-        panel = alt.layer(*layers).properties(
-            title=plain(pair_name(str(pair))), width=145, height=200
-        )
+        panel = alt.layer(*layers).properties(title=pair_name(str(pair)), width=145, height=200)
         panels.append(panel)
     return alt.concat(*panels, columns=3).resolve_scale(color="shared")
 

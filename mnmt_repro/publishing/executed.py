@@ -28,6 +28,7 @@ from mnmt_repro.publishing.notebooks import (
     command_cell,
     declared_parameters,
     execute_pages,
+    fold_parameters,
     match_parameters,
 )
 from mnmt_repro.publishing.stored import can_train, trains, with_stored_outputs
@@ -102,6 +103,7 @@ def executed_pages(
             made = nbformat.read(runs[name].output, as_version=4)
             _forget_old(runs[name].output)
         if declared[name]:
+            fold_parameters(made)
             made.cells.append(command_cell(Path(name), declared[name]))
         shown[Path(name)] = nbformat.writes(made)
     return shown

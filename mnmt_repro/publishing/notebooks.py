@@ -182,6 +182,14 @@ def execute_pages(runs: Sequence[PageRun], *, jobs: int | None = None) -> Iterat
             yield future.result()
 
 
+def fold_parameters(page: nbformat.NotebookNode) -> None:
+    """Fold the cell of parameters between title and answer, on a page that folds other code."""
+    tags = [cell.metadata.get("tags", []) for cell in page.cells]
+    if any("hide-input" in each for each in tags[2:]) and "parameters" in tags[1]:
+        prompts = {"code_prompt_show": "Parameters", "code_prompt_hide": "Hide the parameters"}
+        page.cells[1].metadata |= {"tags": [*tags[1], "hide-input"], "mystnb": prompts}
+
+
 def command_cell(page: Path, parameters: Mapping[str, Any]) -> nbformat.NotebookNode:
     """The end of an executed page: the command that executes it with other parameters."""
     given = (f"-p {shlex.quote(f'{name}={_written(value)}')}" for name, value in parameters.items())
