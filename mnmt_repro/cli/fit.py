@@ -480,8 +480,8 @@ def strange_rows(
 def as_options(text: str) -> str:
     """A message of the library, with its arguments as options of the command.
 
-    >>> as_options('the loss rises with size, against direction="min"')
-    'the loss rises with size, against --direction min'
+    >>> as_options('the score falls with size, against direction="max"')
+    'the score falls with size, against --direction max'
     """
     text = re.sub(r"^(groups|ceiling|errors): ", r"--\1: ", text)
     return re.sub(r'(\w+)="(\w+)"', r"--\1 \2", text)

@@ -119,7 +119,7 @@ class BivariateLaw(solve.CurveLaw):
         if solve.is_flat(loss):
             return "the loss is flat: it does not change with size"
         if ((loss - loss.mean()) @ centred >= 0).all():
-            return "the loss rises with size"
+            return "the loss rises with size: train larger models longer"
         return ""
 
     def doubt(self, found: solve.Optimum, loss: Array) -> str:

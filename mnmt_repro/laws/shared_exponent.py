@@ -123,8 +123,10 @@ class SharedExponentLaw(solve.Law):
     def doubt(self, found: solve.Optimum, loss: Array) -> str:
         worse = self._within(loss if self.direction == "min" else -loss)
         if (self.weights * worse) @ self._within(np.log(self.n)) >= 0:
-            what = "loss rises" if self.direction == "min" else "score falls"
-            return f'the {what} with size, against direction="{self.direction}"'
+            if self.direction == "max":
+                return 'the score falls with size, against direction="max"'
+            longer = "the loss rises with size: train larger models longer"
+            return f'{longer}; if it is a score, give direction="max"'
         # An exponent at an end of its range is judged last: noise and too few sizes send it there,
         # and are the better reason.
         fixed = found.held & (np.arange(len(found.held)) > 0)

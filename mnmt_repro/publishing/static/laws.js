@@ -167,7 +167,7 @@ const mnmtLaws = (() => {
       return values.map((value, i) => value - means[group[i]]);
     };
     const worse = within(loss);
-    if (dot(worse, within(logs)) >= 0) return "the loss rises with size";
+    if (dot(worse, within(logs)) >= 0) return "the loss rises with size: train larger models longer";
     const curve = fit.z.map((v, i) => fit.beta[group[i]] * v);
     const columns = [curve.map((v, i) => v * logs[i])];
     if (fit.l_inf > 0) columns.push(curve.map(() => 1));
