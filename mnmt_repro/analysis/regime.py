@@ -74,6 +74,31 @@ def by_size(rows: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["cohort", "n"], ignore_index=True)
 
 
+def half_and_whole(rows: pd.DataFrame, cohort: str) -> pd.DataFrame:
+    """Losses of a cohort's runs at half their budget and at all of it.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one test set; the runs of half the budget are those of the cohort
+        whose name ends in ``-half``.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, seed, half, whole`` and ``change`` (as a share of ``half``), a row for each
+        cell and seed that both have.
+    """
+    rows = rows.rename(columns={"n_non_embedding": "n"})
+    keys = ["pair", "p", "n", "seed"]
+    half, whole = (
+        rows[rows["cohort"] == name].set_index(keys)["cross_entropy"].rename(column)
+        for name, column in ((f"{cohort}-half", "half"), (cohort, "whole"))
+    )
+    both = pd.concat([half, whole], axis=1, join="inner").reset_index()
+    return both.assign(p=both["p"].round(3), change=both["whole"] / both["half"] - 1)
+
+
 def _group(corpus: str) -> str:
     """What kind of runs a corpus is for.
 

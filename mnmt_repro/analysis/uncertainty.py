@@ -205,7 +205,9 @@ def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
             fit(rows.drop(out.index)).predict(out["n"], out["pair_target_tokens"]) - out["loss"]
             for _, out in rows.groupby(column)
         ]
-        return float(np.sqrt(np.nanmean(np.concatenate(errors) ** 2)))
+        known = np.concatenate(errors)
+        known = known[np.isfinite(known)]  # the law may be identified without no group
+        return float(np.sqrt(np.mean(known**2))) if len(known) else float("nan")
 
     return _compared(fit(rows), rmse_without("n"), rmse_without("p"))
 

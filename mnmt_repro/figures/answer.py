@@ -108,8 +108,13 @@ def _rows() -> Evidence:
     return stored_evidence(ROOT)
 
 
-def how_sure(stored: Sequence[Mapping[str, Any]], claim: str) -> str:
+def how_sure(stored: Sequence[Mapping[str, Any]], claim: str, setting: str = "") -> str:
     """Say what a claim's verdict rests on: its kind of evidence, and how its rule could come out.
+
+    Parameters
+    ----------
+    setting
+        Name of the setting whose verdict is meant; by default the one that decided.
 
     Raises
     ------
@@ -117,6 +122,8 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str) -> str:
         When the claim has no stored verdict.
     """
     verdict = stored_verdict(stored, claim)
+    if setting:
+        verdict = next(each for each in verdict["scopes"] if each["scope"] == setting)
     where = f"On {verdict['kind']}" if verdict["kind"] != "the papers' scale" else "At that scale"
     if verdict["undecided"]:
         return f"{where}, {verdict['because']}."

@@ -48,6 +48,27 @@ def beside_the_paper(table: pd.DataFrame) -> alt.HConcatChart:
     )
 
 
+def half_against_whole(table: pd.DataFrame) -> alt.HConcatChart:
+    """Change of the loss from half the budget to all of it against size, a panel a pair.
+
+    Parameters
+    ----------
+    table
+        From `half_and_whole`.
+    """
+    colour = weight_color(list(table["p"]))
+    y = alt.Y("change:Q", title="change of the loss, half to whole budget").axis(format="+.0%")
+    return alt.hconcat(
+        *(
+            alt.Chart(group)
+            .mark_point(filled=True, size=40)
+            .encode(size_axis(), y, colour, tooltip=tips("p", "n|,", "half|.3f", "whole|.3f"))
+            .properties(title=pair_name(str(pair)), width=270, height=230)
+            for pair, group in table.groupby("pair")
+        )
+    ).resolve_scale(y="shared")
+
+
 def learning_curves(curves: pd.DataFrame, pair: str) -> alt.HConcatChart:
     """Validation loss of a pair against target tokens: the smallest and the largest model.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
+from urllib.parse import urlencode
 
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.variants import Variants
@@ -157,14 +158,18 @@ def _undecided(scope: Mapping[str, Any]) -> str:
 
 
 def tally(stored: Sequence[Mapping[str, Any]], href: str = "verdicts.html") -> list[Badge]:
-    """How many claims have which verdict, a badge each.
+    """How many claims have which verdict, a badge each, which leads to those claims.
 
     >>> [each.label for each in tally([{"verdict": "no rows yet"}, {"verdict": "reproduced"}])]
     ['✓ 1 reproduced', '… 1 not enough runs yet']
     """
     names = [verdict["verdict"] for verdict in stored]
     return [
-        Badge(verdict=name, text=f"{names.count(name)} {said(name)}", href=href)
+        Badge(
+            verdict=name,
+            text=f"{names.count(name)} {said(name)}",
+            href=f"{href}?{urlencode({'verdict': said(name)})}",
+        )
         for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS)
         if name in names
     ]

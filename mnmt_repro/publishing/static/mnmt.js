@@ -220,11 +220,14 @@
     table.append(...bodies);
   }
 
-  // The claims that the chosen filters leave; an address with an anchor opens that claim.
+  // The claims that the chosen filters leave. An address may choose them, as in
+  // `?verdict=reproduced`; one with an anchor opens that claim.
   function makeFilters(list) {
     const bar = list.querySelector(".mnmt-filters");
     const choices = [...bar.querySelectorAll("select")];
     const rows = [...list.querySelectorAll("tbody[data-paper]")];
+    const asked = new URLSearchParams(location.search);
+    choices.forEach((choice) => (choice.value = asked.get(choice.dataset.filter) ?? ""));
     function apply() {
       for (const row of rows)
         row.hidden = choices.some(({ value, dataset }) => value && row.dataset[dataset.filter] !== value);
