@@ -363,6 +363,16 @@ def test_the_planner_answers_as_the_command_does(
 
 
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
+def test_a_verdict_on_the_first_page_leads_to_its_claims(browser: webdriver.Chrome) -> None:
+    browser.get((OWN_BOOK / "book/intro.html").as_uri())
+    badge = browser.find_element("css selector", ".mnmt-tally a[data-verdict='direction only']")
+    count = int(badge.text.split()[1])
+    browser.get(badge.get_attribute("href"))
+    signs = browser.find_elements("css selector", ".mnmt-claims tbody:not([hidden]) tr .mnmt-badge")
+    assert [sign.get_attribute("data-verdict") for sign in signs] == ["direction only"] * count
+
+
+@pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
 def test_results_and_methods_are_short_together() -> None:
     pages = [
         page

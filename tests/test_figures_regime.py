@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.analysis import regime
-from mnmt_repro.figures.regime import beside_the_paper, learning_curves
+from mnmt_repro.figures.regime import beside_the_paper, half_against_whole, learning_curves
 
 
 def test_a_cohort_is_counted_by_runs_not_by_rows() -> None:
@@ -91,3 +91,21 @@ def test_learning_curves_are_of_the_two_ends() -> None:
         "English→German, N = 1,000",
     ]
     assert chart["resolve"]["scale"]["y"] == "shared"
+
+
+def test_a_cell_at_half_the_budget_is_compared_with_the_same_seed_at_all_of_it() -> None:
+    rows = pd.DataFrame(
+        [
+            ("x-half", 1, 0.1 + 0.2, 2.0),
+            ("x", 1, 0.1 + 0.2, 1.5),
+            ("x", 2, 0.1 + 0.2, 9.0),  # a seed that has no half
+            ("other", 1, 0.1 + 0.2, 9.0),
+        ],
+        columns=["cohort", "seed", "p", "cross_entropy"],
+    ).assign(pair="src-aaa", n_non_embedding=100)
+    table = regime.half_and_whole(rows, "x")
+    assert table[["p", "n", "seed", "half", "whole", "change"]].to_dict("records") == [
+        {"p": 0.3, "n": 100, "seed": 1, "half": 2.0, "whole": 1.5, "change": -0.25}
+    ]
+    (panel,) = half_against_whole(table).to_dict()["hconcat"]
+    assert panel["title"] == "S→A"
