@@ -195,7 +195,8 @@ def test_without_scripts_the_still_chart_shows(browser: webdriver.Chrome, first_
     live, still = (
         browser.find_element("css selector", f".mnmt-{name}") for name in ("live", "static")
     )
-    assert still.is_displayed() and not live.is_displayed()
+    Wait(browser, PATIENCE).until(lambda _: still.is_displayed())  # once the picture is decoded
+    assert not live.is_displayed()
 
 
 def test_a_table_is_sorted_by_its_heads(browser: webdriver.Chrome, first_page: Path) -> None:
