@@ -144,6 +144,7 @@ def to_detail(verdict: Verdict) -> str:
         outcome = scope.outcome
         by = f" (decided by {outcome.unit})" if outcome.unit not in ("", "all") else ""
         lines += ["", f"{scope.name} ({scope.kind}): {scope.verdict}{by}"]
+        lines += [f"  its own rule {i}. {step}" for i, step in enumerate(scope.scope.rule, start=1)]
         if scope.standing.why:
             lines.append(f"  the rule says {scope.raw_verdict}, but {scope.standing.because}")
         lines.append(f"  says of the paper: {scope.standing.says}")

@@ -57,6 +57,9 @@ class ClaimList:
         claim, measure = self.claims[verdict["id"]], verdict["measure"]
         known = measure and verdict["measured"] is not None
         rules = {"The rule": claim.rule, "The rule of each published cell": claim.cells}
+        for scope in claim.scopes:
+            decided = ", which decided" * (scope.name == verdict["decided_in"])
+            rules[f"The rule in “{scope.name}”{decided}"] = scope.rule
         return {
             "claim": claim,
             "verdict": verdict,
