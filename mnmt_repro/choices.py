@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -28,15 +28,23 @@ def setting(help: str, default: Any = None, **how: Any) -> Any:
     return field(default=default, metadata=option(help, **how))
 
 
-def remedy(wanted: str, known: Iterable[str], most: int = 30) -> str:
+def remedy(wanted: str, known: Iterable[str]) -> str:
     """What to write instead of an unknown name: the nearest known one, or which there are.
 
-    >>> remedy("sead", ["seed", "steps"]), remedy("x", ["seed", "steps"]), remedy("x", "abcd", 2)
-    ('did you mean seed?', 'there are seed, steps', 'there are a, b and 2 more')
+    >>> remedy("sead", ["seed", "steps"]), remedy("x", ["seed", "steps"])
+    ('did you mean seed?', 'there are seed, steps')
     """
     names = list(known)
-    if near := difflib.get_close_matches(wanted, names, 1):
-        return f"did you mean {near[0]}?"
+    near = difflib.get_close_matches(wanted, names, 1)
+    return f"did you mean {near[0]}?" if near else listed(names)
+
+
+def listed(names: Sequence[str], most: int = 30) -> str:
+    """Which names there are; of many, the first ones.
+
+    >>> listed(["deu", "eng"]), listed("abcd", 2), listed([])
+    ('there are deu, eng', 'there are a, b and 2 more', 'there are none')
+    """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"there are {', '.join(names[:most]) or 'none'}{more}"
 

@@ -206,7 +206,7 @@ def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
             for _, out in rows.groupby(column)
         ]
         known = np.concatenate(errors)
-        known = known[np.isfinite(known)]  # the law may be identified without no group
+        known = known[np.isfinite(known)]  # none where no group can be left out
         return float(np.sqrt(np.mean(known**2))) if len(known) else float("nan")
 
     return _compared(fit(rows), rmse_without("n"), rmse_without("p"))

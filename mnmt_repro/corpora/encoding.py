@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from mnmt_repro.atomic import write_with
-from mnmt_repro.choices import remedy
+from mnmt_repro.choices import listed
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.formats import Bitext
@@ -166,7 +166,7 @@ class SyllableVocabulary(Vocabulary):
 
     def tag(self, language: str) -> int:
         if language not in self.languages:
-            there = remedy(language, self.languages)
+            there = listed(self.languages)
             raise InputError(f"the vocabulary has no tag {tag(language)}; {there}")
         return len(SPECIAL) + self.languages.index(language)
 

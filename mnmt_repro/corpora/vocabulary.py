@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.choices import option, remedy, setting
+from mnmt_repro.choices import listed, option, setting
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.errors import InputError
 
@@ -152,7 +152,7 @@ class Vocabulary:
         scripts = [name for name in self.languages if name.startswith(f"{language}_")]
         if len(scripts) == 1:
             return self.processor.piece_to_id(tag(scripts[0]))
-        there = remedy(language, scripts or self.languages)
+        there = listed(scripts or self.languages)
         raise InputError(f"the vocabulary has no tag {tag(language)}; {there}")
 
     @cached_property

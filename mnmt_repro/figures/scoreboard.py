@@ -192,8 +192,7 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
         x = altair.X("low:Q", scale=scale, title=quantity)
         x = x.axis(labelExpr=BILLIONS, tickCount=4)
         bar = base.mark_bar(height=8, cornerRadius=4).encode(x=x, x2="high:Q")
-        end = base.mark_point(filled=True, size=70, opacity=1).encode(
-            x="high:Q"
-        )  # of one value, too
+        # A range of one value has a bar of no length, but a dot.
+        end = base.mark_point(filled=True, size=70, opacity=1).encode(x="high:Q")
         panels.append((bar + end).properties(width=170, height=22 * len(mine)))
     return altair.hconcat(*panels)
