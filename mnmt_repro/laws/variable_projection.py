@@ -53,35 +53,49 @@ class _Problem:
         """
         z = np.exp(-alpha[:, None] * self.log_x)
         wz = z * self.weights
-        s = (wz * z) @ self.membership
-        t = wz @ self.membership
-        zy = (wz * y) @ self.membership
-        w = self.weights @ self.membership
-        v = (self.weights * y) @ self.membership
+        each = np.atleast_2d(self.weights)
+        s, t, w = (wz * z) @ self.membership, wz @ self.membership, each.sum(1)
+        zy, v = self._gather(wz, y), self._gather(each, y).sum(1)
         ratio = t / s
-        active = np.ones(np.broadcast_shapes(zy.shape, s.shape), dtype=bool)
+        t_part, zy_part = t * ratio, zy * ratio
+        active = np.ones(np.broadcast_shapes(zy.shape, s.shape))
         # The profile over l_inf is convex and piecewise quadratic: Newton from the piece where all
         # multipliers are positive is monotone, and ends after at most one step a group.
         for _ in range(self.membership.shape[1] + 1):
             # Zero where the powers of each group are all alike: any l_inf then fits as well, and
             # the division gives none. The lowest is taken.
-            slope = (w - active * t * ratio).sum(1)
+            slope = w - _dot(active, t_part)
             with np.errstate(divide="ignore", invalid="ignore"):
-                l_inf = (v - active * zy * ratio).sum(1) / slope
+                l_inf = (v - _dot(active, zy_part)) / slope
             l_inf = np.where(np.isfinite(l_inf), np.maximum(l_inf, self.lower), self.lower)
             raw = (zy - l_inf[:, None] * t) / s
             if np.array_equal(now := raw > 0, active):
                 break
-            active = now
+            active = now.astype(float)
         beta = np.maximum(raw, 0.0)
-        reducible = (beta @ self.membership.T) * z
-        residual = y - reducible - l_inf[:, None]
-        weighted = residual * self.weights
-        rss = (weighted * residual).sum(1)
+        residual = y - self._spread(beta, z) - l_inf[:, None]
+        rss = self._gather(each, residual**2).sum(1)
         # The multipliers and the constant are at their best, so that their own change with alpha
         # adds nothing: the derivative is the one at fixed beta and l_inf.
-        gradient = 2.0 * (weighted * reducible * self.log_x).sum(1)
+        gradient = 2.0 * _dot(beta, self._gather(wz * self.log_x, residual))
         return beta, l_inf, rss, gradient
+
+    def _gather(self, factor: Array, values: Array) -> Array:
+        """Sum of ``factor * values`` over each group's rows: (1 or B, m) and (B, m) to (B, G)."""
+        if len(factor) == 1:  # one matrix product; an array of all products is slow to fill
+            return values @ (factor.T * self.membership)
+        return (factor * values) @ self.membership
+
+    def _spread(self, beta: Array, z: Array) -> Array:
+        """Each row's multiplier times its power: (B, G) and (1 or B, m) to (B, m)."""
+        if len(z) == 1:
+            return beta @ (self.membership.T * z)
+        return (beta @ self.membership.T) * z
+
+
+def _dot(a: Array, b: Array) -> Array:
+    """Sum of products over the last axis."""
+    return np.einsum("bg,bg->b", a, b)
 
 
 def project(
