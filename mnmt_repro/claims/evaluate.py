@@ -16,6 +16,7 @@ from mnmt_repro.claims.schema import NO_ROWS, Claim, Scope
 from mnmt_repro.claims.standing import (
     DECIDED,
     KINDS,
+    REGIME,
     Standing,
     extrapolated,
     kind_of,
@@ -86,7 +87,7 @@ class Verdict:
     scopes: tuple[ScopeVerdict, ...]
 
     def by_kind(self, kind: str) -> ScopeVerdict | None:
-        """The scope that speaks for a kind of evidence: the first that decides, else has rows."""
+        """The scope that speaks for a kind of evidence, as `_first` chooses."""
         own = [
             each
             for each in self.scopes
@@ -147,9 +148,12 @@ class Verdict:
 
 
 def _first(scopes: Sequence[ScopeVerdict]) -> ScopeVerdict | None:
-    """The first scope that decides, else the first with rows."""
-    decided = (scope for scope in scopes if scope.verdict in DECIDED)
-    return next(decided, None) or next((s for s in scopes if s.verdict != NO_ROWS), None)
+    """The first scope that decides, else the first whose runs went far enough, else with rows."""
+
+    def rank(scope: ScopeVerdict) -> int:
+        return 0 if scope.verdict in DECIDED else 2 if scope.standing.why == REGIME else 1
+
+    return min((each for each in scopes if each.verdict != NO_ROWS), key=rank, default=None)
 
 
 def evaluate(

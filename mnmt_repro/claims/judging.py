@@ -80,7 +80,8 @@ def decide(rule: tuple[schema.RuleStep, ...], measures: Measures) -> tuple[str, 
                 unmet.append(_told(condition, value))
         if not unmet:
             decided = " and ".join(_told(condition, value) for condition, value in found)
-            reason = "; ".join(filter(None, [*asked, decided]))
+            by = decided and f"{step.verdict} by {decided}"
+            reason = "; ".join(filter(None, [*asked, by]))
             return step.verdict, "" if step.verdict == "reproduced" else reason
         if step.verdict in _GOOD:
             asked.append(f"{step.verdict} asks for {' and '.join(unmet)}")

@@ -15,6 +15,7 @@ from mnmt_repro.claims.standing import EXTRAPOLATION, NOISE, NOT_SIMULATED, REGI
 from mnmt_repro.figures.badge import Badge, said, typeset
 from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.template import render
+from mnmt_repro.figures.theme import plain
 from mnmt_repro.figures.verdicts import anchor, scope_table
 
 _SAYS = {"for": "Evidence for it", "against": "Evidence against it", "nothing": "Nothing"}
@@ -59,7 +60,7 @@ class ClaimList:
         rules = {"The rule": claim.rule, "The rule of each published cell": claim.cells}
         for scope in claim.scopes:
             decided = ", which decided" * (scope.name == verdict["decided_in"])
-            rules[f"The rule in “{scope.name}”{decided}"] = scope.rule
+            rules[f"The rule in “{plain(scope.name)}”{decided}"] = scope.rule
         return {
             "claim": claim,
             "verdict": verdict,
@@ -105,7 +106,7 @@ def _missing(verdict: Mapping[str, Any]) -> str:
     if verdict["verdict"] not in (UNDECIDED, NO_ROWS):
         return ""
     pending = [each["scope"] for each in verdict["scopes"] if each["verdict"] == NO_ROWS]
-    return f"runs of “{pending[0]}”" if pending else _MISSING[verdict["undecided"]]
+    return f"runs of “{plain(pending[0])}”" if pending else _MISSING[verdict["undecided"]]
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:
@@ -124,7 +125,7 @@ def _setting(scope: Mapping[str, Any], measure: str, claim: str) -> dict[str, st
         "reproduced if wrong": scope["false_pass"],
     }
     return {
-        "setting": scope["scope"],
+        "setting": plain(scope["scope"]),
         "evidence": scope["kind"],
         "ours": typeset(measured(measure, scope, claim)) if measure else "–",
         "by the rule": said(scope["raw_verdict"]),

@@ -108,7 +108,8 @@ def coefficient_figure(grid: LossGrid) -> Figure:
         "coefficients are dashed.",
         data=table,
         provenance=Provenance.of(grid.rows),
-        caption=f"From p = 1 to the smallest weight, the exponent goes {found}.",
+        caption="With an irreducible loss for each weight, the exponent goes "
+        f"{found} as p falls from 1 to its smallest value.",
     )
 
 

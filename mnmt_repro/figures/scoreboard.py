@@ -89,16 +89,20 @@ class Scoreboard:
         return measured(measure, verdict, claim)
 
     def _row(self, exhibit: Exhibit) -> dict[str, Any]:
-        row = {"exhibit": exhibit, "ours": self.answer_to(exhibit), "badge": "–", "evidence": "–"}
-        if exhibit.claims:
-            claim = exhibit.claims[0]
+        row = {"exhibit": exhibit, "ours": self.answer_to(exhibit), "badges": [], "evidence": "–"}
+        for claim in exhibit.claims:
             verdict = self._verdict(exhibit, claim)
-            late = ", post hoc" if verdict["post_hoc"] else ""
-            row["evidence"] = verdict["kind"]
-            row["badge"] = Badge(
-                verdict=verdict["verdict"],
-                text=f"{claim} {said(verdict['verdict'])}{late}",
-                href=f"verdicts.html#{anchor(claim)}",
+            told = f"{said(verdict['verdict'])}{', post hoc' * bool(verdict['post_hoc'])}"
+            first = not row["badges"]
+            if first:
+                row["evidence"] = verdict["kind"]
+            row["badges"].append(
+                Badge(
+                    verdict=verdict["verdict"],
+                    text=f"{claim} {told}" if first else claim,
+                    title="" if first else told,
+                    href=f"verdicts.html#{anchor(claim)}",
+                )
             )
         return row
 

@@ -18,10 +18,19 @@ GRID = "#e4e7eb"
 
 #: Colours of categories such as language pairs (Okabe and Ito, readable with any colour vision).
 CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-#: Anchors of the scale for a weight p from 0 to 1: inferno without its pale end, dark to light.
-WEIGHT_ANCHORS = ("#000004", "#320a5e", "#781c6d", "#bc3754", "#ed6925", "#f6961e")
-# The weights of Eq. 5 are spread evenly over that scale, else 0.9, 0.95 and 1 would look alike.
-_SPREAD = (0.0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
+#: Colours of the weights of Eq. 5. Lightness rises evenly, for readers without colour vision, and each
+#: has a hue of its own, which stays when the dark mode turns lightness round.
+WEIGHTS = {
+    0.0: "#072186",
+    0.05: "#3a279b",
+    0.1: "#722697",
+    0.3: "#9f228b",
+    0.5: "#cb215f",
+    0.7: "#e73323",
+    0.9: "#dc6a12",
+    0.95: "#d08e0b",
+    1.0: "#cbaa05",
+}
 BILLIONS = "replace(format(datum.value, '~s'), 'G', 'B')"
 """Writes a number on an axis in short, as 300M or 2.7B."""
 _POWER = "pow(10, floor(log(datum.value) / LN10 + 1e-9))"
@@ -68,17 +77,16 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
 
     Examples
     --------
-    >>> weight_colours([0, 1])
-    ['#000004', '#f6961e']
+    >>> weight_colours([0, 0.75, 1])
+    ['#072186', '#e4411f', '#cbaa05']
     """
-    anchors = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in WEIGHT_ANCHORS])
+    known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in WEIGHTS.values()])
     colours = []
     for weight in weights:
         if not 0 <= weight <= 1:
             raise InputError(f"weight {weight!r} is outside [0, 1]")
-        at = np.interp(weight, _SPREAD, np.linspace(0, len(anchors) - 1, len(_SPREAD)))
-        channels = [np.interp(at, np.arange(len(anchors)), anchors[:, i]) for i in range(3)]
-        colours.append("#" + "".join(f"{round(float(channel)):02x}" for channel in channels))
+        mixed = [np.interp(weight, list(WEIGHTS), channel) for channel in known.T]
+        colours.append("#" + "".join(f"{round(float(value)):02x}" for value in mixed))
     return colours
 
 
@@ -121,10 +129,12 @@ def pair_color(pairs: Iterable[str], legend: altair.Legend | None = None) -> alt
 def plain(label: str) -> str:
     """What a chart or a tab calls generated languages, whose registered settings say "conlang".
 
-    >>> plain("conlang, converged: A")
-    'generated languages, converged: A'
+    >>> plain("conlang steady, one to many: A")
+    'generated languages, converged, one to many: A'
     """
-    return label.replace("conlang", "generated languages")
+    return label.replace("conlang steady", "conlang, converged").replace(
+        "conlang", "generated languages"
+    )
 
 
 def size_axis(title: str = "non-embedding parameters N") -> altair.X:

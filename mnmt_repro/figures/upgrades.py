@@ -82,7 +82,7 @@ def quality_chart(points: pd.DataFrame) -> alt.HConcatChart:
     """
     x = alt.X("updates:Q", title="share of its updates")
     x = x.scale(type="log", nice=False, padding=8).axis(format="~%", values=[0.001, 0.01, 0.1, 1.0])
-    y = alt.Y("quality:Q", axis=alt.Axis(format="%"), title=None)
+    y = alt.Y("quality:Q", axis=alt.Axis(format="%"))
     colours = alt.Scale(domain=[SCRATCH, UPGRADED], range=list(CATEGORIES[:2]))
     colour = alt.Color("model:N", scale=colours, title=None)
     shapes = alt.Scale(domain=[TEST, PRINTED], range=["circle", "diamond"])
@@ -92,17 +92,17 @@ def quality_chart(points: pd.DataFrame) -> alt.HConcatChart:
     rule = target.mark_rule(strokeDash=[6, 4], color=GREY).encode(y=y)
     panels = []
     for name, group in points.dropna(subset=["quality"]).groupby("shape", sort=False):
+        titled = y.title(None if panels else "share of the baseline's quality")
         lines = alt.Chart(group[group["points"] == "validation"]).mark_line(strokeWidth=1)
         dots = alt.Chart(group[group["points"].isin([TEST, PRINTED])]).mark_point(opacity=1)
         panels.append(
             alt.layer(
-                rule,
-                lines.encode(x, y, colour, detail="seed:N"),
-                dots.encode(x, y, colour, shape, tooltip=tooltip),
+                rule.encode(titled),
+                lines.encode(x, titled, colour, detail="seed:N"),
+                dots.encode(x, titled, colour, shape, tooltip=tooltip),
             ).properties(title=str(name), width=150, height=220)
         )
-    title = alt.TitleParams("share of the baseline's quality", fontSize=12, fontWeight="normal")
-    return alt.hconcat(*panels, title=title).resolve_scale(color="shared", shape="shared")
+    return alt.hconcat(*panels).resolve_scale(color="shared", shape="shared")
 
 
 def reached(share: float) -> str:

@@ -20,6 +20,7 @@ from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured, named
+from mnmt_repro.figures.theme import plain
 from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"
@@ -137,7 +138,7 @@ def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> B
     return Badge(
         verdict=scope["verdict"],
         text=f"{verdict['id']} {said(scope['verdict'])}{here}{late}",
-        title=f"{verdict['title']}. {scope['scope']}: {number_}{why}",
+        title=f"{verdict['title']}. {plain(scope['scope'])}: {number_}{why}",
         href=f"{href}#{anchor(verdict['id'])}",
         about=verdict["title"],
     )

@@ -220,6 +220,23 @@
     table.append(...bodies);
   }
 
+  // Lets a command wrap between its words, not after the hyphens of an option.
+  function keepWords(code) {
+    const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    const hyphened = [];
+    while (texts.nextNode()) if (texts.currentNode.data.includes("-")) hyphened.push(texts.currentNode);
+    for (const text of hyphened) {
+      const parts = text.data.split(/(\S*-\S*)/).map((part, i) => {
+        if (i % 2 === 0 || part.length > 30) return part;
+        const word = document.createElement("span");
+        word.className = "mnmt-word";
+        word.textContent = part;
+        return word;
+      });
+      text.replaceWith(...parts);
+    }
+  }
+
   // The claims that the chosen filters leave. An address may choose them, as in
   // `?verdict=reproduced`; one with an anchor opens that claim.
   function makeFilters(list) {
@@ -263,6 +280,7 @@
 
   function enliven() {
     document.querySelectorAll(".pst-scrollable-table-container:has(thead)").forEach(labelCells);
+    document.querySelectorAll(".highlight-bash pre").forEach(keepWords);
     document.querySelectorAll(".mnmt-claims").forEach(makeFilters);
     for (const table of document.querySelectorAll(".mnmt-table")) {
       table.classList.add("mnmt-sortable");
