@@ -89,22 +89,22 @@ class Scoreboard:
         return measured(measure, verdict, claim)
 
     def _row(self, exhibit: Exhibit) -> dict[str, Any]:
-        row = {"exhibit": exhibit, "ours": self.answer_to(exhibit), "badges": [], "evidence": "–"}
-        for claim in exhibit.claims:
-            verdict = self._verdict(exhibit, claim)
-            told = f"{said(verdict['verdict'])}{', post hoc' * bool(verdict['post_hoc'])}"
-            first = not row["badges"]
-            if first:
-                row["evidence"] = verdict["kind"]
-            row["badges"].append(
+        """The first claim's badge says its verdict; those of the others have a sign, and the id."""
+        verdicts = {claim: self._verdict(exhibit, claim) for claim in exhibit.claims}
+        badges = []
+        for claim, verdict in verdicts.items():
+            told = said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"])
+            badges.append(
                 Badge(
                     verdict=verdict["verdict"],
-                    text=f"{claim} {told}" if first else claim,
-                    title="" if first else told,
+                    text=claim if badges else f"{claim} {told}",
+                    title=told if badges else "",
                     href=f"verdicts.html#{anchor(claim)}",
                 )
             )
-        return row
+        evidence = next((verdict["kind"] for verdict in verdicts.values()), "–")
+        ours = self.answer_to(exhibit)
+        return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
 
 def scoreboard(
