@@ -18,8 +18,8 @@ GRID = "#e4e7eb"
 
 #: Colours of categories such as language pairs (Okabe and Ito, readable with any colour vision).
 CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-#: Colours of the weights of Eq. 5. Lightness rises evenly, for readers without colour vision. Each has
-#: a hue of its own, which stays when the dark mode turns lightness round.
+#: Colours of the weights of Eq. 5. Lightness rises evenly, for readers without colour vision. Each
+#: has a hue of its own, which stays when the dark mode turns lightness round.
 WEIGHTS = {
     0.0: "#072186",
     0.05: "#3a279b",

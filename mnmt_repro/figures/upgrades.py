@@ -90,7 +90,7 @@ def quality_chart(points: pd.DataFrame) -> alt.HConcatChart:
     tooltip = tips("model", "points", "updates|.1%", "loss|.3f", "quality|.1%")
     target = alt.Chart(pd.DataFrame({"quality": [TARGET]}))
     rule = target.mark_rule(strokeDash=[6, 4], color=GREY).encode(y=y)
-    panels: list[alt.LayerChart] = []
+    panels: list[alt.LayerChart | alt.FacetChart] = []
     for name, group in points.dropna(subset=["quality"]).groupby("shape", sort=False):
         titled = y.title(None if panels else "share of the baseline's quality")
         lines = alt.Chart(group[group["points"] == "validation"]).mark_line(strokeWidth=1)
