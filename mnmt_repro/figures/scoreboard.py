@@ -91,7 +91,7 @@ class Scoreboard:
     def _row(self, exhibit: Exhibit) -> dict[str, Any]:
         """The first claim's badge says its verdict; those of the others have a sign, and the id."""
         verdicts = {claim: self._verdict(exhibit, claim) for claim in exhibit.claims}
-        badges = []
+        badges: list[Badge] = []
         for claim, verdict in verdicts.items():
             told = said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"])
             badges.append(
