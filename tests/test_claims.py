@@ -108,12 +108,12 @@ def test_the_reason_says_what_was_asked_for_and_what_was_found() -> None:
     assert reason(0.25, 0.9) == (
         "direction only",
         "reproduced asks for x <= 0.1 (found 0.25); "
-        "power >= 0.8 (found 0.9) and x <= 0.4 (found 0.25)",
+        "direction only by power >= 0.8 (found 0.9) and x <= 0.4 (found 0.25)",
     )
     assert reason(0.75, 0.9) == (
         "not reproduced",
         "reproduced asks for x <= 0.1 (found 0.75); direction only asks for x <= 0.4 (found 0.75); "
-        "low end of x > 0.4 (found 0.65)",
+        "not reproduced by low end of x > 0.4 (found 0.65)",
     )
     assert reason(0.15, 0.25) == (
         "inconclusive",

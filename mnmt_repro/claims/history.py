@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from mnmt_repro.claims import schema
@@ -79,11 +79,11 @@ class History:
             return Ancestry(post_hoc=True, note="post hoc: the rule is not committed")
         late, unknown = [], []
         for commit in wanted:
-            code = self._is_ancestor(rule, commit)
-            if code == 1:
-                late.append(commit)
-            elif code != 0:
+            before = _ancestors(self.root, commit)
+            if before is None:
                 unknown.append(commit)
+            elif rule not in before:
+                late.append(commit)
         if late:
             return Ancestry(
                 post_hoc=True,
@@ -122,32 +122,18 @@ class History:
             return set()
         return {(claim.id, claim.fingerprint(scope)) for claim in claims for scope in claim.scopes}
 
-    @cached_property
-    def _parents(self) -> dict[str, list[str]]:
-        """Each commit that a name leads to, and its parents."""
-        lines = git(self.root, "rev-list", "--parents", "--all", "HEAD").splitlines()
-        return {commit: parents for commit, *parents in map(str.split, lines)}
-
-    @cached_property
-    def _ancestors(self) -> dict[str, set[str]]:
-        return {}
-
-    def _is_ancestor(self, older: str, newer: str) -> int:
-        """Return 0 when it is one (or the same), 1 when not, another code when git cannot tell."""
-        if newer not in self._parents:  # abbreviated, or a commit without a name
-            return self._status("merge-base", "--is-ancestor", older, newer)
-        if newer not in self._ancestors:
-            found, left = set(), [newer]
-            while left:
-                if (commit := left.pop()) not in found:
-                    found.add(commit)
-                    left += self._parents[commit]
-            self._ancestors[newer] = found
-        return int(older not in self._ancestors[newer])
-
     def _status(self, *arguments: str) -> int:
         """Exit status of a command of git."""
         return subprocess.run(("git", *arguments), cwd=self.root, capture_output=True).returncode
+
+
+@cache
+def _ancestors(root: Path, commit: str) -> frozenset[str] | None:
+    """A commit and all that lead to it; None of one that git does not know."""
+    try:
+        return frozenset(git(root, "rev-list", commit, "--").split())
+    except subprocess.CalledProcessError:
+        return None
 
 
 def _short(commits: list[str]) -> str:

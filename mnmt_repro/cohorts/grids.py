@@ -172,7 +172,6 @@ CONLANG_FIVE = _conlang("conlang-five", languages=("src", "aaa", "bbb", "ccc", "
 WEBTECH_PAIRS = ("eng-deu", "eng-fra", "eng-zho")
 THREE_PAIRS = ("src-aaa", "src-bbb", "src-ccc")
 FIVE_PAIRS = (*THREE_PAIRS, "src-ddd", "src-eee")
-ALONE = Mixture.of({"src-aaa": 1.0})
 
 
 # Of Paper A: what a cohort is called, its languages and figures, its pairs, and its tags.
@@ -199,21 +198,25 @@ def two_pairs(
     )
 
 
-def _many(
-    name: str, many: str, corpus: Corpus, pairs: tuple[str, ...], ahead: Sequence[float]
+def one_to_many(
+    name: str, corpus: Corpus, pairs: tuple[str, ...], ahead: Sequence[float], **more: Any
 ) -> Cohort:
+    """Declare one language to several unrelated ones, and to the first alone; `more` as above.
+
+    `ahead` are weights of the first pair in further mixtures, in which the others are even.
+    """
     return Cohort(
         name=name,
-        about=f"one language to {many} unrelated ones, and to the first of them alone",
+        about=f"one language to {len(pairs)} unrelated ones, and to the first of them alone",
         corpus=corpus,
         pairs=pairs,
         mixtures=(
-            ALONE,
+            Mixture.of({pairs[0]: 1.0}),
             even_mixture(pairs),
             *(mixture_with_ahead(pairs, pairs[0], p) for p in ahead),
         ),
         tags="source",
-        sizes=FIVE_SIZES if many == "three" else FOUR_SIZES,
+        **more,
     )
 
 
@@ -269,7 +272,7 @@ GRIDS: tuple[Cohort, ...] = (
         tags="source",
         sizes=FIVE_SIZES,
     ),
-    _many("conlang-three", "three", CONLANG_THREE, THREE_PAIRS, (0.5, 0.8, 0.9)),
+    one_to_many("conlang-three", CONLANG_THREE, THREE_PAIRS, (0.5, 0.8, 0.9), sizes=FIVE_SIZES),
     *(
         two_pairs(
             f"webtech-{name}-seeds",
@@ -301,5 +304,5 @@ GRIDS: tuple[Cohort, ...] = (
         )
         for similarity in (0.25, 0.5, 0.75)
     ),
-    _many("conlang-five", "five", CONLANG_FIVE, FIVE_PAIRS, (0.6, 0.8)),
+    one_to_many("conlang-five", CONLANG_FIVE, FIVE_PAIRS, (0.6, 0.8), sizes=FOUR_SIZES),
 )

@@ -18,8 +18,7 @@ from mnmt_repro.cohorts.grids import (
     FEW_WEIGHTS,
     Cohort,
     Corpus,
-    even_mixture,
-    mixture_with_ahead,
+    one_to_many,
     two_pair_mixtures,
     two_pairs,
 )
@@ -140,24 +139,10 @@ def similar(similarity: float) -> tuple[Cohort, Cohort]:
 
 
 def many(name: str, targets: tuple[str, ...], ahead: tuple[float, ...]) -> tuple[Cohort, Cohort]:
-    """One language to several unrelated ones, and to the first of them alone."""
+    """One language to several unrelated ones, and half the budget."""
+    corpus = replace(STEADY, name=name, conlang=_languages(1, ("src", *targets)))
     pairs = tuple(f"src-{target}" for target in targets)
-    return with_half(
-        Cohort(
-            name=name,
-            about=f"one language to {len(targets)} unrelated ones, and to the first of them alone",
-            tier=TIER,
-            corpus=replace(STEADY, name=name, conlang=_languages(1, ("src", *targets))),
-            pairs=pairs,
-            mixtures=(
-                Mixture.of({pairs[0]: 1.0}),
-                even_mixture(pairs),
-                *(mixture_with_ahead(pairs, pairs[0], p) for p in ahead),
-            ),
-            tags="source",
-        ),
-        FOUR_WIDTHS,
-    )
+    return with_half(one_to_many(name, corpus, pairs, ahead, tier=TIER), FOUR_WIDTHS)
 
 
 _RATES = two_pairs(
