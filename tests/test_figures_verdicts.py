@@ -99,7 +99,7 @@ def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
 
 def test_a_badge_says_where_the_loaded_rows_differ_from_the_stored_verdict() -> None:
     verdicts = read_stored(ROOT)
-    frame = results.load(cohort="webtech-en-dezh", tier="mini")
+    frame = results.load(cohort="conlang-steady", tier="steady")
     (stored_badge,) = badges(verdicts, "A14")
     (same,) = badges(verdicts, "A14", evidence=Evidence(frame=frame))
     assert same == stored_badge
