@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import secrets
 import shlex
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -365,6 +363,7 @@ def _write(
 ) -> None:
     """Fill a folder beside the one wanted, then give it its name: whole or not at all."""
     from mnmt_repro.corpora.encoding import SyllableVocabulary
+    from mnmt_repro.interchange.writing import new_folder
     from mnmt_repro.runs.spec import digest
     from mnmt_repro.runs.trained import START, VOCABULARY, write_about
     from mnmt_repro.upgrading.start import save_upgraded
@@ -377,21 +376,11 @@ def _write(
         "model": dataclasses.asdict(made.model.config),
         "upgrade": told,
     }
-    out: Path = options.out
-    stage = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
-    try:
-        stage.mkdir(parents=True)
+    with new_folder(options.out) as stage:
         save_upgraded(stage / START, made, identity=identity)
         if not isinstance(vocabulary, SyllableVocabulary):
             vocabulary.save(stage / VOCABULARY)
         write_about(stage, new)
-        if out.exists():
-            out.rmdir()
-        stage.rename(out)
-    except OSError as error:
-        raise InputError(f"--out {out}: cannot be written: {error.strerror}") from error
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
 
 
 def added_pairs(pairs: Sequence[str], languages: Iterable[str]) -> list[str]:

@@ -63,10 +63,31 @@ def encode(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
     InputError
         When a tag is needed that the vocabulary does not have.
     """
-    source_tag, target_tag = tag_ids(vocabulary, bitext.pair, tags)
+    target = vocabulary.encode(bitext.target)
+    return _framed(vocabulary.encode(bitext.source), target, vocabulary, bitext.pair, tags)
+
+
+def encode_sources(
+    sentences: Sequence[str], vocabulary: Vocabulary, pair: str, tags: Tags
+) -> EncodedPair:
+    """Encode sentences to translate; each target row has only what the decoder begins with.
+
+    Raises
+    ------
+    InputError
+        As `encode`.
+    """
+    empty = Ragged.of([()] * len(sentences))
+    return _framed(vocabulary.encode(sentences), empty, vocabulary, pair, tags)
+
+
+def _framed(
+    source: Ragged, target: Ragged, vocabulary: Vocabulary, pair: str, tags: Tags
+) -> EncodedPair:
+    source_tag, target_tag = tag_ids(vocabulary, pair, tags)
     return frame(
-        vocabulary.encode(bitext.source),
-        vocabulary.encode(bitext.target),
+        source,
+        target,
         tags=tags,
         source_tag=source_tag,
         target_tag=target_tag,

@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mnmt_repro.corpora.encoding import Tags, frame, tag_ids
+from mnmt_repro.corpora.encoding import Tags, encode_sources
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, Vocabulary
 from mnmt_repro.errors import InputError
@@ -277,21 +277,13 @@ def translate(
             f"the vocabulary has {len(vocabulary)} pieces, the model {model.config.vocab_size}: "
             "give the vocabulary that the model was trained with"
         )
-    source_tag, target_tag = tag_ids(vocabulary, pair, tags)
     full = [i for i, sentence in enumerate(sentences) if sentence.strip()]
     outputs = [""] * len(sentences)
     if progress is not None and len(full) < len(sentences):
         progress(len(sentences) - len(full))
     if not full:
         return outputs
-    framed = frame(
-        vocabulary.encode([sentences[i] for i in full]),
-        Ragged.of([()] * len(full)),
-        tags=tags,
-        source_tag=source_tag,
-        target_tag=target_tag,
-        start=vocabulary.start,
-    )
+    framed = encode_sources([sentences[i] for i in full], vocabulary, pair, tags)
     for i, tokens in zip(full, framed.source.lengths.tolist(), strict=True):
         if tokens > longest_source:
             raise InputError(

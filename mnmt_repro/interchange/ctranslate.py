@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from mnmt_repro.corpora.encoding import Tags, frame, tag_ids
-from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.corpora.encoding import Tags, encode_sources, tag_ids
 from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, UNK, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig
@@ -212,18 +211,12 @@ class Ct2:
     ) -> list[str]:
         """Translate text, line by line and in order; as `evaluation.search.translate`."""
         vocabulary = self.vocabulary
-        source_tag, target_tag = tag_ids(vocabulary, pair, self.tags)
+        _, target_tag = tag_ids(vocabulary, pair, self.tags)
         full = [i for i, sentence in enumerate(sentences) if sentence.strip()]
         outputs = [""] * len(sentences)
         if progress is not None and len(full) < len(sentences):
             progress(len(sentences) - len(full))
-        framed = frame(
-            vocabulary.encode([sentences[i] for i in full]),
-            Ragged.of([()] * len(full)),
-            tags=self.tags,
-            source_tag=source_tag,
-            target_tag=target_tag,
-        )
+        framed = encode_sources([sentences[i] for i in full], vocabulary, pair, self.tags)
         piece = vocabulary.processor.id_to_piece
         prefix = [piece(target_tag)] if self.tags in ("both", "both-after-end") else []
         # With "both" the tag starts the decoder; else it is the first piece of what is found.
