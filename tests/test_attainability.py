@@ -12,6 +12,7 @@ import pytest
 from stored_claims import ROOT, NoHistory, declared_claims
 from test_claims_paper_b import ADDED, ALL, better, rows
 
+from mnmt_repro.claims import read_stored
 from mnmt_repro.claims.attainability import (
     ADMITTED,
     FIRST_ROUND,
@@ -27,7 +28,7 @@ from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import EXTERNAL, load_external
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.report import stored_evidence
-from mnmt_repro.claims.schema import Claim, Scope, parse_claims
+from mnmt_repro.claims.schema import NO_ROWS, Claim, Scope, parse_claims
 from mnmt_repro.claims.simulations import (
     SIMULATIONS_FILE,
     read_simulations,
@@ -292,10 +293,17 @@ def test_simulations_are_stored_until_rule_worlds_or_runs_change(tmp_path: Path)
 
 
 def test_rules_registered_with_worlds_are_admitted_by_their_first_round() -> None:
-    """What was known when they were registered is in the repository: the stored simulations.
+    """Until a scope has rows, its stored simulation is what was known when it was registered.
 
+    With its rows the simulation takes their noise, and the verdict follows from what it then says.
     Scopes of the tier steady have none yet: 400 data sets of each are simulated with its rows.
     """
+    waiting = {
+        (verdict["id"], scope["scope"])
+        for verdict in read_stored(ROOT)
+        for scope in verdict["scopes"]
+        if scope["verdict"] == NO_ROWS
+    }
     registered = [
         (claim, scope)
         for claim, scope in simulable(declared_claims().values())
@@ -309,6 +317,8 @@ def test_rules_registered_with_worlds_are_admitted_by_their_first_round() -> Non
             right=record["right"], wrong=tuple(record["wrong"]), draws=record["draws"]
         )
         assert found.draws >= 400, (claim.id, scope.name)
+        if (claim.id, scope.name) not in waiting:
+            continue
         assert found.attainability >= ADMITTED["attainability"], (claim.id, scope.name)
         assert found.false_fail <= ADMITTED["false_fail"], (claim.id, scope.name)
         assert found.false_pass <= ADMITTED["false_pass"], (claim.id, scope.name)
