@@ -51,19 +51,20 @@ def written(measure: str, value: float | None, claim: str = "") -> str:
     """
     if value is None or math.isnan(value):
         return "–"
+    number, sign, unit = _in_units(measure, value, claim)
+    return f"{'+' * (sign == '+' and number > 0)}{_digits(number)}{unit}".replace("-", "−")
+
+
+def _in_units(measure: str, value: float, claim: str) -> tuple[float, str, str]:
+    """The number as it is shown, the sign option of its format, and its unit."""
     entry = _entry(measure)
     form = entry.get("as_of", {}).get(claim, entry["as"])
-    if form == "share":
-        text = f"{_digits(100 * value)} %"
-    elif form == "percent":
-        text = f"{'+' * (value > 0)}{_digits(value)} %"
-    elif form == "log":
-        text = f"{_digits(math.exp(value))} times"
-    elif form == "times":
-        text = f"{_digits(value)} times"
-    else:
-        text = _digits(value)
-    return text.replace("-", "−")
+    return {
+        "share": (100 * value, "-", " %"),
+        "percent": (value, "+", " %"),
+        "log": (math.exp(min(value, 700.0)), "-", " times"),
+        "times": (value, "-", " times"),
+    }.get(form, (value, "-", ""))
 
 
 def _digits(value: float) -> str:
@@ -78,16 +79,24 @@ def _digits(value: float) -> str:
 
 
 def measured(measure: str, scope: Mapping[str, Any], claim: str = "") -> str:
-    """Write the deciding number of a stored verdict with its interval, where there is one."""
-    text = written(measure, scope["measured"], claim)
-    if scope["interval"] is None or scope["measured"] is None:
-        return text
-    low, high = (written(measure, end, claim) for end in scope["interval"])
-    unit = text.split(" ", 1)[1:]
-    if unit and low.endswith(unit[0]):
-        low = low.removesuffix(unit[0]).strip()
-        high = high.removesuffix(" times")
-    return f"{text} ({low} to {high})"
+    """Write the deciding number of a stored verdict with its interval, where there is one.
+
+    All three have as many decimals as show two digits of the interval's half width.
+
+    >>> measured("gain", {"measured": 2.392, "interval": [0.6642, 4.209]})
+    '+2.4 % (+0.7 to +4.2 %)'
+    >>> measured("gain", {"measured": 0.0045, "interval": [-0.101, 0.11]})
+    '+0.00 % (−0.10 to +0.11 %)'
+    """
+    value, ends = scope["measured"], scope["interval"] or (None, None)
+    if value is None or None in ends:
+        return written(measure, value, claim)
+    found = [_in_units(measure, each, claim) for each in (value, *ends)]
+    half = (found[2][0] - found[1][0]) / 2
+    decimals = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 3
+    text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in found)
+    unit = found[0][2]
+    return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
 
 
 _OPERATORS = {
