@@ -13,6 +13,7 @@ from mnmt_repro.claims.exhibits import ALL, EXHIBITS_FILE
 from mnmt_repro.claims.schema import Claim
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import STYLE
+from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.scoreboard import scale_chart, scales, scoreboard
 from mnmt_repro.figures.upgrade_pictures import find_tier, shapes
 
@@ -102,7 +103,7 @@ def test_a_figure_that_names_a_scope_shows_its_verdict_and_not_the_headline() ->
     assert news["verdict"] != stored["A2"]["verdict"]  # else this test shows nothing
     row = scoreboard([listed["A Figure 9"]], list(stored.values()), "A").to_html()
     assert f'data-verdict="{news["verdict"]}"' in row
-    assert f"R² of at least {news['measured']:.3g} (" in row
+    assert f"R² of at least {measured(stored['A2']['measure'], news, 'A2')}." in row
 
 
 def test_no_picture_of_the_scoreboard_is_shown_twice() -> None:
