@@ -19,12 +19,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from stored import keep
+from stored import keep, resident
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.corpora.vocabulary import EOS
 from mnmt_repro.evaluation.search import SearchConfig, beam_search
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.config import usual_training
@@ -39,13 +40,6 @@ VARIED = {
     "beam": (1, 2, 4, 8, 16),
 }
 SENTENCES = 5000  # of all pairs
-EOS = 1
-
-
-def resident(field: str) -> int:
-    """Bytes of this process: `VmRSS` now, `VmHWM` at most since the last reset."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 def model_of(case: dict[str, int]) -> Transformer:

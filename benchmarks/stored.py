@@ -26,6 +26,12 @@ def processor() -> str:
     )
 
 
+def resident(field: str) -> int:
+    """Bytes of this process by a field of its status, such as `VmRSS` now and `VmHWM` at most."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(field))
+
+
 def keep(path: Path, rows: pd.DataFrame, **more: object) -> None:
     """Write rows with their circumstances."""
     command = ["git", "rev-parse", "--short", "HEAD"]

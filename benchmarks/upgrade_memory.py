@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pandas as pd
 from safetensors.torch import save_file
-from stored import keep
+from stored import keep, resident
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.interchange.folder import INDEX, Mapped
@@ -57,9 +57,7 @@ def write_shards(folder: Path, config: ModelConfig) -> None:
 
 def memory() -> tuple[int, int]:
     """Bytes of this process, with and without the pages of mapped files."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    found = {line.split(":")[0]: line.split() for line in lines}
-    return int(found["VmRSS"][1]) * 1024, int(found["RssAnon"][1]) * 1024
+    return resident("VmRSS"), resident("RssAnon")
 
 
 def measure(folder: Path, config: ModelConfig) -> tuple[int, int]:

@@ -59,12 +59,17 @@ def _in_units(measure: str, value: float, claim: str) -> tuple[float, str, str]:
     """The number as it is shown, the sign option of its format, and its unit."""
     entry = _entry(measure)
     form = entry.get("as_of", {}).get(claim, entry["as"])
-    return {
-        "share": (100 * value, "-", " %"),
-        "percent": (value, "+", " %"),
-        "log": (math.exp(min(value, 700.0)), "-", " times"),
-        "times": (value, "-", " times"),
-    }.get(form, (value, "-", ""))
+    match form:
+        case "share":
+            return 100 * value, "-", " %"
+        case "percent":
+            return value, "+", " %"
+        case "log":
+            return math.exp(value), "-", " times"
+        case "times":
+            return value, "-", " times"
+        case _:
+            return value, "-", ""
 
 
 def _digits(value: float) -> str:
