@@ -38,6 +38,7 @@ from mnmt_repro.claims.simulations import (
 )
 from mnmt_repro.claims.standing import (
     GENERATED,
+    NEITHER,
     NOISE,
     NOT_SIMULATED,
     REAL,
@@ -141,7 +142,8 @@ def test_the_cells_of_a_table_do_not_change_the_verdict_of_another_rule() -> Non
         ("not reproduced", 0.5, 0.0, "undecided here", NOISE),  # right, it fails as often
         ("direction only", 0.9, 0.0, "direction only", ""),
         ("direction only", 0.5, 0.0, "undecided here", NOISE),
-        ("inconclusive", 0.9, 0.0, "undecided here", NOISE),
+        ("inconclusive", 0.9, 0.0, "undecided here", NEITHER),
+        ("inconclusive", 0.5, 0.0, "undecided here", NOISE),
         ("no rows yet", 0.9, 0.0, "no rows yet", ""),
     ],
 )

@@ -8,7 +8,8 @@ A rule turns measures into a raw verdict. The raw verdict stands only where the 
   and *reproduced* where P(reproduced | the alternative) is at most 0.1. *Direction only* stands
   where P(reproduced | the paper is right) is at least 0.8, because the better verdict was
   attainable then. The shares come from `claims.attainability`.
-
+- **Neither.** A rule may say *inconclusive* of runs that could have met it. Then they are precise
+  enough, and the effect lies between the two.
 - **Extrapolation.** A fraction that no single-pair model reaches is read off the law beyond its
   data, and decides nothing.
 
@@ -31,10 +32,12 @@ KINDS = (REAL, GENERATED, SCALE)
 
 DECIDED = ("reproduced", "direction only", "not reproduced")
 
-REGIME, NOISE, NOT_SIMULATED, EXTRAPOLATION = "regime", "noise", "not simulated", "extrapolation"
+REGIME, NOISE, NEITHER = "regime", "noise", "neither"
+NOT_SIMULATED, EXTRAPOLATION = "not simulated", "extrapolation"
 WHY = {
     REGIME: "these runs stopped too early, and the claim is about fully trained models",
     NOISE: "these runs are too noisy for this rule to tell a right claim from a wrong one",
+    NEITHER: "these runs could have met the rule, and they neither meet it nor fail it",
     NOT_SIMULATED: "it is not known how often chance alone would give this outcome",
     EXTRAPOLATION: "no single-pair model has a loss as high as these, so the law is extrapolated",
 }
@@ -142,7 +145,8 @@ def standing(
     if not converged:
         return Standing(verdict=UNDECIDED, why=REGIME)
     if raw == "inconclusive":
-        return Standing(verdict=UNDECIDED, why=NOISE)
+        precise = simulated and simulated.attainability >= ADMITTED["attainability"]
+        return Standing(verdict=UNDECIDED, why=NEITHER if precise else NOISE)
     if simulated is None:
         return Standing(verdict=UNDECIDED, why=NOT_SIMULATED)
     stands = {

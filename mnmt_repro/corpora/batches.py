@@ -114,7 +114,8 @@ class BatchStream:
 
     Sentences are drawn in windows: in window w, how many come from each pair is decided by a random
     generator keyed on (seed, w), and each pair's own sentences come in a fresh random order every
-    pass. Nothing depends on what was read before, so `batches(position)` resumes exactly.
+    pass. Nothing depends on what was read before, so `batches(position)` resumes exactly. Versions
+    of numpy may draw otherwise in rare cases, as 2.5 does.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mnmt_repro.claims.schema import NO_ROWS, UNDECIDED, Claim, RuleStep
-from mnmt_repro.claims.standing import EXTRAPOLATION, NOISE, NOT_SIMULATED, REGIME
+from mnmt_repro.claims.standing import EXTRAPOLATION, NEITHER, NOISE, NOT_SIMULATED, REGIME
 from mnmt_repro.figures.badge import Badge, said, typeset
 from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.template import render
@@ -23,6 +23,7 @@ _MISSING = {
     EXTRAPOLATION: "runs in the range that it reads",
     REGIME: "runs that train to the end",
     NOISE: "more seeds",
+    NEITHER: "a rule that says what so small an effect means",
     NOT_SIMULATED: "a simulation of what chance does",
 }
 FILTERS = ("paper", "verdict", "evidence")
