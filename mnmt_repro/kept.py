@@ -58,10 +58,14 @@ def files_digest(folder: Path, paths: Iterable[Path]) -> str:
 
 
 def code_digest(*, without: Iterable[str] = ()) -> str:
-    """Hash of the package less some of its rooms, of the installed libraries and of Python."""
+    """Hash of the package less some of its rooms, of the installed libraries and of Python.
+
+    Setuptools puts its own copies of libraries on the path when something imports it. They are no
+    installed ones.
+    """
     left_out = {"__pycache__", *without}
     files = (p for p in PACKAGE.rglob("*") if not left_out & {*p.relative_to(PACKAGE).parts})
-    folders = filter(os.path.isdir, sys.path)
+    folders = (p for p in sys.path if os.path.isdir(p) and Path(p).name != "_vendor")
     libraries = {name for each in folders for name in os.listdir(each) if name.endswith("-info")}
     machine = (sys.version, platform.machine())
     return digest(*machine, *sorted(libraries), files_digest(PACKAGE, files))

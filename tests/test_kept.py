@@ -79,6 +79,16 @@ def test_code_and_names_are_in_the_hashes(tmp_path: Path, monkeypatch: pytest.Mo
     assert files_digest(package, package.rglob("*.py")) != before
 
 
+def test_what_setuptools_adds_to_the_path_is_no_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = code_digest()
+    for folder in ("_vendor", "installed"):
+        (tmp_path / folder / "a-1.dist-info").mkdir(parents=True)
+        monkeypatch.syspath_prepend(tmp_path / folder)
+        assert (code_digest() == before) == (folder == "_vendor")
+
+
 # Verdicts
 
 ROWS = pd.DataFrame({"tier": ["mini", "steady"], "cross_entropy": [2.0, 3.0], "run_id": ["a", "b"]})
