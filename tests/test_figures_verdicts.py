@@ -59,10 +59,10 @@ def test_why_is_the_reason_and_what_was_found_out_about_this_verdict() -> None:
 
 def test_a_count_names_the_verdicts_as_the_badges_do() -> None:
     names = ["undecided here", "no rows yet", "reproduced", "no rows yet"]
-    stored = [{"verdict": name, "because": f"reason of {name}"} for name in names]
+    stored = [{"verdict": name, "undecided": "regime"} for name in names]
     assert count(stored) == (
         "Of 4 claims: 1 reproduced, 1 undecided here, 2 not enough runs yet. "
-        "Undecided because reason of undecided here: 1."
+        "Undecided because of: runs that stopped too early (1)."
     )
 
 

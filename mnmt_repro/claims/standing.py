@@ -43,6 +43,15 @@ WHY = {
 }
 """Why an outcome does not stand, as a sentence."""
 
+IN_SHORT = {
+    REGIME: "runs that stopped too early",
+    NOISE: "too much noise",
+    NEITHER: "an effect between met and failed",
+    NOT_SIMULATED: "no simulation of chance",
+    EXTRAPOLATION: "a law beyond its data",
+}
+"""The same in a few words."""
+
 SAYS = {
     "reproduced": ("for", "the rule is met, and it would rarely be met if the claim were wrong"),
     "direction only": ("for", "the effect has the paper's sign, but not its size"),

@@ -16,7 +16,7 @@ from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.report import stored_verdict
 from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim
-from mnmt_repro.claims.standing import DECIDED
+from mnmt_repro.claims.standing import DECIDED, IN_SHORT
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured, named
@@ -179,8 +179,8 @@ def tally(stored: Sequence[Mapping[str, Any]], href: str = "verdicts.html") -> l
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
     """How many claims have which verdict, in words, and why the undecided ones are undecided.
 
-    >>> count([{"verdict": "no rows yet"}, {"verdict": "undecided here", "because": "of noise"}])
-    'Of 2 claims: 1 undecided here, 1 not enough runs yet. Undecided because of noise: 1.'
+    >>> count([{"verdict": "undecided here", "undecided": "noise"}])
+    'Of 1 claims: 1 undecided here. Undecided because of: too much noise (1).'
     """
     told = [badge.text for badge in tally(stored)]
     return f"Of {len(stored)} claims: {', '.join(told)}. {why_undecided(stored)}".strip()
@@ -188,8 +188,9 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
 
 def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
     """Give each reason for which claims are undecided, and for how many."""
-    reasons = Counter(each["because"] for each in stored if each["verdict"] == UNDECIDED)
-    return " ".join(f"Undecided because {why}: {many}." for why, many in reasons.most_common())
+    reasons = Counter(each["undecided"] for each in stored if each["verdict"] == UNDECIDED)
+    listed = ", ".join(f"{IN_SHORT[why]} ({many})" for why, many in reasons.most_common())
+    return f"Undecided because of: {listed}." if listed else ""
 
 
 @framed(
