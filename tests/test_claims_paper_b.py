@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 import yaml
 from scipy import stats
-from stored_claims import ROOT, NoHistory, declared_claims, first_round
+from stored_claims import ROOT, NoHistory, declared_claims, first_round, headline
 
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.analysis.published import comparisons, printed_values, table, zoomed
@@ -223,7 +223,7 @@ def test_without_rows_there_is_no_verdict(claim: str) -> None:
     verdict = judge(claim, main().iloc[:0])
     assert verdict.raw_verdict == NO_ROWS
     assert verdict.deciding.outcome.reason.startswith("software25-")
-    assert math.isnan(verdict.measured)
+    assert math.isnan(headline(verdict).value)
     of_paper_a = main().iloc[:0].drop(columns=["variant", "updates_share"])
     assert judge(claim, of_paper_a).raw_verdict == NO_ROWS
 
@@ -664,8 +664,8 @@ def test_the_lead_is_over_the_best_of_the_others() -> None:
     frame = ablated("software25-table6", "old 1, new 1", scaled(3, -2, 1, 0))
     found = judge("B9", main(), frame)
     # 97 against 99 per cent of the control: 2 / 99.
-    assert found.measured == pytest.approx(100 * 2 / 99, abs=0.03)
-    assert found.interval[0] < 100 * 2 / 99 < found.interval[1]
+    assert headline(found).value == pytest.approx(100 * 2 / 99, abs=0.03)
+    assert headline(found).low < 100 * 2 / 99 < headline(found).high
 
 
 @pytest.mark.parametrize(
@@ -712,7 +712,7 @@ def test_b15_fisher_information() -> None:
         names = [c.treated for c in comparisons(11, ["full recipe"]) if c.group == "all"]
         gains = dict.fromkeys(names, -2.0) | {names[2]: best}
         found = judge("B15", main(), ablated("software25-table11", "full recipe", gains))
-        assert found.measured == pytest.approx(best, abs=0.03)
+        assert headline(found).value == pytest.approx(best, abs=0.03)
         return found.raw_verdict
 
     assert verdict(-1) == "reproduced"
@@ -743,7 +743,7 @@ def test_b4_judges_every_cell() -> None:
     first = found.deciding.outcome
     assert first.unit == "all" and len(first.units) == 37
     assert found.raw_verdict == "reproduced"
-    assert found.measured >= 0.8
+    assert headline(found).value >= 0.8
     cell = first.units["Mt25, random init all | added"]
     assert cell["published"].value == -1.8 and cell["marked"].value == 1
     assert cell["gain"].value == pytest.approx(-7.14, abs=0.1)
@@ -817,7 +817,7 @@ def test_b11_out_of_english_against_into_it() -> None:
 
     found = judge("B11", main(), grouped(2, -3))
     assert found.raw_verdict == "reproduced"
-    assert found.measured == pytest.approx(5, abs=0.1)
+    assert headline(found).value == pytest.approx(5, abs=0.1)
     assert measures(found)["difference_all"].value == pytest.approx(5, abs=0.05)
     assert measures(found)["out_share"].value == 1 and measures(found)["into_share"].value == 0
     # eng-npi in v2 is printed as -2.3: ours goes against it; guj-eng as -2.5: it agrees.
@@ -870,7 +870,7 @@ def test_b12_forgetting() -> None:
     assert judge("B12", old).raw_verdict == NO_ROWS
     found = judge("B12", old, analyses=substituted(0.2, 0.5))
     assert found.raw_verdict == "reproduced"
-    assert found.measured == pytest.approx(0.3)
+    assert headline(found).value == pytest.approx(0.3)
     assert measures(found)["relief_share"].value == pytest.approx(0.6)
     assert measures(found)["share_relieved"].value == 1
     assert measures(found)["rank"].value == pytest.approx(-1)
@@ -913,7 +913,7 @@ def test_b14_blocks() -> None:
 
     found = verdict(1.0, 3.0)
     assert found.raw_verdict == "reproduced"
-    assert found.measured == pytest.approx(math.log(0.5))
+    assert headline(found).value == pytest.approx(math.log(0.5))
     assert measures(found)["new_change"].value == pytest.approx(math.log(1.5))
     assert verdict(1.0, 1.5).raw_verdict == "direction only"
     assert verdict(3.0, 3.0).raw_verdict == "not reproduced"
@@ -931,7 +931,7 @@ def test_forgetting_is_read_of_common_seeds() -> None:
     scaled = both["variant"].str.endswith("full recipe")
     alone = both[scaled].assign(seed=2, value=9.0)
     found = judge("B12", old, analyses=pd.concat([both, alone]))
-    assert found.measured == pytest.approx(0.3)
+    assert headline(found).value == pytest.approx(0.3)
     apart = pd.concat([both[~scaled], alone])
     assert (
         "no seed is analysed on both sides"
@@ -952,12 +952,12 @@ def test_b21_halves() -> None:
         return judge("B21", none, analyses=rows_)
 
     found = verdict(2.0, layers=8, last=2)
-    assert found.raw_verdict == "reproduced" and found.measured == pytest.approx(2)
+    assert found.raw_verdict == "reproduced" and headline(found).value == pytest.approx(2)
     assert verdict(2.0, layers=2).raw_verdict == "direction only"  # too few layers to tell more
     assert verdict(2.0, middle=2.5).raw_verdict == "inconclusive"  # an encoder layer parts too
     assert verdict(0.9).raw_verdict == "not reproduced"
     # A quarter of eight layers is two: the last but one stays, so the late mean is 1.5.
-    assert verdict(2.0, layers=8).measured == pytest.approx(1.5)
+    assert headline(verdict(2.0, layers=8)).value == pytest.approx(1.5)
 
 
 def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:

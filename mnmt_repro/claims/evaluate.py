@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -122,29 +121,9 @@ class Verdict:
         return self.deciding.ancestry.post_hoc
 
     @property
-    def reason(self) -> str:
-        """What the rule asks for and was not found in the deciding scope."""
-        return self.deciding.outcome.reason
-
-    @property
-    def measured(self) -> float:
-        """The headline measure of the pair that decided; NaN without one."""
-        return self._headline()[0]
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of `measured`; NaN where there is none."""
-        return self._headline()[1:]
-
-    @property
     def rule(self) -> str:
         """The pass rule in words, as it is in the deciding scope."""
         return "; ".join(map(str, self.claim.in_scope(self.deciding.scope).rule))
-
-    def _headline(self) -> tuple[float, float, float]:
-        outcome = self.deciding.outcome
-        found = outcome.units.get(outcome.unit, {}).get(self.claim.headline)
-        return (found.value, found.low, found.high) if found else (math.nan,) * 3
 
 
 def _first(scopes: Sequence[ScopeVerdict]) -> ScopeVerdict | None:
