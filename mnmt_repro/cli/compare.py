@@ -15,6 +15,7 @@ from mnmt_repro.cli.options import (
     Noted,
     add_command,
     add_json,
+    add_model,
     check_device,
     comma_list,
     print_json,
@@ -35,8 +36,6 @@ READING = (
     "matters, train both models with several seeds."
 )
 
-WHAT = "what `train` wrote, or a Hugging Face model"
-
 
 def add(commands: Any) -> None:
     """Declare the command."""
@@ -50,7 +49,7 @@ def add(commands: Any) -> None:
         act=act,
     )
     parser.epilog = f"{parser.epilog}\n\n{READING}"
-    parser.add_argument("baseline", type=Path, metavar="BASELINE", help=WHAT)
+    add_model(parser, "BASELINE", "baseline")
     parser.add_argument(
         "folder", type=Path, metavar="MODEL", help="the model that is compared with BASELINE"
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.cli import losses_table
-from mnmt_repro.cli.options import add_command, add_json, check_device, print_json
+from mnmt_repro.cli.options import add_command, add_json, add_model, check_device, print_json
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
 from mnmt_repro.cli.translate import add_search, check_decode, search_config, translations
 from mnmt_repro.corpora.formats import Bitext
@@ -36,9 +36,7 @@ def add(commands: Any) -> None:
         ],
         act=act,
     )
-    parser.add_argument(
-        "folder", type=Path, metavar="FOLDER", help="what `train` wrote, or a Hugging Face model"
-    )
+    add_model(parser, "FOLDER")
     add_test_sets(parser)
     parser.add_argument("--decode", action="store_true", help="translate, and score translations")
     add_search(parser)

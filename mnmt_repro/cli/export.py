@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.cli.options import add_command
+from mnmt_repro.cli.options import add_command, add_model
 from mnmt_repro.errors import note
 
 
@@ -21,9 +21,7 @@ def add(commands: Any) -> None:
         ],
         act=act,
     )
-    parser.add_argument(
-        "folder", type=Path, metavar="MODEL", help="what `train` wrote, or a Hugging Face model"
-    )
+    add_model(parser, "MODEL")
     parser.add_argument(
         "--to", required=True, choices=("hf", "ct2"), help="format: transformers or CTranslate2"
     )

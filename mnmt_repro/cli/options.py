@@ -159,6 +159,12 @@ def chosen(options: Any) -> set[str]:
     return {each.name for each in fields if getattr(options, each.name) != each.default}
 
 
+def add_model(parser: argparse.ArgumentParser, metavar: str, dest: str = "folder") -> None:
+    """Declare a trained model, which is named without a flag."""
+    what = "what `train` wrote, or a Hugging Face model"
+    parser.add_argument(dest, type=Path, metavar=metavar, help=what)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Declare `--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
@@ -338,6 +344,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not float("-inf") < value < float("inf"):
         return None
     return value
+
+
+def check_count(count: int | None, flag: str, what: str) -> None:
+    """Refuse a number below 1; `what` says of what it is the number."""
+    if count is not None and count < 1:
+        raise InputError(f"{flag} {count}: give a number of {what}, 1 or more")
 
 
 SEEDS = 2**31  # what every generator takes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mnmt_repro.choices import option, setting
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse
-from mnmt_repro.cli.options import add_command, check_device, chosen
+from mnmt_repro.cli.options import add_command, check_count, check_device, chosen
 from mnmt_repro.errors import InputError
 from mnmt_repro.registered import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
@@ -51,8 +51,7 @@ class PoolOptions:
 
     def check(self) -> None:
         """Refuse a number of processes below 1."""
-        if self.workers < 1:
-            raise InputError(f"--workers {self.workers}: give a number of processes, 1 or more")
+        check_count(self.workers, "--workers", "processes")
 
 
 @dataclass(frozen=True, kw_only=True)

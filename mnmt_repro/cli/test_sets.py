@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mnmt_repro.cli.options import add_texts, comma_list
+from mnmt_repro.cli.options import add_texts, check_count, comma_list
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
 
@@ -38,8 +38,7 @@ def add_test_sets(parser: argparse.ArgumentParser) -> None:
 
 def check_test_sets(options: argparse.Namespace) -> None:
     """Refuse options that exclude one another, before a model is read."""
-    if options.limit is not None and options.limit < 1:
-        raise InputError(f"--limit {options.limit}: give a number of sentences, 1 or more")
+    check_count(options.limit, "--limit", "sentences")
     if options.data and options.pairs and not options.test:
         raise InputError("--pairs: is of --test; --data names its own pair")
 

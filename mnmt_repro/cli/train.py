@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import machine_memory, parameter_counts
 from mnmt_repro.cli.exclusions import of_train, refuse
-from mnmt_repro.cli.options import add_command, check_device, check_seed
+from mnmt_repro.cli.options import add_command, check_count, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.stopping import asked_to_stop
 from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, read_options
@@ -77,8 +77,7 @@ class _Plan:
 
 def _plan(parsed: argparse.Namespace) -> _Plan:
     """Read options and text, and refuse what cannot be trained; notes go to stderr."""
-    if parsed.threads < 1:
-        raise InputError(f"--threads {parsed.threads}: give a number of threads, 1 or more")
+    check_count(parsed.threads, "--threads", "threads")
     check_seed(parsed.seed)
     parsed = with_preset(parsed)
     if parsed.preset is not None and not (parsed.data or parsed.corpus):

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.options import Noted, add_command, check_device
+from mnmt_repro.cli.options import Noted, add_command, add_model, check_count, check_device
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def add(commands: Any) -> None:
         ],
         act=act,
     )
-    parser.add_argument(
-        "folder", type=Path, metavar="FOLDER", help="what `train` wrote, or a Hugging Face model"
-    )
+    add_model(parser, "FOLDER")
     parser.add_argument(
         "--to", required=True, metavar="LANGUAGE", help="target language, such as deu"
     )
@@ -77,8 +75,7 @@ def search_config(options: argparse.Namespace) -> SearchConfig:
     """How the options of `add_search` ask to search; `InputError` where one is out of range."""
     from mnmt_repro.evaluation.search import SearchConfig
 
-    if options.batch < 1:
-        raise InputError(f"--batch {options.batch}: give a number of sentences, 1 or more")
+    check_count(options.batch, "--batch", "sentences")
     return SearchConfig(beam=options.beam, length_penalty=options.length_penalty)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from mnmt_repro.choices import option, setting
 from mnmt_repro.cli.gamma import parse_gamma
-from mnmt_repro.cli.options import SEEDS, by_place, check_seed
+from mnmt_repro.cli.options import SEEDS, by_place, check_count, check_seed
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import (
     FISHER_SENTENCES,
@@ -160,8 +160,7 @@ def upgrade_config(options: UpgradeOptions) -> UpgradeConfig:
     """
     if options.seed is not None:
         check_seed(options.seed)
-    if options.steps is not None and options.steps < 1:
-        raise InputError(f"--steps {options.steps}: give a number of steps, 1 or more")
+    check_count(options.steps, "--steps", "steps")
     if options.preset == "deep" and options.steps is None and options.gamma is None:
         raise InputError("--preset deep: say --steps, over which its learning-rate factor rises")
     base = (

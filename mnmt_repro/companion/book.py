@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.cli.options import add_command
+from mnmt_repro.cli.options import add_command, check_count
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import ROOT
 
@@ -64,8 +64,7 @@ def act(options: argparse.Namespace) -> int:
     """Build the book and print the path of its first page; 1 where a page failed."""
     from mnmt_repro.publishing import PageError, build_book, store_lessons, watch_book
 
-    if options.jobs is not None and options.jobs < 1:
-        raise InputError(f"--jobs {options.jobs}: give a number of processes, 1 or more")
+    check_count(options.jobs, "--jobs", "processes")
     parameters = dict(_parameter(text) for text in options.parameter)
     if options.store_outputs and (parameters or options.output or options.only or options.watch):
         raise InputError("--store-outputs takes none of -p, --output, --only and --watch")
