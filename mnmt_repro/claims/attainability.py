@@ -139,6 +139,12 @@ class Attainability:
         """P(reproduced | an alternative), the largest over the alternatives."""
         return max(shares.get("reproduced", 0.0) for shares in self.wrong)
 
+    def __str__(self) -> str:
+        return (
+            f"P(reproduced | right) {self.attainability:.2f}, P(not reproduced | right) "
+            f"{self.false_fail:.2f}, P(reproduced | wrong) {self.false_pass:.2f}"
+        )
+
 
 def attainability(
     claim: Claim, scope: Scope, evidence: Evidence, *, draws: int = DRAWS, seed: int = 0
@@ -155,10 +161,8 @@ def attainability(
     worlds = claim.in_scope(scope).worlds
     if worlds is None or claim.function not in SIMULATORS:
         raise InputError(f"claim {claim.id}, {scope.name}: states no worlds to simulate")
-    data, light = (
-        SIMULATORS[claim.function](claim, scope, evidence),
-        _lighter(claim.in_scope(scope)),
-    )
+    data = SIMULATORS[claim.function](claim, scope, evidence)
+    light = _lighter(claim.in_scope(scope))
 
     def shares(world: Mapping[str, Any]) -> dict[str, float]:
         random = np.random.default_rng(seed)

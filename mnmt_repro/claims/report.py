@@ -151,11 +151,7 @@ def to_detail(verdict: Verdict) -> str:
         if outcome.reason:
             lines.append(f"  {outcome.reason}")
         if simulated := scope.simulated:
-            lines.append(
-                f"  in {simulated.draws} simulations: P(reproduced | right) "
-                f"{simulated.attainability:.2f}, P(not reproduced | right) "
-                f"{simulated.false_fail:.2f}, P(reproduced | wrong) {simulated.false_pass:.2f}"
-            )
+            lines.append(f"  in {simulated.draws} simulations: {simulated}")
         if scope.units:
             lines.append(f"  {scope.runs} runs; {scope.ancestry.note}")
         for unit, measures in scope.units.items():

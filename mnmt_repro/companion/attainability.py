@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.options import add_command
+from mnmt_repro.cli.options import add_command, check_count
 from mnmt_repro.repository import ROOT
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def act(options: argparse.Namespace) -> int:
     from mnmt_repro.errors import InputError
 
     draws = DRAWS if options.draws is None else options.draws
-    if draws < 1:
-        raise InputError(f"--draws {draws}: give a number of data sets, 1 or more")
+    check_count(draws, "--draws", "data sets")
     claims = load_claims(options.root / CLAIMS)
     evidence = stored_evidence(options.root)
     known = {} if options.fresh else read_simulations(options.root, claims, evidence)
@@ -87,12 +86,7 @@ def act(options: argparse.Namespace) -> int:
                 print(f"{claim.id}, {scope.name}: not simulated: {reason}", file=sys.stderr)
                 continue
             write_simulation(options.root, claim, scope, evidence, found)
-            print(
-                f"{claim.id}, {scope.name}: P(reproduced | right) {found.attainability:.2f}, "
-                f"P(not reproduced | right) {found.false_fail:.2f}, "
-                f"P(reproduced | wrong) {found.false_pass:.2f}",
-                flush=True,
-            )
+            print(f"{claim.id}, {scope.name}: {found}", flush=True)
     return 0
 
 
