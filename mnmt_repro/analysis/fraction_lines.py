@@ -154,19 +154,16 @@ def similarity_cohorts() -> dict[float, str]:
     >>> similarity_cohorts()[0.0]
     'conlang-sim0'
     """
+    found = {}
     base = get_cohort("conlang-sim0")
-    assert base.corpus.conlang is not None
-    found: dict[float, str] = {}
     for cohort in GRIDS:
         config = cohort.corpus.conlang
-        if config is None or isinstance(config.similarity, tuple):
+        if config is None or isinstance(config.similarity, tuple) or cohort.repeats:
             continue
-        if (
-            replace(config, similarity=0.0) == base.corpus.conlang
-            and (cohort.pairs, cohort.tags) == (base.pairs, base.tags)
-            and cohort.corpus.training == base.corpus.training
-            and not cohort.repeats
-        ):
+        unrelated = replace(
+            cohort.corpus, name=base.corpus.name, conlang=replace(config, similarity=0.0)
+        )
+        if (unrelated, cohort.pairs, cohort.tags) == (base.corpus, base.pairs, base.tags):
             found[config.similarity] = cohort.name
     return dict(sorted(found.items()))
 

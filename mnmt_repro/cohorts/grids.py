@@ -125,14 +125,15 @@ def mixture_with_ahead(pairs: Sequence[str], ahead: str, p: float) -> Mixture:
     return Mixture.of({pair: p if pair == ahead else rest for pair in pairs})
 
 
-def _webtech(target_tokens: int) -> Corpus:
-    return Corpus(
-        name="webtech",
-        vocabulary=WEBTECH_VOCABULARY,
-        training=TrainingConfig(
-            learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=target_tokens
-        ),
+def _training(target_tokens: int) -> TrainingConfig:
+    return TrainingConfig(
+        learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=target_tokens
     )
+
+
+def _webtech(target_tokens: int) -> Corpus:
+    training = _training(target_tokens)
+    return Corpus(name="webtech", vocabulary=WEBTECH_VOCABULARY, training=training)
 
 
 WEBTECH = _webtech(4_000_000)
@@ -140,9 +141,7 @@ WEBTECH = _webtech(4_000_000)
 SHARED_ENGLISH = Corpus(
     name="webtech-shared",
     vocabulary=WEBTECH_VOCABULARY,
-    training=TrainingConfig(  # 4M tokens would pass over this text more than four times
-        learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=3_500_000
-    ),
+    training=_training(3_500_000),  # 4M would pass over this text more than four times
 )
 
 FEW_WEIGHTS = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -160,9 +159,7 @@ def _conlang(
     return Corpus(
         name=name,
         conlang=ConlangConfig(languages=languages, concepts=512, similarity=similarity),
-        training=TrainingConfig(
-            learning_rate=0.1, warmup_steps=100, batch_tokens=1024, target_tokens=6_000_000
-        ),
+        training=_training(6_000_000),
     )
 
 
