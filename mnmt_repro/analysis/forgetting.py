@@ -85,7 +85,8 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
     return languages().merge(found, on="code").drop(columns="code")
 
 
-def kept(rows: pd.DataFrame, model: str) -> pd.DataFrame:
+@framed()
+def kept(rows: pd.DataFrame, model: str) -> Rows:
     """What an upgraded model itself loses on the directions that M20 was trained on (ours).
 
     The change is of the loss summed over the test text, because tokens of two vocabularies do not
@@ -107,7 +108,6 @@ def kept(rows: pd.DataFrame, model: str) -> pd.DataFrame:
     old = rows[(rows["cohort"] == MAIN) & (rows["variant"] == "M20")]
     before = old.set_index(["seed", "pair"])["nats"]
     related = GROUPINGS["Mt25"].related
-    found = []
     for run, setting in SETTINGS.items():
         mine = rows[(rows["cohort"] == TABLE3) & (rows["variant"] == f"{model}, {run}")]
         after = mine.set_index(["seed", "pair"])["nats"]
@@ -122,20 +122,16 @@ def kept(rows: pd.DataFrame, model: str) -> pd.DataFrame:
         for label, chosen in kinds.items():
             part = change[chosen]
             mean = t_mean(part.groupby("seed")["change"].mean().to_numpy())
-            found.append(
-                {
-                    "label": label,
-                    "series": setting,
-                    **{
-                        end: 100 * math.expm1(getattr(mean, end))
-                        for end in ("value", "low", "high")
-                    },
-                    "worse": int((part.groupby("pair")["change"].mean() > 0).sum()),
-                    "directions": part["pair"].nunique(),
-                    "seeds": part["seed"].nunique(),
-                }
-            )
-    return pd.DataFrame(found)
+            yield {
+                "label": label,
+                "series": setting,
+                "value": 100 * math.expm1(mean.value),
+                "low": 100 * math.expm1(mean.low),
+                "high": 100 * math.expm1(mean.high),
+                "worse": int((part.groupby("pair")["change"].mean() > 0).sum()),
+                "directions": part["pair"].nunique(),
+                "seeds": part["seed"].nunique(),
+            }
 
 
 def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:

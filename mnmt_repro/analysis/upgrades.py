@@ -357,11 +357,8 @@ def recovery(variants: Variants) -> Rows:
         the baseline after a tenth of its updates and after all, with its interval
         (`variants.gap_shares`); ``seeds``.
     """
-    printed, pairs, unknown = (
-        printed_recovery(),
-        languages25.directions_of("all"),
-        Measure(value=math.nan),
-    )
+    printed, pairs = printed_recovery(), languages25.directions_of("all")
+    unknown = Measure(value=math.nan)
     for kind in KINDS:
         old, new = f"M25{SUFFIX[kind]}", f"Mt25{SUFFIX[kind]}"
         ends = variants.variant(old, 1.0), variants.variant(old, EARLY_SHARE)

@@ -109,11 +109,6 @@ def columns_of(pair: str | None, there: Collection[str], where: str) -> tuple[st
     )
 
 
-def _check_sides(text: str, where: str, what: str) -> None:
-    if _empty(text):
-        raise InputError(f"{where}: {what} is empty; remove the sentence from both sides")
-
-
 def _empty(text: str) -> bool:
     return not text or text.isspace()
 
@@ -283,7 +278,8 @@ def _json_text(entry: dict, key: str, where: str) -> str:
     text = entry[key]
     if not isinstance(text, str):
         raise InputError(f"{where}: {key!r} is {type(text).__name__}, not a string")
-    _check_sides(text, where, repr(key))
+    if _empty(text):
+        raise InputError(f"{where}: {key!r} is empty; remove the sentence from both sides")
     for character, what in (("\0", "a NUL character"), ("\n", "a line break"), ("\t", "a tab")):
         if character in text:
             raise InputError(f"{where}: {what} inside {key!r}; a sentence is one line of text")

@@ -119,11 +119,11 @@ def pair_colours(pairs: Iterable[str]) -> list[str]:
     return [known[name] for name in beside]
 
 
-def pair_color(pairs: Iterable[str], legend: altair.Legend | None = None) -> altair.Color:
-    """Encode a frame's column ``name``, of the names of these directed `pairs`, as colour."""
+def pair_color(pairs: Iterable[str]) -> altair.Color:
+    """Encode a frame's column ``name``, of the names of directed `pairs`, as colour without a legend."""
     found = sorted(set(pairs))
     scale = altair.Scale(domain=list(map(pair_name, found)), range=pair_colours(found))
-    return altair.Color("name:N", title=None, scale=scale, legend=legend or altair.Legend())
+    return altair.Color("name:N", title=None, scale=scale, legend=None)
 
 
 def plain(label: str) -> str:

@@ -86,7 +86,7 @@ def company(ratios: pd.DataFrame, noise: float) -> alt.LayerChart | alt.FacetCha
     )[["row", "name", "mixture", "p", "n", "change"]]
     x = alt.X("change:Q", axis=alt.Axis(format="+%", tickCount=6), title="change of the loss")
     y = alt.Y("row:N", title=None, axis=alt.Axis(labelExpr="split(datum.label, '|')"))
-    colour = pair_color(ratios["pair"]).legend(None)  # the rows name the pairs
+    colour = pair_color(ratios["pair"])  # the rows name the pairs
     dots = (
         alt.Chart(shown)
         .mark_point(opacity=0.5)

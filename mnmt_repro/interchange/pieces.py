@@ -28,12 +28,8 @@ from mnmt_repro.errors import InputError, note
 from mnmt_repro.interchange.weights import Family, Fields, front_rows
 
 SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
-TOKENIZER, TOKENIZER_CONFIG, SPECIAL_TOKENS, M2M100_VOCABULARY = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "vocab.json",
-)
+TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+SPECIAL_TOKENS, M2M100_VOCABULARY = "special_tokens_map.json", "vocab.json"
 M2M100_LANGUAGES = """
 af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu
 ha he hi hr ht hu hy id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr
