@@ -159,29 +159,27 @@ def notes(
     mixture: Mixture,
     config: TrainingConfig,
     tags: str,
-) -> list[str]:
+) -> Iterator[str]:
     """What of the training to come does not fit the old one, and should not pass unsaid."""
-    told = []
     about = upgraded.about
     if tags != about["tags"]:
-        told.append(f"language tags: {about['tags']} in the old model's text, {tags} from here on")
-    told += _other_shares(about["mixture"], mixture)
-    told += _other_validation(about, text)
+        yield f"language tags: {about['tags']} in the old model's text, {tags} from here on"
+    yield from _other_shares(about["mixture"], mixture)
+    yield from _other_validation(about, text)
     steps = config.steps or (config.target_tokens or 0) // config.batch_tokens
     constant = about["upgrade"]["config"]["schedule"] == "constant"
     if constant and config.optimiser == "adafactor" and config.learning_rate**2 * steps > 1:
-        told.append(
+        yield (
             f"Adafactor takes no relative step above 1 / sqrt(step): the rate is constant up to "
             f"step {1 / config.learning_rate**2:,.0f}, and falls from there on; see "
             "--learning-rate, or --optimiser adamw"
         )
     rising = steps_to_rise(upgraded.about["upgrade"])
     if steps < rising:
-        told.append(
+        yield (
             f"a learning-rate factor rises over {rising:,} steps, and this run takes about "
             f"{steps:,}; see --steps"
         )
-    return told
 
 
 SHIFT = 0.01

@@ -312,12 +312,11 @@ def is_measurement(column: pd.Series) -> bool:
     return bool(numbers.notna().all() and numbers.nunique() > many)
 
 
-def note_on_errors(fits: Iterable[Fit]) -> list[str]:
+def note_on_errors(fits: Iterable[Fit]) -> Iterator[str]:
     """Propose the other kind of errors where the losses are clearly likelier under it."""
     from mnmt_repro.laws import AdditiveLawFit
     from mnmt_repro.laws.diagnostics import favour_relative
 
-    notes = []
     for fit in fits:
         gain = favour_relative(fit)
         now = "relative" if fit.relative else "absolute"
@@ -328,11 +327,10 @@ def note_on_errors(fits: Iterable[Fit]) -> list[str]:
         other = "--errors absolute" if fit.relative else "--errors relative"
         if isinstance(fit, AdditiveLawFit):
             other = "no --log" if fit.relative else "--log"
-        notes.append(
+        yield (
             f"{fit.label or 'all rows'}: residuals {grow} with the loss (log "
             f"likelihood {abs(gain):.1f} above that of {now} errors); use {other}"
         )
-    return notes
 
 
 def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -574,7 +572,7 @@ def act(options: FitOptions) -> int:
     note(*notes)
     fits, rows = fit_table(frame, options), by_pair(frame)
     outcomes = [outcome(pair, law, fit, rows[pair], options) for pair, (law, fit) in fits.items()]
-    grown = note_on_errors(each.clean for each in outcomes)
+    grown = list(note_on_errors(each.clean for each in outcomes))
     note(*grown)
     notes += grown
     if options.report:

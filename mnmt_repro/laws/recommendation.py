@@ -6,7 +6,7 @@ of pairs; for more than two the laws must carry over (Appendix H).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -210,7 +210,7 @@ def recommend_weights(
         },
         regret=by_pair(regret),
         relative_regret=by_pair(regret / reducible),
-        notes=_notes(laws, pairs, best, n),
+        notes=tuple(_notes(laws, pairs, best, n)),
     )
 
 
@@ -374,33 +374,29 @@ def _closed_lattice(pairs: int) -> Array:
     return (lattice(pairs, steps + pairs) * (steps + pairs) - 1) / steps
 
 
-def _notes(
-    laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float
-) -> tuple[str, ...]:
-    notes = []
+def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float) -> Iterator[str]:
     for pair, share in zip(pairs, p, strict=True):
         if share <= MIN_WEIGHT * 1.001:
-            notes.append(f"{pair} is at the least share that the law covers, {MIN_WEIGHT:g}")
+            yield f"{pair} is at the least share that the law covers, {MIN_WEIGHT:g}"
         elif share < min(laws[pair].p) - 1e-9:
-            notes.append(f"{pair}: {share:.3f} is below every weight its law was fitted to")
+            yield f"{pair}: {share:.3f} is below every weight its law was fitted to"
         elif share > max(laws[pair].p) + 1e-9:
-            notes.append(f"{pair}: {share:.3f} is above every weight its law was fitted to")
+            yield f"{pair}: {share:.3f} is above every weight its law was fitted to"
     least = max(min(laws[pair].n) for pair in pairs)
     most = min(max(laws[pair].n) for pair in pairs)
     if not least <= n <= most:
-        notes.append(
+        yield (
             f"n = {n:,.10g} is outside the sizes that the laws were fitted to, {least:,.10g} to "
             f"{most:,.10g}: the losses are extrapolated"
         )
     for pair in pairs:
         law = laws[pair]
         if max(law.p) < 1:
-            notes.append(
+            yield (
                 f"{pair}: no row has p = 1, so its regret is measured against an extrapolated p = 1"
             )
         faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
         if law.active_bounds:
             faults.append(f"held at a bound: {', '.join(law.active_bounds)}")
         if faults:
-            notes.append(f"{pair}: a law of low quality ({'; '.join(faults)})")
-    return tuple(notes)
+            yield f"{pair}: a law of low quality ({'; '.join(faults)})"
