@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.atomic import write_bytes
-from mnmt_repro.cli.options import check_columns, read_table
+from mnmt_repro.cli.options import check_columns, read_table, write_file
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,10 +79,7 @@ def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> No
     ).astype(str)
     check(path, trained, [(row["pair"], row["test_set"]) for row in scores])
     both = pd.concat([_read(path), new])
-    try:
-        write_bytes(path, both.to_csv(index=False).encode())
-    except OSError as error:
-        raise InputError(f"--add-to {path}: cannot be written: {error.strerror}") from error
+    write_file(path, "--add-to", both.to_csv(index=False))
 
 
 def check(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> None:

@@ -316,8 +316,8 @@ def check_absent(path: Path | None, flag: str) -> None:
         raise InputError(f"{flag} {path}: is there already; name another file")
 
 
-def write_output(path: Path, flag: str, text: str) -> None:
-    """Write a file that an option asks for, and say so.
+def write_file(path: Path, flag: str, text: str) -> None:
+    """Write a file that an option names, whole or not at all.
 
     Raises
     ------
@@ -328,6 +328,11 @@ def write_output(path: Path, flag: str, text: str) -> None:
         write_bytes(path, text.encode())
     except OSError as error:
         raise InputError(f"{flag} {path}: cannot be written: {error.strerror}") from error
+
+
+def write_output(path: Path, flag: str, text: str) -> None:
+    """Write a file as `write_file` does, and say so."""
+    write_file(path, flag, text)
     tell(f"wrote {path}")
 
 

@@ -385,13 +385,12 @@ class GridRuns:
         """Losses of the runs that are finished: the rows of `results.load`, on whole test sets."""
         from mnmt_repro import results
 
-        frame = results.load(
+        return results.load(
             root=self.store,
             run_id=[spec.run_id for spec in self.grid.runs],
             test_set="indomain",
             domain="all",
         )
-        return frame
 
     def fit(self, pair: str, errors: Literal["absolute", "relative"] = "relative") -> JointLawFit:
         """The joint law of one pair's losses, over all weights."""

@@ -276,11 +276,15 @@ def _check_finite(network: Transformer, progress: Progress, last: Path, group: P
     parts = [held(parameter) for parameter in network.parameters()]
     ruined = 1.0 - torch.stack([part.isfinite().all() for part in parts]).all().float()
     if group.mean(ruined) if group.shard else float(ruined):
-        where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
-        raise TrainingDiverged(
-            f"weights are no longer numbers after step {progress.step}; {where}; "
-            "lower learning_rate, lengthen warmup_steps or set clip_norm"
-        )
+        raise _diverged(f"weights are no longer numbers after step {progress.step}", last)
+
+
+def _diverged(what: str, last: Path) -> TrainingDiverged:
+    """What happened, what is left of the run, and what helps."""
+    where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
+    return TrainingDiverged(
+        f"{what}; {where}; lower learning_rate, lengthen warmup_steps or set clip_norm"
+    )
 
 
 def _rate(config: TrainingConfig, schedule_start: int | None, progress: Progress) -> float:
@@ -397,12 +401,8 @@ def _step(
         value += group.mean(loss.detach())
         loss.backward()
     if not math.isfinite(value):
-        where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
-        raise TrainingDiverged(
-            f"the loss became {value} at step {progress.step + 1} "
-            f"(learning rate {rate:.3g}); {where}; "
-            "lower learning_rate, lengthen warmup_steps or set clip_norm"
-        )
+        what = f"the loss became {value} at step {progress.step + 1} (learning rate {rate:.3g})"
+        raise _diverged(what, last)
     if config.clip_norm is not None:
         parameters = [p for settings in optimiser.param_groups for p in settings["params"]]
         torch.nn.utils.clip_grad_norm_(parameters, config.clip_norm)
