@@ -120,7 +120,7 @@ def pair_colours(pairs: Iterable[str]) -> list[str]:
 
 
 def pair_color(pairs: Iterable[str]) -> altair.Color:
-    """Encode a frame's column ``name``, of the names of directed `pairs`, as colour without a legend."""
+    """Encode a frame's column ``name``, of the names of directed `pairs`, as colour; no legend."""
     found = sorted(set(pairs))
     scale = altair.Scale(domain=list(map(pair_name, found)), range=pair_colours(found))
     return altair.Color("name:N", title=None, scale=scale, legend=None)
