@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from mnmt_repro.cli.options import (
     read_fields,
 )
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note
 from mnmt_repro.registered import DATA_COMMANDS, registered
 
 if TYPE_CHECKING:
@@ -90,9 +89,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--pairs", metavar="PAIR,...", help="pairs of --corpus (default: all from eng)"
     )
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
-    )
+    _add_out(parser)
     add_fields(parser, VocabularyConfig, {"pieces": 4000})
     add_json(parser)
 
@@ -119,9 +116,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--pieces", type=int, default=1000, help="learnt from the languages that have no tag yet"
     )
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
-    )
+    _add_out(parser)
     add_json(parser)
 
     parser = add_command(
@@ -138,13 +133,18 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--languages", required=True, metavar="CODE,...", help="as in the names of your pairs"
     )
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
-    )
+    _add_out(parser)
     add_json(parser)
 
     for module in registered(DATA_COMMANDS).values():
         module.add(parts)
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    """Declare where a vocabulary is written."""
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
+    )
 
 
 def act_list(options: argparse.Namespace) -> int:
@@ -237,10 +237,9 @@ def act_extend(options: argparse.Namespace) -> int:
             "in `mnmt-repro upgrade`"
         )
     if not old.languages:
-        print(
-            f"mnmt-repro: note: {options.model} has no tag of any language, so only pairs of "
-            f"{', '.join(new)} can be trained; to train others too, name their text with --data",
-            file=sys.stderr,
+        note(
+            f"{options.model} has no tag of any language, so only pairs of {', '.join(new)} can be "
+            "trained; to train others too, name their text with --data"
         )
     lines = [line for texts in new.values() for line in texts]
     return _write(extend_vocabulary(old, new, lines, options.pieces), options)

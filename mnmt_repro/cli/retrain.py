@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.choices import option, setting
-from mnmt_repro.cli.options import add_command, check_device
+from mnmt_repro.cli.options import add_command, check_count, check_device
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.errors import InputError
 from mnmt_repro.registered import cohorts_module
@@ -68,7 +68,7 @@ def act(options: RetrainOptions) -> int:
     from mnmt_repro.results.schema import TIERS
     from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
 
-    options.check()
+    check_count(options.workers, "--workers", "processes")
     catalogue = cohorts_module("catalogue")
     contents = results.load_runs(options.results)
     stored = {content["run"]["run_id"]: content["run"] for content in contents}

@@ -49,10 +49,6 @@ class PoolOptions:
     )
     device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
 
-    def check(self) -> None:
-        """Refuse a number of processes below 1."""
-        check_count(self.workers, "--workers", "processes")
-
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions(PoolOptions):
@@ -132,7 +128,7 @@ def act(options: SweepOptions) -> int:
     from mnmt_repro.cli.retrain import keep_repeat
     from mnmt_repro.runs.sweep import Estimate, executor_of, store_once, sweep
 
-    options.check()
+    check_count(options.workers, "--workers", "processes")
     catalogue = cohorts_module("catalogue")
     refuse(of_sweep(options), chosen(options))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
