@@ -82,13 +82,10 @@ def act(options: argparse.Namespace) -> int:
                 parameters=parameters,
                 only=options.only,
             )
-        except PageError as error:
+        except (PageError, InputError) as error:
+            if isinstance(error, InputError) and not options.watch:
+                raise  # while pages are watched, one may be in the middle of being written
             print(f"error: {error}", file=sys.stderr)
-            return 1
-        except InputError as error:
-            if not options.watch:
-                raise
-            print(f"error: {error}", file=sys.stderr)  # a page that is being written, say
             return 1
         print(f"The book is built. Open its first page:\n{first}", flush=True)
         return 0
