@@ -109,7 +109,7 @@ def coefficient_figure(grid: LossGrid) -> Figure:
         data=table,
         provenance=Provenance.of(grid.rows),
         caption="With an irreducible loss for each weight, the exponent goes "
-        f"{found} as p falls from 1 to its smallest value. Such laws trade one for the other.",
+        f"{found} as p falls from 1 to its smallest value.",
     )
 
 
