@@ -13,6 +13,7 @@ from test_results import content
 
 from mnmt_repro import results
 from mnmt_repro.analysis.grids import choose
+from mnmt_repro.companion.book import _parameter
 from mnmt_repro.errors import InputError
 from mnmt_repro.publishing.notebooks import PageRun, execute_pages
 
@@ -72,3 +73,10 @@ def test_three_pages_draw_an_own_store(store: Path, tmp_path: Path) -> None:
         assert "tier own · corpus own" in html
         published = [base64.b64decode(each).decode() for each in _CSV.findall(html)]
         assert any("eng-xho" in each or "English→Xhosa" in each for each in published), done.name
+
+
+def test_a_store_is_named_from_where_the_command_runs(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(store.parent)
+    assert _parameter(f"store={store.name}") == ("store", str(store))

@@ -94,7 +94,7 @@ def act(options: argparse.Namespace) -> int:
 
 
 def _parameter(text: str) -> tuple[str, Any]:
-    """Split NAME=VALUE; the value is read as YAML.
+    """Split NAME=VALUE; the value is read as YAML. A store is a folder, named from here.
 
     >>> _parameter("seeds=[1, 2]")
     ('seeds', [1, 2])
@@ -106,6 +106,8 @@ def _parameter(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise InputError(f"-p {text}: write NAME=VALUE, for example -p cohort=pile")
+    if name == "store" and value:  # pages run in folders of their own
+        return name, str(Path(value).expanduser().absolute())
     try:
         return name, yaml.safe_load(value) if value else ""
     except yaml.YAMLError as error:
