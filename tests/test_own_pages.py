@@ -65,11 +65,15 @@ def test_three_pages_draw_an_own_store(store: Path, tmp_path: Path) -> None:
     ]
     for done in execute_pages(runs, jobs=2):
         assert not done.error, done.error
-        html = "".join(
-            "".join(output.get("data", {}).get("text/html", ""))
-            for cell in nbformat.read(done.output, as_version=4).cells
-            for output in cell.get("outputs", [])
+        html, said = (
+            "".join(
+                "".join(output.get("data", {}).get(kind, ""))
+                for cell in nbformat.read(done.output, as_version=4).cells
+                for output in cell.get("outputs", [])
+            )
+            for kind in ("text/html", "text/markdown")
         )
+        assert "The verdicts are about " in said and "nan" not in said
         assert "tier own · corpus own" in html
         published = [base64.b64decode(each).decode() for each in _CSV.findall(html)]
         assert any("eng-xho" in each or "English→Xhosa" in each for each in published), done.name
