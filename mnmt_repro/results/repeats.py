@@ -42,8 +42,7 @@ _SAME = (*_INPUTS, "steps", "target_tokens")
 _SAME_OF_ROWS = ("p", "pair_target_tokens", "passes", "test_tokens", "sentences")
 _KEY = ("pair", "test_set", "domain")
 _OTHER_DRAWS = (
-    "numpy 2.5 draws some batches otherwise than earlier versions; install the versions of "
-    "requirements.lock"
+    "numpy 2.5 draws some batches otherwise than 2.4; install the versions of requirements.lock"
 )
 
 
