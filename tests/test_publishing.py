@@ -23,6 +23,7 @@ from mnmt_repro.publishing import (
     build_book,
     declared_parameters,
     executed,
+    notebooks,
     remote_resources,
 )
 from mnmt_repro.publishing.notebooks import PageRun, fold_parameters, match_parameters
@@ -254,6 +255,24 @@ def test_every_failing_page_is_shown_with_its_cell(tmp_path: Path) -> None:
     assert "book/names.ipynb, cell 2: NameError" in message
     assert "\x1b" not in message
     assert not (source / "_build" / "html").exists()
+
+
+@pytest.mark.parametrize(("failures", "shown"), [(2, 0), (3, 1)])
+def test_a_kernel_that_lost_its_port_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, shown: int
+) -> None:
+    starts = []
+
+    def start(source: str, output: str, **_: object) -> None:
+        starts.append(source)
+        if len(starts) <= failures:
+            raise RuntimeError("Kernel died before replying to kernel_info")
+        Path(output).write_text("executed")
+
+    monkeypatch.setattr("papermill.execute_notebook", start)
+    source, output = tmp_path / "a.ipynb", tmp_path / "b.ipynb"
+    done = notebooks._execute(PageRun(source=source, output=output, name="a", parameters={}))
+    assert (len(starts), output.exists(), done.error.count("Kernel died")) == (3, not shown, shown)
 
 
 def test_a_warning_of_the_typesetting_fails_the_build(tmp_path: Path) -> None:

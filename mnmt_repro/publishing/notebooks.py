@@ -21,6 +21,7 @@ from mnmt_repro.choices import remedy
 from mnmt_repro.errors import InputError
 
 CELL_TIMEOUT = 600  # seconds; a page reads cached results, so this only ends a hang
+KERNEL_STARTS = 3  # Jupyter picks free ports before its kernel opens them; others may be faster
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -212,8 +213,29 @@ def without_colours(text: str) -> str:
     return _ANSI.sub("", text)
 
 
-def _execute(run: PageRun) -> PageRun:
+def _papermill(run: PageRun, part: Path, folder: Path) -> None:
+    """Execute a page. A kernel that lost one of its ports before it began is started again."""
     import papermill  # slow to import, and needed in the worker processes alone
+
+    for starts_left in reversed(range(KERNEL_STARTS)):
+        try:
+            papermill.execute_notebook(
+                str(run.source),
+                str(part),
+                parameters=dict(run.parameters),
+                kernel_name="python3",
+                cwd=str(folder),
+                progress_bar=False,
+                execution_timeout=CELL_TIMEOUT,
+                extra_arguments=["--log-level=CRITICAL"],  # of the kernel's log, not of the page
+            )
+            return
+        except RuntimeError as error:
+            if not starts_left or "before replying to kernel_info" not in str(error):
+                raise
+
+
+def _execute(run: PageRun) -> PageRun:
     from papermill.exceptions import PapermillExecutionError
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the pages already share the cores
@@ -224,16 +246,7 @@ def _execute(run: PageRun) -> PageRun:
     started = time.perf_counter()
     message = ""
     try:
-        papermill.execute_notebook(
-            str(run.source),
-            str(part),
-            parameters=dict(run.parameters),
-            kernel_name="python3",
-            cwd=str(folder),
-            progress_bar=False,
-            execution_timeout=CELL_TIMEOUT,
-            extra_arguments=["--log-level=CRITICAL"],  # of the kernel's own log, not of the page
-        )
+        _papermill(run, part, folder)
         part.replace(run.output)  # papermill writes after every cell; here is a whole page or none
     except PapermillExecutionError as error:
         message = (
