@@ -108,6 +108,13 @@ def test_only_fraction_laws_predict_unseen_weights() -> None:
         leave_one_size_out(grid(), "cubic")
 
 
+def test_relative_errors_are_compared_with_the_variance_of_the_weighted_rows() -> None:
+    compared = compare_per_weight_joint(grid(noise=0.02), errors="relative")
+    law = fit_joint_law(grid(noise=0.02), errors="relative")
+    assert compared.r2["joint"] == pytest.approx(law.r2, abs=1e-12)
+    assert law.r2 != pytest.approx(fit_joint_law(grid(noise=0.02)).r2, abs=1e-5)
+
+
 def test_criterion_prefers_the_law_that_made_the_data() -> None:
     same = compare_per_weight_joint(grid(noise=0.02))
     assert list(same.parameters) == [24, 10]

@@ -83,7 +83,7 @@ def quality_chart(points: pd.DataFrame) -> alt.HConcatChart:
     x = alt.X("updates:Q", title="share of its updates")
     x = x.scale(type="log", nice=False, padding=8).axis(format="~%", values=[0.001, 0.01, 0.1, 1.0])
     y = alt.Y("quality:Q", axis=alt.Axis(format="%"))
-    colours = alt.Scale(domain=[SCRATCH, UPGRADED], range=list(CATEGORIES[:2]))
+    colours = alt.Scale(domain=[UPGRADED, SCRATCH], range=list(CATEGORIES[:2]))
     colour = alt.Color("model:N", scale=colours, title=None)
     shapes = alt.Scale(domain=[TEST, PRINTED], range=["circle", "diamond"])
     shape = alt.Shape("points:N", scale=shapes, title=None)

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, Direction
-from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.checks import Array, Direction, Errors, error_weights, vector
+from mnmt_repro.laws.fit_result import LawFit, r_squared
 from mnmt_repro.laws.fraction import fit_fraction
 from mnmt_repro.laws.joint_law import fit_joint_law, fit_per_weight_laws, pair_rows
 
@@ -24,6 +24,7 @@ class Reading(TypedDict, total=False):
     loss: str
     direction: Direction
     ceiling: float | None
+    errors: Errors
 
 
 Predictor = Callable[[Array, Array], Array]
@@ -36,7 +37,7 @@ def leave_one_size_out(frame: pd.DataFrame, law: Law, **of: Unpack[Reading]) -> 
     ----------
     frame : rows of one pair, as for `fit_joint_law`
     law : ``"per_weight"`` (Eq. 6), ``"joint"`` (Eq. 7), ``"eq12"`` or ``"eq13"`` (Eq. 11)
-    n, loss, direction, ceiling : as in `fit_joint_law`
+    n, loss, direction, ceiling, errors : as in `fit_joint_law`
 
     Returns
     -------
@@ -87,7 +88,8 @@ def compare_per_weight_joint(frame: pd.DataFrame, **of: Unpack[Reading]) -> pd.D
         Index ``per_weight, joint``; columns ``parameters, rss, r2, aicc, delta_aicc``,
         ``rmse_size_out`` from `leave_one_size_out` and the ``rows_size_out`` that it is over: those
         that both laws predict. `parameters` counts all; `pooled_aicc` leaves out those that a bound
-        holds. NaN when a law is not identified or has too few rows.
+        holds. With relative errors, rows are weighted in ``rss`` and ``r2`` as in the fit. NaN when
+        a law is not identified or has too few rows.
     """
     n, loss = _columns(of)
     rows, _ = pair_rows(frame, n, loss)
@@ -97,7 +99,8 @@ def compare_per_weight_joint(frame: pd.DataFrame, **of: Unpack[Reading]) -> pd.D
     }
     held_out = {law: leave_one_size_out(rows, law, **of) for law in laws}
     known = np.all([found["predicted"].notna() for found in held_out.values()], axis=0)
-    total = float(((rows[loss] - rows[loss].mean()) ** 2).sum())
+    y = vector(loss, rows[loss])
+    weights = error_weights(of.get("errors", "absolute"), y)
     table = []
     for law, fits in laws.items():
         rss = float(sum(fit.rss for fit in fits))
@@ -106,7 +109,7 @@ def compare_per_weight_joint(frame: pd.DataFrame, **of: Unpack[Reading]) -> pd.D
                 "law": law,
                 "parameters": sum(len(fit.names) for fit in fits),
                 "rss": rss,
-                "r2": 1 - rss / total,
+                "r2": r_squared(y, rss, weights),
                 "aicc": pooled_aicc(fits),
                 "rmse_size_out": error_summary(held_out[law][known])["rmse"],
                 "rows_size_out": int(known.sum()),
