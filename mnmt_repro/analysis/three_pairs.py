@@ -19,6 +19,7 @@ from mnmt_repro.analysis.intervals import Measure, Measures, resampled_mean, roo
 from mnmt_repro.analysis.noise import between_seeds
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
+from mnmt_repro.laws.checks import Errors
 
 Laws = dict[str, list[FractionFit]]
 """Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
@@ -60,7 +61,12 @@ class Prediction:
 
 
 def from_two(
-    rows: pd.DataFrame, cohort: str, known: Sequence[str], *, alike: bool = False
+    rows: pd.DataFrame,
+    cohort: str,
+    known: Sequence[str],
+    *,
+    alike: bool = False,
+    errors: Errors = "absolute",
 ) -> Prediction:
     """Predict a cohort of many pairs from cohorts of two.
 
@@ -72,6 +78,8 @@ def from_two(
         The two-pair cohorts.
     alike
         Whether every pair takes all laws; see `for_all_alike`.
+    errors
+        Of the laws, as for `fit_fraction`.
 
     Raises
     ------
@@ -80,18 +88,18 @@ def from_two(
     """
     mine = rows[rows["cohort"] == cohort]
     points = {name: points_of(rows[rows["cohort"] == name]) for name in known}
-    fitted = pair_laws(points)
+    fitted = pair_laws(points, errors)
     pairs = sorted(mine.loc[mine["p"] > 0, "pair"].unique())
     laws = for_all_alike(fitted, pairs) if alike else fitted
     cells = mixture_cells(mine, pairs=len(pairs))
-    errors = predict(laws, cells)
-    if errors.empty:
+    missed = predict(laws, cells)
+    if missed.empty:
         raise InputError(f"{cohort}: no stored run can be predicted from {', '.join(known)}")
     residuals = own_residuals(fitted, cells)
-    return Prediction(points=points, laws=laws, cells=cells, errors=errors, residuals=residuals)
+    return Prediction(points=points, laws=laws, cells=cells, errors=missed, residuals=residuals)
 
 
-def pair_laws(points: Mapping[str, pd.DataFrame]) -> Laws:
+def pair_laws(points: Mapping[str, pd.DataFrame], errors: Errors = "absolute") -> Laws:
     """Eq. 11 with Eq. 12 for each pair of each two-pair cohort.
 
     Parameters
@@ -112,7 +120,7 @@ def pair_laws(points: Mapping[str, pd.DataFrame]) -> Laws:
             single = (group["p"] == 1).sum()
             if weights < _MIN_WEIGHTS or sizes < _MIN_SIZES or single < _MIN_SIZES:
                 continue
-            law = fit_fraction(group, n="n", loss="loss", label=cohort)
+            law = fit_fraction(group, n="n", loss="loss", label=cohort, errors=errors)
             if law.identified:
                 laws.setdefault(str(pair), []).append(law)
     return laws
