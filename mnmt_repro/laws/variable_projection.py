@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import elementwise
+from scipy.optimize import brentq, elementwise
 
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.minimise import Minimum, joined
@@ -23,6 +23,8 @@ ALPHA_BOUNDS = (1e-3, 10.0)
 
 _GRID = np.geomspace(*ALPHA_BOUNDS, 40)
 """Exponents that bracket the least one: noise can give the profile several minima."""
+_RTOL = 4 * np.finfo(float).eps
+"""Relative precision of an exponent, the finest that `scipy` searches with."""
 _BATCH = 4096
 """Problems solved at once; it bounds the memory that a bootstrap of many rows takes."""
 
@@ -126,6 +128,28 @@ def project(
     return joined([_project_part(problem.of(part), y[part]) for part in parts])
 
 
+def _where_level(
+    problem: _Problem, y: Array, left: Array, right: Array
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Exponents (B,) within brackets where the rss is level, and where it has such a place (B,)."""
+    if len(y) == 1:  # the search of many at once takes three times as long for one
+
+        def slope(a: float) -> float:
+            return float(problem.solve(np.array([a]), y)[3][0])
+
+        a, b = float(left[0]), float(right[0])
+        if not np.sign(slope(a)) * np.sign(slope(b)) <= 0:
+            return left, np.array([False])
+        return np.array([brentq(slope, a, b, xtol=1e-300, rtol=_RTOL)]), np.array([True])
+    root = elementwise.find_root(
+        lambda a, i: problem.of(i).solve(a, y[i])[3],
+        (left, right),
+        args=(np.arange(len(y)),),
+        maxiter=100,
+    )
+    return root.x, root.success
+
+
 def _project_part(problem: _Problem, y: Array) -> Minimum:
     if len(y) == 1:  # all exponents in one call
         rss = problem.solve(_GRID, y)[2][:, None]
@@ -133,18 +157,15 @@ def _project_part(problem: _Problem, y: Array) -> Minimum:
         rss = np.stack([problem.solve(np.array([a]), y)[2] for a in _GRID])  # (K, B)
     best = rss.argmin(0)
     left, right = _GRID[np.maximum(best - 1, 0)], _GRID[np.minimum(best + 1, len(_GRID) - 1)]
-    index = np.arange(len(y))
-    root = elementwise.find_root(
-        lambda a, i: problem.of(i).solve(a, y[i])[3], (left, right), args=(index,), maxiter=100
-    )
-    alpha = np.where(root.success, root.x, _GRID[best])
-    edge = ~root.success & ((best == 0) | (best == len(_GRID) - 1))
-    rest = np.flatnonzero(~root.success & ~edge)
+    found, crossed = _where_level(problem, y, left, right)
+    alpha = np.where(crossed, found, _GRID[best])
+    edge = ~crossed & ((best == 0) | (best == len(_GRID) - 1))
+    rest = np.flatnonzero(~crossed & ~edge)
     if len(rest):  # no change of sign in the bracket (several minima): search the value instead
         low = elementwise.find_minimum(
             lambda a, i: problem.of(i).solve(a, y[i])[2],
             (left[rest], alpha[rest], right[rest]),
-            args=(index[rest],),
+            args=(rest,),
         )
         alpha[rest] = np.where(low.success, low.x, alpha[rest])
     beta, l_inf, rss_at, _ = problem.solve(alpha, y)
