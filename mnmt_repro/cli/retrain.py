@@ -161,8 +161,8 @@ def keep_repeat(
     from mnmt_repro.results.repeats import compare
 
     run = content["run"]
-    path = results.results_root(root) / run["corpus"] / f"{run['run_id']}.json"
-    comparison = compare(results.read_run(path), content)
+    stored = results.read_run(results.run_file(run["corpus"], run["run_id"], root))
+    comparison = compare(stored, content)
     print(f"trained again: {comparison}", file=sys.stderr, flush=True)
     if store and not comparison.other:
         results.write_repeat(content, root=root)

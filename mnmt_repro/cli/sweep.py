@@ -174,7 +174,7 @@ def act(options: SweepOptions) -> int:
     with executor_of(options.executor, options.workers, options.runs) as executor:
         failures = sweep(
             specs,
-            is_done=lambda spec: (root / spec.corpus / f"{spec.run_id}.json").exists(),
+            is_done=lambda spec: results.run_file(spec.corpus, spec.run_id, root).exists(),
             store=lambda done: store_once(done, options.results),
             repeated=lambda done: keep_repeat(done, root=options.results, required=True),
             among=catalogue.runs_of("mini", "steady"),

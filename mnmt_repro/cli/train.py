@@ -245,7 +245,7 @@ def _store(root: Path, spec: RunSpec, score: Callable[[], dict[str, Any]]) -> Pa
     """Score the model and write its rows to the user's store, once; None where that cannot be."""
     from mnmt_repro import results
 
-    path = root / spec.corpus / f"{spec.run_id}.json"
+    path = results.run_file(spec.corpus, spec.run_id, root)
     try:
         return path if path.exists() else results.write_run(**score(), root=root)
     except InputError as error:

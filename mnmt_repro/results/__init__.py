@@ -19,7 +19,7 @@ from mnmt_repro.results.files import results_root, use
 from mnmt_repro.results.frames import load, load_curves
 from mnmt_repro.results.repeats import load_repeats, write_repeat
 from mnmt_repro.results.sentences import SentenceLosses, load_sentence_losses, write_sentence_losses
-from mnmt_repro.results.store import load_runs, read_run, write_run
+from mnmt_repro.results.store import load_runs, read_run, run_file, write_run
 
 __all__ = [
     "SentenceLosses",
@@ -32,6 +32,7 @@ __all__ = [
     "load_sentence_losses",
     "read_run",
     "results_root",
+    "run_file",
     "use",
     "write_analyses",
     "write_decoding",

@@ -12,6 +12,11 @@ from mnmt_repro.results.files import Root, read_json, results_root, write_once
 from mnmt_repro.results.schema import SCHEMA, check
 
 
+def run_file(corpus: str, run_id: str, root: Root = None) -> Path:
+    """Where a run lies, or will lie, in the store."""
+    return results_root(root) / corpus / f"{run_id}.json"
+
+
 def write_run(
     run: Mapping[str, Any],
     rows: Sequence[Mapping[str, Any]],
@@ -42,9 +47,8 @@ def write_run(
         "curve": [dict(point) for point in curve],
     }
     check(content, f"run {run.get('run_id')!r}")
-    path = results_root(root) / run["corpus"] / f"{run['run_id']}.json"
     return write_once(
-        path,
+        run_file(run["corpus"], run["run_id"], root),
         content,
         refusal=f"run {run['run_id']} is stored already with another content; results are never "
         "replaced (a new run needs a new run_id)",

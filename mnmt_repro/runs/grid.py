@@ -368,7 +368,9 @@ class GridRuns:
 
     def row(self, spec: RunSpec) -> Path:
         """The file of a run in the store."""
-        return self.store / spec.corpus / f"{spec.run_id}.json"
+        from mnmt_repro import results
+
+        return results.run_file(spec.corpus, spec.run_id, self.store)
 
     @property
     def estimate(self) -> Estimate:

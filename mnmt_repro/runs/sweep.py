@@ -422,7 +422,7 @@ def store_once(content: dict[str, Any], root: Path | None) -> None:
         results.write_run(**content, root=root)
     except InputError as error:
         run = content["run"]
-        path = results.results_root(root) / run["corpus"] / f"{run['run_id']}.json"
+        path = results.run_file(run["corpus"], run["run_id"], root)
         if not path.exists():
             raise
         comparison = compare(results.read_run(path), content)
