@@ -233,6 +233,52 @@ def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, s
             }
 
 
+_PARTS = (  # part, table, variant, group, and whether the variant has the part or lacks it
+    ("old weights (wider)", "table3", "Mt25-wide, random init all", "all", -1),
+    ("old embeddings", "table4", "Mt25, all embeddings random", "all", -1),
+    ("up-sampling by 5: added languages", "table5", "alpha 5", "added", 1),
+    ("up-sampling by 5: old languages", "table5", "alpha 5", "original", 1),
+    ("old weights at half the rate", "table6", "old 0.5, new 1", "all", 1),
+    ("no new warm-up", "schedule", "reset", "all", -1),
+    ("new embeddings from <unk>, not random", "table4", "Mt25, new embeddings random", "all", -1),
+    ("copied new units, not random (wider)", "table4", "Mt25-wide, new units random", "all", -1),
+    (
+        "averaged new layers, not random (deeper)",
+        "table4",
+        "Mt25-deep, new layers random",
+        "all",
+        -1,
+    ),
+    ("noise on copies (wider)", "noise", "noise 0.01", "all", 1),
+    ("only half of the old weights slowed (Fisher)", "table11", "f 1e-6, gamma 0.25", "all", 1),
+)
+
+
+@framed("label", "table", "value", "low", "high")
+def worth(tables: Mapping[str, pd.DataFrame]) -> Rows:
+    """What each part of the recipe is worth, the largest first.
+
+    Parameters
+    ----------
+    tables
+        Name of an ablation to its `cells`.
+
+    Returns
+    -------
+    DataFrame
+        ``label, table, value, low, high``: by how many per cent the loss is lower with the part.
+    """
+    found = []
+    for label, table, variant, group, sign in _PARTS:
+        cells = tables[table]
+        mine = cells["variant"].eq(variant) & cells["group"].eq(group)
+        for row in cells[mine].to_dict("records"):
+            low, high = sorted((sign * row["low"], sign * row["high"]))
+            value = sign * row["gain, %"]
+            found.append({"label": label, "table": table, "value": value, "low": low, "high": high})
+    yield from sorted(found, key=lambda row: -row["value"])
+
+
 _NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}
 
 
