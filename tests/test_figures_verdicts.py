@@ -93,6 +93,9 @@ def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
     assert "<unk>" not in text and "embedding of &lt;unk&gt;" in text
     open_ = [v for v in verdicts if v["verdict"] in ("undecided here", "no rows yet")]
     assert open_ and text.count("<small>missing: ") == len(open_)
+    failed = next(v for v in verdicts if v["id"] == "A3")
+    said = f"<small>simulated: not reproduced in {100 * failed['false_fail']:.0f} % if the claim is right"
+    assert said in text and "<small>simulated: reproduced in 0 % if the claim is wrong" in text
     for facet in ("Paper A", "Paper B", "undecided here", "generated languages"):
         assert f"<option>{facet}</option>" in text
 

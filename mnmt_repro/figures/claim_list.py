@@ -76,7 +76,7 @@ class ClaimList:
                 text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
                 href=f"{claim.page}.html" if claim.page else "",
             ),
-            "missing": _missing(verdict),
+            "beside": f"missing: {_missing(verdict)}" if _missing(verdict) else _chance(verdict),
             "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
             "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
             "why": claim.explained.get(verdict["raw_verdict"]),
@@ -108,6 +108,18 @@ def _missing(verdict: Mapping[str, Any]) -> str:
         return ""
     pending = [each["scope"] for each in verdict["scopes"] if each["verdict"] == NO_ROWS]
     return f"runs of “{plain(pending[0])}”" if pending else _MISSING[verdict["undecided"]]
+
+
+def _chance(verdict: Mapping[str, Any]) -> str:
+    """How often simulated data give a decided verdict where it would be wrong; else empty."""
+    name, share, world = {
+        "reproduced": ("reproduced", verdict["false_pass"], "wrong"),
+        "direction only": ("reproduced", verdict["attainability"], "right"),
+        "not reproduced": ("not reproduced", verdict["false_fail"], "right"),
+    }.get(verdict["verdict"], ("", None, ""))
+    return (
+        "" if share is None else f"simulated: {name} in {100 * share:.0f} % if the claim is {world}"
+    )
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:
