@@ -220,6 +220,8 @@
     table.append(...bodies);
   }
 
+  const SHORT_WORD = 30; // characters, which fit on a line of a phone
+
   // Lets a command wrap between its words, not after the hyphens of an option.
   function keepWords(code) {
     const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
@@ -227,7 +229,7 @@
     while (texts.nextNode()) if (texts.currentNode.data.includes("-")) hyphened.push(texts.currentNode);
     for (const text of hyphened) {
       const parts = text.data.split(/(\S*-\S*)/).map((part, i) => {
-        if (i % 2 === 0 || part.length > 30) return part;
+        if (i % 2 === 0 || part.length > SHORT_WORD) return part;
         const word = document.createElement("span");
         word.className = "mnmt-word";
         word.textContent = part;
@@ -281,6 +283,8 @@
   function enliven() {
     document.querySelectorAll(".pst-scrollable-table-container:has(thead)").forEach(labelCells);
     document.querySelectorAll(".highlight-bash pre").forEach(keepWords);
+    for (const word of document.querySelectorAll(".bd-article code .pre")) // such as --force, whole
+      if (word.textContent.length <= SHORT_WORD) word.style.whiteSpace = "nowrap";
     document.querySelectorAll(".mnmt-claims").forEach(makeFilters);
     for (const table of document.querySelectorAll(".mnmt-table")) {
       table.classList.add("mnmt-sortable");
