@@ -47,6 +47,7 @@ from mnmt_repro.claims.standing import (
     kind_of,
     standing,
 )
+from mnmt_repro.cli import main
 from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law
@@ -274,6 +275,23 @@ def test_a_curve_closes_the_share_of_the_distance_that_its_world_states(closed: 
     found = judge(claim, scope, drawn).units["all"]
     assert found["before"].value > 0.02
     assert found["shrinkage"].value == pytest.approx(1 - closed, abs=0.02)
+
+
+def test_scatter_besides_the_noise_is_tried_and_not_stored(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    claim = declared_claims()["A11"]
+    (scope,) = (each for each in claim.scopes if each.cohorts == ("conlang-steady",))
+    evidence = stored_evidence(ROOT)
+    plain, scattered = (
+        attainability(claim, scope, evidence, draws=4, besides={"unexplained": share})
+        for share in (0.0, 0.3)
+    )
+    assert plain.attainability == 1.0 and scattered.attainability < 1.0
+    assert main(["attainability", "--only", "A6", "--unexplained", "1.5"]) == 2
+    assert "--unexplained 1.5: give a share from 0" in capsys.readouterr().err
+    assert main(["attainability", "--only", "B6", "--unexplained", "0.1"]) == 2
+    assert "no such claim to simulate; there are A" in capsys.readouterr().err
 
 
 def test_simulations_are_stored_until_rule_worlds_or_runs_change(tmp_path: Path) -> None:

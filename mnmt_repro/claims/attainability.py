@@ -147,9 +147,15 @@ class Attainability:
 
 
 def attainability(
-    claim: Claim, scope: Scope, evidence: Evidence, *, draws: int = DRAWS, seed: int = 0
+    claim: Claim,
+    scope: Scope,
+    evidence: Evidence,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+    besides: Mapping[str, Any] | None = None,
 ) -> Attainability:
-    """Simulate a claim in one of its scopes.
+    """Simulate a claim in one of its scopes; `besides` is added to each of its worlds.
 
     Raises
     ------
@@ -166,7 +172,8 @@ def attainability(
 
     def shares(world: Mapping[str, Any]) -> dict[str, float]:
         random = np.random.default_rng(seed)
-        found = Counter(judge(light, scope, data.draw(world, random)).verdict for _ in range(draws))
+        drawn = (data.draw({**world, **(besides or {})}, random) for _ in range(draws))
+        found = Counter(judge(light, scope, each).verdict for each in drawn)
         return {verdict: count / draws for verdict, count in sorted(found.items())}
 
     return Attainability(

@@ -54,7 +54,10 @@ IN_SHORT = {
 
 SAYS = {
     "reproduced": ("for", "the rule is met, and it would rarely be met if the claim were wrong"),
-    "direction only": ("for", "the effect has the paper's sign, but not its size"),
+    "direction only": (
+        "for",
+        "the weaker part of the rule is met, and these runs could have met the stronger part",
+    ),
     "not reproduced": (
         "against",
         "the rule fails, and it would rarely fail if the claim were right",

@@ -26,6 +26,7 @@ def add(commands: Any) -> None:
             "mnmt-repro attainability --dry-run",
             "mnmt-repro attainability --only B6",
             "mnmt-repro attainability --only B6 --fresh",
+            "mnmt-repro attainability --only A7 --unexplained 0.003",
         ],
         act=act,
     )
@@ -35,6 +36,13 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--workers", type=int, default=2, help="processes, one thread each")
     parser.add_argument("--fresh", action="store_true", help="simulate again what is stored")
+    parser.add_argument(
+        "--unexplained",
+        type=float,
+        metavar="SHARE",
+        help="of a grid's claim: scatter the losses besides, so that no law explains this share of "
+        "a curve's variance; print the shares and store nothing",
+    )
     parser.add_argument("--dry-run", action="store_true", help="list what would be simulated")
     parser.add_argument(
         "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
@@ -50,7 +58,7 @@ def act(options: argparse.Namespace) -> int:
 
     from mnmt_repro.analysis.intervals import NoRowsYet
     from mnmt_repro.claims import load_claims
-    from mnmt_repro.claims.attainability import DRAWS
+    from mnmt_repro.claims.attainability import DRAWS, SIMULATORS, GridData
     from mnmt_repro.claims.report import CLAIMS, stored_evidence
     from mnmt_repro.claims.simulations import read_simulations, simulable, write_simulation
     from mnmt_repro.errors import InputError
@@ -59,12 +67,19 @@ def act(options: argparse.Namespace) -> int:
     check_count(draws, "--draws", "data sets")
     claims = load_claims(options.root / CLAIMS)
     evidence = stored_evidence(options.root)
-    known = {} if options.fresh else read_simulations(options.root, claims, evidence)
+    share = options.unexplained
+    if share is not None and not 0 <= share < 1:
+        raise InputError(f"--unexplained {share:g}: give a share from 0 to below 1")
+    besides = {} if share is None else {"unexplained": share}
+    kept = not (options.fresh or besides)
+    known = read_simulations(options.root, claims, evidence) if kept else {}
     every = simulable(claims)
+    if besides:
+        every = [each for each in every if SIMULATORS[each[0].function] is GridData]
     if options.only is not None:
+        names = ", ".join(dict.fromkeys(claim.id for claim, _ in every))
         every = [(claim, scope) for claim, scope in every if claim.id == options.only]
         if not every:
-            names = ", ".join(dict.fromkeys(claim.id for claim, _ in simulable(claims)))
             raise InputError(f"--only {options.only}: no such claim to simulate; there are {names}")
     missing = [(c, s) for c, s in every if (c.id, s.name) not in known]
     if options.dry_run:
@@ -76,7 +91,8 @@ def act(options: argparse.Namespace) -> int:
         options.workers, get_context("spawn"), initializer=_load, initargs=(options.root,)
     ) as pool:
         tasks = {
-            pool.submit(_simulate, claim, scope, draws): (claim, scope) for claim, scope in missing
+            pool.submit(_simulate, claim, scope, draws, besides): (claim, scope)
+            for claim, scope in missing
         }
         for task in tqdm(as_completed(tasks), total=len(tasks), desc="simulations", disable=None):
             claim, scope = tasks[task]
@@ -85,7 +101,8 @@ def act(options: argparse.Namespace) -> int:
             except NoRowsYet as reason:
                 print(f"{claim.id}, {scope.name}: not simulated: {reason}", file=sys.stderr)
                 continue
-            write_simulation(options.root, claim, scope, evidence, found)
+            if not besides:
+                write_simulation(options.root, claim, scope, evidence, found)
             print(f"{claim.id}, {scope.name}: {found}", flush=True)
     return 0
 
@@ -100,7 +117,7 @@ def _load(root: Path) -> None:
     _evidence = stored_evidence(root)
 
 
-def _simulate(claim: Claim, scope: Scope, draws: int) -> Attainability:
+def _simulate(claim: Claim, scope: Scope, draws: int, besides: dict[str, float]) -> Attainability:
     from mnmt_repro.claims.attainability import attainability
 
-    return attainability(claim, scope, _evidence, draws=draws)
+    return attainability(claim, scope, _evidence, draws=draws, besides=besides)
