@@ -13,7 +13,7 @@ import numpy as np
 from mnmt_repro.analysis.intervals import DRAWS, Measure, Measures, NotIdentified, measure, power
 from mnmt_repro.analysis.noise import noisy, refit_power_laws
 from mnmt_repro.laws import JointLawFit, PowerLawFit
-from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.trend import Coefficient, TrendLaw
 from mnmt_repro.laws.uncertainty import robust_sd
 
@@ -93,7 +93,9 @@ def _finite(values: Array) -> Array:
     return kept
 
 
-def spread_in_sd(laws: Sequence[PowerLawFit], name: Coefficient, sigma: float, draws: int) -> float:
+def spread_in_sd(
+    laws: Sequence[PowerLawFit], name: Coefficient, sigma: float, errors: Errors, draws: int
+) -> float:
     """Largest difference of a coefficient of two laws, over the larger standard deviation.
 
     The standard deviations are those of refits to losses under noise, `sigma` of the loss. NaN of
@@ -102,19 +104,18 @@ def spread_in_sd(laws: Sequence[PowerLawFit], name: Coefficient, sigma: float, d
     if len(laws) < 2:
         return float("nan")
     values = np.array([law.params[name] for law in laws])
-    sds = _robust_sds(tuple(laws), sigma, draws)[:, laws[0].names.index(name)]
+    sds = _robust_sds(tuple(laws), sigma, errors, draws)[:, laws[0].names.index(name)]
     larger = np.maximum.outer(sds, sds)
     return float((np.abs(np.subtract.outer(values, values)) / larger).max())
 
 
 @lru_cache(maxsize=64)  # claims A3 and A4 read different columns of the same refits
-def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float, draws: int) -> Array:
+def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float, errors: Errors, draws: int) -> Array:
     """Standard deviations of the parameters (laws, 3) under noise of `sigma` times the loss."""
     drawn = []
     for k, law in enumerate(laws):
         loss = law.observed()
         noise = np.random.default_rng(k).standard_normal((draws, len(loss)))
         drawn.append(loss * (1 + sigma * noise))
-    weights = [law.row_weights() for law in laws]
-    refitted = refit_power_laws([np.array(law.n) for law in laws], drawn, weights)
+    refitted = refit_power_laws([np.array(law.n) for law in laws], drawn, errors)
     return np.array([robust_sd(found) for found in refitted])

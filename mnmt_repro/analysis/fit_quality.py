@@ -15,13 +15,13 @@ from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.selection import pooled_aicc
 
 
-def lowest_r2(fits: Sequence[PowerLawFit], draws: int) -> Measure:
+def lowest_r2(fits: Sequence[PowerLawFit], errors: Errors, draws: int) -> Measure:
     """Lowest R² of several laws; its interval refits all of them to losses under noise."""
     drawn = [noisy(fit.fitted(), fit.noise_sd(), k, draws) for k, fit in enumerate(fits)]
-    weighted = [fit.row_weights() for fit in fits]
-    refitted = refit_power_laws([np.array(fit.n) for fit in fits], drawn, weighted)
+    refitted = refit_power_laws([np.array(fit.n) for fit in fits], drawn, errors)
     least = np.full(len(drawn[0]), np.inf)
-    for fit, losses, values, weights in zip(fits, drawn, refitted, weighted, strict=True):
+    for fit, losses, values in zip(fits, drawn, refitted, strict=True):
+        weights = fit.row_weights()
         left = losses - curve(values, np.array(fit.group), np.array(fit.n))
         total = losses - (losses @ weights / weights.sum())[:, None]
         least = np.minimum(least, 1 - (left**2 @ weights) / (total**2 @ weights))
@@ -80,9 +80,8 @@ def size_left_out(
     -------
     joint law (B,), per-weight laws (B,)
     """
-    observed = cells["cross_entropy"].to_numpy()
-    losses = observed[None] if losses is None else losses
-    weights = error_weights(errors, observed)
+    if losses is None:
+        losses = cells["cross_entropy"].to_numpy()[None]
     p, size = cells[by].to_numpy(), cells[n].to_numpy(dtype=float)
     joint, single = np.zeros(len(losses)), np.zeros(len(losses))
     for left in np.unique(size):
@@ -92,9 +91,7 @@ def size_left_out(
         joint += _squared(values, law.index(p[out]), size[out], losses[:, out])
         rows = [p == weight for weight in np.unique(p[out])]
         refitted = refit_power_laws(
-            [size[kept & r] for r in rows],
-            [losses[:, kept & r] for r in rows],
-            [weights[kept & r] for r in rows],
+            [size[kept & r] for r in rows], [losses[:, kept & r] for r in rows], errors
         )
         for mine, values in zip(rows, refitted, strict=True):
             held = losses[:, out & mine]

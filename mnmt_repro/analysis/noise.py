@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mnmt_repro.analysis.intervals import DRAWS, NotIdentified
-from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.power_law import NAMES
 from mnmt_repro.laws.shared_exponent import SharedExponentFit, SharedExponentLaw
@@ -45,11 +45,12 @@ def curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:
 
 
 def refit_power_laws(
-    sizes: Sequence[Array], losses: Sequence[Array], weights: Sequence[Array]
+    sizes: Sequence[Array], losses: Sequence[Array], errors: Errors = "absolute"
 ) -> list[Array]:
-    """Fit Eq. 6 to many losses (B, m) at each of several sets of sizes (m,), with `weights` (m,).
+    """Fit Eq. 6 to many losses (B, m) at each of several sets of sizes (m,).
 
-    All sets share one call: short ones are padded with rows of weight zero.
+    All sets share one call: short ones are padded with rows of weight zero. Relative errors are
+    shares of the mean of the B losses.
 
     Returns
     -------
@@ -62,10 +63,11 @@ def refit_power_laws(
     def padded(rows: Array, mode: Literal["edge", "constant"]) -> Array:
         return np.pad(rows, ((0, 0), (0, longest - rows.shape[1])), mode=mode)
 
+    weights = [error_weights(errors, drawn.mean(0))[None] for drawn in losses]
     law = SharedExponentLaw(
         names=NAMES,
-        weights=np.repeat([padded(w[None], "constant")[0] for w in weights], counts, axis=0),
-        n=np.repeat([padded(size[None], "edge")[0] for size in sizes], counts, axis=0),
+        weights=np.repeat(np.vstack([padded(w, "constant") for w in weights]), counts, axis=0),
+        n=np.repeat(np.vstack([padded(size[None], "edge") for size in sizes]), counts, axis=0),
         group=np.zeros(longest, dtype=np.intp),
         direction="min",
         ceiling=None,

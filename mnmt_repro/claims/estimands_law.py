@@ -67,7 +67,7 @@ def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             require(law, f"law of {pair} at {by} = {p}")
         fits = list(laws.values())
         units[pair] = {
-            "r2_min": fit_quality.lowest_r2(fits, draws_of(claim)),
+            "r2_min": fit_quality.lowest_r2(fits, errors, draws_of(claim)),
             "r2_median": Measure(value=float(np.median([fit.r2 for fit in fits]))),
         }
         if claim.options.get("unjudged", True):
@@ -156,7 +156,9 @@ def _unchanged(evidence: Evidence, claim: Claim, scope: Scope, name: Coefficient
         scale = float(cells.loc[smallest & (cells["p"] == 1), "cross_entropy"].iloc[0])
         units[pair] = {
             "spread_in_sd": Measure(
-                value=spread_in_sd(good, name, claim.options["perturbation"], draws_of(claim))
+                value=spread_in_sd(
+                    good, name, claim.options["perturbation"], errors_of(claim), draws_of(claim)
+                )
             ),
             "identified_share": Measure(value=len(good) / len(laws)),
             **drift_measures(fit, name, claim.alternative.effect, scale, draws_of(claim)),
