@@ -111,15 +111,10 @@ def _missing(verdict: Mapping[str, Any]) -> str:
 
 
 def _chance(verdict: Mapping[str, Any]) -> str:
-    """How often simulated data give a decided verdict where it would be wrong; else empty."""
-    name, share, world = {
-        "reproduced": ("reproduced", verdict["false_pass"], "wrong"),
-        "direction only": ("reproduced", verdict["attainability"], "right"),
-        "not reproduced": ("not reproduced", verdict["false_fail"], "right"),
-    }.get(verdict["verdict"], ("", None, ""))
-    return (
-        "" if share is None else f"simulated: {name} in {100 * share:.0f} % if the claim is {world}"
-    )
+    """How often simulated data give this verdict where it would be wrong; empty if not known."""
+    wrong = {"reproduced": "false_pass", "not reproduced": "false_fail"}
+    share = verdict[wrong[verdict["verdict"]]] if verdict["verdict"] in wrong else None
+    return "" if share is None else f"chance: {share:.0%}"
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:
