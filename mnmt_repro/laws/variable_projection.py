@@ -141,12 +141,14 @@ def _where_level(
         if not np.sign(slope(a)) * np.sign(slope(b)) <= 0:
             return left, np.array([False])
         return np.array([brentq(slope, a, b, xtol=1e-300, rtol=_RTOL)]), np.array([True])
-    root = elementwise.find_root(
-        lambda a, i: problem.of(i).solve(a, y[i])[3],
-        (left, right),
-        args=(np.arange(len(y)),),
-        maxiter=100,
-    )
+
+    def slopes(a: Array, rows: NDArray[np.intp]) -> Array:
+        if len(rows) == len(y):  # none has ended yet: no need to copy them
+            return problem.solve(a, y)[3]
+        return problem.of(rows).solve(a, y[rows])[3]
+
+    index = np.arange(len(y))
+    root = elementwise.find_root(slopes, (left, right), args=(index,), maxiter=100)
     return root.x, root.success
 
 
