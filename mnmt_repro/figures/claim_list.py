@@ -58,6 +58,7 @@ class ClaimList:
     def _row(self, verdict: Mapping[str, Any]) -> dict[str, Any]:
         claim, measure = self.claims[verdict["id"]], verdict["measure"]
         known = measure and verdict["measured"] is not None
+        missing = _missing(verdict)
         rules = {"The rule": claim.rule, "The rule of each published cell": claim.cells}
         for scope in claim.scopes:
             decided = ", which decided" * (scope.name == verdict["decided_in"])
@@ -76,7 +77,7 @@ class ClaimList:
                 text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
                 href=f"{claim.page}.html" if claim.page else "",
             ),
-            "beside": f"missing: {_missing(verdict)}" if _missing(verdict) else _chance(verdict),
+            "beside": f"missing: {missing}" if missing else _chance(verdict),
             "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
             "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
             "why": claim.explained.get(verdict["raw_verdict"]),

@@ -132,7 +132,7 @@ def _where_level(
     problem: _Problem, y: Array, left: Array, right: Array
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Exponents (B,) within brackets where the rss is level, and where it has such a place (B,)."""
-    if len(y) == 1:  # the search of many at once takes three times as long for one
+    if len(y) == 1:  # the search of many at once takes more than twice as long for one
 
         def slope(a: float) -> float:
             return float(problem.solve(np.array([a]), y)[3][0])
