@@ -25,8 +25,8 @@ _GRID = np.geomspace(*ALPHA_BOUNDS, 40)
 """Exponents that bracket the least one: noise can give the profile several minima."""
 _RTOL = 4 * np.finfo(float).eps
 """Relative precision of an exponent, the finest that `scipy` searches with."""
-_BATCH = 4096
-"""Problems solved at once; it bounds the memory that a bootstrap of many rows takes."""
+_BATCH = 2**16
+"""Losses fitted at once, in problems of m: the arrays of a step then stay in the cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,8 @@ def project(
     """
     membership = np.eye(int(group.max()) + 1)[group]
     problem = _Problem(log_x=log_x, membership=membership, weights=weights, lower=lower)
-    parts = [slice(i, i + _BATCH) for i in range(0, len(y), _BATCH)]
+    size = max(1, _BATCH // y.shape[1])
+    parts = [slice(i, i + size) for i in range(0, len(y), size)]
     return joined([_project_part(problem.of(part), y[part]) for part in parts])
 
 
