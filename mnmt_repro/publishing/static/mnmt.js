@@ -22,6 +22,7 @@
     actions: { export: true, source: false, compiled: false, editor: false },
   };
 
+  const GROWTH = 1.25; // most by which a chart is enlarged to fill its room
   const SLACK = 16; // pixels by which a chart's room may change before it is drawn anew
 
   // The same chart with its panels in rows of at most so many.
@@ -106,8 +107,11 @@
         const narrow = narrowed(wrapped(spec, columns), room, spare === 70 ? 2 : 1);
         drawn = await window.vegaEmbed(live, narrow, OPTIONS);
       } // one that is still too wide is scaled by the style sheet, or scrolled to keep text legible
-      const wide = drawn.view.container().querySelector("svg").width.baseVal.value;
+      const svg = drawn.view.container().querySelector("svg");
+      const wide = svg.width.baseVal.value;
       live.classList.toggle("mnmt-wide", wide > 1.08 * chart.clientWidth);
+      if (wide < chart.clientWidth)
+        svg.style.width = `${Math.min(chart.clientWidth, GROWTH * wide)}px`;
       if (live.classList.contains("mnmt-wide")) live.tabIndex = 0; // so that keys scroll it
       // Marks that no field describes have no label; the chart as a whole has one.
       live
