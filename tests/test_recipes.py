@@ -22,6 +22,7 @@ SMALLER = {  # budgets and vocabularies of the page, and what small files allow
     "--pieces 8000": "--pieces 350",
     "--pieces 10000": "--pieces 370",
     "--d-model 64": "--d-model 16",
+    " --fresh": "",
 }
 SMALLER_GRID = {
     "target_tokens: 6000000": "target_tokens: 4000",

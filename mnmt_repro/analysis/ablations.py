@@ -199,6 +199,15 @@ def gains(table: pd.DataFrame, group: str, *names: str) -> pd.Series[float]:
     return table.loc[chosen, "gain, %"].dropna()
 
 
+def reverse(gain: float) -> float:
+    """Gain of the control over a variant, in per cent, where the variant gains so much over it.
+
+    >>> reverse(-25.0), reverse(20.0)
+    (20.0, -25.0)
+    """
+    return -100 * gain / (100 - gain)
+
+
 @framed()
 def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, str]]) -> Rows:
     """Variants of a table against others than its control.
@@ -266,16 +275,18 @@ def worth(tables: Mapping[str, pd.DataFrame]) -> Rows:
     Returns
     -------
     DataFrame
-        ``label, table, value, low, high``: by how many per cent the loss is lower with the part.
+        ``label, table, value, low, high``: by how many per cent the loss is lower with the part
+        than without it.
     """
     found = []
     for label, table, variant, group, sign in _PARTS:
         cells = tables[table]
         mine = cells["variant"].eq(variant) & cells["group"].eq(group)
         for row in cells[mine].to_dict("records"):
-            low, high = sorted((sign * row["low"], sign * row["high"]))
-            value = sign * row["gain, %"]
-            found.append({"label": label, "table": table, "value": value, "low": low, "high": high})
+            ends = [row[name] if sign > 0 else reverse(row[name]) for name in ("low", "high")]
+            value = row["gain, %"] if sign > 0 else reverse(row["gain, %"])
+            spread = dict(zip(("low", "high"), sorted(ends), strict=True))
+            found.append({"label": label, "table": table, "value": value, **spread})
     yield from sorted(found, key=lambda row: -row["value"])
 
 

@@ -17,7 +17,7 @@ def add(commands: Any) -> None:
         commands,
         "verify",
         "evaluate every claim of data/claims from the stored rows, and compare with the stored "
-        "verdicts",
+        "verdicts; the exit status is 1 if one differs",
         examples=["mnmt-repro verify", "mnmt-repro verify --only A3"],
         act=act,
     )

@@ -66,8 +66,8 @@ _WORDS = {
 def span(values: Iterable[float]) -> str:
     """The smallest and the largest of some values, with two digits each, or one decimal.
 
-    >>> span([12.66, 7.2]), span([0.004])
-    ('7.2 to 13', '0.0')
+    >>> span([12.66, 7.2]), span([-0.004]), span([-0.5])
+    ('7.2 to 13', '0.0', '−0.5')
     """
     found = sorted(values)
     ends = dict.fromkeys(_short(value) for value in (found[0], found[-1])) if found else ["–"]
@@ -75,4 +75,4 @@ def span(values: Iterable[float]) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.1f}"
+    return (f"{value:.0f}" if abs(value) >= 10 else f"{value:z.1f}").replace("-", "−")

@@ -77,7 +77,7 @@ class ClaimList:
                 text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
                 href=f"{claim.page}.html" if claim.page else "",
             ),
-            "beside": f"missing: {missing}" if missing else _chance(verdict),
+            "beside": f"missing: {missing}" if missing else _chance(verdict["attainability"]),
             "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
             "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
             "why": claim.explained.get(verdict["raw_verdict"]),
@@ -111,11 +111,9 @@ def _missing(verdict: Mapping[str, Any]) -> str:
     return f"runs of “{plain(pending[0])}”" if pending else _MISSING[verdict["undecided"]]
 
 
-def _chance(verdict: Mapping[str, Any]) -> str:
-    """How often simulated data give this verdict where it would be wrong; empty if not known."""
-    wrong = {"reproduced": "false_pass", "not reproduced": "false_fail"}
-    share = verdict[wrong[verdict["verdict"]]] if verdict["verdict"] in wrong else None
-    return "" if share is None else f"chance: {share:.0%}"
+def _chance(attainability: float | None) -> str:
+    """How often a true claim is reproduced in simulated data; empty if not known."""
+    return "" if attainability is None else f"if true, ✓ in {attainability:.0%}"
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:

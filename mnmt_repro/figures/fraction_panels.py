@@ -45,7 +45,7 @@ def _panel(
     legend = alt.Legend(
         title=None, orient="bottom", columns=1, symbolType="stroke", symbolOpacity=1, labelLimit=0
     )
-    x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
+    x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1.02]))
     y = alt.Y("f:Q", title="effective fraction f", scale=scale)
     order = list(dict.fromkeys(lines["line"]))
     colour = alt.Color("line:N", sort=order, legend=legend)

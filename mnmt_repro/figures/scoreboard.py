@@ -17,7 +17,7 @@ from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.template import render
-from mnmt_repro.figures.theme import BILLIONS
+from mnmt_repro.figures.theme import BILLIONS, CATEGORIES, INK
 from mnmt_repro.figures.verdicts import anchor, tally
 
 _CLAIM = re.compile(r"\{([AB]\d+)\}")
@@ -185,12 +185,13 @@ def times_larger(table: pd.DataFrame, quantity: str) -> str:
 def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
     """Ranges of `scales` on log axes, a panel a quantity."""
     table = table.assign(label="Paper " + table["paper"] + ", " + table["whose"])
+    styles = {"ours": CATEGORIES[0], "the paper": INK}
     panels = []
     for quantity in table["quantity"].unique():
         mine = table[table["quantity"] == quantity]
         base = altair.Chart(mine).encode(
             y=altair.Y("label:N", title=None, sort=None),
-            color=altair.Color("whose:N", legend=None),
+            color=altair.Color("whose:N", legend=None).scale(domain=list(styles), range=[*styles.values()]),
         )
         scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
         x = altair.X("low:Q", scale=scale, title=quantity)

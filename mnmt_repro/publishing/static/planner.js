@@ -161,15 +161,18 @@
   }
 
   function answer(laws, names, settings, found) {
-    const { n, baseline } = settings;
+    const { n, baseline, importance } = settings;
     const at = [baseline, 1 - baseline];
+    const before = laws.map((law, i) => mnmtLaws.predict(law.params, at[i], n));
+    const weighted = ([one, other]) => shown(importance * one + (1 - importance) * other);
     const heads = [["pair"], ["weight", " (95 %)"], ["loss", " (95 %)"], ["loss at", " baseline"]];
     const rows = laws.map((law, i) => [
       [names[i]],
       [shown(found.weights[i]), interval(found.weightIntervals[i])],
       [shown(found.losses[i]), interval(found.lossIntervals[i])],
-      [shown(mnmtLaws.predict(law.params, at[i], n)), ` at ${shown(at[i], 2)}`],
+      [shown(before[i]), ` at ${shown(at[i], 2)}`],
     ]);
+    rows.push([["weighted mean"], ["–"], [weighted(found.losses)], [weighted(before)]]);
     const cell = (tag, parts) => element(tag, {}, ...parts.map((part) => element("span", {}, part)));
     const cells = (tag, texts) => element("tr", {}, ...texts.map((parts) => cell(tag, parts)));
     const table = element(
@@ -246,7 +249,7 @@
     async function fit(changed) {
       const mine = ++turn;
       ownLabel.hidden = table.value !== OWN;
-      for (const source of planner.querySelectorAll("figcaption a, .mnmt-provenance"))
+      for (const source of planner.querySelectorAll("figcaption a, .mnmt-between, .mnmt-provenance"))
         source.hidden = table.value !== Object.keys(tables)[0]; // they are of that table alone
       const text = table.value === OWN ? own.value : tables[table.value];
       const refuse = (...messages) => {
