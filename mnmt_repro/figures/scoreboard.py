@@ -191,7 +191,9 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
         mine = table[table["quantity"] == quantity]
         base = altair.Chart(mine).encode(
             y=altair.Y("label:N", title=None, sort=None),
-            color=altair.Color("whose:N", legend=None).scale(domain=list(styles), range=[*styles.values()]),
+            color=altair.Color("whose:N", legend=None).scale(
+                domain=[*styles], range=[*styles.values()]
+            ),
         )
         scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
         x = altair.X("low:Q", scale=scale, title=quantity)
