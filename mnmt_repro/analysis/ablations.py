@@ -243,23 +243,29 @@ def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, s
 
 
 _PARTS = (  # part, table, variant, group, and whether the variant has the part or lacks it
-    ("old weights (wider)", "table3", "Mt25-wide, random init all", "all", -1),
-    ("old embeddings", "table4", "Mt25, all embeddings random", "all", -1),
-    ("up-sampling by 5: added languages", "table5", "alpha 5", "added", 1),
-    ("up-sampling by 5: old languages", "table5", "alpha 5", "original", 1),
-    ("old weights at half the rate", "table6", "old 0.5, new 1", "all", 1),
-    ("no new warm-up", "schedule", "reset", "all", -1),
-    ("new embeddings from <unk>, not random", "table4", "Mt25, new embeddings random", "all", -1),
-    ("copied new units, not random (wider)", "table4", "Mt25-wide, new units random", "all", -1),
+    ("old weights (wider)", "table3", "Mt25-wide, random init all", "all", False),
+    ("old embeddings", "table4", "Mt25, all embeddings random", "all", False),
+    ("up-sampling by 5: added languages", "table5", "alpha 5", "added", True),
+    ("up-sampling by 5: old languages", "table5", "alpha 5", "original", True),
+    ("old weights at half the rate", "table6", "old 0.5, new 1", "all", True),
+    ("no new warm-up", "schedule", "reset", "all", False),
+    (
+        "new embeddings from <unk>, not random",
+        "table4",
+        "Mt25, new embeddings random",
+        "all",
+        False,
+    ),
+    ("copied new units, not random (wider)", "table4", "Mt25-wide, new units random", "all", False),
     (
         "averaged new layers, not random (deeper)",
         "table4",
         "Mt25-deep, new layers random",
         "all",
-        -1,
+        False,
     ),
-    ("noise on copies (wider)", "noise", "noise 0.01", "all", 1),
-    ("only half of the old weights slowed (Fisher)", "table11", "f 1e-6, gamma 0.25", "all", 1),
+    ("noise on copies (wider)", "noise", "noise 0.01", "all", True),
+    ("only half of the old weights slowed (Fisher)", "table11", "f 1e-6, gamma 0.25", "all", True),
 )
 
 
@@ -279,14 +285,14 @@ def worth(tables: Mapping[str, pd.DataFrame]) -> Rows:
         than without it.
     """
     found = []
-    for label, table, variant, group, sign in _PARTS:
+    for label, table, variant, group, has_it in _PARTS:
         cells = tables[table]
         mine = cells["variant"].eq(variant) & cells["group"].eq(group)
         for row in cells[mine].to_dict("records"):
-            ends = [row[name] if sign > 0 else reverse(row[name]) for name in ("low", "high")]
-            value = row["gain, %"] if sign > 0 else reverse(row["gain, %"])
-            spread = dict(zip(("low", "high"), sorted(ends), strict=True))
-            found.append({"label": label, "table": table, "value": value, **spread})
+            gains = [row[name] for name in ("gain, %", "low", "high")]
+            value, *ends = gains if has_it else map(reverse, gains)
+            low, high = sorted(ends)
+            found.append({"label": label, "table": table, "value": value, "low": low, "high": high})
     yield from sorted(found, key=lambda row: -row["value"])
 
 

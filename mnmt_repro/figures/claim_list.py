@@ -113,7 +113,7 @@ def _missing(verdict: Mapping[str, Any]) -> str:
 
 def _chance(attainability: float | None) -> str:
     """How often a true claim is reproduced in simulated data; empty if not known."""
-    return "" if attainability is None else f"if true, ✓ in {attainability:.0%}"
+    return "" if attainability is None else f"if true: ✓ {attainability:.0%}"
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from mnmt_repro.analysis.fractions import fractions, observed_frontier
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.theme import diagonal, size_axis, size_color, tips, weight_color
+from mnmt_repro.figures.theme import LIGHTER, diagonal, size_axis, size_color, tips, weight_color
 from mnmt_repro.laws import FractionFit, frontier
 from mnmt_repro.laws.fraction import Form
 
@@ -85,7 +85,7 @@ def frontier_chart(
     band = alt.Chart(around).mark_line(filled=True, strokeWidth=0, fillOpacity=0.15)
     curves = alt.Chart(side("loss", 1)).mark_line(strokeDash=[6, 4])
     dots = alt.Chart(seen).mark_point().encode(x, y, colour, tooltip=["n", "p", first, second])
-    fill = alt.Fill("n:O", scale=alt.Scale(scheme="viridis"), legend=None)
+    fill = alt.Fill("n:O", scale=LIGHTER, legend=None)
     return (
         band.encode(x, y, fill, order="place:Q")
         + curves.encode(x, y, colour, order="place:Q")

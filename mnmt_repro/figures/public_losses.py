@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.figures.theme import CATEGORIES, diagonal, size_axis, tips
+from mnmt_repro.figures.theme import CATEGORIES, LIGHTER, diagonal, size_axis, tips
 
 _COLUMNS = 2
 
@@ -24,9 +24,8 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
     x = size_axis("parameters")
     y = alt.Y("loss:Q", scale=alt.Scale(type="log", zero=False, nice=False), title="loss (nats)")
     # Few weights, and low ones: evenly spread colours, dark to light, tell them apart.
-    spread = alt.Scale(scheme=alt.SchemeParams(name="viridis", extent=[0, 0.93]))
     legend = alt.Legend(format=".2f", columns=4, symbolOpacity=1)
-    colour = alt.Color("p:O", title="mixture weight", scale=spread, legend=legend)
+    colour = alt.Color("p:O", title="mixture weight", scale=LIGHTER, legend=legend)
     tooltip = tips("mixture", "p", "n|.3s", "loss|.3f")
 
     def panel(domain: str) -> alt.LayerChart:

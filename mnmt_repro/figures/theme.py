@@ -31,6 +31,8 @@ WEIGHTS = {
     0.95: "#d08e0b",
     1.0: "#cbaa05",
 }
+#: Dark to light, without the yellow end, which both white paper and the dark mode swallow.
+LIGHTER = altair.Scale(scheme=altair.SchemeParams(name="viridis", extent=[0, 0.75]))
 BILLIONS = "replace(format(datum.value, '~s'), 'G', 'B')"
 """Writes a number on an axis in short, as 300M or 2.7B."""
 _POWER = "pow(10, floor(log(datum.value) / LN10 + 1e-9))"
@@ -150,9 +152,7 @@ def size_axis(title: str = "non-embedding parameters N") -> altair.X:
 def size_color() -> altair.Color:
     """Encode a frame's column ``n`` of model sizes as colour, with a legend that lists each."""
     legend = altair.Legend(format=",")
-    return altair.Color(
-        "n:O", title="model size N", scale=altair.Scale(scheme="viridis"), legend=legend
-    )
+    return altair.Color("n:O", title="model size N", scale=LIGHTER, legend=legend)
 
 
 def diagonal(x: altair.X, y: altair.Y, ends: tuple[float, float] = (0, 1)) -> altair.Chart:
