@@ -54,7 +54,8 @@ def forest(
     domain
         Of that axis; an interval that leaves it is cut off. By default all is shown.
     columns
-        Of panels. With more than one, each panel has its own horizontal axis.
+        Of panels. With more than one, each panel has its own horizontal axis, and all have the same
+        rows, so that those of one height belong together.
     """
     table = table.assign(**{name: value for name, value in _GIVEN.items() if name not in table})
     known = list(dict.fromkeys(table["series"].fillna("")))
@@ -80,9 +81,10 @@ def forest(
         spread = [*shown, *lines.values()]
         ends = list(domain or (min(spread), max(spread)))
         scale = alt.Scale(type="log" if log else "linear", domain=ends, nice=False, padding=8)
+        beside = table if columns > 1 else rows
+        labels = list(dict.fromkeys(beside["label"].map(plain)))
+        slots = [name for name in series if name in set(beside["series"])] if apart else ["all"]
         rows = rows.assign(label=rows["label"].map(plain))
-        labels = list(dict.fromkeys(rows["label"]))
-        slots = [name for name in series if name in set(rows["series"])] if apart else ["all"]
         y = alt.Y("label:N", sort=labels, axis=None, scale=alt.Scale(paddingInner=0.12))
         offset = alt.YOffset("slot:N", sort=["", *slots], scale=alt.Scale(domain=["", *slots]))
         names = alt.Chart(pd.DataFrame({"label": labels, "slot": ""})).encode(
