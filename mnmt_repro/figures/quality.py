@@ -34,7 +34,8 @@ METRIC_TITLES = {
 def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
     """Figures 8 and 19, left: score against cross-entropy, one point a run, a colour a weight.
 
-    A dashed line is fitted to all points of a pair, and a thin line to those of each weight.
+    A dashed line is fitted to all points of a pair, and thin lines of one slope to those of each
+    weight.
 
     Parameters
     ----------
@@ -52,21 +53,26 @@ def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
         layers = [alt.Chart(group).mark_point().encode(x, y, colour, tooltip=tooltip)]
         parts = {p: part for p, part in group.groupby("p") if len(part) >= LEAST_CELLS}
         if parts:
-            lines = pd.concat([_line(part).assign(p=p) for p, part in parts.items()])
+            within = group[["loss", "score"]] - group.groupby("p")[["loss", "score"]].transform(
+                "mean"
+            )
+            slope = (within["loss"] * within["score"]).sum() / (within["loss"] ** 2).sum()
+            lines = pd.concat([_line(part, slope).assign(p=p) for p, part in parts.items()])
             thin = alt.Chart(lines).mark_line(strokeWidth=1, opacity=0.7)
             layers.insert(0, thin.encode(x, y, colour, detail="p:N"))
         if len(group) >= LEAST_CELLS:
-            whole = alt.Chart(_line(group)).mark_line(strokeDash=[6, 4], color=GREY)
+            free = np.polyfit(group["loss"], group["score"], 1)[0]
+            whole = alt.Chart(_line(group, free)).mark_line(strokeDash=[6, 4], color=GREY)
             layers.insert(0, whole.encode(x, y))
         panels.append(alt.layer(*layers).properties(title=pair_name(str(pair)), **_PANEL))
     return alt.hconcat(*panels).resolve_scale(color="shared")
 
 
-def _line(points: pd.DataFrame) -> pd.DataFrame:
-    """The two ends of a least-squares line."""
-    slope, base = np.polyfit(points["loss"], points["score"], 1)
+def _line(points: pd.DataFrame, slope: float) -> pd.DataFrame:
+    """The two ends of the line of this slope that fits best."""
     ends = np.array([points["loss"].min(), points["loss"].max()])
-    return pd.DataFrame({"loss": ends, "score": base + slope * ends})
+    score = points["score"].mean() + slope * (ends - points["loss"].mean())
+    return pd.DataFrame({"loss": ends, "score": score})
 
 
 def held_out_chart(errors: pd.DataFrame, metric: str) -> alt.ConcatChart:
