@@ -12,7 +12,7 @@ from stored_claims import declared_claims
 
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.claims.attainability import GridData
+from mnmt_repro.claims.attainability import GridData, _planned
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.schema import Scope
@@ -121,6 +121,21 @@ def test_worlds_that_are_not_so_are_seen() -> None:
 def test_a_fraction_is_interpolated_where_single_pairs_have_its_losses() -> None:
     assert measured("A11", {"f_over_p": {0.05: 3.75}})["interpolated"].value >= 3
     assert measured("A11", {"f_over_p": {0.05: 0.4}})["interpolated"].value < 3
+
+
+def test_a_grid_is_planned_only_while_it_lacks_cells_of_its_own() -> None:
+    claim, scope, before = declared_claims()["A5"], steady_scope("A5"), pilot(0.01)
+    plan = _planned(scope, before)
+    assert not plan["own"].all()  # further seeds and sizes are declared beside it
+    scatter = np.exp(0.1 * np.random.default_rng(0).standard_normal(len(plan)))
+    own = plan.assign(cross_entropy=plan["cross_entropy"] * scatter)[plan["own"]]
+
+    def noise(rows: pd.DataFrame) -> float:
+        evidence = Evidence(frame=pd.concat([before.frame, rows], ignore_index=True))
+        return float(GridData(claim, scope, evidence)._noise.mean())
+
+    assert noise(own) == pytest.approx(0.1, rel=0.2)
+    assert noise(own[own["p"] != 0.05]) < 0.03
 
 
 def test_the_noise_of_a_plan_is_what_the_law_of_the_pilot_leaves() -> None:

@@ -392,8 +392,10 @@ class GridData:
 
     Noise is relative to the loss, and estimated for each pair and model size by itself. Where seeds
     repeat cells it is that of the seeds. Where they do not, what the joint law leaves stands in for
-    it, which is at least as large. A grid whose cells are not all there is planned: its losses and
+    it, which is at least as large. A grid that lacks cells of its own is planned: its losses and
     its noise are those of the pilot's law and seeds, with a fraction that is a power of the weight.
+    Further seeds and sizes that are declared beside it are not waited for: a verdict does not
+    wait for them either, and must be simulated with the runs that it reads.
     """
 
     def __init__(self, claim: Claim, scope: Scope, evidence: Evidence) -> None:
@@ -403,7 +405,8 @@ class GridData:
         planned = not set(scope.cohorts) <= set(frame["cohort"])
         if planned or scope.tier == _PILOT[0]:
             plan = _planned(scope, evidence)
-            planned = not set(_cells(plan)) <= set(_cells(frame))
+            own = plan[plan["own"]]
+            planned = not set(_cells(own)) <= set(_cells(frame))
             frame = plan if planned else frame
         frame = frame.reset_index(drop=True)
         self._frame = frame = frame.assign(p=frame["p"].round(9))
@@ -593,12 +596,15 @@ def _log_fraction(fit: JointLawFit, p: Array, form: str | float) -> Array:
 
 @framed()
 def _planned(scope: Scope, evidence: Evidence) -> Rows:
-    """Rows (with `p`) that a scope's declared cohorts will have, by the law of the pilot."""
+    """Rows (with `p`) that a scope's declared cohorts will have, by the law of the pilot.
+
+    `own` tells the runs of a cohort from those declared beside it: further seeds, further sizes.
+    """
     fit, known = _pilot(evidence)
     half = float(np.exp(_log_fraction(fit, np.array([0.5]), "fitted"))[0])
     for name in scope.cohorts:
         again = [c for c in declared(scope.tier) if name in (c.name, getattr(c, "repeats", ""))]
-        for run in (run for cohort in again for run in cohort.runs()):
+        for each, run in ((each, run) for each in again for run in each.runs()):
             n = parameter_counts(run.model)
             for pair, p in run.mixture.items:
                 if p <= 0:
@@ -606,6 +612,7 @@ def _planned(scope: Scope, evidence: Evidence) -> Rows:
                 f = p ** (np.log(half) / np.log(0.5))
                 loss = fit.predict([1.0], [f * n["non_embedding"]])
                 yield {
+                    "own": each.name == name,
                     "cohort": name,
                     "tier": scope.tier,
                     "test_set": scope.test_set,

@@ -77,7 +77,7 @@ class ClaimList:
                 text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
                 href=f"{claim.page}.html" if claim.page else "",
             ),
-            "beside": f"missing: {missing}" if missing else _chance(verdict["attainability"]),
+            "beside": f"missing: {missing}" if missing else _chance(verdict),
             "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
             "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
             "why": claim.explained.get(verdict["raw_verdict"]),
@@ -111,9 +111,19 @@ def _missing(verdict: Mapping[str, Any]) -> str:
     return f"runs of “{plain(pending[0])}”" if pending else _MISSING[verdict["undecided"]]
 
 
-def _chance(attainability: float | None) -> str:
-    """How often a true claim is reproduced in simulated data; empty if not known."""
-    return "" if attainability is None else f"if true: ✓ {attainability:.0%}"
+def _chance(verdict: Mapping[str, Any]) -> str:
+    """How often simulated data give this outcome where it is wrong, or a true claim its ✓."""
+    right, failed, passed = (
+        f"{share:.0%}" if (share := verdict[name]) is not None else ""
+        for name in ("attainability", "false_fail", "false_pass")
+    )
+    if not right:
+        return ""
+    if verdict["verdict"] == "reproduced":
+        return f"if false: ✓ {passed}"
+    return (
+        f"if true: ✗ {failed}, ✓ {right}" if "not" in verdict["verdict"] else f"if true: ✓ {right}"
+    )
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:

@@ -243,6 +243,26 @@
     }
   }
 
+  // Indents what wraps of a command, so that it does not look like a command of its own.
+  function hangLines(code) {
+    const lines = [[]];
+    for (const node of [...code.childNodes])
+      if (node.nodeType !== Node.TEXT_NODE) lines.at(-1).push(node);
+      else
+        node.data.split("\n").forEach((text, i) => {
+          if (i > 0) lines.push([]);
+          lines.at(-1).push(document.createTextNode(text));
+        });
+    code.replaceChildren(
+      ...lines.flatMap((nodes, i) => {
+        const line = document.createElement("span");
+        line.className = "mnmt-line";
+        line.append(...nodes);
+        return [...(i > 0 ? ["\n"] : []), ...(line.textContent ? [line] : [])];
+      }),
+    );
+  }
+
   // The claims that the chosen filters leave. An address may choose them, as in
   // `?verdict=reproduced`; one with an anchor opens that claim.
   function makeFilters(list) {
@@ -286,7 +306,10 @@
 
   function enliven() {
     document.querySelectorAll(".pst-scrollable-table-container:has(thead)").forEach(labelCells);
-    document.querySelectorAll(".highlight-bash pre").forEach(keepWords);
+    for (const code of document.querySelectorAll(".highlight-bash pre")) {
+      keepWords(code);
+      hangLines(code);
+    }
     for (const word of document.querySelectorAll(".bd-article code .pre")) // such as --force, whole
       if (word.textContent.length <= SHORT_WORD) word.style.whiteSpace = "nowrap";
     document.querySelectorAll(".mnmt-claims").forEach(makeFilters);
