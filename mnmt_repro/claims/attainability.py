@@ -604,7 +604,7 @@ def _planned(scope: Scope, evidence: Evidence) -> Rows:
     half = float(np.exp(_log_fraction(fit, np.array([0.5]), "fitted"))[0])
     for name in scope.cohorts:
         again = [c for c in declared(scope.tier) if name in (c.name, getattr(c, "repeats", ""))]
-        for each, run in ((each, run) for each in again for run in each.runs()):
+        for each, run in ((c, run) for c in again for run in c.runs()):
             n = parameter_counts(run.model)
             for pair, p in run.mixture.items:
                 if p <= 0:
