@@ -121,9 +121,8 @@ def _chance(verdict: Mapping[str, Any]) -> str:
         return ""
     if verdict["verdict"] == "reproduced":
         return f"if false: ✓ {passed}"
-    return (
-        f"if true: ✗ {failed}, ✓ {right}" if "not" in verdict["verdict"] else f"if true: ✓ {right}"
-    )
+    failing = f"✗ {failed}, " * (verdict["verdict"] == "not reproduced")
+    return f"if true: {failing}✓ {right}"
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:
