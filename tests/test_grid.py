@@ -337,5 +337,5 @@ def test_the_memory_that_is_told_is_what_training_takes(
     alone = os.environ | {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}  # no space a thread
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=alone)
     told, taken = map(float, done.stdout.split())
-    assert 0.7 < told < 1.4
-    assert not recompute or taken < 0.75  # of what it takes to keep all layers; an allocator varies
+    assert 0.6 < told < 1.4  # 0.77 as a rule; an allocator varies
+    assert not recompute or taken < 0.75  # of what it takes to keep all layers
