@@ -18,6 +18,7 @@ import small_book
 from axe_core_python.selenium import Axe
 from reading import read
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.support.wait import WebDriverWait as Wait
 
 from mnmt_repro.cli import main
@@ -83,21 +84,38 @@ wait(loaded, () => Promise.resolve(maths().promise).then(open));
 """
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    if CHROMIUM is None or DRIVER is None:
-        pytest.skip("no Chromium with chromedriver found: pages were NOT opened in a browser")
+def start(profile: Path) -> webdriver.Chrome:
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    profile = tmp_path_factory.mktemp("profile")
     for option in (*OPTIONS, f"--user-data-dir={profile}"):
         options.add_argument(option)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
     driver.set_script_timeout(PATIENCE)
     driver.command_executor.client_config.timeout = PATIENCE
-    yield driver
-    driver.quit()
+    return driver
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[list[webdriver.Chrome]]:
+    drivers: list[webdriver.Chrome] = []
+    yield drivers
+    for driver in drivers:
+        driver.quit()
+
+
+@pytest.fixture
+def browser(
+    started: list[webdriver.Chrome], tmp_path_factory: pytest.TempPathFactory
+) -> webdriver.Chrome:
+    """One Chromium for all tests. A tab that crashed in one test is not left to the next."""
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("no Chromium with chromedriver found: pages were NOT opened in a browser")
+    try:
+        started[-1].execute_script("return 0")
+    except (IndexError, WebDriverException):
+        started.append(start(tmp_path_factory.mktemp("profile")))
+    return started[-1]
 
 
 @pytest.fixture(scope="session")
