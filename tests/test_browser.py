@@ -195,6 +195,20 @@ def test_panels_use_the_margin_and_wrap_where_there_is_none(
     assert rows > 1.8 * row
 
 
+def test_a_search_says_offline_what_each_page_says_first(
+    browser: webdriver.Chrome, first_page: Path
+) -> None:
+    search = next(folder for folder in first_page.parents if (folder / "search.html").is_file())
+    browser.get(f"{(search / 'search.html').as_uri()}?q=law")
+    said = "#search-results li > .context"
+    Wait(browser, PATIENCE).until(lambda _: browser.find_elements("css selector", said))
+    first = [each.text for each in browser.find_elements("css selector", said)]
+    assert [text for text in first if text.startswith("The law")] != []
+    links = browser.find_elements("css selector", "#search-results li:has(> .context) > a")
+    pages = [link.get_attribute("href").partition("?")[0].partition("#")[0] for link in links]
+    assert len(set(pages)) == len(pages) == len(first)
+
+
 def test_the_print_shows_the_still_chart(browser: webdriver.Chrome, first_page: Path) -> None:
     open_and_check(browser, first_page.with_name("chart.html"))
     live, still = (

@@ -304,7 +304,27 @@
     frame.classList.add("mnmt-sentences");
   }
 
+  // Below the first hit of each page that a search finds, what that page says first. The pages
+  // themselves cannot be asked: from a folder, a browser reads no other file.
+  async function showOpenings(results) {
+    await load("openings.js");
+    const shown = new Set();
+    const add = (hit) => {
+      const link = hit.querySelector("a");
+      const name = link?.getAttribute("href").replace(/\.html.*$/, "");
+      const said = window.mnmtOpenings[name];
+      if (!said || shown.has(name)) return;
+      shown.add(name);
+      hit.append(Object.assign(document.createElement("p"), { className: "context", textContent: said }));
+    };
+    const addAll = () => results.querySelectorAll(".search > li:not(:has(> .context))").forEach(add);
+    new MutationObserver(addAll).observe(results, { childList: true, subtree: true });
+    addAll();
+  }
+
   function enliven() {
+    const results = document.querySelector("#search-results");
+    if (results) showOpenings(results).catch((error) => console.error(error));
     document.querySelectorAll(".pst-scrollable-table-container:has(thead)").forEach(labelCells);
     for (const code of document.querySelectorAll(".highlight-bash pre")) {
       keepWords(code);
