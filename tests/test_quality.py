@@ -224,10 +224,17 @@ def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:
     assert found == {"pair": "eng-deu", "least": 0.1, "most": 1.0} | {
         "one line": pytest.approx(125 / 134),
         "parallel lines": pytest.approx(1),
+        "own lines": pytest.approx(1),
         "loss": 3.5,
         "score at least": pytest.approx(31.0),
         "score at most": pytest.approx(25.0),
     }
+    # Slopes of 8 and 12 instead: parallel lines then miss by 2 points a nat, 2 x 4 x 5 in all.
+    bent = points.assign(score=60 - loss * np.where(p < 1, 8.0, 12.0))
+    (found,) = quality.weight_matters(bent).to_dict("records")
+    whole = ((bent["score"] - bent["score"].mean()) ** 2).sum()
+    assert found["own lines"] == pytest.approx(1)
+    assert found["parallel lines"] == pytest.approx(1 - 40 / whole)
     # A weight whose losses do not reach so low has no score there.
     far = points[points["p"] == 0.1].assign(p=0.05, loss=lambda rows: rows["loss"] + 9)
     table = quality.linearity_by_weight(pd.concat([points, far])).set_index("p")

@@ -168,6 +168,17 @@ def common_loss(points: pd.DataFrame) -> float:
     return float((middles[first] + middles[last]) / 2)
 
 
+def within_weights(points: pd.DataFrame, column: str) -> pd.Series:
+    """Values of a column, each less the mean of its weight."""
+    return points[column] - points.groupby("p")[column].transform("mean")
+
+
+def parallel_slope(points: pd.DataFrame) -> float:
+    """The one slope, points of the score a nat, of the best parallel lines, one a weight."""
+    loss, score = (within_weights(points, name) for name in ("loss", "score"))
+    return float((loss * score).sum() / (loss**2).sum())
+
+
 @framed()
 def weight_matters(points: pd.DataFrame) -> Rows:
     """Whether the score depends on the weight beside the loss.
@@ -175,8 +186,9 @@ def weight_matters(points: pd.DataFrame) -> Rows:
     Returns
     -------
     DataFrame
-        ``pair``; ``one line, parallel lines``: shares of the variance that one straight line
-        explains, and parallel lines, one a weight; ``loss`` from `common_loss`; and ``least, most``
+        ``pair``; ``one line, parallel lines, own lines``: shares of the variance that one straight
+        line explains, and lines for each weight, of one slope and of slopes of their own; ``loss``
+        from `common_loss`; and ``least, most``
         with ``score at least, score at most``: the smallest and the largest weight that reach this
         loss, and the scores of their lines there. Pairs with one weight are left out.
     """
@@ -184,14 +196,17 @@ def weight_matters(points: pd.DataFrame) -> Rows:
         own = linearity_by_weight(group)
         if len(own) < 2:
             continue
-        about = group[["loss", "score"]] - group.groupby("p")[["loss", "score"]].transform("mean")
-        unexplained = (1 - about["loss"].corr(about["score"]) ** 2) * (about["score"] ** 2).sum()
+        loss, score = (within_weights(group, name) for name in ("loss", "score"))
+        slopes = {
+            "parallel lines": parallel_slope(group),
+            "own lines": group["p"].map(own.set_index("p")["slope"]).fillna(0.0),
+        }
         whole = ((group["score"] - group["score"].mean()) ** 2).sum()
         reached = own.dropna(subset=[AT_EQUAL]).sort_values("p").iloc[[0, -1]]
         yield {
             "pair": pair,
             "one line": group["loss"].corr(group["score"]) ** 2,
-            "parallel lines": 1 - unexplained / whole,
+            **{name: 1 - ((score - k * loss) ** 2).sum() / whole for name, k in slopes.items()},
             "loss": common_loss(group),
             **dict(zip(("least", "most"), reached["p"], strict=True)),
             **dict(zip(("score at least", "score at most"), reached[AT_EQUAL], strict=True)),

@@ -23,7 +23,7 @@ _MISSING = {
     EXTRAPOLATION: "runs in the range that it reads",
     REGIME: "runs that train to the end",
     NOISE: "more seeds",
-    NEITHER: "a rule that says what so small an effect means",
+    NEITHER: "a rule for what lies between met and failed",
     NOT_SIMULATED: "a simulation of what chance does",
 }
 FILTERS = ("paper", "verdict", "evidence")
@@ -105,10 +105,10 @@ def _facts(verdict: Mapping[str, Any]) -> dict[str, str]:
 
 def _missing(verdict: Mapping[str, Any]) -> str:
     """What would decide an undecided claim; empty for the others."""
-    if verdict["verdict"] not in (UNDECIDED, NO_ROWS):
-        return ""
+    if verdict["verdict"] == UNDECIDED:
+        return _MISSING[verdict["undecided"]]
     pending = [each["scope"] for each in verdict["scopes"] if each["verdict"] == NO_ROWS]
-    return f"runs of “{plain(pending[0])}”" if pending else _MISSING[verdict["undecided"]]
+    return f"runs of “{plain(pending[0])}”" if verdict["verdict"] == NO_ROWS else ""
 
 
 def _chance(verdict: Mapping[str, Any]) -> str:

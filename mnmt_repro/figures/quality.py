@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.quality import LEAST_CELLS
+from mnmt_repro.analysis.quality import LEAST_CELLS, parallel_slope
 from mnmt_repro.cohorts import names
 from mnmt_repro.cohorts.names import beside_hub, cohort_name, pair_name
 from mnmt_repro.errors import InputError
@@ -53,10 +53,7 @@ def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
         layers = [alt.Chart(group).mark_point().encode(x, y, colour, tooltip=tooltip)]
         parts = {p: part for p, part in group.groupby("p") if len(part) >= LEAST_CELLS}
         if parts:
-            within = group[["loss", "score"]] - group.groupby("p")[["loss", "score"]].transform(
-                "mean"
-            )
-            slope = (within["loss"] * within["score"]).sum() / (within["loss"] ** 2).sum()
+            slope = parallel_slope(group)
             lines = pd.concat([_line(part, slope).assign(p=p) for p, part in parts.items()])
             thin = alt.Chart(lines).mark_line(strokeWidth=1, opacity=0.7)
             layers.insert(0, thin.encode(x, y, colour, detail="p:N"))

@@ -51,8 +51,8 @@ def write_hf(
     Raises
     ------
     InputError
-        When the model is of another shape or of a generated language, or the folder is there or
-        cannot be written.
+        When the model is of another shape or its pieces are syllables (`conlang`), or the folder is
+        there or cannot be written.
     """
     check_pieces(vocabulary)
     config, names, order = to_hf(model.config, vocabulary.start, len(vocabulary))

@@ -214,12 +214,18 @@
     const say = (...content) => result.replaceChildren(...content);
     const named = () => laws.map(({ pair }) => names[pair] ?? pair);
 
+    function nameSliders(first) {
+      const name = (label, what, { value }) =>
+        (label.firstChild.textContent = `${what} of ${first}: ${Number(value).toFixed(2)}`);
+      name(importanceLabel, "importance", importance);
+      name(baselineLabel, "baseline weight", baseline);
+    }
+
     function update() {
       if (!laws || laws.some((law) => law.reason)) return;
       const now = { n: readSize(size.value), importance: Number(importance.value), baseline: Number(baseline.value) };
       const labels = named();
-      importanceLabel.firstChild.textContent = `importance of ${labels[0]}: ${now.importance.toFixed(2)}`;
-      baselineLabel.firstChild.textContent = `baseline weight of ${labels[0]}: ${now.baseline.toFixed(2)}`;
+      nameSliders(labels[0]);
       if (!(now.n > 0)) return say(element("p", {}, "Write the size as 20k, 1.5M or 20000."));
       const [low, high] = covered(laws);
       const found = mnmtLaws.recommend(laws, now.n, now.importance);
@@ -255,6 +261,7 @@
       const refuse = (...messages) => {
         laws = null;
         chart.hidden = caption.hidden = true;
+        nameSliders("the first pair");
         say(...messages.map((message) => element("p", {}, message)));
       };
       if (text.trim() === "") return refuse("Paste a table of losses.");
