@@ -46,7 +46,8 @@ def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
     """
     colour = weight_color(list(points["p"]))
     x = alt.X("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
-    y = alt.Y("score:Q", scale=alt.Scale(zero=False), title=METRIC_TITLES[metric])
+    seen = alt.Scale(domain=[points["score"].min(), points["score"].max()], nice=True)
+    y = alt.Y("score:Q", scale=seen, title=METRIC_TITLES[metric])  # a line may run below zero
     tooltip = tips("p", "n|,.0f", "loss|.3f", "score|.2f")
     panels = []
     for pair, group in points.groupby("pair"):
@@ -55,11 +56,13 @@ def score_against_loss(points: pd.DataFrame, metric: str) -> alt.HConcatChart:
         if parts:
             slope = parallel_slope(group)
             lines = pd.concat([_line(part, slope).assign(p=p) for p, part in parts.items()])
-            thin = alt.Chart(lines).mark_line(strokeWidth=1, opacity=0.7)
+            thin = alt.Chart(lines).mark_line(strokeWidth=1, opacity=0.7, clip=True)
             layers.insert(0, thin.encode(x, y, colour, detail="p:N"))
         if len(group) >= LEAST_CELLS:
             free = np.polyfit(group["loss"], group["score"], 1)[0]
-            whole = alt.Chart(_line(group, free)).mark_line(strokeDash=[6, 4], color=GREY)
+            whole = alt.Chart(_line(group, free)).mark_line(
+                strokeDash=[6, 4], color=GREY, clip=True
+            )
             layers.insert(0, whole.encode(x, y))
         panels.append(alt.layer(*layers).properties(title=pair_name(str(pair)), **_PANEL))
     return alt.hconcat(*panels).resolve_scale(color="shared")
