@@ -178,9 +178,6 @@
     });
     function choose(chosen) {
       panels.forEach((panel, i) => (panel.hidden = i !== chosen));
-      const bar = list.getBoundingClientRect(); // on a phone it is one line, which scrolls
-      const { left, right } = buttons[chosen].getBoundingClientRect();
-      if (left < bar.left || right > bar.right) list.scrollLeft += left - bar.left;
       buttons.forEach((button, i) => {
         button.setAttribute("aria-selected", String(i === chosen));
         button.tabIndex = i === chosen ? 0 : -1;
