@@ -109,16 +109,15 @@ class Study:
     @cached_property
     def scores(self) -> dict[VariantAt, pd.DataFrame]:
         """Of each variant: a row a seed, a column a direction of the study."""
-        pairs, every = sorted(self.pairs), self.of.scores(self.metric)
-        mine = {v: table.reindex(columns=pairs).dropna(how="all") for v, table in every.items()}
-        return {variant: table for variant, table in mine.items() if len(table)}
+        mine = self.of.scores(self.metric).reindex(columns=sorted(self.pairs)).dropna(how="all")
+        groups: Any = mine.groupby(level=_KEYS)
+        return {_variant(keys): table.droplevel(_KEYS) for keys, table in groups}
 
     @cached_property
     def _whole(self) -> set[VariantAt]:
         """Variants that have rows in as many directions as any."""
-        every = self.of.scores(self.metric)
-        counts = {variant: table.notna().any().sum() for variant, table in every.items()}
-        return {variant for variant, count in counts.items() if count == max(counts.values())}
+        counts = self.of.scores(self.metric).notna().groupby(level=_KEYS).any().sum(axis=1)
+        return set(map(_variant, counts.index[counts == counts.max()]))
 
     def table(self, variant: VariantAt) -> pd.DataFrame:
         """Scores of a variant, a row a seed that has all directions, a column a direction.
@@ -303,9 +302,7 @@ class Variants:
     _studies: dict[tuple[tuple[str, ...], str], Study] = field(
         default_factory=dict, init=False, repr=False
     )
-    _scores: dict[str, dict[VariantAt, pd.DataFrame]] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _scores: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def cohort(self) -> str:
@@ -318,9 +315,9 @@ class Variants:
 
     def of(self, *cohorts: str) -> pd.DataFrame:
         """Rows of some cohorts."""
-        rows = self.rows
-        mine = rows["cohort"].isin(cohorts) & (rows["tier"] == self.tier)
-        return rows[mine & (rows["test_set"] == self.test_set) & (rows["domain"] == "all")]
+        rows = self.rows[self.rows["cohort"].isin(cohorts)]  # few are left
+        mine = (rows["tier"] == self.tier) & (rows["test_set"] == self.test_set)
+        return rows[mine & (rows["domain"] == "all")]
 
     @property
     def own(self) -> pd.DataFrame:
@@ -338,16 +335,15 @@ class Variants:
         rows = self.of(*self.cohorts)
         return rows[rows["p"] > 0]
 
-    def scores(self, metric: str) -> dict[VariantAt, pd.DataFrame]:
-        """Of each variant that has the metric: a row a seed, a column a direction."""
-        rows = self.trained_on
-        if metric not in self._scores and {*_KEYS, metric} <= set(rows.columns):
+    def scores(self, metric: str) -> pd.DataFrame:
+        """A row a variant and seed, by `_KEYS` and ``seed``, and a column a direction."""
+        if metric not in self._scores:
+            rows = self.trained_on.reindex(columns=[*_KEYS, "seed", "pair", metric])
             known = rows.dropna(subset=[*_KEYS, metric])
-            table = known.pivot_table(index=[*_KEYS, "seed"], columns="pair", values=metric)
-            groups: Any = table.groupby(level=_KEYS)
-            found = {_variant(keys): mine.droplevel(_KEYS) for keys, mine in groups}
-            self._scores[metric] = found
-        return self._scores.get(metric, {})
+            self._scores[metric] = known.pivot_table(
+                index=[*_KEYS, "seed"], columns="pair", values=metric
+            )
+        return self._scores[metric]
 
     def study(self, pairs: tuple[str, ...], metric: str = "cross_entropy") -> Study:
         """Scores over some directions."""

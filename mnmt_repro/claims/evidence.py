@@ -58,11 +58,11 @@ class Evidence:
         self, scope: Scope, cohorts: Sequence[str] | None = None, test_set: str = ""
     ) -> pd.DataFrame:
         """Rows of the scope's tier, cohorts, domain and test sets, zero-shot ones left out."""
-        frame = self.frame
+        cohorts = scope.cohorts if cohorts is None else cohorts
+        frame = self.frame[self.frame["cohort"].isin(list(cohorts))]  # few rows are left
         tests = [test_set] if test_set else [scope.test_set, scope.other_test_set]
         return frame[
             (frame["tier"] == scope.tier)
-            & frame["cohort"].isin(list(scope.cohorts if cohorts is None else cohorts))
             & frame["test_set"].isin(tests)
             & (frame["domain"] == scope.domain)
             & (frame["p"] > 0)
