@@ -49,7 +49,7 @@ def _token_losses(hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
-def cross_entropy(model: Transformer, pair: EncodedPair, *, batch_tokens: int = 4096) -> float:
+def cross_entropy(model: Transformer, pair: EncodedPair) -> float:
     """Mean nats per target token over all of `pair`."""
-    nats, tokens = sentence_losses(model, pair, batch_tokens=batch_tokens)
+    nats, tokens = sentence_losses(model, pair)
     return float(nats.sum() / tokens.sum())

@@ -61,7 +61,6 @@ def entry(name: str = "Z1", **changes: Any) -> dict[str, Any]:
         },
         "scopes": [{"name": "En→De", "cohorts": ["webtech-en-dezh"]}],
         "rule": copy.deepcopy(RULE),
-        "tier": "mini",
         **changes,
     }
 

@@ -23,7 +23,6 @@ def bootstrap_losses(
     pairs: tuple[str, ...] = (),
     *,
     draws: int = 1000,
-    seed: int = 0,
 ) -> LossBootstrap:
     """Resample the sentences within each direction, the same for both runs (Koehn, 2004).
 
@@ -70,7 +69,7 @@ def bootstrap_losses(
             )
         gaps.append(treated.nats[pair].astype(np.float64) - control.nats[pair])
         counts.append(tokens)
-    return bootstrap_gaps(gaps, counts, draws=draws, seed=seed)
+    return bootstrap_gaps(gaps, counts, draws=draws)
 
 
 @framed()

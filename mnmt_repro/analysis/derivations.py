@@ -80,14 +80,9 @@ def chain(lines: Sequence[tuple[str, sp.Expr]]) -> list[_Step]:
     return steps
 
 
-def as_markdown(steps: Sequence[_Step], left: str = r"\mathcal{L}_i(N; p)") -> str:
-    """A derivation as Markdown: a line a step, with its reason and whether it follows.
-
-    Parameters
-    ----------
-    left
-        Left-hand side, in LaTeX, of the first line.
-    """
+def as_markdown(steps: Sequence[_Step]) -> str:
+    """A derivation of a loss as Markdown: a line a step, its reason and whether it follows."""
+    left = r"\mathcal{L}_i(N; p)"
     lines = []
     for number, step in enumerate(steps):
         told = "given" if not number else "follows" if step.follows else "does not follow"

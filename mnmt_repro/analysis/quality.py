@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -197,7 +197,7 @@ def weight_matters(points: pd.DataFrame) -> Rows:
         if len(own) < 2:
             continue
         loss, score = (within_weights(group, name) for name in ("loss", "score"))
-        slopes = {
+        slopes: dict[str, Any] = {
             "parallel lines": parallel_slope(group),
             "own lines": group["p"].map(own.set_index("p")["slope"]).fillna(0.0),
         }

@@ -111,7 +111,7 @@ def compare_counting(
 
 
 @framed()
-def working(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -> Rows:
+def working() -> Rows:
     """The arithmetic of the example, a row a pair, as text.
 
     Returns
@@ -119,13 +119,13 @@ def working(text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS) -
     DataFrame
         ``pair, token gradients, p, mean tokens, mean gradient a token, w``.
     """
-    lengths = mean_tokens(text)
-    weights = explicit_weights(p, lengths)
-    for pair, rows in text.items():
+    lengths = mean_tokens(EXAMPLE)
+    weights = explicit_weights(EXAMPLE_WEIGHTS, lengths)
+    for pair, rows in EXAMPLE.items():
         yield {
             "pair": pair_name(pair),
             "token gradients": "; ".join(", ".join(map(str, row)) for row in rows),
-            "p": str(p[pair]),
+            "p": str(EXAMPLE_WEIGHTS[pair]),
             "mean tokens": str(lengths[pair]),
             "mean gradient a token": str(Fraction(sum(map(sum, rows)), sum(map(len, rows)))),
             "w": str(weights[pair]),

@@ -126,7 +126,7 @@ def reducible_loss(points: pd.DataFrame, fits: PairFits) -> Rows:
         yield group.assign(reducible=group["loss"] - limit, law=np.array(predicted) - limit)
 
 
-def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
+def coefficient_table(fits: PairFits) -> pd.DataFrame:
     """Coefficients of every law for Figure 4.
 
     Returns
@@ -138,7 +138,7 @@ def coefficient_table(fits: PairFits, *, seed: int = 0) -> pd.DataFrame:
     """
     parts = []
     for pair, (laws, joint) in fits.items():
-        table = coefficients(laws, seed=seed).assign(pair=pair)
+        table = coefficients(laws).assign(pair=pair)
         table["joint"] = [
             joint.beta[p] if name == "beta" else joint.params[name]
             for p, name in zip(table["p"], table["parameter"], strict=True)

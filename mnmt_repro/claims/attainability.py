@@ -152,7 +152,6 @@ def attainability(
     evidence: Evidence,
     *,
     draws: int = DRAWS,
-    seed: int = 0,
     besides: Mapping[str, Any] | None = None,
 ) -> Attainability:
     """Simulate a claim in one of its scopes; `besides` is added to each of its worlds.
@@ -171,7 +170,7 @@ def attainability(
     light = _lighter(claim.in_scope(scope))
 
     def shares(world: Mapping[str, Any]) -> dict[str, float]:
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(0)
         drawn = (data.draw({**world, **(besides or {})}, random) for _ in range(draws))
         found = Counter(judge(light, scope, each).verdict for each in drawn)
         return {verdict: count / draws for verdict, count in sorted(found.items())}

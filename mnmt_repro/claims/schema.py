@@ -180,7 +180,6 @@ class Claim:
     options: Mapping[str, Any]
     scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]
     rule: Rule
-    tier: str
     alternative: Alternative | None = None
     cells: Rule = ()
     out_of_reach: str = ""
@@ -293,6 +292,8 @@ def parse_claims(text: str, where: str) -> list[Claim]:
 
 
 _CLAIM = TypeAdapter(Claim)
+_FORMER = ("gap_of_scale", "tier")
+"""Fields of a claim in earlier versions, which `history` reads."""
 
 
 def _claim(entry: Any, paper: str, where: str) -> Claim:
@@ -300,8 +301,8 @@ def _claim(entry: Any, paper: str, where: str) -> Claim:
     if not isinstance(name, str):
         raise InputError(f"{where}: every claim needs an id, such as A1")
     where = f"{where}: claim {name}"
-    given = {key: value for key, value in entry.items() if key not in ("estimand", "gap_of_scale")}
-    estimand = entry.get("estimand")  # gap_of_scale: of earlier versions, which `history` reads
+    given = {key: value for key, value in entry.items() if key not in ("estimand", *_FORMER)}
+    estimand = entry.get("estimand")
     if not isinstance(estimand, dict) or given.keys() & {*estimand, "paper"}:
         raise InputError(f"{where}: estimand must be a mapping with fields of its own")
     try:

@@ -106,11 +106,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _short(hashes: Sequence[str], most: int = 3) -> list[str]:
+def _short(hashes: Sequence[str]) -> list[str]:
     """Shorten hashes for reading; of many, count the rest.
 
     >>> _short(["0123456789abcdef"] * 5)
     ['0123456789', '0123456789', '0123456789', 'and 2 more']
     """
-    shown = [value[:10] for value in hashes[:most]]
-    return shown + [f"and {len(hashes) - most} more"] * (len(hashes) > most)
+    shown = [value[:10] for value in hashes[:3]]
+    return shown + [f"and {len(hashes) - 3} more"] * (len(hashes) > 3)

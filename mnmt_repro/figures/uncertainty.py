@@ -23,11 +23,11 @@ def noise_chart(noise: pd.DataFrame) -> alt.ConcatChart:
     )
 
 
-def errors_chart(errors: pd.DataFrame, symbol: str = "α") -> alt.ConcatChart:
-    """Standard deviations of one coefficient by each method; from `coefficient_errors`."""
-    own = errors[errors["coefficient"] == symbol].drop(columns="value")
+def errors_chart(errors: pd.DataFrame) -> alt.ConcatChart:
+    """Standard deviations of the exponent by each method; from `coefficient_errors`."""
+    own = errors[errors["coefficient"] == "α"].drop(columns="value")
     long = own.melt(id_vars="label", value_vars=list(METHODS), var_name="series")
-    return forest(long, f"standard deviation of {symbol}", log=True, width=300)
+    return forest(long, "standard deviation of α", log=True, width=300)
 
 
 def laws_chart(laws: pd.DataFrame, column: str, title: str) -> alt.ConcatChart:

@@ -158,7 +158,7 @@ def _undecided(scope: Mapping[str, Any]) -> str:
     return f"the rule gives {scope['raw_verdict']}, but {scope['because']}"
 
 
-def tally(stored: Sequence[Mapping[str, Any]], href: str = "verdicts.html") -> list[Badge]:
+def tally(stored: Sequence[Mapping[str, Any]]) -> list[Badge]:
     """How many claims have which verdict, a badge each, which leads to those claims.
 
     >>> [each.label for each in tally([{"verdict": "no rows yet"}, {"verdict": "reproduced"}])]
@@ -169,7 +169,7 @@ def tally(stored: Sequence[Mapping[str, Any]], href: str = "verdicts.html") -> l
         Badge(
             verdict=name,
             text=f"{names.count(name)} {said(name)}",
-            href=f"{href}?{urlencode({'verdict': said(name)})}",
+            href=f"verdicts.html?{urlencode({'verdict': said(name)})}",
         )
         for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS)
         if name in names

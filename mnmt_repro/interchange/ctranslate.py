@@ -174,7 +174,7 @@ class Ct2:
     tags: Tags
 
     @classmethod
-    def open(cls, folder: Path, *, device: str = "cpu", threads: int = 1) -> Ct2:
+    def open(cls, folder: Path, *, device: str = "cpu") -> Ct2:
         """Open a folder.
 
         Raises
@@ -187,7 +187,7 @@ class Ct2:
         try:
             about = json.loads((folder / CT2).read_text(encoding="utf-8"))
             translator = ctranslate2.Translator(
-                str(folder), device=kind, device_index=int(index or 0), intra_threads=threads
+                str(folder), device=kind, device_index=int(index or 0), intra_threads=1
             )
             tags = about["tags"]
         except (OSError, RuntimeError, ValueError, KeyError) as error:
