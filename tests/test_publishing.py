@@ -27,6 +27,7 @@ from mnmt_repro.publishing import (
     remote_resources,
 )
 from mnmt_repro.publishing.notebooks import PageRun, fold_parameters, match_parameters
+from mnmt_repro.publishing.offline import opening
 from mnmt_repro.publishing.resources import raw_formulas
 
 
@@ -505,3 +506,11 @@ def test_the_data_card_names_every_folder_of_data() -> None:
     card = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
     for folder in (ROOT / "data").iterdir():
         assert folder.is_file() or f"`{folder.name}/`" in card
+
+
+def test_what_a_page_says_first() -> None:
+    folded = "<p>A menu.</p><article><p>Parameters</p><p>All <b>of</b> it\n \\(f(p)\\) &lt; 1.</p>"
+    assert opening(folded) == "All of it f(p) < 1."
+    finding = "<p><strong>Paper A.</strong> x.</p><p><strong>We find.</strong> In part.</p>"
+    assert opening(f"<article>{finding}") == "In part."
+    assert opening("<article><h1>Index</h1>") == ""

@@ -67,7 +67,7 @@ def write_assets(static: Path) -> None:
 
 
 def opening(page: str) -> str:
-    """What a page says first: the finding of its answer box, or else its first paragraph.
+    """What a page says first: the finding of its answer box, or else its first sentences.
 
     Parameters
     ----------
@@ -75,10 +75,10 @@ def opening(page: str) -> str:
         HTML of the page.
     """
     article = page[page.find("<article") :]
-    found = re.search(r"<strong>We find\.</strong>(.*?)</p>", article, re.DOTALL) or re.search(
-        r"<p\b[^>]*>(.*?)</p>", article, re.DOTALL
-    )
-    return " ".join(unescape(re.sub(r"<[^>]+>", "", found[1])).split()) if found else ""
+    finding = re.search(r"<strong>We find\.</strong>(.*?)</p>", article, re.DOTALL)
+    found = [finding] if finding else re.finditer(r"<p\b[^>]*>(.*?)</p>", article, re.DOTALL)
+    texts = (" ".join(unescape(re.sub(r"<[^>]+>|\\[()]", "", each[1])).split()) for each in found)
+    return next((text for text in texts if text.endswith(".")), "")  # no title of a folded cell
 
 
 def _configure(app: Sphinx, config: Config) -> None:
