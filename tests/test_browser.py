@@ -401,6 +401,8 @@ def test_a_verdict_on_the_first_page_leads_to_its_claims(browser: webdriver.Chro
     badge = browser.find_element("css selector", ".mnmt-tally a[data-verdict='direction only']")
     count = int(badge.text.split()[1])
     browser.get(badge.get_attribute("href"))
+    told = browser.find_element("css selector", ".mnmt-filters output")
+    Wait(browser, PATIENCE).until(lambda _: told.text)  # the filter has been applied
     signs = browser.find_elements("css selector", ".mnmt-claims tbody:not([hidden]) tr .mnmt-badge")
     assert [sign.get_attribute("data-verdict") for sign in signs] == ["direction only"] * count
 
