@@ -14,6 +14,7 @@ from mnmt_repro.analysis.intervals import DRAWS, Measure, Measures, NotIdentifie
 from mnmt_repro.analysis.noise import noisy, refit_power_laws
 from mnmt_repro.laws import JointLawFit, PowerLawFit
 from mnmt_repro.laws.checks import Array, Errors
+from mnmt_repro.laws.minimise import REFIT_TOLERANCE, Minimum
 from mnmt_repro.laws.trend import Coefficient, TrendLaw
 from mnmt_repro.laws.uncertainty import robust_sd
 
@@ -37,7 +38,7 @@ def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Arr
         When the fit does not converge.
     """
     law = TrendLaw.of(fit, along(np.array(fit.p)), [coefficient])
-    values = refit_drift(law, fit.observed()[None], law.start(fit))[0]
+    values = _found(law.fit(fit.observed()[None], law.start(fit)))[0]
     if not np.isfinite(values).all():
         raise NotIdentified(f"a drift of {coefficient} with the weight cannot be fitted")
     residual = fit.observed() - law.predict(values[None])[0]
@@ -45,9 +46,8 @@ def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Arr
     return law, values, float(np.sqrt((fit.row_weights() * residual**2).sum() / spare))
 
 
-def refit_drift(law: TrendLaw, losses: Array, start: Array) -> Array:
-    """Parameters (B, P) that fit losses (B, m) from `start` (P,); NaN where none are found."""
-    found = law.fit(losses, start)
+def _found(found: Minimum) -> Array:
+    """Parameters (B, P); NaN where none are found."""
     return np.where(found.converged[:, None], found.theta, np.nan)
 
 
@@ -71,7 +71,7 @@ def drift_measures(
     def refitted(theta: Array, noise_sd: Array, seed: int) -> Array:
         """Shifts of laws fitted to data of parameters `theta` (P,)."""
         losses = noisy(law.predict(theta[None])[0], noise_sd, seed, draws)
-        return _finite(shift(refit_drift(law, losses, theta)))
+        return _finite(shift(_found(law.fit(losses, theta, REFIT_TOLERANCE))))
 
     value = shift(values[None])[0]
     noise, level = fit.noise_sd(), law.start(fit)

@@ -17,6 +17,7 @@ from scipy import stats
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, Direction, check_level
 from mnmt_repro.laws.joint_law import fit_joint_law
+from mnmt_repro.laws.minimise import REFIT_TOLERANCE, TOLERANCE
 from mnmt_repro.laws.trend import Coefficient, TrendLaw
 
 Verdict = Literal["changed", "unchanged", "inconclusive"]
@@ -186,9 +187,15 @@ class _TrendFit:
     reason: str
 
 
-def _fit(law: TrendLaw, parameter: Coefficient, losses: Array, start: Array) -> _TrendFit:
+def _fit(
+    law: TrendLaw,
+    parameter: Coefficient,
+    losses: Array,
+    start: Array,
+    tolerance: float = TOLERANCE,
+) -> _TrendFit:
     """Fit losses (B, m) from `start` (k,), and say how sure the change of `parameter` is."""
-    found = law.fit(losses, start)
+    found = law.fit(losses, start, tolerance)
     ends = law.ends(parameter)
     jacobian = law.evaluate(found.theta)[1] * ~found.held[:, None]
     norm = np.linalg.norm(jacobian, axis=1, keepdims=True)
@@ -233,6 +240,6 @@ def _rejections(
     value = law.predict(truth[None])
     rng = np.random.default_rng(seed)
     losses = value + noise * rng.standard_normal((simulations, value.shape[1]))
-    fit = _fit(law, parameter, losses, truth)
+    fit = _fit(law, parameter, losses, truth, REFIT_TOLERANCE)
     critical = stats.t.ppf((1 + level) / 2, fit.spare)
     return float((np.abs(fit.change) > critical * fit.stderr).mean())

@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 
 from mnmt_repro.laws.checks import Array
 
+TOLERANCE = 1e-13
+REFIT_TOLERANCE = 1e-9
+"""Relative fall of the objective at which a fit, or a refit to other noise, may end. That of refits
+is far below their spread."""
+
 
 class Curve:
     """A formula with its derivatives, at the same m rows for every problem of a batch."""
@@ -73,7 +78,7 @@ def minimise(
     upper: Array | float = np.inf,
     delta: float | None = None,
     iterations: int = 500,
-    tolerance: float = 1e-13,
+    tolerance: float = TOLERANCE,
 ) -> Minimum:
     """Minimise the weighted loss of each problem from its own start.
 

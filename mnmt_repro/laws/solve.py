@@ -17,7 +17,14 @@ from scipy import stats
 
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fit_result import LawFit, as_rows, as_tuple, r_squared
-from mnmt_repro.laws.minimise import Curve, Minimum, least, minimise
+from mnmt_repro.laws.minimise import (
+    REFIT_TOLERANCE,
+    TOLERANCE,
+    Curve,
+    Minimum,
+    least,
+    minimise,
+)
 from mnmt_repro.laws.uncertainty import free_residuals
 
 TREND_LEVEL = 0.003
@@ -147,8 +154,7 @@ class CurveLaw(Law, Curve):
     logarithms: ClassVar[tuple[int, ...]]
     """Positions of the parameters that are searched as logarithms."""
     iterations: ClassVar[int] = 500
-    refit_tolerance: ClassVar[float] = 1e-9
-    """Relative fall of the objective at which a refit may end: far below the spread of refits."""
+    refit_tolerance: ClassVar[float] = REFIT_TOLERANCE
     delta: float | None = None
     """Of Huber's loss; None for squares."""
 
@@ -199,7 +205,9 @@ class CurveLaw(Law, Curve):
         """Return what the curve is fitted to."""
         return losses
 
-    def descend(self, losses: Array, start: Array, box: Box, tolerance: float = 1e-13) -> Minimum:
+    def descend(
+        self, losses: Array, start: Array, box: Box, tolerance: float = TOLERANCE
+    ) -> Minimum:
         """Minimise in one box, each of the losses (B, m) from its own start (B, P)."""
         return minimise(
             self, self.target(losses), start, np.atleast_2d(self.weights), lower=box[0],

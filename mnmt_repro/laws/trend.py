@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.joint_law import JointLawFit
-from mnmt_repro.laws.minimise import Curve, Minimum, minimise
+from mnmt_repro.laws.minimise import TOLERANCE, Curve, Minimum, minimise
 from mnmt_repro.laws.shared_exponent import least_constant
 from mnmt_repro.laws.variable_projection import ALPHA_BOUNDS
 
@@ -98,11 +98,13 @@ class TrendLaw(Curve):
         """Losses (B, m) at parameters (B, P)."""
         return self._parts(theta)[2]
 
-    def fit(self, losses: Array, start: Array) -> Minimum:
+    def fit(self, losses: Array, start: Array, tolerance: float = TOLERANCE) -> Minimum:
         """Fit losses (B, m) by least squares, all from the parameters `start` (P,)."""
         lower, upper = self._bounds()
         starts = np.tile(start, (len(losses), 1))
-        return minimise(self, losses, starts, self.weights[None], lower=lower, upper=upper)
+        return minimise(
+            self, losses, starts, self.weights[None], lower=lower, upper=upper, tolerance=tolerance
+        )
 
     def allows(self, theta: Array) -> bool:
         """Whether parameters (P,) keep to the bounds."""
