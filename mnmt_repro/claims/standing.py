@@ -26,8 +26,8 @@ from mnmt_repro.claims.judging import Outcome
 from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim, Scope
 from mnmt_repro.cohorts.catalogue import find_cohort
 
-REAL, GENERATED, SCALE = "real text", "generated languages", "the papers' scale"
-KINDS = (REAL, GENERATED, SCALE)
+REAL, GENERATED, PUBLISHED = "real text", "generated languages", "published numbers"
+KINDS = (REAL, GENERATED, PUBLISHED)
 """Kinds of evidence. A claim's headline is the verdict of the first kind that can decide."""
 
 DECIDED = ("reproduced", "direction only", "not reproduced")
@@ -74,10 +74,10 @@ EXACT = ("parameter_counts_agree",)
 def kind_of(scope: Scope) -> str:
     """The kind of evidence that a scope reads.
 
-    Appendix A's own counts (no cohort) and public runs of others are at the papers' scale.
+    Appendix A's own counts (no cohort) and the losses of others' runs are published numbers.
     """
     if not scope.cohorts or scope.tier == EXTERNAL:
-        return SCALE
+        return PUBLISHED
     run = next(iter(find_cohort(scope.cohorts[0], scope.tier).runs()))
     return REAL if run.conlang is None else GENERATED
 

@@ -124,9 +124,9 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str, setting: str = "")
     verdict = stored_verdict(stored, claim)
     if setting:
         verdict = next(each for each in verdict["scopes"] if each["scope"] == setting)
-    where = f"On {verdict['kind']}" if verdict["kind"] != "the papers' scale" else "At that scale"
+    where = f"On {verdict['kind']}"
     if verdict["undecided"]:
-        return f"{where}, {verdict['because']}."
+        return f"{where}, {verdict['because']} ({claim})."
     if verdict["attainability"] is None:
         return f"{where}, by a rule without chance."
     if verdict["verdict"] == "not reproduced":

@@ -10,8 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mnmt_repro.analysis.upgrades import MODEL_CHANGES
 from mnmt_repro.claims.schema import NO_ROWS, UNDECIDED, Claim, RuleStep
-from mnmt_repro.claims.standing import EXTRAPOLATION, NEITHER, NOISE, NOT_SIMULATED, REGIME
+from mnmt_repro.claims.standing import (
+    EXTRAPOLATION,
+    NEITHER,
+    NOISE,
+    NOT_SIMULATED,
+    PUBLISHED,
+    REGIME,
+)
 from mnmt_repro.figures.badge import Badge, said, typeset
 from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.template import render
@@ -77,6 +85,7 @@ class ClaimList:
                 text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
                 href=f"{claim.page}.html" if claim.page else "",
             ),
+            "where": _where(verdict),
             "beside": f"missing: {missing}" if missing else _chance(verdict),
             "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
             "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
@@ -101,6 +110,15 @@ def _facts(verdict: Mapping[str, Any]) -> dict[str, str]:
         "verdict": said(verdict["verdict"]),
         "evidence": verdict["kind"],
     }
+
+
+def _where(verdict: Mapping[str, Any]) -> str:
+    """What decided: the kind of evidence, and the runs or the model where this alone misleads."""
+    if verdict["kind"] == PUBLISHED:
+        return f"{verdict['kind']}: {verdict['decided_in']}"
+    scope = next(each for each in verdict["scopes"] if each["scope"] == verdict["decided_in"])
+    change = MODEL_CHANGES.get(scope.get("decided_by") or "")
+    return f"{verdict['kind']}, {change} model" if change else str(verdict["kind"])
 
 
 def _missing(verdict: Mapping[str, Any]) -> str:

@@ -193,6 +193,37 @@ def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
     return f"Undecided because of: {listed}." if listed else ""
 
 
+_SUSPECTED = {
+    **dict.fromkeys(
+        ("A3", "A4", "A7"), "large models saw too little text of a pair with a small weight"
+    ),
+    "A10": "a decoder of a generated language learns little that two pairs could share",
+    "A15": "noise, as it is near its border",
+    "B4": "effects too small for our noise, and new units that start otherwise",
+    "B6": "nothing that we know of",
+    **dict.fromkeys(
+        ("B8", "B22"), "our models had hardly read the added text, so more of it still helps"
+    ),
+}
+"""What may explain that a claim is not reproduced, besides that it is wrong."""
+
+
+def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
+    """Say what we suspect behind the claims that are not reproduced, those of one cause together.
+
+    Raises
+    ------
+    KeyError
+        When a claim has no entry yet.
+    """
+    causes: dict[str, list[str]] = {}
+    for each in stored:
+        if each["verdict"] == "not reproduced":
+            causes.setdefault(_SUSPECTED[each["id"]], []).append(each["id"])
+    listed = "; ".join(f"{cause} ({', '.join(ids)})" for cause, ids in causes.items())
+    return f"Not reproduced. What we suspect, besides a wrong claim: {listed}." if listed else ""
+
+
 @framed(
     *("claim", "title", "setting", "evidence", "verdict", "by the rule", "measure", "measured"),
     *("decided by", "rule first", "why", "page"),
