@@ -37,7 +37,10 @@ def fraction_against_size(direct: pd.DataFrame) -> alt.HConcatChart:
 
 
 def frontier_chart(
-    laws: Mapping[str, FractionFit], points: pd.DataFrame, title: str = "loss (nats per token)"
+    laws: Mapping[str, FractionFit],
+    points: pd.DataFrame,
+    title: str = "loss (nats per token)",
+    least: float | None = None,
 ) -> alt.LayerChart:
     """Figures 7 and 18: predicted frontier (dashed) and observed trade-offs, a colour a size.
 
@@ -50,6 +53,8 @@ def frontier_chart(
         With the column ``loss``, which may hold a score that the laws were fitted to.
     title
         What it is, for the axes.
+    least
+        At which the axes begin; by default where what is drawn does.
 
     Raises
     ------
@@ -78,12 +83,14 @@ def frontier_chart(
 
     colour = size_color()
     scale = alt.Scale(zero=False)
+    if least is not None:
+        scale.domainMin = least
     x = alt.X(f"{first}:Q", scale=scale, title=f"{pair_name(first)}, {title}")
     y = alt.Y(f"{second}:Q", scale=scale, title=f"{pair_name(second)}, {title}")
     # Out along the high edge and back along the low one.
     around = pd.concat([side("high", -1), side("low", 1)]).sort_values(["n", "place"])
-    band = alt.Chart(around).mark_line(filled=True, strokeWidth=0, fillOpacity=0.15)
-    curves = alt.Chart(side("loss", 1)).mark_line(strokeDash=[6, 4])
+    band = alt.Chart(around).mark_line(filled=True, strokeWidth=0, fillOpacity=0.15, clip=True)
+    curves = alt.Chart(side("loss", 1)).mark_line(strokeDash=[6, 4], clip=True)
     dots = alt.Chart(seen).mark_point().encode(x, y, colour, tooltip=["n", "p", first, second])
     fill = alt.Fill("n:O", scale=LIGHTER, legend=None)
     return (

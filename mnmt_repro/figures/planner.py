@@ -28,6 +28,7 @@ BEYOND = 10  # how many times the largest size fitted the axis has room for
 DIGITS = 4  # decimals of a loss in the chart
 CSV_DIGITS = 6  # and in the tables that the browser fits
 LABELS = {"chosen": "recommended", "baseline": "baseline"}  # of the lines
+ENLARGED = 0.05  # nats over which the weighted mean is enlarged
 HATCHES = 16  # lines across the height of the chart
 
 
@@ -143,9 +144,10 @@ def hatch(outside: list[tuple[float, float]], axis: tuple[float, float]) -> list
     ]
 
 
-def planner(laws: Mapping[str, FractionFit], n: float) -> alt.LayerChart | alt.FacetChart:
+def planner(laws: Mapping[str, FractionFit], n: float) -> alt.VConcatChart:
     """Losses of two pairs at every mixture, with the one for pairs of equal importance.
 
+    Below, their weighted mean enlarged: its least value is hard to see among losses of all sizes.
     Parameters are those of `datasets`; the baseline gives each pair half of the mixture.
 
     Raises
@@ -181,12 +183,17 @@ def planner(laws: Mapping[str, FractionFit], n: float) -> alt.LayerChart | alt.F
         mark = of(name).mark_text(align=side, color=INK, **style)
         return mark.encode(x=alt.X("p:Q"), y=alt.value(y), text=alt.value(LABELS[name]))
 
+    marks = [
+        of("chosen").mark_rect(color=INK, opacity=0.12).encode(x=alt.X("low:Q"), x2="high"),
+        of("baseline").mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=2).encode(x),
+        of("chosen").mark_rule(color=INK, strokeWidth=2.5).encode(x),
+    ]
     near = alt.condition("datum.near", alt.value(1), alt.value(0.65))
-    chart = alt.layer(
+    losses = alt.layer(
         of("hatch")
         .mark_rule(color=GREY, opacity=0.5, clip=True)
         .encode(x=alt.X("x:Q"), x2="x2", y=height("y"), y2="y2"),
-        of("chosen").mark_rect(color=INK, opacity=0.12).encode(x=alt.X("low:Q"), x2="high"),
+        marks[0],
         of("curve")
         .mark_area(opacity=0.2, clip=True)
         .encode(x, height("low"), y2="high", color=names),
@@ -195,11 +202,19 @@ def planner(laws: Mapping[str, FractionFit], n: float) -> alt.LayerChart | alt.F
         of("points")
         .mark_point(size=34, stroke=INK, strokeWidth=0.8)
         .encode(x, y, fill=fill, opacity=near, tooltip=["name:N", "n:Q", "loss:Q"]),
-        of("baseline").mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=2).encode(x),
-        of("chosen").mark_rule(color=INK, strokeWidth=2.5).encode(x),
+        *marks[1:],
         label("chosen", -8, fontWeight=600),
         label("baseline", -22),
     ).properties(width=560, height=340)
+    above = alt.Y("above:Q", title=["weighted mean", "above its least"])
+    mean = (
+        of("mean")
+        .transform_joinaggregate(least="min(loss)")
+        .transform_calculate(above="datum.loss - datum.least")
+        .mark_line(color=INK, strokeDash=[6, 4], clip=True)
+        .encode(x, above.scale(domain=[0, ENLARGED], nice=False).axis(tickCount=3))
+    )
+    chart = alt.vconcat(losses, alt.layer(*marks, mean).properties(width=560, height=90))
     chart.datasets = datasets(laws, n, importance=0.5, baseline=0.5)
     return chart
 

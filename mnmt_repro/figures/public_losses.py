@@ -22,7 +22,8 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
     """
     points = rows.rename(columns={"n_non_embedding": "n", "cross_entropy": "loss"})
     x = size_axis("parameters")
-    y = alt.Y("loss:Q", scale=alt.Scale(type="log", zero=False, nice=False), title="loss (nats)")
+    y = alt.Y("loss:Q", scale=alt.Scale(type="log", zero=False, nice=False, padding=8))
+    y = y.title("loss (nats)")
     # Few weights, and low ones: evenly spread colours, dark to light, tell them apart.
     legend = alt.Legend(format=".2f", columns=4, symbolOpacity=1)
     colour = alt.Color("p:O", title="mixture weight", scale=LIGHTER, legend=legend)

@@ -114,7 +114,7 @@ def score_frontier(
     if reason := why_no_frontier(laws):
         raise InputError(reason)
     return fractions.frontier_chart(
-        laws, points.assign(loss=points["score"]), METRIC_TITLES[metric]
+        laws, points.assign(loss=points["score"]), METRIC_TITLES[metric], least=0.0
     )
 
 

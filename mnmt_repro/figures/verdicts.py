@@ -220,8 +220,8 @@ def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
     for each in stored:
         if each["verdict"] == "not reproduced":
             causes.setdefault(_SUSPECTED[each["id"]], []).append(each["id"])
-    listed = "; ".join(f"{cause} ({', '.join(ids)})" for cause, ids in causes.items())
-    return f"Not reproduced. What we suspect, besides a wrong claim: {listed}." if listed else ""
+    listed = "".join(f"\n- {', '.join(ids)}: {cause}." for cause, ids in causes.items())
+    return listed and f"Where a claim is not reproduced, it may be wrong. Or we suspect:\n{listed}"
 
 
 @framed(

@@ -239,8 +239,9 @@
     // so the chart is drawn anew, with its data.
     async function redraw(labels, axis, data) {
       const spec = { ...JSON.parse(template), datasets: data };
-      for (const { encoding } of spec.layer) {
-        if (encoding.y?.scale?.domain) encoding.y.scale.domain = axis;
+      const [losses, mean] = spec.vconcat.map((panel) => panel.layer);
+      for (const { encoding } of losses) if (encoding.y?.scale?.domain) encoding.y.scale.domain = axis;
+      for (const { encoding } of [...losses, ...mean]) {
         if (encoding.x?.title) encoding.x.title = `weight of ${labels[0]}`;
       }
       chart.querySelector("script").textContent = JSON.stringify(spec);
