@@ -73,6 +73,7 @@ def cohort_name(cohort: str) -> str:
         "conlang-five": "conlang, five unrelated targets",
         "conlang-steady": "generated languages, converged",
         "conlang-steady-three": "generated languages, three targets, converged",
+        "conlang-steady-five": "generated languages, five targets, converged",
         "conlang-steady-many2one": "generated languages into one, converged",
         "software25-main": "software25, main condition",
         "software25-full": "software25, full corpus",
