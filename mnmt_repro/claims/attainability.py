@@ -48,6 +48,8 @@ Of grids of sizes and mixtures (`GridData`):
     The joint law that was fitted to the rows (Eq. 7) is exactly true. With another number the
     exponents spread evenly by that share to both sides, in the order of the weights, and all other
     things stay: each curve keeps its loss at the geometric mean of the sizes.
+``{seeds: 4}``
+    The grid has so many times as many seeds of each cell: each row stands for the mean of these.
 ``{spread: 0.0, unexplained: 0.02}``
     The same, with scatter beside the noise that leaves this share of each curve's variance
     unexplained by any law.
@@ -518,8 +520,8 @@ class GridData:
 
     def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
         """One data set; see `Simulator`."""
-        noise = np.exp(self._noise * random.standard_normal(len(self._frame)))
-        losses = self._mean(world) * noise
+        sd = self._noise / np.sqrt(world.get("seeds", 1.0))
+        losses = self._mean(world) * np.exp(sd * random.standard_normal(len(self._frame)))
         if "unexplained" in world:
             sd = np.sqrt(world["unexplained"]) * self._spread_of_curves
             losses += sd * random.standard_normal(len(self._frame))

@@ -27,6 +27,7 @@ def add(commands: Any) -> None:
             "mnmt-repro attainability --only B6",
             "mnmt-repro attainability --only B6 --fresh",
             "mnmt-repro attainability --only A7 --unexplained 0.003",
+            "mnmt-repro attainability --only A14 --more-seeds 4",
         ],
         act=act,
     )
@@ -42,6 +43,13 @@ def add(commands: Any) -> None:
         metavar="SHARE",
         help="of a grid's claim: scatter the losses besides, so that no law explains this share of "
         "a curve's variance; print the shares and store nothing",
+    )
+    parser.add_argument(
+        "--more-seeds",
+        type=float,
+        metavar="TIMES",
+        help="of a grid's claim: as if each cell had so many times as many seeds; print the shares "
+        "and store nothing",
     )
     parser.add_argument("--dry-run", action="store_true", help="list what would be simulated")
     parser.add_argument(
@@ -70,7 +78,11 @@ def act(options: argparse.Namespace) -> int:
     share = options.unexplained
     if share is not None and not 0 <= share < 1:
         raise InputError(f"--unexplained {share:g}: give a share from 0 to below 1")
-    besides = {} if share is None else {"unexplained": share}
+    times = options.more_seeds
+    if times is not None and not times > 0:
+        raise InputError(f"--more-seeds {times:g}: give a number above 0")
+    given = {"unexplained": share, "seeds": times}
+    besides = {name: value for name, value in given.items() if value is not None}
     kept = not (options.fresh or besides)
     known = read_simulations(options.root, claims, evidence) if kept else {}
     every = simulable(claims)
