@@ -48,11 +48,11 @@ Of grids of sizes and mixtures (`GridData`):
     The joint law that was fitted to the rows (Eq. 7) is exactly true. With another number the
     exponents spread evenly by that share to both sides, in the order of the weights, and all other
     things stay: each curve keeps its loss at the geometric mean of the sizes.
-``{seeds: 4}``
-    The grid has so many times as many seeds of each cell: each row stands for the mean of these.
 ``{spread: 0.0, unexplained: 0.02}``
     The same, with scatter beside the noise that leaves this share of each curve's variance
     unexplained by any law.
+``{seeds: 4}``, beside any of these
+    The grid has so many times as many seeds of each cell: each row stands for the mean of these.
 ``{alpha: 0.2}``, ``{l_inf: 0.05}``
     The exponent, or the irreducible loss, changes with the weight along a straight line, by so much
     from p = 1 to p = 0.05: of itself, or of the smallest single-pair model's loss. Each curve keeps

@@ -200,7 +200,6 @@ _SUSPECTED = {
     "A10": "a decoder of a generated language learns little that two pairs could share",
     "A15": "noise, as it is near its border",
     "B4": "effects too small for our noise, and new units that start otherwise",
-    "B6": "nothing that we know of",
     **dict.fromkeys(
         ("B8", "B22"), "our models had hardly read the added text, so more of it still helps"
     ),
@@ -209,17 +208,12 @@ _SUSPECTED = {
 
 
 def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
-    """Say what we suspect behind the claims that are not reproduced, those of one cause together.
-
-    Raises
-    ------
-    KeyError
-        When a claim has no entry yet.
-    """
+    """Say what we suspect behind the claims that are not reproduced, those of one cause together."""
     causes: dict[str, list[str]] = {}
     for each in stored:
         if each["verdict"] == "not reproduced":
-            causes.setdefault(_SUSPECTED[each["id"]], []).append(each["id"])
+            cause = _SUSPECTED.get(each["id"], "nothing that we know of")
+            causes.setdefault(cause, []).append(each["id"])
     listed = "".join(f"\n- {', '.join(ids)}: {cause}." for cause, ids in causes.items())
     return listed and f"Where a claim is not reproduced, it may be wrong. Or we suspect:\n{listed}"
 
