@@ -208,7 +208,7 @@ _SUSPECTED = {
 
 
 def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
-    """Say what we suspect behind the claims that are not reproduced, those of one cause together."""
+    """Say what we suspect behind claims that are not reproduced, those of one cause together."""
     causes: dict[str, list[str]] = {}
     for each in stored:
         if each["verdict"] == "not reproduced":
