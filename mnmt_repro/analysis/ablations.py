@@ -199,13 +199,15 @@ def gains(table: pd.DataFrame, group: str, *names: str) -> pd.Series[float]:
     return table.loc[chosen, "gain, %"].dropna()
 
 
-def reverse(gain: float) -> float:
-    """Gain of the control over a variant, in per cent, where the variant gains so much over it.
+def without(gain: float, has_it: bool) -> float:
+    """By how many per cent the loss is higher without a part than with it.
 
-    >>> reverse(-25.0), reverse(20.0)
-    (20.0, -25.0)
+    The variant has the part or, if not `has_it`, lacks it; its gain is over the other of the two.
+
+    >>> without(-25.0, False), without(20.0, True)
+    (25.0, 25.0)
     """
-    return -100 * gain / (100 - gain)
+    return 100 * gain / (100 - gain) if has_it else -gain
 
 
 @framed()
@@ -271,7 +273,7 @@ _PARTS = (  # part, table, variant, group, and whether the variant has the part 
 
 @framed("label", "table", "value", "low", "high")
 def worth(tables: Mapping[str, pd.DataFrame]) -> Rows:
-    """What each part of the recipe is worth, the largest first.
+    """What it costs to leave out each part of the recipe, the largest first.
 
     Parameters
     ----------
@@ -281,16 +283,15 @@ def worth(tables: Mapping[str, pd.DataFrame]) -> Rows:
     Returns
     -------
     DataFrame
-        ``label, table, value, low, high``: by how many per cent the loss is lower with the part
-        than without it.
+        ``label, table, value, low, high``: by how many per cent the loss is higher without the
+        part than with it.
     """
     found = []
     for label, table, variant, group, has_it in _PARTS:
         cells = tables[table]
         mine = cells["variant"].eq(variant) & cells["group"].eq(group)
         for row in cells[mine].to_dict("records"):
-            gains = [row[name] for name in ("gain, %", "low", "high")]
-            value, *ends = gains if has_it else map(reverse, gains)
+            value, *ends = (without(row[name], has_it) for name in ("gain, %", "low", "high"))
             low, high = sorted(ends)
             found.append({"label": label, "table": table, "value": value, "low": low, "high": high})
     yield from sorted(found, key=lambda row: -row["value"])

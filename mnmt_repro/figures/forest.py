@@ -44,7 +44,7 @@ def forest(
     table
         ``label, value``, and where wanted ``low, high, group, series`` (at most six) and ``clear``,
         whose marks are hollow where it is false. Rows keep their order; those without a value are
-        left out. Series of one label share its line, unless there are intervals.
+        left out. Series of one label share its line, unless two of them have intervals.
     title
         Of the horizontal axis, perhaps in several lines.
     marks
@@ -72,8 +72,8 @@ def forest(
         legend = alt.Legend(title=told, orient="top", columns=across, values=series)
     if domain:
         table = table.assign(**{end: table[end].clip(*domain) for end in ("low", "high")})
-    several = table.groupby(["group", "label"])["series"].nunique() > 1
-    apart = several.any() and table["low"].notna().any()
+    spans = table.dropna(subset=["low"]).groupby(["group", "label"])["series"]
+    apart = (spans.nunique() > 1).any()
     groups = [(str(name), rows) for name, rows in table.groupby("group", sort=False)]
     panels = []
     for place, (group, rows) in enumerate(groups, start=1):
