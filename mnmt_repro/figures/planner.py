@@ -189,6 +189,7 @@ def planner(laws: Mapping[str, FractionFit], n: float) -> alt.VConcatChart:
         of("chosen").mark_rule(color=INK, strokeWidth=2.5).encode(x),
     ]
     near = alt.condition("datum.near", alt.value(1), alt.value(0.65))
+    size = alt.condition("datum.near", alt.value(48), alt.value(14))
     losses = alt.layer(
         of("hatch")
         .mark_rule(color=GREY, opacity=0.5, clip=True)
@@ -200,8 +201,8 @@ def planner(laws: Mapping[str, FractionFit], n: float) -> alt.VConcatChart:
         of("curve").mark_line(clip=True).encode(x, y, names),
         of("mean").mark_line(color=INK, strokeDash=[6, 4], clip=True).encode(x, y),
         of("points")
-        .mark_point(size=34, stroke=INK, strokeWidth=0.8)
-        .encode(x, y, fill=fill, opacity=near, tooltip=["name:N", "n:Q", "loss:Q"]),
+        .mark_point(stroke=INK, strokeWidth=0.8)
+        .encode(x, y, fill=fill, opacity=near, size=size, tooltip=["name:N", "n:Q", "loss:Q"]),
         *marks[1:],
         label("chosen", -8, fontWeight=600),
         label("baseline", -22),
