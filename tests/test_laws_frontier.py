@@ -29,8 +29,10 @@ def loss_of(p, n, beta=60.0, c=(0.4, 0.5, 1.5), l_inf=1.1):
     return beta * ((p + c[0] * p ** c[1] * (1 - p) ** c[2]) * n) ** -0.3 + l_inf
 
 
-def law(beta: float = 60.0, noise: float = 0.0, seed: int = 0, **options) -> FractionFit:
-    rows = [(p, n, loss_of(p, n, beta, **options)) for p in WEIGHTS for n in SIZES]
+def law(
+    beta: float = 60.0, noise: float = 0.0, seed: int = 0, sizes=SIZES, **options
+) -> FractionFit:
+    rows = [(p, n, loss_of(p, n, beta, **options)) for p in WEIGHTS for n in sizes]
     frame = pd.DataFrame(rows, columns=["p", "n_non_embedding", "cross_entropy"])
     rng = np.random.default_rng(seed)
     frame["cross_entropy"] *= 1 + noise * rng.standard_normal(len(frame))
@@ -231,6 +233,9 @@ def test_notes_on_sizes_and_on_poor_laws(two) -> None:
     bound = {"eng-deu": two["eng-deu"], "eng-zho": law(90.0, l_inf=-0.3)}
     (note,) = recommend_weights(bound, 1e5, importance).notes
     assert "held at a bound: l_inf >= 0" in note
+    few = {"eng-deu": two["eng-deu"], "eng-zho": law(90.0, sizes=[SIZES[0], SIZES[-1]])}
+    (note,) = recommend_weights(few, 1e5, importance).notes
+    assert note == "eng-zho: a law of low quality (2 sizes cannot test a power law: add some)"
 
 
 def test_regret_against_an_extrapolated_p_1_is_noted(two) -> None:

@@ -135,6 +135,6 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str, setting: str = "")
             f"{verdict['false_fail']:.0%}."
         )
     return (
-        f"{where}. In simulated data, the rule of {claim} is met in {verdict['attainability']:.0%} "
+        f"{where}. In simulated data, {claim} is reproduced in {verdict['attainability']:.0%} "
         f"where the paper is right, and in {verdict['false_pass']:.0%} where it is not."
     )

@@ -59,14 +59,14 @@ def _panel(
     )
     tooltip = ["line", "language", "p", *(alt.Tooltip(v, format=".3f") for v in _VALUES), "sizes"]
     line = base.mark_line(point=True, clip=True).encode(x, y, colour, dash, tooltip=tooltip)
-    layers = [spread, diagonal(x, y), line]
+    layers = [spread, diagonal(x, y)]
     printed = printed[printed["line"].isin(order)]
     if len(printed):
         marks = alt.Chart(printed.drop(columns="panel")).mark_point(
             shape="triangle-up", size=130, filled=True, stroke="black", strokeWidth=1, opacity=1
         )
         layers.append(marks.encode(x, y, colour, tooltip=["line", "p", "f"]))
-    return alt.layer(*layers).properties(title=panel, width=150, height=210)
+    return alt.layer(*layers, line).properties(title=panel, width=150, height=210)
 
 
 @framed("label", "series", "value", "low", "high")

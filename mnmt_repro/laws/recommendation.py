@@ -25,6 +25,7 @@ MIN_WEIGHT = 0.01
 """Least share of a pair: the laws say nothing of zero-shot."""
 
 GOOD_R2 = 0.95
+LEAST_SIZES = 3  # that show whether losses follow a power law
 """A law with a lower R², or with a parameter held at a bound, gets a note on its quality."""
 
 LEVEL = 0.95
@@ -87,8 +88,8 @@ class Recommendation:
         residuals, which relative errors make a share of the loss; NaN likewise.
     notes : tuple of str
         A size or weight outside those that a law was fitted to, a weight at its least, regret
-        against an extrapolated p = 1, and laws of low quality: R² under `GOOD_R2`, or a parameter
-        held at a bound.
+        against an extrapolated p = 1, and laws of low quality: R² under `GOOD_R2`, a parameter
+        held at a bound, or fewer than `LEAST_SIZES` sizes.
     """
 
     n: float
@@ -398,5 +399,7 @@ def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float
         faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
         if law.active_bounds:
             faults.append(f"held at a bound: {', '.join(law.active_bounds)}")
+        if (sizes := len(set(law.n))) < LEAST_SIZES:
+            faults.append(f"{sizes} sizes cannot test a power law: add some")
         if faults:
             yield f"{pair}: a law of low quality ({'; '.join(faults)})"

@@ -155,6 +155,8 @@
     laws.forEach((law, i) => {
       const faults = law.r2 < mnmtLaws.GOOD_R2 ? [`R² is ${shown(law.r2, 2)}`] : [];
       if (law.bounds.length) faults.push(`the fit puts ${law.bounds.map((name) => SAID[name] ?? name).join(" and ")} at its limit`);
+      const sizes = new Set(law.n).size;
+      if (sizes < 3) faults.push(`${sizes} sizes cannot test a power law, so add some`);
       if (faults.length) notes.push(`The law of ${names[i]} is of low quality: ${faults.join("; ")}.`);
     });
     return notes;
