@@ -21,15 +21,15 @@ CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", 
 #: Colours of the weights of Eq. 5. Lightness rises evenly, for readers without colour vision. Each
 #: has a hue of its own, which stays when the dark mode turns lightness round.
 WEIGHTS = {
-    0.0: "#09026b",
-    0.05: "#022d66",
-    0.1: "#5c02a3",
-    0.3: "#99076f",
-    0.5: "#c20749",
-    0.7: "#d43e09",
-    0.9: "#bc7805",
-    0.95: "#96a210",
-    1.0: "#01c85d",
+    0.0: "#000050",
+    0.05: "#0000c7",
+    0.1: "#3b3f9e",
+    0.3: "#7907c6",
+    0.5: "#8f4f77",
+    0.7: "#ca3e1e",
+    0.9: "#998221",
+    0.95: "#1faa7f",
+    1.0: "#45a7f4",
 }
 #: Dark to light, without the yellow end, which both white paper and the dark mode swallow.
 LIGHTER = altair.Scale(scheme=altair.SchemeParams(name="viridis", extent=[0, 0.75]))
@@ -80,7 +80,7 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
     Examples
     --------
     >>> weight_colours([0, 0.75, 1])
-    ['#09026b', '#ce4c08', '#01c85d']
+    ['#000050', '#be4f1f', '#45a7f4']
     """
     known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in WEIGHTS.values()])
     colours = []
