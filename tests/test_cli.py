@@ -627,7 +627,7 @@ def rows_with(column: str, row: int, value: object) -> None:
     [
         ("pair", "", "no pair is named: it is empty"),
         ("p", "", "not a number: it is empty"),
-        ("p", 10, "weights lie from 0 to 1: '10'"),
+        ("p", 10, "weights lie from 0 to 1 (divide per cents by 100): '10'"),
         ("n", "100,000", "write a decimal point, and nothing between thousands): '100,000'"),
         ("n", 0, "sizes must be above 0: '0'"),
         ("loss", "n/a?", "not a number: 'n/a?'"),

@@ -188,7 +188,9 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     assert main([*command, "--dry-run"]) == 0
     shown = capsys.readouterr().out
     assert shown.count(" s ") == 22 and shown.count(" MiB  ") == 21
-    assert re.search(r"21 of 21 runs are missing: about [1-9]\S* s on 2 worker\(s\)", shown)
+    assert re.search(
+        r"21 of 21 runs are missing: about [1-9]\S* s of training on 2 worker\(s\)", shown
+    )
     assert not Path("runs").exists()
 
     assert main([*command, "--workers", "1"]) == 0

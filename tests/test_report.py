@@ -13,7 +13,8 @@ from stored_claims import ROOT, declared_claims
 
 from mnmt_repro.claims import load_exhibits, read_stored
 from mnmt_repro.cli import main
-from mnmt_repro.companion.report import PASSED, as_html, codecheck, hashes, papers, report
+from mnmt_repro.companion.report import as_html, codecheck, hashes, papers, report
+from mnmt_repro.companion.verify import PASSED
 
 
 def written(*ids: str, wrong: dict[str, str] | None = None) -> str:

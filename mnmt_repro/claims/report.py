@@ -114,15 +114,15 @@ def to_json(verdicts: list[Verdict]) -> str:
     return json.dumps([_as_dict(verdict) for verdict in verdicts], indent=1, ensure_ascii=False)
 
 
-def to_text(verdicts: list[Verdict]) -> str:
-    """Verdicts for the terminal: a line a claim, an indented one a further scope with rows."""
+def to_text(verdicts: list[Verdict], settings: bool = False) -> str:
+    """Verdicts for the terminal: a line a claim, and if asked one for each other setting."""
     lines = []
     for verdict in verdicts:
         lines.append(_line(verdict.id, verdict.claim.title, verdict.deciding, verdict))
         lines += [
             _line("", f"  {scope.name}", scope, verdict)
             for scope in verdict.scopes
-            if scope is not verdict.deciding and scope.verdict != NO_ROWS
+            if settings and scope is not verdict.deciding and scope.verdict != NO_ROWS
         ]
     counts = Counter(verdict.verdict for verdict in verdicts)
     lines.append(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
@@ -140,10 +140,11 @@ def to_detail(verdict: Verdict) -> str:
         *(f"rule of a cell {i}. {step}" for i, step in enumerate(claim.cells, start=1)),
         *(f"revised: {' '.join(text.split())}" for text in claim.revised),
     ]
-    for scope in verdict.scopes:
+    for scope in sorted(verdict.scopes, key=lambda scope: scope is not verdict.deciding):
         outcome = scope.outcome
         by = f" (decided by {outcome.unit})" if outcome.unit not in ("", "all") else ""
-        lines += ["", f"{scope.name} ({scope.kind}): {scope.verdict}{by}"]
+        which = "the setting that decides" if scope is verdict.deciding else "another setting"
+        lines += ["", f"{which}, {scope.name} ({scope.kind}): {scope.verdict}{by}"]
         lines += [f"  its own rule {i}. {step}" for i, step in enumerate(scope.scope.rule, start=1)]
         if scope.standing.why:
             lines.append(f"  the rule says {scope.raw_verdict}, but {scope.standing.because}")

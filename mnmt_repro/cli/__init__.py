@@ -110,7 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     asked = next((word for word in arguments if not word.startswith("-")), "")
-    options = build_parser(asked).parse_args(arguments)
+    options, unknown = build_parser(asked).parse_known_args(arguments)
+    if unknown:  # said by the command itself, whose usage then stands above
+        options.error(f"unrecognized arguments: {' '.join(unknown)}")
     resumes = options.command in ("train", "sweep", "retrain")
     then = "; the same command goes on from the last checkpoint, if there is one" * resumes
     try:

@@ -23,11 +23,12 @@ from mnmt_repro.cli.options import (
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
 from mnmt_repro.cli.translate import add_search, check_decode, search_config, translations
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.errors import InputError, tell
+from mnmt_repro.errors import InputError, note, tell
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
 
+FEW = 4  # directions, below which a t-test over them finds next to nothing
 METRICS = ("chrfpp", "chrf", "bleu", "spbleu")
 READING = (
     "A difference is MODEL minus BASELINE: a negative one is better for losses, a positive one for "
@@ -238,6 +239,8 @@ def _over_directions(rows: list[Compared], registered: Collection[str]) -> Itera
         if len({after[key] - before[key] for key in after}) < 2:
             continue  # nothing to test against
         result = paired_t_test(after, before)
+        if len(mine) < FEW:
+            note(f"{measure}: a t-test over {len(mine)} directions can hardly find a difference")
         yield Compared(
             pair=f"all {len(mine)}",
             test_set=name,

@@ -30,6 +30,7 @@ def add(commands: Any) -> None:
 
 def act(options: argparse.Namespace) -> int:
     """Write the folder, whole or not at all."""
+    from mnmt_repro.corpora.vocabulary import tag
     from mnmt_repro.interchange import write_ct2, write_hf
     from mnmt_repro.runs.trained import check_free, load_trained
 
@@ -46,6 +47,9 @@ def act(options: argparse.Namespace) -> int:
             "the decoder is deeper than the encoder, and `generate` of "
             "transformers 5.24 fails for such a T5"
         )
+    if options.to == "hf" and trained.tags != "none":
+        ours = tag(trained.vocabulary.languages[0])
+        note(f"tags of languages are written as ours, such as {ours}: see README.md there")
     how = {
         "hf": "transformers; README.md there says how to call it",
         "ct2": "CTranslate2 and for `mnmt-repro translate --engine ct2`",

@@ -224,7 +224,9 @@ def read_losses(
     if named.get("p") in table.columns:
         frame["p"] = numbers_of(table, named["p"], path)
         outside = (frame["p"] < 0) | (frame["p"] > 1)
-        refuse(outside, table, named["p"], path, "weights lie from 0 to 1")
+        refuse(
+            outside, table, named["p"], path, "weights lie from 0 to 1 (divide per cents by 100)"
+        )
     if named["pair"] in table.columns:
         frame["pair"] = table[named["pair"]]
         refuse(frame["pair"] == "", table, named["pair"], path, "no pair is named")
@@ -449,8 +451,11 @@ def strange_rows(
 
     def named(rows: pd.DataFrame, row: int, distance: float) -> str:
         loss = rows[options.loss_column].iloc[row]
+        where = f"line {rows.index[row] + 2}"
+        if "run_id" in rows:  # of a results store
+            where = f"run {rows['run_id'].iloc[row]}"
         return (
-            f"line {rows.index[row] + 2}: {options.loss_column} {loss:.4g} is {distance:.0f} "
+            f"{where}: {options.loss_column} {loss:.4g} is {distance:.0f} "
             "standard deviations from the law of the other rows; check it"
         )
 

@@ -92,7 +92,9 @@ def add_command(
     )
     if options is not None:
         add_fields(parser, options)
-    parser.set_defaults(act=act if options is None else lambda o: act(read_fields(o, options)))
+    parser.set_defaults(
+        act=act if options is None else lambda o: act(read_fields(o, options)), error=parser.error
+    )
     return parser
 
 

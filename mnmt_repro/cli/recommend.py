@@ -150,7 +150,9 @@ def act(options: RecommendOptions) -> int:
         f"p_low, p_high: {LEVEL:.0%} interval of the weights\n"
         f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, about which a single "
         "run scatters besides (scatter: standard deviation)\n"
-        f"both intervals: {method}"
+        f"both intervals: {method}\n"
+        "regret: how much worse than the pair alone at this size (relative_regret: as a share of "
+        "what the pair alone has above its irreducible loss)"
     )
     for each in found.notes:
         print(f"note: {each}")

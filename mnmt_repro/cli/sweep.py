@@ -262,7 +262,7 @@ def _announce(
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""
     print(
-        f"{len(missing)} of {len(specs)} runs are missing{parents}: about {time} on "
+        f"{len(missing)} of {len(specs)} runs are missing{parents}: about {time} of training on "
         f"{options.workers} worker(s), each of which takes at most {most} for a model",
         flush=True,
     )

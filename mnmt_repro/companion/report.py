@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import add_command
-from mnmt_repro.companion.verify import add_inputs
+from mnmt_repro.companion.verify import PASSED, add_inputs
 
 if TYPE_CHECKING:
     from mnmt_repro.claims.exhibits import Exhibit
@@ -26,7 +26,6 @@ TEMPLATE = Path(__file__).with_name("report.md.jinja")
 COMPUTED_WITH = ("numpy", "scipy", "pandas")
 """Packages whose version can move a number."""
 SPECIFICATION = "https://codecheck.org.uk/spec/config/2.0/"
-PASSED = "Passed: every stored verdict follows from the stored rows."
 
 
 STYLE = """

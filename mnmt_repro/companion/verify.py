@@ -10,6 +10,8 @@ from typing import Any
 from mnmt_repro.cli.options import add_command, add_json
 from mnmt_repro.repository import ROOT
 
+PASSED = "Passed: every stored verdict follows from the stored rows."
+
 
 def add(commands: Any) -> None:
     """Declare the command."""
@@ -26,6 +28,11 @@ def add(commands: Any) -> None:
         "--only",
         metavar="ID",
         help="evaluate this claim alone, such as A3, and print its rule and every measure",
+    )
+    parser.add_argument(
+        "--settings",
+        action="store_true",
+        help="list each claim's other settings too: text, direction or test set",
     )
     parser.add_argument(
         "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
@@ -69,7 +76,7 @@ def act(options: argparse.Namespace) -> int:
     elif options.only:
         print(claims.to_detail(verdicts[0]))
     else:
-        print(claims.to_text(verdicts))
+        print(claims.to_text(verdicts, options.settings))
         print(f"{len(exhibits)} figures and tables of the papers: each has a page or a reason")
     if options.write:
         print(f"written: {claims.write_stored(verdicts, options.root)}", file=sys.stderr)
@@ -80,4 +87,6 @@ def act(options: argparse.Namespace) -> int:
     found = claims.differences(verdicts, stored)
     for claim, difference in found.items():
         print(f"{claim}: {difference} (renew with: mnmt-repro verify --write)", file=sys.stderr)
+    if not found and not options.json:
+        print(f"The stored verdict of {options.only} agrees." if options.only else PASSED)
     return 1 if found else 0

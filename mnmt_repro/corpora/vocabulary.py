@@ -258,7 +258,7 @@ def train_vocabulary(
     except RuntimeError as error:
         if most := re.search(r"<= (\d+)", str(error)):
             raise InputError(
-                f"--pieces {config.pieces}: this text gives at most {most[1]}"
+                f"--pieces {config.pieces}: this text gives at most {most[1]}, so give that number"
             ) from error
         if least := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
             raise InputError(

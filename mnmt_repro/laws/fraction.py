@@ -66,7 +66,9 @@ class FractionFit(LawFit):
         Without p = 1 nothing says what a pair has alone, so f has no unit. A coefficient c1 at its
         bound, or f above 1, means that the rows do not bound f.
         """
-        found = [] if max(self.p) == 1 else [runs_alone(self.label, self.n)]
+        if max(self.p) < 1:
+            return (runs_alone(self.label, self.n),)
+        found = []
         p = np.linspace(min(self.p), 1, 200)
         highest = self.fraction(p)
         bounds = [name for name in self.active_bounds if name.startswith("c1")]

@@ -134,7 +134,8 @@ class SharedExponentLaw(solve.Law):
             return "several parameter sets fit equally well: the sizes do not separate them"
         spare = len(loss) > len(found.values)
         if spare and self._trend_p_value(worse, found.values) >= solve.TREND_LEVEL:
-            return "the loss does not change with size beyond its noise"
+            few = "; train more sizes" if len(np.unique(self.n)) < 4 else ""
+            return f"the loss does not change with size beyond its noise{few}"
         if found.held[0]:
             low, high = ALPHA_BOUNDS
             return f"the exponent ran to an end of its range ({low:g}, {high:g}): no power law here"

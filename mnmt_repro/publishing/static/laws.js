@@ -318,9 +318,9 @@ const mnmtLaws = (() => {
 
   // Why the fraction is not identified, and which runs would identify it, as FractionFit.doubts.
   function doubtsOf({ p, n }, { c1, c2, c3 }, bounded) {
-    const found = [];
     if (!p.includes(1))
-      found.push(`no row has p = 1; add runs of this pair alone at sizes from ${Math.min(...n)} to ${Math.max(...n)}`);
+      return [`no row has p = 1; add runs of this pair alone at sizes from ${Math.min(...n)} to ${Math.max(...n)}`];
+    const found = [];
     const least = Math.min(...p);
     const weights = range(200).map((i) => least + ((1 - least) * i) / 199);
     const fractions = weights.map((weight) => fraction(weight, [c1, c2, c3]));
