@@ -21,15 +21,15 @@ CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", 
 #: Colours of the weights of Eq. 5. Lightness rises evenly, for readers without colour vision. Each
 #: has a hue of its own, which stays when the dark mode turns lightness round.
 WEIGHTS = {
-    0.0: "#000050",
-    0.05: "#0000c7",
-    0.1: "#3b3f9e",
-    0.3: "#7907c6",
-    0.5: "#8f4f77",
-    0.7: "#ca3e1e",
-    0.9: "#998221",
-    0.95: "#1faa7f",
-    1.0: "#45a7f4",
+    0.0: "#000040",
+    0.05: "#010280",
+    0.1: "#30377e",
+    0.3: "#6c04ca",
+    0.5: "#80527f",
+    0.7: "#cd3769",
+    0.9: "#cf671f",
+    0.95: "#a5984b",
+    1.0: "#17c176",
 }
 #: Dark to light, without the yellow end, which both white paper and the dark mode swallow.
 LIGHTER = altair.Scale(scheme=altair.SchemeParams(name="viridis", extent=[0, 0.75]))
@@ -80,7 +80,7 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
     Examples
     --------
     >>> weight_colours([0, 0.75, 1])
-    ['#000050', '#be4f1f', '#45a7f4']
+    ['#000040', '#ce4356', '#17c176']
     """
     known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in WEIGHTS.values()])
     colours = []
