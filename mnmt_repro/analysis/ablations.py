@@ -286,7 +286,7 @@ def worth(tables: Mapping[str, pd.DataFrame]) -> Rows:
         ``label, table, value, low, high``: by how many per cent the loss is higher without the
         part than with it.
     """
-    found = []
+    found: list[dict[str, Any]] = []
     for label, table, variant, group, has_it in _PARTS:
         cells = tables[table]
         mine = cells["variant"].eq(variant) & cells["group"].eq(group)
