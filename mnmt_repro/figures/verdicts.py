@@ -193,29 +193,17 @@ def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
     return f"Undecided because of: {listed}." if listed else ""
 
 
-_SUSPECTED = {
-    **dict.fromkeys(
-        ("A3", "A4", "A7"),
-        "large models at small weights may need more text, although these measures had settled",
-    ),
-    "A10": "a decoder of a generated language learns little that two pairs could share",
-    "A15": "noise, as it is near its border",
-    "B4": "effects too small for our noise, and new units that start otherwise",
-    "B8": "our models had hardly read the added text, so more of it still helps",
-    "B22": "our baselines were still improving, and repeats of added text still taught upgrades",
-}
-"""What may explain that a claim is not reproduced, besides that it is wrong."""
-
-
 def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
-    """Say what we suspect behind claims that are not reproduced, those of one cause together."""
-    causes: dict[str, list[str]] = {}
-    for each in stored:
-        if each["verdict"] == "not reproduced":
-            cause = _SUSPECTED.get(each["id"], "nothing that we know of")
-            causes.setdefault(cause, []).append(each["id"])
-    listed = "".join(f"\n- {', '.join(ids)}: {cause}." for cause, ids in causes.items())
-    return listed and f"Where a claim is not reproduced, it may be wrong. Or we suspect:\n{listed}"
+    """List the claims that are not reproduced, and what we suspect behind each, as Markdown."""
+    known = _claims_by_id()
+    failed = [known[each["id"]] for each in stored if each["verdict"] == "not reproduced"]
+    listed = "".join(
+        f'\n- <a href="verdicts.html#{anchor(claim.id)}">{claim.id}</a> {claim.title}. '
+        f"*{claim.suspected or 'We do not know why.'}*"
+        for claim in failed
+    )
+    intro = "Where a claim is not reproduced, it may be wrong. What else we know:"
+    return listed and f"{intro}\n{listed}"
 
 
 @framed(
