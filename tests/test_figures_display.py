@@ -67,7 +67,7 @@ def test_tabs_hold_every_figure_under_its_label() -> None:
     figures = {
         label: show(CHART, name=label, alt="falls", data=FRAME, provenance="x") for label in "ab"
     }
-    text = tabs("cohorts", figures).to_html()
+    text = tabs("cohorts", figures).html
     assert text.index("mnmt-a") < text.index("mnmt-b") and text.count("<section") == 2
     with pytest.raises(InputError, match="at least one figure"):
         tabs("cohorts", {})

@@ -14,13 +14,13 @@ from mnmt_repro.analysis import fractions, scaling
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.display import show
 from mnmt_repro.figures.planner import (
-    Planner,
     datasets,
     loss_axis,
     losses_csv,
     planner,
     planner_coefficients,
     weights_covered,
+    with_controls,
 )
 from mnmt_repro.laws import Importance, recommend_weights
 
@@ -116,10 +116,8 @@ def test_the_page_carries_the_tables_that_the_browser_fits(laws, points):
         data=planner_coefficients(laws),
         provenance="Made up.",
     )
-    made = Planner(
-        figure=figure, tables={"a </script>": losses_csv(points)}, settings={"n": N}, names={}
-    )
-    text = made.to_html()
+    tables = {"a </script>": losses_csv(points)}
+    text = with_controls(figure, tables, settings={"n": N}, names={}).html
     content = json.loads(re.search(r'planner-tables">(.*?)</script>', text)[1])
     table = pd.read_csv(io.StringIO(content["tables"]["a </script>"]))
     assert list(table.columns) == ["pair", "p", "n", "loss"] and len(table) == len(points)

@@ -79,7 +79,7 @@ def test_every_measure_of_a_rule_has_a_plain_name() -> None:
 
 def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
     claims, verdicts = load_claims(ROOT / "data" / "claims"), read_stored(ROOT)
-    text = claim_list(verdicts, claims).to_html()
+    text = claim_list(verdicts, claims).html
     for claim in claims:
         assert text.count(f'<tbody id="{anchor(claim.id)}"') == 1
         assert escape(" ".join(claim.description.split())) in text

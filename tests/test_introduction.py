@@ -90,7 +90,7 @@ def test_a_list_with_a_gap_is_refused(tmp_path: Path, old: str, new: str, messag
 
 def test_the_scoreboard_answers_each_exhibit_with_its_measured_number() -> None:
     board = scoreboard(load_exhibits(ROOT, claims()), read_stored(ROOT), "B")
-    text = board.to_html()
+    text = board.html
     assert text.count("<tr><th scope='row'>") == sum(name.startswith("B") for name in ALL)
     assert "{" not in text and "After 30 % of the updates" in text
 
@@ -101,7 +101,7 @@ def test_a_figure_that_names_a_scope_shows_its_verdict_and_not_the_headline() ->
     of_scope = {scope["scope"]: scope for scope in stored["A2"]["scopes"]}
     news = of_scope[listed["A Figure 9"].scope]
     assert news["verdict"] != stored["A2"]["verdict"]  # else this test shows nothing
-    row = scoreboard([listed["A Figure 9"]], list(stored.values()), "A").to_html()
+    row = scoreboard([listed["A Figure 9"]], list(stored.values()), "A").html
     assert f'data-verdict="{news["verdict"]}"' in row
     assert f"R² of at least {measured(stored['A2']['measure'], news, 'A2')}." in row
 
@@ -109,7 +109,7 @@ def test_a_figure_that_names_a_scope_shows_its_verdict_and_not_the_headline() ->
 def test_no_picture_of_the_scoreboard_is_shown_twice() -> None:
     for paper in "AB":
         board = scoreboard(load_exhibits(ROOT, claims()), read_stored(ROOT), paper)
-        pictures = re.findall(r'src="([^"]+)"', board.to_html())
+        pictures = re.findall(r'src="([^"]+)"', board.html)
         assert len(pictures) > 10 and len(set(pictures)) == len(pictures)
 
 

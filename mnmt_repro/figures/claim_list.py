@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mnmt_repro.analysis.upgrades import MODEL_CHANGES
@@ -22,7 +21,7 @@ from mnmt_repro.claims.standing import (
 )
 from mnmt_repro.figures.badge import Badge, said, typeset
 from mnmt_repro.figures.measures import condition, measured, named, printed
-from mnmt_repro.figures.template import render
+from mnmt_repro.figures.template import Html, render
 from mnmt_repro.figures.theme import plain
 from mnmt_repro.figures.verdicts import anchor, scope_table
 
@@ -37,70 +36,56 @@ _MISSING = {
 FILTERS = ("paper", "verdict", "evidence")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClaimList:
-    """What the page displays; see `claim_list`."""
+def claim_list(stored: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> Html:
+    """List stored verdicts (`claims.read_stored`) with the entries of their claims, and filters.
 
-    stored: Sequence[Mapping[str, Any]]
-    claims: Mapping[str, Claim]
-
-    def to_html(self) -> str:
-        """Write the filters and the table; without a script all claims are shown."""
-        listed = json.dumps(list(self.stored), indent=1, ensure_ascii=False)
-        settings = scope_table(self.stored).to_csv(index=False, lineterminator="\n")
-        return render(
-            "claim_list",
-            filters={
-                name: dict.fromkeys(_facts(verdict)[name] for verdict in self.stored)
-                for name in FILTERS
-            },
-            rows=[self._row(verdict) for verdict in self.stored],
-            settings=settings,
-            listed=listed,
-        )
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        plain = "\n".join(f"{v['id']}  {v['verdict']:16}  {v['title']}" for v in self.stored)
-        return {"text/html": self.to_html(), "text/plain": plain}
-
-    def _row(self, verdict: Mapping[str, Any]) -> dict[str, Any]:
-        claim, measure = self.claims[verdict["id"]], verdict["measure"]
-        known = measure and verdict["measured"] is not None
-        missing = _missing(verdict)
-        rules = {"The rule": claim.rule, "The rule of each published cell": claim.cells}
-        for scope in claim.scopes:
-            decided = ", which decided" * (scope.name == verdict["decided_in"])
-            rules[f"The rule in “{plain(scope.name)}”{decided}"] = scope.rule
-        return {
-            "claim": claim,
-            "verdict": verdict,
-            "anchor": anchor(claim.id),
-            "facts": _facts(verdict),
-            "printed": [printed(item) for item in claim.published],
-            "ours": f"{named(measure, claim.id)}: {typeset(measured(measure, verdict, claim.id))}"
-            if known
-            else "–",
-            "badge": Badge(
-                verdict=verdict["verdict"],
-                text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
-                href=f"{claim.page}.html" if claim.page else "",
-            ),
-            "where": _where(verdict),
-            "beside": f"missing: {missing}" if missing else _chance(verdict),
-            "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
-            "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
-            "why": claim.explained.get(verdict["raw_verdict"]),
-            "settings": [
-                _setting(scope, measure, claim.id)
-                for scope in verdict["scopes"]
-                if scope["verdict"] != NO_ROWS
-            ],
-        }
+    Without a script all claims are shown.
+    """
+    by_id = {claim.id: claim for claim in claims}
+    html = render(
+        "claim_list",
+        filters={name: dict.fromkeys(_facts(each)[name] for each in stored) for name in FILTERS},
+        rows=[_row(verdict, by_id[verdict["id"]]) for verdict in stored],
+        settings=scope_table(stored).to_csv(index=False, lineterminator="\n"),
+        listed=json.dumps(list(stored), indent=1, ensure_ascii=False),
+    )
+    words = "\n".join(f"{v['id']}  {v['verdict']:16}  {v['title']}" for v in stored)
+    return Html(html=html, words=words)
 
 
-def claim_list(stored: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> ClaimList:
-    """List stored verdicts (`claims.read_stored`) with the entries of their claims."""
-    return ClaimList(stored=stored, claims={claim.id: claim for claim in claims})
+def _row(verdict: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
+    measure = verdict["measure"]
+    known = measure and verdict["measured"] is not None
+    missing = _missing(verdict)
+    rules = {"The rule": claim.rule, "The rule of each published cell": claim.cells}
+    for scope in claim.scopes:
+        decided = ", which decided" * (scope.name == verdict["decided_in"])
+        rules[f"The rule in “{plain(scope.name)}”{decided}"] = scope.rule
+    return {
+        "claim": claim,
+        "verdict": verdict,
+        "anchor": anchor(claim.id),
+        "facts": _facts(verdict),
+        "printed": [printed(item) for item in claim.published],
+        "ours": f"{named(measure, claim.id)}: {typeset(measured(measure, verdict, claim.id))}"
+        if known
+        else "–",
+        "badge": Badge(
+            verdict=verdict["verdict"],
+            text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
+            href=f"{claim.page}.html" if claim.page else "",
+        ),
+        "where": _where(verdict),
+        "beside": f"missing: {missing}" if missing else _chance(verdict),
+        "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
+        "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
+        "why": claim.explained.get(verdict["raw_verdict"]),
+        "settings": [
+            _setting(scope, measure, claim.id)
+            for scope in verdict["scopes"]
+            if scope["verdict"] != NO_ROWS
+        ],
+    }
 
 
 def _facts(verdict: Mapping[str, Any]) -> dict[str, str]:

@@ -25,7 +25,7 @@ import vl_convert
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, typeset
 from mnmt_repro.figures.provenance import Provenance, counted
-from mnmt_repro.figures.template import in_base64, render
+from mnmt_repro.figures.template import Html, in_base64, render
 from mnmt_repro.figures.theme import plain, vega_lite_version
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -74,7 +74,7 @@ class _Display(ABC):
         rows = counted(len(self.data), "row")
         return render("figure", shown=self, body=self._body(), rows=rows, **about)
 
-    def _text(self) -> str:
+    def text(self) -> str:
         """Return caption, verdicts and provenance as plain text, for print and terminals."""
         parts = (self.caption, self._plain(), str(self.provenance))
         return "\n".join(part for part in parts if part)
@@ -120,7 +120,7 @@ class Figure(_Display):
         return {
             "text/html": self.to_html(),
             "image/png": in_base64(self.png),
-            "text/plain": self._text(),
+            "text/plain": self.text(),
         }
 
 
@@ -180,7 +180,7 @@ class Table(_Display):
         return {
             "text/html": self.to_html(),
             "text/markdown": f"{markdown}\n\n{self.caption}",
-            "text/plain": self._text(),
+            "text/plain": self.text(),
         }
 
 
@@ -260,29 +260,10 @@ def show_table(
     return Table(shown=shown, numeric=numeric, data=frame if data is None else data, **about)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tabs:
-    """Figures of which one shows at a time; see `tabs`."""
-
-    name: str
-    figures: Mapping[str, Figure]
-
-    def to_html(self) -> str:
-        """Write all figures; the script of the book shows one, and without it all are shown."""
-        return render("tabs", name=self.name, figures=self.figures)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        first = next(iter(self.figures.values()))
-        plain = "\n\n".join(f"{label}\n{each._text()}" for label, each in self.figures.items())
-        return {
-            "text/html": self.to_html(),
-            "image/png": in_base64(first.png),
-            "text/plain": plain,
-        }
-
-
-def tabs(name: str, figures: Mapping[str, Figure]) -> Tabs:
+def tabs(name: str, figures: Mapping[str, Figure]) -> Html:
     """Display figures of one kind, such as one a cohort, in tabs; the first is open.
+
+    Without the script of the book all are shown.
 
     Parameters
     ----------
@@ -300,7 +281,12 @@ def tabs(name: str, figures: Mapping[str, Figure]) -> Tabs:
         raise InputError(f"{name}: tabs need at least one figure")
     if not _NAME.fullmatch(name):
         raise InputError(f"name {name!r}: use small letters, digits and single hyphens")
-    return Tabs(name=name, figures={plain(label): each for label, each in figures.items()})
+    labelled = {plain(label): each for label, each in figures.items()}
+    return Html(
+        html=render("tabs", name=name, figures=labelled),
+        words="\n\n".join(f"{label}\n{each.text()}" for label, each in labelled.items()),
+        png=next(iter(figures.values())).png,
+    )
 
 
 def _cell(value: Any, form: str | Callable[[Any], str] | None) -> str | Badge:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -19,6 +18,7 @@ import pandas as pd
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.display import Figure
+from mnmt_repro.figures.template import Html
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK, plain
 from mnmt_repro.laws import FractionFit, Importance, recommend_weights
 from mnmt_repro.laws.recommendation import LEVEL
@@ -220,11 +220,15 @@ def planner(laws: Mapping[str, FractionFit], n: float) -> alt.VConcatChart:
     return chart
 
 
-@dataclass(frozen=True, kw_only=True)
-class Planner:
-    """The chart as a page shows it, with the tables among which a reader chooses.
+def with_controls(
+    figure: Figure,
+    tables: Mapping[str, str],
+    settings: Mapping[str, float],
+    names: Mapping[str, str],
+) -> Html:
+    """The chart with the tables among which a reader chooses; the script adds the controls.
 
-    Attributes
+    Parameters
     ----------
     figure
         `show(planner(...))`.
@@ -235,22 +239,12 @@ class Planner:
     names
         Code of a pair to what the page calls it; other pairs keep their codes.
     """
-
-    figure: Figure
-    tables: Mapping[str, str]
-    settings: Mapping[str, float]
-    names: Mapping[str, str]
-
-    def to_html(self) -> str:
-        """Write the figure and what the script needs; the script adds the controls."""
-        tables = {plain(label): table for label, table in self.tables.items()}
-        content = {"tables": tables, "settings": self.settings, "names": self.names}
-        text = json.dumps(content).replace("<", "\\u003c")
-        return (
-            '<div class="mnmt-planner mathjax_ignore">\n'
-            f'<script type="application/json" class="mnmt-planner-tables">{text}</script>\n'
-            f"{self.figure.to_html()}\n</div>"
-        )
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {**self.figure._repr_mimebundle_(), "text/html": self.to_html()}
+    tables = {plain(label): table for label, table in tables.items()}
+    content = json.dumps({"tables": tables, "settings": settings, "names": names})
+    text = content.replace("<", "\\u003c")
+    html = (
+        '<div class="mnmt-planner mathjax_ignore">\n'
+        f'<script type="application/json" class="mnmt-planner-tables">{text}</script>\n'
+        f"{figure.to_html()}\n</div>"
+    )
+    return Html(html=html, words=figure.text(), png=figure.png)

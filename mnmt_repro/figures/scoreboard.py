@@ -16,7 +16,7 @@ from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured
-from mnmt_repro.figures.template import render
+from mnmt_repro.figures.template import Html, render
 from mnmt_repro.figures.theme import BILLIONS, CATEGORIES, INK
 from mnmt_repro.figures.verdicts import anchor, tally
 
@@ -36,97 +36,76 @@ class Headline:
     caption: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Headlines:
-    """Headlines side by side."""
-
-    headlines: tuple[Headline, ...]
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        plain = "\n".join(f"{headline.question} {headline.answer}" for headline in self.headlines)
-        text = render("headlines", headlines=self.headlines, thumbnail=_THUMBNAIL)
-        return {"text/html": text, "text/plain": plain}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scoreboard:
-    """What the landing page displays; see `scoreboard`."""
-
-    exhibits: Sequence[Exhibit]
-    stored: Mapping[str, Mapping[str, Any]]
-
-    def to_html(self) -> str:
-        """Write a table; a row leads to the page that re-makes its exhibit."""
-        pictures = [_THUMBNAIL.format(page=x.page, chart=x.chart) for x in self.exhibits]
-        rows = [
-            self._row(exhibit) | {"picture": picture * (picture not in pictures[:i])}
-            for i, (exhibit, picture) in enumerate(zip(self.exhibits, pictures, strict=True))
-        ]
-        return render("scoreboard", rows=rows)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        plain = "\n".join(f"{each.id}: {self.answer_to(each)}" for each in self.exhibits)
-        return {"text/html": self.to_html(), "text/plain": plain}
-
-    def answer_to(self, exhibit: Exhibit) -> str:
-        """Our answer, with the measured numbers that it names."""
-        if not exhibit.page:
-            return f"Not re-made: {exhibit.reason}"
-        text = _CLAIM.sub(lambda found: self._number(exhibit, found[1]), exhibit.answer)
-        return text[:1].upper() + text[1:]
-
-    def _verdict(self, exhibit: Exhibit, claim: str) -> Mapping[str, Any]:
-        """The verdict of the exhibit's scope if it names one, else the claim's headline."""
-        verdict = self.stored[claim]
-        own = [scope for scope in verdict["scopes"] if scope["scope"] == exhibit.scope]
-        return own[0] if own else verdict
-
-    def _number(self, exhibit: Exhibit, claim: str) -> str:
-        """A claim's measured number with its unit, or that there is none."""
-        verdict, measure = self._verdict(exhibit, claim), self.stored[claim]["measure"]
-        if verdict["measured"] is None:
-            return "(not measured yet)"
-        return measured(measure, verdict, claim)
-
-    def _row(self, exhibit: Exhibit) -> dict[str, Any]:
-        """The first claim's badge says its verdict; those of the others have a sign, and the id."""
-        verdicts = {claim: self._verdict(exhibit, claim) for claim in exhibit.claims}
-        badges: list[Badge] = []
-        for claim, verdict in verdicts.items():
-            told = said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"])
-            badges.append(
-                Badge(
-                    verdict=verdict["verdict"],
-                    text=claim if badges else f"{claim} {told}",
-                    title=told if badges else "",
-                    href=f"verdicts.html#{anchor(claim)}",
-                )
-            )
-        evidence = next((verdict["kind"] for verdict in verdicts.values()), "–")
-        ours = self.answer_to(exhibit)
-        return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
+def headlines(*shown: Headline) -> Html:
+    """Display headlines side by side."""
+    words = "\n".join(f"{headline.question} {headline.answer}" for headline in shown)
+    return Html(html=render("headlines", headlines=shown, thumbnail=_THUMBNAIL), words=words)
 
 
 def scoreboard(
     exhibits: Sequence[Exhibit], stored: Sequence[Mapping[str, Any]], paper: str
-) -> Scoreboard:
-    """List the exhibits (`claims.load_exhibits`) of one paper with their stored verdicts."""
-    return Scoreboard(
-        exhibits=[each for each in exhibits if each.id.startswith(f"{paper} ")],
-        stored={verdict["id"]: verdict for verdict in stored},
-    )
+) -> Html:
+    """List the exhibits (`claims.load_exhibits`) of one paper with their stored verdicts.
+
+    A row leads to the page that re-makes its exhibit.
+    """
+    own = [each for each in exhibits if each.id.startswith(f"{paper} ")]
+    by_claim = {verdict["id"]: verdict for verdict in stored}
+    pictures = [_THUMBNAIL.format(page=each.page, chart=each.chart) for each in own]
+    rows = [
+        _row(exhibit, by_claim) | {"picture": picture * (picture not in pictures[:i])}
+        for i, (exhibit, picture) in enumerate(zip(own, pictures, strict=True))
+    ]
+    words = "\n".join(f"{row['exhibit'].id}: {row['ours']}" for row in rows)
+    return Html(html=render("scoreboard", rows=rows), words=words)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tally:
-    """How many claims have which verdict, in a line of badges."""
+def _row(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The first claim's badge says its verdict; those of the others have a sign, and the id."""
+    verdicts = {claim: _verdict(exhibit, stored[claim]) for claim in exhibit.claims}
+    badges: list[Badge] = []
+    for claim, verdict in verdicts.items():
+        told = said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"])
+        badges.append(
+            Badge(
+                verdict=verdict["verdict"],
+                text=claim if badges else f"{claim} {told}",
+                title=told if badges else "",
+                href=f"verdicts.html#{anchor(claim)}",
+            )
+        )
+    evidence = next((verdict["kind"] for verdict in verdicts.values()), "–")
+    ours = _answer(exhibit, stored)
+    return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
-    stored: Sequence[Mapping[str, Any]]
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        badges = tally(self.stored)
-        text = render("tally", claims=len(self.stored), badges=badges)
-        return {"text/html": text, "text/plain": ", ".join(map(str, badges))}
+def _verdict(exhibit: Exhibit, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The verdict of the exhibit's scope if it names one, else the claim's headline."""
+    own = [scope for scope in verdict["scopes"] if scope["scope"] == exhibit.scope]
+    return own[0] if own else verdict
+
+
+def _answer(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> str:
+    """Our answer, with the measured numbers that it names."""
+
+    def number(found: re.Match[str]) -> str:
+        whole = stored[found[1]]
+        verdict = _verdict(exhibit, whole)
+        if verdict["measured"] is None:
+            return "(not measured yet)"
+        return measured(whole["measure"], verdict, found[1])
+
+    if not exhibit.page:
+        return f"Not re-made: {exhibit.reason}"
+    text = _CLAIM.sub(number, exhibit.answer)
+    return text[:1].upper() + text[1:]
+
+
+def tally_line(stored: Sequence[Mapping[str, Any]]) -> Html:
+    """Display how many claims have which verdict, in a line of badges."""
+    badges = tally(stored)
+    html = render("tally", claims=len(stored), badges=badges)
+    return Html(html=html, words=", ".join(map(str, badges)))
 
 
 @framed("paper", "quantity", "whose", "low", "high")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import dataclass
 from typing import Any
 
 from jinja2 import PackageLoader
@@ -23,3 +24,16 @@ def in_base64(content: str | bytes) -> str:
 
 
 _TEMPLATES.filters["base64"] = in_base64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Html:
+    """What a page displays: HTML, its words for a terminal, and perhaps a picture for print."""
+
+    html: str
+    words: str
+    png: bytes = b""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        picture = {"image/png": in_base64(self.png)} if self.png else {}
+        return {"text/html": self.html, **picture, "text/plain": self.words}
