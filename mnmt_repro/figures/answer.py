@@ -59,7 +59,6 @@ def answer(
     sure: str = "",
     cohort: str = "",
     tier: str = "mini",
-    to_book: str = "../",
 ) -> Answer:
     """Answer a page's question in four lines, with the verdicts of its claims.
 
@@ -75,8 +74,6 @@ def answer(
     cohort, tier
         The setting whose verdicts are shown, as for `badges`. The rules are applied to the rows in
         the store; a badge says where they give another outcome than the stored verdict.
-    to_book
-        From the page to the book's top.
 
     Raises
     ------
@@ -93,13 +90,8 @@ def answer(
     words = sum(len(text.split()) for text in lines.values())
     if words > MOST_WORDS:
         raise InputError(f"the answer has {words} words; write at most {MOST_WORDS}")
-    href = f"{to_book}verdicts.html"
-    return Answer(
-        lines=lines,
-        badges=tuple(
-            badges(stored, *claims, cohort=cohort, tier=tier, href=href, evidence=_rows())
-        ),
-    )
+    found = badges(stored, *claims, cohort=cohort, tier=tier, evidence=_rows())
+    return Answer(lines=lines, badges=tuple(found))
 
 
 @cache

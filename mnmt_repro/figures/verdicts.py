@@ -23,7 +23,7 @@ from mnmt_repro.figures.measures import measured, named
 from mnmt_repro.figures.theme import plain
 from mnmt_repro.repository import ROOT
 
-VERDICTS_PAGE = "../verdicts.html"
+VERDICTS_PAGE = "../verdicts.html"  # from a page of results
 SOURCE = "data/claims/verdicts.json, written from the stored runs by mnmt-repro verify --write."
 
 
@@ -53,12 +53,9 @@ def _measured(scope: Mapping[str, Any]) -> str:
 def badges(
     stored: Sequence[Mapping[str, Any]],
     *claims: str,
-    cohort: str = "",
-    test_set: str = "indomain",
-    n: str = "n_non_embedding",
-    tier: str = "mini",
-    href: str = VERDICTS_PAGE,
-    evidence: Evidence | None = None,
+    cohort: str,
+    tier: str,
+    evidence: Evidence,
 ) -> list[Badge]:
     """Badges of the named claims, as stored in `data/claims/verdicts.json` or as rows give them.
 
@@ -68,9 +65,9 @@ def badges(
         From `claims.read_stored`.
     claims
         Claim ids, such as ``"A2"``.
-    cohort, test_set, n, tier
-        The setting of the figure; a claim that was not examined in it gets no badge. Without a
-        cohort, the setting that decided.
+    cohort, tier
+        The setting of the page, in-domain and by parameters without embeddings; a claim that was
+        not examined in it gets no badge. Without a cohort, the setting that decided.
     evidence
         Rows to which the rules are applied anew. Where a rule gives on them what it gave for the
         stored verdict, the badge is the stored one; elsewhere it names both outcomes.
@@ -89,15 +86,13 @@ def badges(
             for scope in declared[claim].scopes
             if not cohort
             or (scope.cohorts[:1], scope.test_set, scope.n, scope.tier)
-            == ((cohort,), test_set, n, tier)
+            == ((cohort,), "indomain", "n_non_embedding", tier)
         ]
         settings = {scope["scope"]: scope for scope in verdict["scopes"]}
         wanted = verdict["decided_in"] if not cohort else next(iter(scopes), "")
         if wanted in settings:
-            badge = _badge(verdict, settings[wanted], href)
-            if evidence is not None:
-                badge = _as_computed(badge, declared[claim], settings[wanted], evidence)
-            found.append(badge)
+            badge = _badge(verdict, settings[wanted])
+            found.append(_as_computed(badge, declared[claim], settings[wanted], evidence))
     return found
 
 
@@ -127,7 +122,7 @@ def _of_pair(unit: str) -> str:
     return f", {pair_name(unit)}" if len(parts) == 2 and all(map(str.islower, parts)) else ""
 
 
-def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> Badge:
+def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any]) -> Badge:
     measure, claim = verdict["measure"], verdict["id"]
     number_ = f"{named(measure, claim)}: {measured(measure, scope, claim)}" if measure else ""
     number_ += _of_pair(scope["decided_by"]) if number_ else ""
@@ -139,7 +134,7 @@ def _badge(verdict: Mapping[str, Any], scope: Mapping[str, Any], href: str) -> B
         verdict=scope["verdict"],
         text=f"{verdict['id']} {said(scope['verdict'])}{here}{late}",
         title=f"{verdict['title']}. {plain(scope['scope'])}: {number_}{why}",
-        href=f"{href}#{anchor(verdict['id'])}",
+        href=f"{VERDICTS_PAGE}#{anchor(verdict['id'])}",
         about=verdict["title"],
     )
 
