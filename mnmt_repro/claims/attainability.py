@@ -90,7 +90,7 @@ from mnmt_repro.analysis.variants import left_by_means
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims.estimands_law import errors_of
 from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.judging import judge
+from mnmt_repro.claims.judging import ESTIMANDS, judge
 from mnmt_repro.claims.schema import Claim, Options, Scope
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
 from mnmt_repro.cohorts.catalogue import declared, find_cohort
@@ -685,7 +685,9 @@ def _each(index: NDArray[np.intp], random: np.random.Generator) -> Array:
     return random.standard_normal(int(index.max()) + 1)[index]
 
 
+_NOT_SIMULATED = ("parameter_counts_agree", "metric_frontier", "halves_apart")
 SIMULATORS: dict[str, Callable[[Claim, Scope, Evidence], Simulator]] = {
+    **{name: GridData for name in ESTIMANDS if name not in _NOT_SIMULATED},
     "ablation": VariantData,
     "directions_learned": VariantData,
     "upgrade_against_scratch": VariantData,
@@ -693,23 +695,5 @@ SIMULATORS: dict[str, Callable[[Claim, Scope, Evidence], Simulator]] = {
     "embeddings_substituted": AnalysisData,
     "metric_linear": MetricData,
     "convergence_correction": CorrectionData,
-    **dict.fromkeys(
-        (
-            "per_weight_fit",
-            "exponent_unchanged",
-            "irreducible_loss_unchanged",
-            "factor_rises",
-            "joint_law_suffices",
-            "fraction_slope",
-            "fraction_contrast",
-            "fraction_trend",
-            "neutral_fraction",
-            "relative_capacity",
-            "held_out_prediction",
-            "held_out_forms",
-            "three_pairs_from_two",
-        ),
-        GridData,
-    ),
 }
-"""How the data of each estimand are simulated, by its name."""
+"""How the data of each estimand are simulated, by its name: as a grid unless said otherwise."""
