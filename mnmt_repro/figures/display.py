@@ -70,7 +70,7 @@ class _Display(ABC):
         about = {"source": str(self.provenance), "runs": "", "counted": ""}
         if isinstance(self.provenance, Provenance):
             about["runs"] = json.dumps(self.provenance.details(), indent=1)
-            about["counted"] = counted(len(self.provenance.run_ids), "run")
+            about["counted"] = counted(len(self.provenance.values["run_id"]), "run")
         rows = counted(len(self.data), "row")
         return render("figure", shown=self, body=self._body(), rows=rows, **about)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,22 +12,29 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.runs.sweep import duration
 
 MANY_PASSES = 4.0  # over a text, from which on a figure says so
+_COLUMNS = (
+    *("run_id", "config_hash", "data_hash", "commit"),
+    *("tier", "corpus", "seed", "hardware"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Where a figure's numbers come from: the runs behind it, each field without repetition."""
+    """Where a figure's numbers come from: the runs behind it.
 
-    run_ids: tuple[str, ...]
-    config_hashes: tuple[str, ...]
-    data_hashes: tuple[str, ...]
-    commits: tuple[str, ...]
-    tiers: tuple[str, ...]
-    corpora: tuple[str, ...]
-    seeds: tuple[str, ...]
-    hardware: tuple[str, ...]
+    Attributes
+    ----------
+    values
+        Column of `results.load` to what the runs have there, without repetition.
+    wall_seconds
+        Of all runs.
+    passes
+        The most over any pair's text.
+    """
+
+    values: Mapping[str, tuple[str, ...]]
     wall_seconds: float
-    passes: float = 0.0  # the most over any pair's text
+    passes: float
 
     @classmethod
     def of(cls, rows: pd.DataFrame) -> Self:
@@ -38,28 +45,17 @@ class Provenance:
         InputError
             If a column is missing, or there are no rows.
         """
-        columns = {
-            "run_ids": "run_id",
-            "config_hashes": "config_hash",
-            "data_hashes": "data_hash",
-            "commits": "commit",
-            "tiers": "tier",
-            "corpora": "corpus",
-            "seeds": "seed",
-            "hardware": "hardware",
-        }
-        missing = ({*columns.values()} | {"wall_seconds"}) - {*rows.columns}
+        missing = {*_COLUMNS, "wall_seconds"} - {*rows.columns}
         if missing:
             raise InputError(f"provenance needs the columns {', '.join(sorted(missing))}")
         if rows.empty:
             raise InputError("provenance of no rows: nothing was selected from the results")
         runs = rows.drop_duplicates("run_id")
-        values = {
-            field: tuple(str(value) for value in sorted(runs[column].dropna().unique()))
-            for field, column in columns.items()
-        }
         return cls(
-            **values,
+            values={
+                column: tuple(str(value) for value in sorted(runs[column].dropna().unique()))
+                for column in _COLUMNS
+            },
             wall_seconds=float(runs["wall_seconds"].sum()),
             passes=float(rows["passes"].max()) if "passes" in rows else 0.0,
         )
@@ -70,15 +66,16 @@ class Provenance:
         More than four passes over a pair's text are named: beyond, repeated text is worth less
         than new text, and a law of the model's size mixes with one of the data's.
         """
+        of = self.values
         repeated = [f"up to {self.passes:.1f} passes over a pair's text"]
         return " · ".join(
             [
-                counted(len(self.run_ids), "run"),
-                f"tier {', '.join(self.tiers)}",
-                f"corpus {', '.join(self.corpora)}",
-                f"seed{'s' * (len(self.seeds) > 1)} {', '.join(self.seeds)}",
-                f"commit {', '.join(_short(self.commits))}",
-                f"data {', '.join(_short(self.data_hashes))}",
+                counted(len(of["run_id"]), "run"),
+                f"tier {', '.join(of['tier'])}",
+                f"corpus {', '.join(of['corpus'])}",
+                f"seed{'s' * (len(of['seed']) > 1)} {', '.join(of['seed'])}",
+                f"commit {', '.join(_short(of['commit']))}",
+                f"data {', '.join(_short(of['data_hash']))}",
                 *(repeated if self.passes > MANY_PASSES else []),
                 f"{duration(self.wall_seconds)} of computing",
             ]
@@ -88,13 +85,14 @@ class Provenance:
 
     def details(self) -> dict[str, tuple[str, ...]]:
         """Return what the opened line lists in full."""
-        return {
-            "runs": self.run_ids,
-            "configurations": self.config_hashes,
-            "data": self.data_hashes,
-            "commits": self.commits,
-            "hardware": self.hardware,
+        names = {
+            "run_id": "runs",
+            "config_hash": "configurations",
+            "data_hash": "data",
+            "commit": "commits",
+            "hardware": "hardware",
         }
+        return {name: self.values[column] for column, name in names.items()}
 
 
 def counted(number: int, noun: str) -> str:
