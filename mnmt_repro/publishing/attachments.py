@@ -20,27 +20,26 @@ _STILL = re.compile(
 )
 
 
-def attach_files(html: Path) -> int:
-    """Move what the pages under `html` carry into files, and return how many there are.
+def attach_files(html: Path) -> None:
+    """Move what the pages under `html` carry into files.
 
     The links stay relative, so that the book can be read from a folder.
     """
-    return sum(_attach(page, html) for page in sorted(html.rglob("*.html")))
+    for page in sorted(html.rglob("*.html")):
+        _attach(page, html)
 
 
-def _attach(page: Path, html: Path) -> int:
+def _attach(page: Path, html: Path) -> None:
     text = page.read_text(encoding="utf-8")
     if ";base64," not in text:
-        return 0
+        return
     inside = page.relative_to(html).with_suffix("")
     folder = html / _FOLDER / inside
     way = "../" * (len(inside.parts) - 1) + f"{_FOLDER}/{inside.as_posix()}"
-    names: list[str] = []
 
     def write(name: str, content: str) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(base64.b64decode(content))
-        names.append(name)
         return f"{way}/{name}"
 
     def download(found: re.Match[str]) -> str:
@@ -50,7 +49,6 @@ def _attach(page: Path, html: Path) -> int:
         return f'src="{write(found["name"] + ".svg", found["content"])}"'
 
     page.write_text(_STILL.sub(still, _DOWNLOAD.sub(download, text)), encoding="utf-8")
-    return len(names)
 
 
 def restore_sources(source: Path, html: Path) -> None:
