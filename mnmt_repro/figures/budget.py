@@ -11,15 +11,6 @@ from mnmt_repro.figures.forest import forest
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, size_color, tips, weight_color
 
 
-def _budget_axis(budgets: pd.Series) -> alt.X:
-    return alt.X(
-        "budget:Q",
-        scale=alt.Scale(type="log", base=2, nice=False, padding=12),
-        axis=alt.Axis(format="~s", values=sorted(int(b) for b in budgets.unique())),
-        title="target tokens, all pairs",
-    )
-
-
 def budget_laws_chart(table: pd.DataFrame) -> alt.ConcatChart:
     """Exponents (top) and slopes of the fraction (bottom, 95 %) against the weight.
 
@@ -66,13 +57,15 @@ def budget_laws_chart(table: pd.DataFrame) -> alt.ConcatChart:
 def fraction_against_budget(fractions: pd.DataFrame) -> alt.VConcatChart:
     """Effective fraction against budget, a block a pair, a panel a weight, a colour a size."""
     colour = size_color()
+    scale = alt.Scale(type="log", base=2, nice=False, padding=12)
+    x = alt.X("budget:Q", scale=scale, title="target tokens, all pairs")
     rows = []
     for pair, of_pair in fractions.groupby("pair"):
         panels = [
             alt.Chart(group[["n", "budget", "f"]])
             .mark_line(point=True)
             .encode(
-                _budget_axis(group["budget"]),
+                x.axis(format="~s", values=sorted(int(b) for b in group["budget"].unique())),
                 alt.Y("f:Q", scale=alt.Scale(zero=False), title="effective fraction f"),
                 colour,
                 tooltip=tips("n", "budget", "f|.3f"),
