@@ -39,17 +39,25 @@ def loss_against_size(
         From `per_weight_curves` (Figure 2) or `joint_curves` (Figure 5).
     """
     x, colour = size_axis(SIZE_TITLES[n]), weight_color(list(points["p"]))
+    tooltip = tips("p", "n|,.0f", "loss|.4f")
 
     def draw(pair: str, group: pd.DataFrame) -> alt.LayerChart:
-        y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
-        tooltip = tips("p", "n|,.0f", "loss|.4f")
-        dots = alt.Chart(group).mark_point().encode(x, y, colour, tooltip=tooltip)
-        lines = (
-            alt.Chart(curves[curves["pair"] == pair]).mark_line().encode(x, y, colour, detail="p:N")
-        )
-        return lines + dots
+        return losses_and_laws(group, curves[curves["pair"] == pair], x, colour, tooltip)
 
     return _panels(points, draw)
+
+
+def losses_and_laws(
+    points: pd.DataFrame,
+    curves: pd.DataFrame,
+    x: alt.X,
+    colour: alt.Color,
+    tooltip: list[alt.Tooltip],
+) -> alt.LayerChart:
+    """Losses of one pair (dots) and the laws of its weights (lines)."""
+    y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
+    dots = alt.Chart(points).mark_point().encode(x, y, colour, tooltip=tooltip)
+    return alt.Chart(curves).mark_line().encode(x, y, colour, detail="p:N") + dots
 
 
 def reducible_against_size(

@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.cohorts.names import beside_hub, cohort_name, language, pair_name
+from mnmt_repro.figures.scaling import losses_and_laws
 from mnmt_repro.figures.theme import GREY, INK, pair_color, size_axis, tips, weight_color
 
 _NAMES = {"pair": pair_name, "law of": cohort_name, "beside": cohort_name}
@@ -44,22 +45,13 @@ def figure_20(cells: pd.DataFrame, lines: pd.DataFrame) -> alt.ConcatChart:
     """
     # A third has too many digits for a legend.
     cells, lines = (frame.assign(p=frame["p"].astype(float).round(3)) for frame in (cells, lines))
-    colour = weight_color(list(cells["p"]))
+    cells = cells.assign(mixture=cells["mixture"].map(mixture_name))
+    x, colour = size_axis(), weight_color(list(cells["p"]))
+    tooltip = tips("mixture", "p", "n", "loss|.4f")
     panels = []
     for pair, group in cells.groupby("pair"):
-        x = size_axis()
-        y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
-        dots = (
-            alt.Chart(group.assign(mixture=group["mixture"].map(mixture_name)))
-            .mark_point()
-            .encode(x, y, colour, tooltip=tips("mixture", "p", "n", "loss|.4f"))
-        )
-        own = lines[lines["pair"] == pair]
-        layers = [dots]
-        if not own.empty:
-            layers.insert(0, alt.Chart(own).mark_line().encode(x, y, colour, detail="p:N"))
-        panel = alt.layer(*layers).properties(title=pair_name(str(pair)), width=145, height=200)
-        panels.append(panel)
+        panel = losses_and_laws(group, lines[lines["pair"] == pair], x, colour, tooltip)
+        panels.append(panel.properties(title=pair_name(str(pair)), width=145, height=200))
     return alt.concat(*panels, columns=3).resolve_scale(color="shared")
 
 
