@@ -115,7 +115,7 @@ def _missing(verdict: Mapping[str, Any]) -> str:
 
 
 def _chance(verdict: Mapping[str, Any]) -> str:
-    """How often simulated data give this outcome where it is wrong, or a true claim its ✓."""
+    """How often the rule passes or fails in simulated data, where this bears on the verdict."""
     right, failed, passed = (
         f"{share:.0%}" if (share := verdict[name]) is not None else ""
         for name in ("attainability", "false_fail", "false_pass")
@@ -123,9 +123,9 @@ def _chance(verdict: Mapping[str, Any]) -> str:
     if not right:
         return ""
     if verdict["verdict"] == "reproduced":
-        return f"if false: ✓ {passed}"
-    failing = f"✗ {failed}, " * (verdict["verdict"] == "not reproduced")
-    return f"if true: {failing}✓ {right}"
+        return f"wrong claims: {passed} pass"
+    failing = f", {failed} fail" * (verdict["verdict"] == "not reproduced")
+    return f"right claims: {right} pass{failing}"
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:
