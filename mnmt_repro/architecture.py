@@ -198,31 +198,24 @@ class PublishedSize:
     published_non_embedding: int
 
 
-def _paper_a_row(
-    layers: int, d_model: int, heads: int, head_dim: int, d_ff: int, total: int, corrected: int
-) -> PublishedSize:
-    config = ModelConfig.t5(
-        vocab_size=128_000,
-        d_model=d_model,
-        layers=layers,
-        heads=heads,
-        head_dim=head_dim,
-        d_ff=d_ff,
+PAPER_A = tuple(
+    PublishedSize(
+        config=ModelConfig.t5(vocab_size=128_000, layers=layers, d_model=d_model, heads=heads),
+        published_total=total,
+        published_non_embedding=corrected,
     )
-    return PublishedSize(config=config, published_total=total, published_non_embedding=corrected)
-
-
-PAPER_A: tuple[PublishedSize, ...] = (
-    _paper_a_row(2, 512, 8, 64, 2048, 149_953_024, 18_881_024),
-    _paper_a_row(3, 768, 12, 64, 3072, 260_322_816, 63_714_816),
-    _paper_a_row(6, 768, 12, 64, 3072, 324_035_328, 127_427_328),
-    _paper_a_row(9, 768, 12, 64, 3072, 387_747_840, 191_139_840),
-    _paper_a_row(9, 1024, 16, 64, 4096, 601_931_776, 339_787_776),
-    _paper_a_row(12, 1024, 16, 64, 4096, 715_193_344, 453_049_344),
-    _paper_a_row(12, 1280, 16, 80, 5120, 1_035_876_864, 707_869_184),
-    _paper_a_row(12, 1536, 16, 96, 6144, 1_412_528_128, 1_019_312_128),
+    for layers, d_model, heads, total, corrected in (
+        (2, 512, 8, 149_953_024, 18_881_024),
+        (3, 768, 12, 260_322_816, 63_714_816),
+        (6, 768, 12, 324_035_328, 127_427_328),
+        (9, 768, 12, 387_747_840, 191_139_840),
+        (9, 1024, 16, 601_931_776, 339_787_776),
+        (12, 1024, 16, 715_193_344, 453_049_344),
+        (12, 1280, 16, 1_035_876_864, 707_869_184),
+        (12, 1536, 16, 1_412_528_128, 1_019_312_128),
+    )
 )
-"""The eight sizes of Paper A, Appendix A, as printed."""
+"""The eight sizes of Paper A, Appendix A: d_ff is 4 * d_model, head_dim is d_model / heads."""
 
 
 def training_memory(

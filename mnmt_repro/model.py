@@ -27,19 +27,10 @@ from mnmt_repro.architecture import SLICE_TOKENS, ModelConfig
 PAD = 0  # id of padding, in every vocabulary of this package
 
 
-class RMSNorm(nn.Module):
-    """Scale by the root mean square over the last axis, no mean and no bias (T5's LayerNorm)."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, self.weight.shape, self.weight, eps=1e-6)
-
-
 def _norm(config: ModelConfig) -> nn.Module:
-    return RMSNorm(config.d_model) if config.norm == "rms" else nn.LayerNorm(config.d_model)
+    if config.norm == "rms":
+        return nn.RMSNorm(config.d_model, eps=1e-6)  # T5's LayerNorm: no mean and no bias
+    return nn.LayerNorm(config.d_model)
 
 
 class FeedForward(nn.Module):
