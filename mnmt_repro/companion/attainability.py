@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from mnmt_repro.repository import ROOT
 
 if TYPE_CHECKING:
     from mnmt_repro.claims.attainability import Attainability
+    from mnmt_repro.claims.evidence import Evidence
     from mnmt_repro.claims.schema import Claim, Scope
 
 
@@ -99,11 +101,9 @@ def act(options: argparse.Namespace) -> int:
             print(f"{claim.id}, {scope.name}")
         print(f"{len(missing)} of {len(every)} are missing")
         return 0
-    with ProcessPoolExecutor(
-        options.workers, get_context("spawn"), initializer=_load, initargs=(options.root,)
-    ) as pool:
+    with ProcessPoolExecutor(options.workers, get_context("spawn")) as pool:
         tasks = {
-            pool.submit(_simulate, claim, scope, draws, besides): (claim, scope)
+            pool.submit(_simulate, options.root, claim, scope, draws, besides): (claim, scope)
             for claim, scope in missing
         }
         for task in tqdm(as_completed(tasks), total=len(tasks), desc="simulations", disable=None):
@@ -119,17 +119,17 @@ def act(options: argparse.Namespace) -> int:
     return 0
 
 
-_evidence: Any = None  # of a worker
-
-
-def _load(root: Path) -> None:
-    global _evidence
+@cache
+def _evidence(root: Path) -> Evidence:
+    """The stored rows, read once by each worker."""
     from mnmt_repro.claims.report import stored_evidence
 
-    _evidence = stored_evidence(root)
+    return stored_evidence(root)
 
 
-def _simulate(claim: Claim, scope: Scope, draws: int, besides: dict[str, float]) -> Attainability:
+def _simulate(
+    root: Path, claim: Claim, scope: Scope, draws: int, besides: dict[str, float]
+) -> Attainability:
     from mnmt_repro.claims.attainability import attainability
 
-    return attainability(claim, scope, _evidence, draws=draws, besides=besides)
+    return attainability(claim, scope, _evidence(root), draws=draws, besides=besides)
