@@ -16,16 +16,16 @@ from mnmt_repro.cli.options import (
     add_command,
     add_json,
     add_model,
-    check_device,
     comma_list,
     print_json,
 )
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
-from mnmt_repro.cli.translate import add_search, check_decode, search_config, translations
+from mnmt_repro.cli.translate import add_search, check_search, translations
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError, note, tell
 
 if TYPE_CHECKING:
+    from mnmt_repro.evaluation.significance import LossBootstrap, PairedBootstrap, PairedTTest
     from mnmt_repro.runs.trained import Trained
 
 FEW = 4  # directions, below which a t-test over them finds next to nothing
@@ -80,17 +80,22 @@ class Compared:
     p_value: float | None
     test: str
 
+    @classmethod
+    def by(cls, result: LossBootstrap | PairedBootstrap | PairedTTest, **row: Any) -> Compared:
+        """A line with what a test found."""
+        names = ("difference", "low", "high", "p_value")
+        found: dict[str, Any] = {name: getattr(result, name, None) for name in names}
+        return cls(**found, **row)
+
 
 def act(options: argparse.Namespace) -> int:
     """Print a row for each pair and measure, and where there are several pairs, over them."""
     from mnmt_repro.runs.trained import load_trained
 
     check_test_sets(options)
-    check_decode(options)
-    search_config(options)
+    check_search(options, options.decode)
     if options.draws < 1:
         raise InputError(f"--draws {options.draws}: give a number, 1 or more")
-    check_device(options.device)
     baseline, model = (
         load_trained(folder, device=options.device) for folder in (options.baseline, options.folder)
     )
@@ -177,17 +182,14 @@ def _losses(baseline: Trained, model: Trained, name: str, text: Bitext, draws: i
     ends = np.array([len(line) + 1 for line in text.target])  # the end of sentence is one, too
     units = (tokens if same else ends).astype(np.float64)
     result = bootstrap_gaps([nats[1] - nats[0]], [units], draws=draws)
-    return Compared(
+    return Compared.by(
+        result,
         pair=text.pair,
         test_set=name,
         sentences=len(text),
         measure=f"nats per {'token' if same else 'character'}",
         baseline=float(nats[0].sum() / units.sum()),
         model=float(nats[1].sum() / units.sum()),
-        difference=result.difference,
-        low=result.low,
-        high=result.high,
-        p_value=result.p_value,
         test="bootstrap",
     )
 
@@ -208,15 +210,14 @@ def _metric(
         metric=options.metric,
         samples=options.draws,
     )
-    return Compared(
+    return Compared.by(
+        result,
         pair=text.pair,
         test_set=name,
         sentences=len(text),
         measure=options.metric,
         baseline=result.baseline,
         model=result.score,
-        difference=result.difference,
-        p_value=result.p_value,
         test="bootstrap",
     )
 
@@ -241,16 +242,13 @@ def _over_directions(rows: list[Compared], registered: Collection[str]) -> Itera
         result = paired_t_test(after, before)
         if len(mine) < FEW:
             note(f"{measure}: a t-test over {len(mine)} directions can hardly find a difference")
-        yield Compared(
+        yield Compared.by(
+            result,
             pair=f"all {len(mine)}",
             test_set=name,
             sentences=sum(row.sentences for row in mine),
             measure=measure,
             baseline=float(np.mean(list(before.values()))),
             model=float(np.mean(list(after.values()))),
-            difference=result.difference,
-            low=result.low,
-            high=result.high,
-            p_value=result.p_value,
             test="t-test",
         )

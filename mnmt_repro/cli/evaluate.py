@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.cli import losses_table
-from mnmt_repro.cli.options import add_command, add_json, add_model, check_device, print_json
+from mnmt_repro.cli.options import add_command, add_json, add_model, print_json
 from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
-from mnmt_repro.cli.translate import add_search, check_decode, search_config, translations
+from mnmt_repro.cli.translate import add_search, check_search, translations
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import note
 
@@ -56,9 +56,7 @@ def act(options: argparse.Namespace) -> int:
     from mnmt_repro.runs.trained import load_trained
 
     check_test_sets(options)
-    check_decode(options)
-    search_config(options)
-    check_device(options.device)
+    check_search(options, options.decode)
     trained = load_trained(options.folder, device=options.device)
     if options.decode and not flores_pieces().is_file():
         note(
@@ -97,6 +95,7 @@ def act(options: argparse.Namespace) -> int:
 def _scores(
     trained: Trained, name: str, text: Bitext, options: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
+    from mnmt_repro.evaluation.metrics import scores
     from mnmt_repro.runs.data import SHARED_DOMAINS, TestSet
     from mnmt_repro.runs.execute import score
 
@@ -106,19 +105,11 @@ def _scores(
     outputs = translations(trained, text.source, text.pair, options) if options.decode else None
     for row in score(trained.model, test):
         if outputs is not None:
-            rows = np.flatnonzero(test.selections[row["test_set"], row["domain"]])
-            row |= _metrics(trained, text, outputs, rows.tolist())
+            chosen = np.flatnonzero(test.selections[row["test_set"], row["domain"]])
+            row |= scores(
+                [outputs[i] for i in chosen],
+                [text.target[i] for i in chosen],
+                text.pair.partition("-")[2],
+                vocabulary=None if trained.conlang is not None else trained.vocabulary,
+            )
         yield {"pair": text.pair, **row}
-
-
-def _metrics(trained: Trained, text: Bitext, outputs: list[str], rows: list[int]) -> dict[str, Any]:
-    from mnmt_repro.evaluation.metrics import scores
-
-    return dict(
-        scores(
-            [outputs[row] for row in rows],
-            [text.target[row] for row in rows],
-            text.pair.partition("-")[2],
-            vocabulary=None if trained.conlang is not None else trained.vocabulary,
-        )
-    )

@@ -63,12 +63,14 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
 
 
-def check_decode(options: argparse.Namespace) -> None:
-    """`InputError` where an option is given that only `--decode` would use."""
+def check_search(options: argparse.Namespace, decode: bool = True) -> None:
+    """Refuse an option that is out of range, or given where only `--decode` would use it."""
     for name in ("metric", "beam", "length_penalty", "batch"):
-        if name in options.given and not options.decode:
+        if name in options.given and not decode:
             option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option}: goes with --decode; add it, or leave this out")
+    search_config(options)
+    check_device(options.device)
 
 
 def search_config(options: argparse.Namespace) -> SearchConfig:
@@ -104,8 +106,7 @@ def act(options: argparse.Namespace) -> int:
     from mnmt_repro.corpora.textfile import decode_lines
     from mnmt_repro.runs.trained import load_trained
 
-    search_config(options)
-    check_device(options.device)
+    check_search(options)
     if options.engine == "ct2":
         return _act_ct2(options)
     trained = load_trained(options.folder, device=options.device)
