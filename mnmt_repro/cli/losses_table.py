@@ -62,28 +62,20 @@ def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> No
         When the file is another table, has this run's losses already, or cannot be written.
     """
     n = parameter_counts(trained.model.config)["non_embedding"]
-    new = pd.DataFrame(
-        [
-            {
-                "n": n,
-                "p": trained.weights.get(row["pair"], 0.0),
-                "pair": row["pair"],
-                "loss": row["cross_entropy"],
-                "test_set": row["test_set"],
-                "run_id": trained.folder.resolve().name,
-            }
-            for row in scores
-            if row["domain"] == "all"
-        ],
-        columns=list(COLUMNS),
-    ).astype(str)
-    check(path, trained, [(row["pair"], row["test_set"]) for row in scores])
-    both = pd.concat([_read(path), new])
+    rows = pd.DataFrame(scores).query("domain == 'all'")
+    table = check(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
+    new = rows.assign(
+        n=n,
+        p=[trained.weights.get(pair, 0.0) for pair in rows["pair"]],
+        loss=rows["cross_entropy"],
+        run_id=trained.folder.resolve().name,
+    )
+    both = pd.concat([table, new[list(COLUMNS)].astype(str)])
     write_file(path, "--add-to", both.to_csv(index=False))
 
 
-def check(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> None:
-    """Refuse a table to which these pairs and test sets of a model cannot be added; see `add`."""
+def check(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """The table; refuse one to which these pairs and test sets cannot be added, see `add`."""
     run = trained.folder.resolve().name
     table = _read(path)
     known = set(table.loc[table["run_id"] == run, ["pair", "test_set"]].itertuples(index=False))
@@ -92,6 +84,7 @@ def check(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> No
             raise InputError(
                 f"--add-to {path}: has {pair}, {test_set} of {run} already; remove those rows first"
             )
+    return table
 
 
 def _read(path: Path) -> pd.DataFrame:
