@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli import COMMANDS
 from mnmt_repro.cli.options import (
-    HelpFormatter,
     add_command,
     add_fields,
     add_json,
@@ -32,14 +30,7 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Declare the command and its parts."""
-    purpose = COMMANDS["data"]
-    group = commands.add_parser(
-        "data",
-        help=purpose,
-        description=f"{purpose.capitalize()}.",
-        epilog="example:\n  mnmt-repro data list",
-        formatter_class=HelpFormatter,
-    )
+    group = add_command(commands, "data", examples=["mnmt-repro data list"], act=act_list)
     parts = group.add_subparsers(dest="part", required=True, metavar="PART")
 
     parser = add_command(
