@@ -220,8 +220,3 @@ def _other_validation(about: Mapping[str, Any], text: TrainingText) -> Iterator[
     without = [pair for pair in text.train if not len(text.valid.get(pair, ()))]
     if without:
         yield f"no validation text of {', '.join(without)}, and no loss of it will be shown"
-
-
-def left_out(upgraded: UpgradedFolder, mixture: Mixture) -> list[str]:
-    """Pairs of the old model that the mixture does not have."""
-    return [pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs]

@@ -101,13 +101,12 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     missing: list[str] = []
     start, origin, pieces = None, None, source.pieces_from if upgraded is None else None
     if upgraded is not None:
-        from mnmt_repro.cli.continuing import check_optimiser, check_text, left_out, notes
+        from mnmt_repro.cli.continuing import check_optimiser, check_text, notes
 
         check_text(upgraded, text, mixture, tags)
-        missing = left_out(upgraded, mixture)
+        missing = [pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs]
         if missing:
-            forgotten = ", ".join(missing)
-            tell(f"not in the text, and soon forgotten: {forgotten}")
+            tell(f"not in the text, and soon forgotten: {', '.join(missing)}")
         note(*notes(upgraded, text, mixture, config, tags))
         start, origin = upgraded.start(), upgraded.origin
         check_optimiser(upgraded, start, config)

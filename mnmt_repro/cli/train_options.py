@@ -167,14 +167,8 @@ def model_config(options: TrainOptions, vocab_size: int) -> ModelConfig:
     """The model that the options ask for."""
     if options.heads < 1 or options.d_model % options.heads:
         raise InputError(f"--heads {options.heads}: must divide --d-model {options.d_model}")
-    shape: dict[str, Any] = {
-        "vocab_size": vocab_size,
-        "d_model": options.d_model,
-        "layers": options.layers,
-        "heads": options.heads,
-        "d_ff": options.d_ff,
-        "dropout": options.dropout,
-    }
+    shape = {name: getattr(options, name) for name in ("d_model", "layers", "heads", "d_ff")}
+    shape |= {"vocab_size": vocab_size, "dropout": options.dropout}
     if options.arch == "fairseq":
         return ModelConfig.fairseq(**shape, attention_dropout=options.attention_dropout)
     if options.attention_dropout:
