@@ -20,31 +20,6 @@ SECONDS_TO_ANALYSE, SECONDS_TO_DECODE = 60.0, 15.0
 """That a run takes on one thread, on the average of the mini tier."""
 
 
-def _tell_absent(absent: Sequence[RunSpec], options: SweepOptions, then: str) -> None:
-    """Name the runs without a checkpoint, and say how to come by one; nothing where none is absent.
-
-    Parameters
-    ----------
-    options
-        Of the command `sweep`.
-    then
-        What the checkpoints are for: ``"decode"``.
-    """
-    if not absent:
-        return
-    for spec in absent[:SHOWN]:
-        print(f"  {spec.run_id}  {spec.label}", file=sys.stderr)
-    if len(absent) > SHOWN:
-        print(f"  and {len(absent) - SHOWN} more", file=sys.stderr)
-    print(
-        f"no checkpoint in {options.runs} of the run(s) above; the store keeps scores, not "
-        "weights. Give --runs the folder that they were trained in, or train them again with "
-        f"`mnmt-repro sweep {' '.join(options.names)} --runs {options.runs} --results FOLDER`, "
-        f"FOLDER being an empty one, and then {then}",
-        file=sys.stderr,
-    )
-
-
 def work_through(
     options: SweepOptions,
     specs: Sequence[RunSpec],
@@ -100,7 +75,17 @@ def work_through(
         f"{len(specs)} runs: {finished} trained, {finished - len(todo)} {verb}d before, "
         f"{len(there)} to {verb}, {len(todo) - len(there)} without a checkpoint in {options.runs}"
     )
-    _tell_absent(absent, options, verb)
+    if absent:
+        lines = [f"  {spec.run_id}  {spec.label}" for spec in absent[:SHOWN]]
+        if len(absent) > SHOWN:
+            lines.append(f"  and {len(absent) - SHOWN} more")
+        lines.append(
+            f"no checkpoint in {options.runs} of the run(s) above; the store keeps scores, not "
+            "weights. Give --runs the folder that they were trained in, or train them again with "
+            f"`mnmt-repro sweep {' '.join(options.names)} --runs {options.runs} --results FOLDER`, "
+            f"FOLDER being an empty one, and then {verb}"
+        )
+        print("\n".join(lines), file=sys.stderr)
     if options.dry_run:
         for spec in there:
             print(f"{spec.run_id}  {spec.label}{what(spec)}")
