@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,6 @@ from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp, UpgradeCo
 
 if TYPE_CHECKING:
     from mnmt_repro.cli.upgrade_options import UpgradeOptions
-    from mnmt_repro.corpora.batches import EncodedPair
     from mnmt_repro.corpora.formats import Bitext
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import Upgraded
@@ -81,11 +80,20 @@ class FisherScaling:
 
     def slow(self, made: Upgraded, vocabulary: Vocabulary) -> Upgraded:
         """Give the old parameters of an upgraded model the factors of their information."""
+        from mnmt_repro.corpora.encoding import SyllableVocabulary, encode, encode_conlang
         from mnmt_repro.runs.start import fisher_sentences
         from mnmt_repro.upgrading.start import slow_by_fisher
 
-        sentences = fisher_sentences(self._encoded(vocabulary), self.sentences)
-        return slow_by_fisher(made, sentences, self.thresholds)
+        tags, longest = self.about["tags"], self.about["training"]["max_length"]
+        if isinstance(vocabulary, SyllableVocabulary):
+            encoded = [
+                encode_conlang(vocabulary.conlang, pair, "valid", self.sentences, tags)
+                for pair in self.about["pairs"]
+            ]
+        else:
+            encoded = [encode(text, vocabulary, tags) for text in self.text.values()]
+        texts = (text.shorter_than(longest) for text in encoded)
+        return slow_by_fisher(made, fisher_sentences(texts, self.sentences), self.thresholds)
 
     def counts(self, made: Upgraded) -> dict[float, int]:
         """Old parameters that have more information than each threshold."""
@@ -107,18 +115,6 @@ class FisherScaling:
             "sentences": self.sentences,
             "text": {pair: content_hash(bitext) for pair, bitext in self.text.items()},
         }
-
-    def _encoded(self, vocabulary: Vocabulary) -> Iterator[EncodedPair]:
-        from mnmt_repro.corpora.encoding import SyllableVocabulary, encode, encode_conlang
-
-        tags, longest = self.about["tags"], self.about["training"]["max_length"]
-        conlang = isinstance(vocabulary, SyllableVocabulary)
-        for pair in self.about["pairs"] if conlang else self.text:
-            if isinstance(vocabulary, SyllableVocabulary):
-                found = encode_conlang(vocabulary.conlang, pair, "valid", self.sentences, tags)
-            else:
-                found = encode(self.text[pair], vocabulary, tags)
-            yield found.shorter_than(longest)
 
 
 def read_fisher(options: UpgradeOptions, about: Mapping[str, Any]) -> FisherScaling | None:
