@@ -98,12 +98,12 @@ def act(options: UpgradeOptions) -> int:
         del model  # so that only one of the two models is held
     layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
     total = layers + config.deeper.encoder + config.deeper.decoder
-    both = (new and old, new)
+    if new is not None:
+        pieces = match_pieces(old, new)
     if imported is not None:
-        same = PieceMap.same(old) if new is None else match_pieces(old, new)
-        both, pieces = (None, None), same.at_rows(imported.pieces.order)
+        pieces = (pieces or PieceMap.same(old)).at_rows(imported.pieces.order)
     with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
-        made = upgrade(checkpoint, *both, config, pieces=pieces, progress=bar.update)
+        made = upgrade(checkpoint, None, None, config, pieces=pieces, progress=bar.update)
     if fisher is not None:
         made = fisher.slow(made, new or old)
     told = {
