@@ -70,12 +70,11 @@ def act(options: RetrainOptions) -> int:
 
     check_count(options.workers, "--workers", "processes")
     catalogue = cohorts_module("catalogue")
-    contents = results.load_runs(options.results)
-    stored = {content["run"]["run_id"]: content["run"] for content in contents}
-    points = {
-        content["run"]["run_id"]: {point["step"] for point in content["curve"]}
-        for content in contents
-    }
+    stored, points = {}, {}
+    for content in results.load_runs(options.results):
+        run_id = content["run"]["run_id"]
+        stored[run_id] = content["run"]
+        points[run_id] = {point["step"] for point in content["curve"]}
     known = {spec.run_id: spec for spec in catalogue.runs_of(*TIERS) if spec.run_id in stored}
     if not options.runs_named:
         _list(known, stored)
