@@ -115,12 +115,6 @@ def _frontier(outcomes: Sequence[FittedPair], options: FitOptions) -> altair.Top
     )
 
 
-def _rows(fit: Fit) -> pd.DataFrame:
-    """The rows fitted: size, loss, fitted loss and the curve that each belongs to."""
-    table = {"n": fit.n, "loss": fit.loss, "fitted": fit.fitted(), "curve": fit.curve_names()}
-    return pd.DataFrame(table)
-
-
 def _lines(fit: Fit) -> pd.DataFrame:
     """The law between the least and the greatest size, for each curve: ``n, loss, curve``."""
     grid, n, design = np.geomspace(min(fit.n), max(fit.n), POINTS), np.array(fit.n), fit.design()
@@ -144,7 +138,8 @@ def _curves(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
     left = alt.Y("residual:Q", axis=alt.Axis(format=".1%"))
     several = "data" if options.law == "additive" else options.by or "weight"
     colour = alt.Color("curve:O", title=several, sort=None, scale=alt.Scale(scheme="viridis"))
-    rows = _rows(fit).assign(residual=lambda t: t["loss"] / t["fitted"] - 1)
+    rows = pd.DataFrame({"n": fit.n, "loss": fit.loss, "curve": fit.curve_names()})
+    rows["residual"] = rows["loss"] / fit.fitted() - 1
     points = alt.Chart(rows).mark_point(size=25, filled=True)
     curves = alt.Chart(_lines(fit)).mark_line().encode(x, y, colour) + points.encode(x, y, colour)
     below = points.encode(x, left, colour).properties(width=WIDTH, height=HEIGHT // 2)
