@@ -100,12 +100,12 @@ def act(options: argparse.Namespace) -> int:
         load_trained(folder, device=options.device) for folder in (options.baseline, options.folder)
     )
     baseline, model = _of_both(baseline, model, options)
-    found = [
-        row
-        # Where the baseline does not say what it was trained on, the other model may.
-        for name, text in read_test_sets(model if baseline.any_pair else baseline, options)
-        for row in _compare(baseline, model, name, text, options)
-    ]
+    found = []
+    # Where the baseline does not say what it was trained on, the other model may.
+    for name, text in read_test_sets(model if baseline.any_pair else baseline, options):
+        found.append(_losses(baseline, model, name, text, options.draws))
+        if options.decode:
+            found.append(_metric(baseline, model, name, text, options))
     found += list(_over_directions(found, options.test or ["indomain"]))
     if options.json:
         print_json([row.__dict__ for row in found])
@@ -151,14 +151,6 @@ def _of_both(
         for each in (baseline, model)
     )
     return old, new
-
-
-def _compare(
-    baseline: Trained, model: Trained, name: str, text: Bitext, options: argparse.Namespace
-) -> Iterator[Compared]:
-    yield _losses(baseline, model, name, text, options.draws)
-    if options.decode:
-        yield _metric(baseline, model, name, text, options)
 
 
 def _losses(baseline: Trained, model: Trained, name: str, text: Bitext, draws: int) -> Compared:
