@@ -28,6 +28,11 @@ def setting(help: str, default: Any = None, **how: Any) -> Any:
     return field(default=default, metadata=option(help, **how))
 
 
+def required(help: str, **how: Any) -> Any:
+    """A field without a default, and the metadata of `option`."""
+    return field(metadata=option(help, **how))
+
+
 def remedy(wanted: str, known: Iterable[str]) -> str:
     """What to write instead of an unknown name: the nearest known one, or which there are.
 

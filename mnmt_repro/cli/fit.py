@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.choices import option, setting
+from mnmt_repro.choices import required, setting
 from mnmt_repro.cli import losses_table
 from mnmt_repro.cli.exclusions import of_fit
 from mnmt_repro.cli.exclusions import refuse as refuse_excluded
@@ -70,17 +70,15 @@ FORMULA = {
 class TableOptions:
     """The table that `fit` and `recommend` read, and its columns."""
 
-    file: Path = field(
-        metadata=option(
-            "results store of runs (a folder, such as runs/results), or a table with a header "
-            "line, separated by comma, semicolon or tab. It has a row for each model and pair, "
-            "with the columns pair, p (the pair's weight in the mixture, 0 to 1), n (model size) "
-            "and loss. Further seeds are further rows. Rows with weight 0 (zero-shot) are left "
-            f"out. The columns {', '.join(LABELS)}, where there are such, must each have one value "
-            "(test_set: one for each pair). Other columns are ignored",
-            flags=("file",),
-            metavar="FILE.csv",
-        )
+    file: Path = required(
+        "results store of runs (a folder, such as runs/results), or a table with a header "
+        "line, separated by comma, semicolon or tab. It has a row for each model and pair, "
+        "with the columns pair, p (the pair's weight in the mixture, 0 to 1), n (model size) "
+        "and loss. Further seeds are further rows. Rows with weight 0 (zero-shot) are left "
+        f"out. The columns {', '.join(LABELS)}, where there are such, must each have one value "
+        "(test_set: one for each pair). Other columns are ignored",
+        flags=("file",),
+        metavar="FILE.csv",
     )
     where: tuple[str, ...] | None = setting(
         "use only rows with this value; may be given for several columns",

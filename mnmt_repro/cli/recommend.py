@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mnmt_repro.choices import option, setting
+from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.fit import (
     FitOptions,
     TableOptions,
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 class RecommendOptions(TableOptions):
     """The options of `recommend`."""
 
-    n: float = field(
-        metadata=option("model size, in the unit of the column", required=True, metavar="N")
-    )
+    n: float = required("model size, in the unit of the column", required=True, metavar="N")
     prefer: tuple[str, ...] | None = setting(
         "minimise the mean loss with W as weight of each pair; a list, or once for each pair. Give "
         "one of --prefer, --floor and --equal-regret",

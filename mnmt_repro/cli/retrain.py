@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.choices import option, setting
+from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.options import add_command, check_count, check_device
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.errors import InputError
@@ -26,8 +26,8 @@ QUICKEST = 10  # runs that are listed
 class RetrainOptions(PoolOptions):
     """The options of `retrain`."""
 
-    runs_named: tuple[str, ...] = field(
-        metadata=option("ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN")
+    runs_named: tuple[str, ...] = required(
+        "ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN"
     )
     runs: Path = setting(
         "folder of checkpoints; a run that is finished there is scored, not trained a third time",

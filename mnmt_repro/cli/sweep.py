@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mnmt_repro.choices import option, setting
+from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse
 from mnmt_repro.cli.options import add_command, check_count, check_device, chosen
 from mnmt_repro.errors import InputError
@@ -54,14 +54,12 @@ class PoolOptions:
 class SweepOptions(PoolOptions):
     """The options of `sweep`."""
 
-    names: tuple[str, ...] = field(
-        metadata=option(
-            "cohorts, in this order, or the file of a grid of your own, in YAML: its text (data, "
-            "corpus or conlang), sizes, weights, seeds, training",
-            flags=("names",),
-            nargs="*",
-            metavar="COHORT|GRID.yml",
-        )
+    names: tuple[str, ...] = required(
+        "cohorts, in this order, or the file of a grid of your own, in YAML: its text (data, "
+        "corpus or conlang), sizes, weights, seeds, training",
+        flags=("names",),
+        nargs="*",
+        metavar="COHORT|GRID.yml",
     )
     tier: Literal["mini", "steady", "gpu", "paper"] = setting(
         "sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()), "mini"

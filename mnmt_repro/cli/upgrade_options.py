@@ -6,11 +6,11 @@ import dataclasses
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mnmt_repro.choices import option, setting
+from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.gamma import parse_gamma
 from mnmt_repro.cli.options import SEEDS, by_place, check_count, check_seed
 from mnmt_repro.errors import InputError
@@ -47,23 +47,19 @@ def over(kind: type, name: str, **how: Any) -> Any:
 class UpgradeOptions:
     """The options of `upgrade`; None where one is not given."""
 
-    source: Path = field(
-        metadata=option(
-            "folder of the old model, as `train` wrote it, or a Hugging Face model (M2M-100, "
-            "NLLB-200, T5 v1.1, mT5, MADLAD-400), whose optimiser state and schedule begin anew, "
-            "with adamw at a rate of 1e-4; it is only read",
-            flags=("--from",),
-            required=True,
-            metavar="RUN",
-        )
+    source: Path = required(
+        "folder of the old model, as `train` wrote it, or a Hugging Face model (M2M-100, "
+        "NLLB-200, T5 v1.1, mT5, MADLAD-400), whose optimiser state and schedule begin anew, "
+        "with adamw at a rate of 1e-4; it is only read",
+        flags=("--from",),
+        required=True,
+        metavar="RUN",
     )
-    out: Path = field(
-        metadata=option(
-            "new folder for the upgraded model",
-            flags=("-o", "--out"),
-            required=True,
-            metavar="FOLDER",
-        )
+    out: Path = required(
+        "new folder for the upgraded model",
+        flags=("-o", "--out"),
+        required=True,
+        metavar="FOLDER",
     )
     preset: Kind | None = setting(
         "settings of Paper B: same (old parameters at half the learning rate), wide (also twice "
