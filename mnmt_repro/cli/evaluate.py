@@ -20,7 +20,8 @@ from mnmt_repro.errors import note
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
 
-MEASURES = ("cross_entropy", "bleu", "chrf", "chrfpp", "spbleu", "piece_bleu")
+METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu")
+FORMATS = {"cross_entropy": "{:.4f}".format, **dict.fromkeys(METRICS, "{:.2f}".format)}
 
 
 def add(commands: Any) -> None:
@@ -75,17 +76,7 @@ def act(options: argparse.Namespace) -> int:
     frame = pd.DataFrame(rows)
     signatures = [column for column in frame.columns if column.endswith("_signature")]
     table = frame.drop(columns=signatures)
-    print(
-        table.to_string(
-            index=False,
-            na_rep="",
-            formatters={
-                name: (f"{{:.{4 if name == 'cross_entropy' else 2}f}}").format
-                for name in MEASURES
-                if name in table.columns
-            },
-        )
-    )
+    print(table.to_string(index=False, na_rep="", formatters=FORMATS))
     for column in signatures:
         for signature in frame[column].dropna().unique():
             print(f"{column.removesuffix('_signature')}: {signature}")
