@@ -108,14 +108,18 @@ def act(options: argparse.Namespace) -> int:
 
     check_search(options)
     if options.engine == "ct2":
-        return _act_ct2(options)
-    trained = load_trained(options.folder, device=options.device)
-    pair = trained.direction(options.to, options.source)
-    lines = decode_lines(sys.stdin.buffer.read(), "standard input")
-    return _print(translations(trained, lines, pair, options))
+        found = _with_ct2(options)
+    else:
+        trained = load_trained(options.folder, device=options.device)
+        pair = trained.direction(options.to, options.source)
+        lines = decode_lines(sys.stdin.buffer.read(), "standard input")
+        found = translations(trained, lines, pair, options)
+    sys.stdout.write("".join(f"{line}\n" for line in found))
+    sys.stdout.flush()
+    return 0
 
 
-def _act_ct2(options: argparse.Namespace) -> int:
+def _with_ct2(options: argparse.Namespace) -> list[str]:
     """Translate with CTranslate2; a model of another form is written as its own first."""
     import tempfile
 
@@ -139,11 +143,4 @@ def _act_ct2(options: argparse.Namespace) -> int:
                 raise InputError(f"--to {options.to}: say --from which language")
             pair = f"{options.source or 'source'}-{options.to}"
         lines = decode_lines(sys.stdin.buffer.read(), "standard input")
-        found = _with_bar(partial(fast.translate, lines, pair), len(lines), pair, options)
-    return _print(found)
-
-
-def _print(lines: Sequence[str]) -> int:
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-    sys.stdout.flush()
-    return 0
+        return _with_bar(partial(fast.translate, lines, pair), len(lines), pair, options)
