@@ -5,13 +5,8 @@ It resamples test sentences of the same two models. Languages and seeds stay as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 import numpy as np
 
-from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.analysis.variants import VariantAt, Variants
-from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.significance import LossBootstrap, bootstrap_gaps
 from mnmt_repro.results.sentences import SentenceLosses
@@ -70,51 +65,3 @@ def bootstrap_losses(
         gaps.append(treated.nats[pair].astype(np.float64) - control.nats[pair])
         counts.append(tokens)
     return bootstrap_gaps(gaps, counts, draws=draws)
-
-
-@framed()
-def over_sentences(
-    variants: Variants,
-    compared: Iterable[tuple[VariantAt, VariantAt]],
-    losses: Mapping[str, SentenceLosses],
-    groups: Iterable[str],
-) -> Rows:
-    """Differences of variants with other test sentences: paired bootstrap, a row a seed.
-
-    Parameters
-    ----------
-    compared
-        Each variant with its control, of their cohort.
-    losses
-        Of single sentences, by run id (`results.load_sentence_losses`); pairs of runs that lack
-        them, or have them of another test set, are left out.
-
-    Returns
-    -------
-    DataFrame
-        ``model, updates, group, seed``, ``difference`` of the losses in nats per token (treated
-        less control) with its interval ``low, high`` and ``p``, and the ``sentences``.
-    """
-    keys = ["variant", "updates_share", "seed"]
-    known = [run for run, each in losses.items() if each.test_set == variants.test_set]
-    ids = variants.own[variants.own["run_id"].isin(known)].groupby(keys)["run_id"].first()
-    groups = tuple(groups)
-    for treated, control in compared:
-        for seed in sorted(variants.own["seed"].unique()):
-            both = [(each.name, each.share, seed) for each in (treated, control)]
-            if not set(both) <= set(ids.index):
-                continue
-            mine, base = (losses[ids[key]] for key in both)
-            for group in groups:
-                found = bootstrap_losses(mine, base, directions_of(group))
-                yield {
-                    "model": treated.name,
-                    "updates": treated.share,
-                    "group": group,
-                    "seed": seed,
-                    "difference": found.difference,
-                    "low": found.low,
-                    "high": found.high,
-                    "p": found.p_value,
-                    "sentences": found.sentences,
-                }

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.analysis import bootstrap
 from mnmt_repro.analysis.audit import tables
 from mnmt_repro.analysis.audit.checks import rows_of
+from mnmt_repro.analysis.bootstrap import bootstrap_losses
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.analysis.variants import NO_GAIN, TABLE3, VariantAt, Variants, gap_shares, lower_by
@@ -103,12 +103,8 @@ def leads(table: pd.DataFrame) -> pd.DataFrame:
 def score_leads(table: pd.DataFrame) -> pd.DataFrame:
     """Leads of `table1` in points of chrF++, with the columns `LEAD`; nothing printed beside."""
     found = table[table["model"].isin(list(MODEL_CHANGES))]
-    about = {"upgraded": found["model"], "group": found["group"]}
-    values = {
-        end: found[f"chrF++ {name}"]
-        for end, name in zip(LEAD[2:5], ("gain", "low", "high"), strict=True)
-    }
-    return pd.DataFrame({**about, **values, "paper": math.nan}).reset_index(drop=True)
+    leads = found[["model", "group", "chrF++ gain", "chrF++ low", "chrF++ high"]]
+    return leads.set_axis(LEAD[:5], axis=1).assign(paper=math.nan).reset_index(drop=True)
 
 
 @framed()
@@ -163,39 +159,39 @@ def _shown(variants: Variants, variant: VariantAt, pairs: tuple[str, ...]) -> fl
     return float(mine.groupby("run_id")["pair_target_tokens"].sum().mean())
 
 
-def lead_over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]) -> pd.DataFrame:
+@framed(*LEAD)
+def lead_over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]) -> Rows:
     """Table 1's leads with other test sentences: paired bootstrap, a row a seed.
 
     Parameters
     ----------
     losses
-        As of `bootstrap.over_sentences`.
+        Of single sentences, by run id (`results.load_sentence_losses`); pairs of runs that lack
+        them, or have them of another test set, are left out.
 
     Returns
     -------
     DataFrame
         The columns `LEAD`, in nats per token, without printed numbers; `group` names the seed, too.
     """
-    compared = [
-        (variants.variant(new, LAST_SHARES[new]), variants.variant(old, 1.0))
-        for new, old in tables.UPGRADES.items()
-    ]
-    found = bootstrap.over_sentences(variants, compared, losses, tables.GROUPS)
-    if found.empty:
-        return pd.DataFrame(columns=LEAD)
-    found = found.sort_values(
-        "group", key=lambda column: column.map(tables.GROUPS.index), kind="stable"
-    )
-    return pd.DataFrame(
-        {
-            "upgraded": found["model"],
-            "group": found["group"] + ", seed " + found["seed"].astype(str),
-            "lead": -found["difference"],
-            "low": -found["high"],
-            "high": -found["low"],
-            "paper": math.nan,
-        }
-    ).reset_index(drop=True)
+    keys = ["variant", "updates_share", "seed"]
+    known = [run for run, each in losses.items() if each.test_set == variants.test_set]
+    ids = variants.own[variants.own["run_id"].isin(known)].groupby(keys)["run_id"].first()
+    for group in tables.GROUPS:
+        pairs = languages25.directions_of(group)
+        for new, old in tables.UPGRADES.items():
+            for seed in sorted(variants.own["seed"].unique()):
+                both = [(new, LAST_SHARES[new], seed), (old, 1.0, seed)]
+                if set(both) <= set(ids.index):
+                    treated, control = (losses[ids[key]] for key in both)
+                    found = bootstrap_losses(treated, control, pairs)
+                    yield {
+                        "upgraded": new,
+                        "group": f"{group}, seed {seed}",
+                        "lead": -found.difference,
+                        "low": -found.high,
+                        "high": -found.low,
+                    }
 
 
 def table12(variants: Variants) -> pd.DataFrame:
