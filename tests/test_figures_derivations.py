@@ -108,15 +108,6 @@ def test_doubling_takes_a_share_of_the_reducible_loss_only() -> None:
     assert sp.simplify(whole.expression.subs(L_INF, 0) - 2**-ALPHA) == 0
 
 
-def test_doubling_by_a_fitted_law_is_doubling_by_hand() -> None:
-    fits = scaling.fit_pairs(points())
-    table = doubling.doubling(fits, [2_000, 50_000])
-    np.testing.assert_allclose(table["reducible"], 2**-0.3, rtol=1e-4)
-    for row in table.itertuples():
-        by_hand = loss_of(row.p, 2 * row.n) / loss_of(row.p, row.n)
-        assert row.whole == pytest.approx(by_hand, rel=1e-3)
-
-
 def test_doubling_by_weight_assumes_no_law_in_common() -> None:
     frame = points(lambda p, n: 1.5 + 20.0 * n ** -(0.3 if p > 0.5 else 0.2))
     table = doubling.doubling_by_weight(frame, dict.fromkeys(PAIRS, 1.5))

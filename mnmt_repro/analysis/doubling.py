@@ -5,55 +5,15 @@ True of the reducible loss; the whole loss keeps its irreducible part.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.corpora.conlang import irreducible_entropy
-
-
-@framed("pair", "p", "n", "loss", "doubled", "whole", "reducible", "predicted", "l_inf")
-def doubling(fits: PairFits, sizes: Sequence[float]) -> Rows:
-    """What a fitted joint law says that doubling the size does to each loss.
-
-    Parameters
-    ----------
-    fits
-        From `scaling.fit_pairs`; pairs whose joint law is not identified are left out.
-    sizes
-        Sizes that are doubled.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, n, loss, doubled`` (loss at twice the size), ``whole`` (their ratio),
-        ``reducible`` (the ratio of the losses less L∞), ``predicted`` (``2**-alpha``), ``l_inf``.
-    """
-    n = np.asarray(sizes, dtype=float)
-    for pair, (_, joint) in fits.items():
-        if not joint.identified:
-            continue
-        limit = joint.params["l_inf"]
-        for p in joint.p:
-            once, twice = np.asarray(joint.predict(p, n)), np.asarray(joint.predict(p, 2 * n))
-            yield pd.DataFrame(
-                {
-                    "pair": pair,
-                    "p": p,
-                    "n": n,
-                    "loss": once,
-                    "doubled": twice,
-                    "whole": twice / once,
-                    "reducible": (twice - limit) / (once - limit),
-                    "predicted": 2.0**-joint.alpha,
-                    "l_inf": limit,
-                }
-            )
 
 
 def known_limits(cohort: str, fits: PairFits) -> dict[str, float]:
