@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.fractions import fraction_fits, held_out_errors
+from mnmt_repro.analysis.fractions import fraction_fits
 from mnmt_repro.analysis.framed import Rows, framed
+from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
-from mnmt_repro.laws.checks import Errors
+from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fraction import Form
 
 FORMS: dict[Form, str] = {"eq12": "Eq. 12", "eq13": "Eq. 13"}
@@ -29,11 +29,16 @@ def both_forms(
     return {form: fraction_fits(points, form, errors=errors) for form in FORMS}
 
 
+@framed(
+    *("pair", "form", "parameters", "c₁", "R²", "error", "held-out error", "held-out worst"),
+    "at a bound",
+    by=["pair", "form"],
+)
 def form_table(
     points: pd.DataFrame,
     laws: Mapping[Form, Mapping[str, FractionFit]],
     errors: Errors = "absolute",
-) -> pd.DataFrame:
+) -> Rows:
     """How well each form describes the runs it is fitted to, and predicts those it is not.
 
     Parameters
@@ -47,34 +52,29 @@ def form_table(
     -------
     DataFrame
         ``pair, form, parameters, c₁, R², error`` (root mean square relative error on all runs,
-        which the fit has seen), ``held-out error, held-out worst`` (`fractions.held_out_errors`)
-        and ``at a bound``, the coefficients that stopped at the end of their range. Fits that are
-        not identified have no row.
+        which the fit has seen), ``held-out error, held-out worst`` (on the weights and sizes that
+        claims A14 and A15 hold out; NaN where the grid is not full enough for it) and ``at a
+        bound``, the coefficients that stopped at the end of their range. Fits that are not
+        identified have no row.
     """
-    rows = []
     for form, fits in laws.items():
         for pair, law in fits.items():
             if not law.identified:
                 continue
-            own = points[(points["pair"] == pair) & (points["p"] > 0)]
-            error = law.predict(own["p"], own["n"]) / own["loss"].to_numpy() - 1
-            rows.append(
-                {
-                    "pair": pair_name(pair),
-                    "form": FORMS[form],
-                    "parameters": len(law.names),
-                    "c₁": law.params["c1"],
-                    "R²": law.r2,
-                    "error": float(np.sqrt(np.mean(error**2))),
-                    "at a bound": ", ".join(map(_bound, law.active_bounds)) or "none",
-                }
-            )
-    names = ["pair", "form", "parameters", "c₁", "R²", "error", "at a bound"]
-    table = pd.DataFrame(rows, columns=names).merge(
-        _held_out(points, errors), on=names[:2], how="left"
-    )
-    ends = table.pop("at a bound")
-    return table.assign(**{"at a bound": ends}).sort_values(names[:2], ignore_index=True)
+            own = points[points["pair"] == pair]
+            seen = law.predict(own["p"], own["n"]) / own["loss"].to_numpy() - 1
+            unseen = _held_out(own, form, errors)
+            yield {
+                "pair": pair_name(pair),
+                "form": FORMS[form],
+                "parameters": len(law.names),
+                "c₁": law.params["c1"],
+                "R²": law.r2,
+                "error": float(np.sqrt(np.mean(seen**2))),
+                "held-out error": float(np.sqrt(np.mean(unseen**2))),
+                "held-out worst": float(np.abs(unseen).max()),
+                "at a bound": ", ".join(map(_bound, law.active_bounds)) or "none",
+            }
 
 
 def _bound(name: str) -> str:
@@ -87,15 +87,14 @@ def _bound(name: str) -> str:
     return " ".join(signs.get(part, part) for part in name.split(" "))
 
 
-def _held_out(points: pd.DataFrame, errors: Errors) -> pd.DataFrame:
-    """`fractions.held_out_errors` of the pairs whose grid is full enough for it."""
-    names = {"relative error": "held-out error", "worst": "held-out worst"}
-    parts = [pd.DataFrame(columns=["pair", "form", *names.values()])]
-    for _, group in points.groupby("pair"):
-        with contextlib.suppress(InputError):
-            found = held_out_errors(group, errors=errors).rename(columns=names)
-            parts.append(found[["pair", "form", *names.values()]])
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+def _held_out(points: pd.DataFrame, form: Form, errors: Errors) -> Array:
+    """Relative errors on the cells of one pair that are held out."""
+    unseen = held_out(points)
+    try:
+        law = fit_eq11(points[~unseen], form, errors=errors)
+    except InputError:
+        return np.array([np.nan])
+    return predict_unseen(points, unseen, law).relative
 
 
 @framed("pair", "form", "p", "f")

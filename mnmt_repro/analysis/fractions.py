@@ -11,10 +11,9 @@ import pandas as pd
 from mnmt_repro import laws
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.grids import LossGrid
-from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
+from mnmt_repro.analysis.held_out import fit_eq11
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import cohort_name, pair_name
-from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.fraction import Form
 
 
@@ -99,32 +98,3 @@ def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
     own["share"] = own["share"].round(9)
     wide = own.pivot_table(index=["n", "share"], columns="pair", values="loss").dropna()
     return wide.reset_index().rename(columns={"share": "p"})
-
-
-@framed()
-def held_out_errors(
-    points: pd.DataFrame, forms: Sequence[Form] = ("eq12", "eq13"), errors: Errors = "absolute"
-) -> Rows:
-    """Error of Eq. 11 on the weights and sizes that claims A14 and A15 hold out.
-
-    `errors` as of `laws.fit_fraction`.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, form, fitted, predicted, relative error`` (root mean square) and ``worst``.
-    """
-    unseen = held_out(points)
-    for pair, group in points.groupby("pair"):
-        mine = unseen[group.index]
-        for form in forms:
-            law = fit_eq11(group[~mine], form, errors=errors)
-            error = predict_unseen(group, mine, law).relative
-            yield {
-                "pair": pair_name(str(pair)),
-                "form": {"eq12": "Eq. 12", "eq13": "Eq. 13"}[form],
-                "fitted": int((~mine).sum()),
-                "predicted": len(error),
-                "relative error": float(np.sqrt(np.mean(error**2))),
-                "worst": float(np.abs(error).max()),
-            }

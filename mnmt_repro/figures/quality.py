@@ -81,7 +81,7 @@ def held_out_chart(errors: pd.DataFrame, metric: str) -> alt.ConcatChart:
     Parameters
     ----------
     errors
-        From `analysis.quality.held_out_errors`.
+        From `analysis.quality.score_errors`.
     """
     titles = {"score": METRIC_TITLES[metric], "loss": "test loss"}
     language = errors["pair"].map(beside_hub).map(names.language)
