@@ -162,10 +162,8 @@ def test_appendix_a_is_the_table_that_the_package_builds_from() -> None:
 
 
 def test_what_is_not_there_is_one_clear_error() -> None:
-    with pytest.raises(InputError, match="Tables 1 to 12"):
+    with pytest.raises(InputError, match="13.csv: no such table"):
         audit.published(13)
-    with pytest.raises(InputError, match="Mt25-v1"):
-        tables.grouping("Mt25_v1")
 
 
 def test_changing_a_loaded_table_leaves_the_next_one_alone() -> None:
@@ -380,7 +378,6 @@ def test_the_levels_of_table_7() -> None:
     names = ["high", "mid", "low", "very low"]
     assert (cuts[names].sum(axis=1) == 25).all() and cuts["distance"].is_monotonic_increasing
     assert cuts.loc[0, names].tolist() == [14, 4, 5, 2]
-    assert audit.level_cuts(nested=True).empty
     # Table 9's own cut is not among them: 5 high, 8 mid, 10 low, 2 very low.
     assert not (cuts[names] == [5, 8, 10, 2]).all(axis=1).any()
 

@@ -58,7 +58,7 @@ def table(number: int) -> pd.DataFrame:
     """Table `number` of Paper B as text, empty cells as ``""``; see ``data/papers/README.md``."""
     path = PAPERS / f"paper-b-table-{number:02d}.csv"
     if not path.is_file():
-        raise InputError(f"{path}: no such table; the published numbers lie in data/papers")
+        raise InputError(f"{path}: no such table; Paper B has Tables 1 to 12")
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 

@@ -68,17 +68,12 @@ def very_low_from_tables_8_and_12() -> Rows:
         yield check(where, value, mean, tolerance=0.15)  # three numbers, each rounded to 0.1
 
 
-def level_cuts(*, nested: bool = False) -> pd.DataFrame:
+def level_cuts() -> pd.DataFrame:
     """Levels other than Table 9's, languages ordered by size, that Table 7's means allow.
 
     Of all cuts of the 25 languages into four contiguous levels, those whose rows of Table 7,
-    weighted by their languages, give all four printed means within rounding.
-
-    Parameters
-    ----------
-    nested
-        Whether the very low level is a part of the low one, as Table 9's caption has it; else it
-        is beside it.
+    weighted by their languages, give all four printed means within rounding. The very low level is
+    beside the low one: as a part of it, as Table 9's caption has it, no cut gives these means.
 
     Returns
     -------
@@ -94,11 +89,7 @@ def level_cuts(*, nested: bool = False) -> pd.DataFrame:
     for ends in combinations(range(1, len(sizes)), len(LEVELS) - 1):
         counts = np.diff([0, *ends, len(sizes)])
         parts = np.split(by_size, ends)
-        weights = counts
-        if nested:
-            parts[2] = np.concatenate(parts[2:])
-            weights = np.array([*counts[:2], counts[2] + counts[3], 0])
-        means = weights @ printed.loc[[*LEVELS]].to_numpy() / len(sizes)
+        means = counts @ printed.loc[[*LEVELS]].to_numpy() / len(sizes)
         if (np.abs(means - printed.loc["all"].to_numpy()) <= 0.1 + 1e-9).all():
             levels = np.array([part.mean() for part in parts])
             distance = np.abs(levels - printed.loc[[*LEVELS], "Mt25"].to_numpy()).max()
