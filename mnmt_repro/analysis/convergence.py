@@ -8,7 +8,6 @@ of the budget. `convergence_trust` asks how good such readings are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -78,7 +77,6 @@ def correct(
     *,
     multiple: float = PAPER_MULTIPLE,
     skip: float = SKIP,
-    n: str = "n_non_embedding",
 ) -> pd.DataFrame:
     """Rows with the declared ones corrected: p of at most 0.05 at the two largest sizes.
 
@@ -100,28 +98,11 @@ def correct(
     InputError
         When no row is declared, or one has no learning curve.
     """
-    declared = laws.declared_runs(rows, n=n)
+    declared = laws.declared_runs(rows)
     if not declared.any():
         raise InputError("no run with p of at most 0.05 is among the two largest sizes")
     found = laws.correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
     return found.assign(declared=declared)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Distances:
-    """Relative distances of corrected cells from the law of the others, as in claim A19.
-
-    Attributes
-    ----------
-    before, after : (m,)
-        Without the correction and with it; above zero where the loss is too high.
-    drawn : (B, m)
-        Under noise, where the cells follow the law.
-    """
-
-    before: Array
-    after: Array
-    drawn: Array
 
 
 def distances(
@@ -133,8 +114,8 @@ def distances(
     n: str,
     errors: Errors,
     seed: int,
-) -> Distances:
-    """Distances of the cells of one pair.
+) -> tuple[Array, Array, Array]:
+    """Relative distances of the cells of one pair from the law of the others, as in claim A19.
 
     Parameters
     ----------
@@ -146,6 +127,13 @@ def distances(
         The joint law of its other cells, and whose squares it minimises.
     multiple
         Where curves are read, over their length.
+
+    Returns
+    -------
+    before, after : (m,)
+        Without the correction and with it; above zero where the loss is too high.
+    drawn : (B, m)
+        Under noise, where the cells follow the law.
     """
     group, size = fit.index(rows["p"]), rows[n].to_numpy(dtype=float)
     law, loss = np.asarray(fit.predict(rows["p"], size)), rows["cross_entropy"].to_numpy()
@@ -153,7 +141,7 @@ def distances(
     values = refits(fit, seed=seed)
     sd = fit.residual_sd / np.sqrt(error_weights(errors, law))
     drawn = noisy(law, sd, seed=100 + seed) / curve(values, group, size) - 1
-    return Distances(before=loss / law - 1, after=loss * ratio / law - 1, drawn=drawn)
+    return loss / law - 1, loss * ratio / law - 1, drawn
 
 
 def _ratio(curves: pd.DataFrame, cell: Mapping[Any, Any], multiple: float) -> float:
@@ -173,12 +161,10 @@ def _ratio(curves: pd.DataFrame, cell: Mapping[Any, Any], multiple: float) -> fl
     return float(np.mean(ratios))
 
 
-def distance_measures(found: Sequence[Distances]) -> Measures:
+def distance_measures(found: Sequence[tuple[Array, Array, Array]]) -> Measures:
     """Mean distances of all pairs before and after, and how much nearer the law the cells are."""
-    before, after = (
-        np.concatenate([getattr(each, state) for each in found]) for state in ("before", "after")
-    )
-    deviations = np.hstack([each.drawn for each in found]).mean(1)
+    before, after, drawn = (np.hstack(parts) for parts in zip(*found, strict=True))
+    deviations = drawn.mean(1)
     return {
         "before": measure(before.mean(), deviations),
         "after": measure(after.mean(), deviations),

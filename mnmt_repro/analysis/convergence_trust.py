@@ -103,7 +103,8 @@ def _forecast(reached: float, ratio: float, end: float) -> dict[str, float]:
     return dict(zip(FORECAST, values, strict=True))
 
 
-def trust_table(found: pd.DataFrame, by: str = "p") -> pd.DataFrame:
+@framed()
+def trust_table(found: pd.DataFrame, by: str = "p") -> Rows:
     """Errors of the predicted losses, beside those of leaving the losses as they are.
 
     Parameters
@@ -120,18 +121,13 @@ def trust_table(found: pd.DataFrame, by: str = "p") -> pd.DataFrame:
         ``error`` and ``error without`` (root mean squares), ``closer`` (share of the curves whose
         predicted loss is nearer the end than the loss reached).
     """
-    rows = []
     for value, group in found.groupby(by):
-        rows.append(
-            {
-                by: value,
-                "curves": len(group),
-                "fall": group["fall"].mean(),
-                "predicted fall": (group["reached"] - group["predicted"]).mean(),
-                "error": float(np.sqrt((group["missed"] ** 2).mean())),
-                "error without": float(np.sqrt((group["fall"] ** 2).mean())),
-                "closer": float((group["missed"].abs() < group["fall"].abs()).mean()),
-            }
-        )
-    names = [by, "curves", "fall", "predicted fall", "error", "error without", "closer"]
-    return pd.DataFrame(rows, columns=names)
+        yield {
+            by: value,
+            "curves": len(group),
+            "fall": group["fall"].mean(),
+            "predicted fall": (group["reached"] - group["predicted"]).mean(),
+            "error": float(np.sqrt((group["missed"] ** 2).mean())),
+            "error without": float(np.sqrt((group["fall"] ** 2).mean())),
+            "closer": float((group["missed"].abs() < group["fall"].abs()).mean()),
+        }
