@@ -87,7 +87,8 @@ def test_coefficient_table_has_the_truth_and_the_joint_law():
 
 
 def test_fit_quality_of_an_exact_joint_law():
-    quality = scaling.fit_quality(scaling.observed(rows("some-cohort", noise=0.001)))
+    points = scaling.observed(rows("some-cohort", noise=0.001))
+    quality = scaling.fit_quality(points, scaling.fit_pairs(points))
     joint = quality[quality["law"].str.startswith("joint")]
     assert list(joint["parameters"]) == [10, 10]
     assert (quality["R²"] > 0.999).all()
@@ -98,7 +99,7 @@ def test_the_held_out_error_is_relative_and_that_of_claim_a6():
     points = scaling.observed(
         rows("c", noise=0.01, pairs=("eng-deu",), weights=(0.1, 0.5, 1), sizes=SIZES[::2])
     )
-    quality = scaling.fit_quality(points)
+    quality = scaling.fit_quality(points, scaling.fit_pairs(points))
     out = points[points["n"] == points["n"].min()]
     law = fit_joint_law(points.drop(out.index), n="n", loss="loss")
     by_hand = [law.predict(p, n)[0] / y - 1 for p, n, y in out[["p", "n", "loss"]].to_numpy()]
@@ -155,10 +156,10 @@ def test_the_size_that_kinks_a_curve_is_found_by_leaving_it_out():
     points = exact(pairs=("eng-deu",))
     sixth = points["n"] == sorted(points["n"].unique())[5]
     points["loss"] += 0.2 * sixth
-    lowest = scaling.r2_without_a_size({"webtech-en-dezh": points}).iloc[0]
+    lowest = scaling.r2_without_a_size(points).iloc[0]
     assert lowest["−6"] == pytest.approx(1, abs=1e-6)
     assert lowest["all"] < 0.99 and lowest["−5"] < 0.99
-    assert len(lowest) == 3 + points["n"].nunique()
+    assert len(lowest) == 2 + points["n"].nunique()
 
 
 def test_fraction_is_the_weight_where_capacity_is_split_so():

@@ -14,7 +14,7 @@ import pandas as pd
 from mnmt_repro.analysis.cells import mean_losses
 from mnmt_repro.analysis.fit_quality import size_left_out
 from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.cohorts.names import cohort_name, pair_name
+from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     JointLawFit,
@@ -153,10 +153,10 @@ def coefficient_table(fits: PairFits) -> pd.DataFrame:
 
 
 @framed()
-def fit_quality(points: pd.DataFrame, errors: Errors = "absolute") -> Rows:
+def fit_quality(points: pd.DataFrame, fits: PairFits, errors: Errors = "absolute") -> Rows:
     """How well separate laws (Eq. 6) and the joint law (Eq. 7) describe and predict each pair.
 
-    `errors` as of `laws.fit_joint_law`.
+    `fits` and `errors` are those of `fit_pairs`.
 
     Returns
     -------
@@ -165,51 +165,44 @@ def fit_quality(points: pd.DataFrame, errors: Errors = "absolute") -> Rows:
         root mean square relative error on sizes held out one at a time (as claim A6 has it), and
         AICc.
     """
-    for pair, group in points.groupby("pair"):
-        alone = list(fit_per_weight_laws(group, n="n", loss="loss", errors=errors).values())
-        joint = fit_joint_law(group, n="n", loss="loss", errors=errors)
+    for pair, (separate, joint) in fits.items():
+        alone, group = list(separate.values()), points[points["pair"] == pair]
         total = ((group["loss"] - group["loss"].mean()) ** 2).sum()
-        together, separate = size_left_out(
+        joint_error, alone_error = size_left_out(
             group.rename(columns={"loss": "cross_entropy"}), "n", errors=errors
         )
         laws: list[tuple[str, Sequence[LawFit], float, Array]] = [
-            ("one a weight (Eq. 6)", alone, min(fit.r2 for fit in alone), separate),
-            ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values()), together),
+            ("one a weight (Eq. 6)", alone, min(fit.r2 for fit in alone), alone_error),
+            ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values()), joint_error),
         ]
-        for name, fits, lowest, held_out in laws:
+        for name, chosen, lowest, held_out in laws:
             yield {
-                "pair": pair_name(str(pair)),
+                "pair": pair_name(pair),
                 "law": name,
-                "parameters": sum(len(fit.names) for fit in fits),
-                "R²": 1 - sum(fit.rss for fit in fits) / total,
+                "parameters": sum(len(fit.names) for fit in chosen),
+                "R²": 1 - sum(fit.rss for fit in chosen) / total,
                 "lowest R² of a weight": lowest,
                 HELD_OUT: float(held_out[0]),
-                "AICc": pooled_aicc(fits),
+                "AICc": pooled_aicc(chosen),
             }
 
 
 @framed()
-def r2_without_a_size(points: Mapping[str, pd.DataFrame]) -> Rows:
+def r2_without_a_size(points: pd.DataFrame) -> Rows:
     """Lowest R² of the laws of Eq. 6 over the weights, with each size left out of the fits in turn.
-
-    Parameters
-    ----------
-    points
-        Cohort to its points; see `observed`.
 
     Returns
     -------
     DataFrame
-        ``cohort, pair, all``, and a column for each size left out, the smallest first (``−1``).
+        ``pair, all``, and a column for each size left out, the smallest first (``−1``).
     """
-    for cohort, frame in points.items():
-        for pair, group in frame.groupby("pair"):
-            left = {"all": group} | {
-                f"−{place}": group[group["n"] != size]
-                for place, size in enumerate(sorted(group["n"].unique()), start=1)
-            }
-            lowest = {
-                name: min(fit.r2 for fit in fit_per_weight_laws(part, n="n", loss="loss").values())
-                for name, part in left.items()
-            }
-            yield {"cohort": cohort_name(cohort), "pair": pair_name(str(pair)), **lowest}
+    for pair, group in points.groupby("pair"):
+        left = {"all": group} | {
+            f"−{place}": group[group["n"] != size]
+            for place, size in enumerate(sorted(group["n"].unique()), start=1)
+        }
+        lowest = {
+            name: min(fit.r2 for fit in fit_per_weight_laws(part, n="n", loss="loss").values())
+            for name, part in left.items()
+        }
+        yield {"pair": pair_name(str(pair)), **lowest}

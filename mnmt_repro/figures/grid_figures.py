@@ -116,7 +116,7 @@ def coefficient_figure(grid: LossGrid) -> Figure:
 def quality(grids: Mapping[str, LossGrid], shown: str) -> Table:
     """How well each law does (`scaling.fit_quality`); all grids in the CSV, one of them shown."""
     tables = {
-        name: scaling.fit_quality(grid.points, grid.errors).assign(models=grid.name)
+        name: scaling.fit_quality(grid.points, grid.fits, grid.errors).assign(models=grid.name)
         for name, grid in grids.items()
     }
     return show_table(
