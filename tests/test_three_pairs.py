@@ -8,6 +8,7 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.analysis import three_pairs
+from mnmt_repro.analysis.cells import mean_losses
 from mnmt_repro.analysis.intervals import root_mean_square
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import three_pairs as charts
@@ -32,11 +33,11 @@ def truth(p: float, n: float) -> float:
 
 def two_pair_points() -> dict[str, pd.DataFrame]:
     return {
-        "webtech-en-dezh": three_pairs.points_of(
-            rows("webtech-en-dezh", ("eng-deu", "eng-zho"), loss=truth, noise=0.0)
+        "webtech-en-dezh": mean_losses(
+            rows("webtech-en-dezh", ("eng-deu", "eng-zho"), loss=truth, noise=0.0), "pair", "p"
         ),
-        "webtech-en-defr": three_pairs.points_of(
-            rows("webtech-en-defr", ("eng-deu", "eng-fra"), loss=truth, noise=0.0)
+        "webtech-en-defr": mean_losses(
+            rows("webtech-en-defr", ("eng-deu", "eng-fra"), loss=truth, noise=0.0), "pair", "p"
         ),
     }
 
@@ -108,7 +109,7 @@ def test_an_excess_that_is_built_in_is_found() -> None:
 
 def test_the_laws_own_errors_are_what_is_put_in() -> None:
     frame = rows("webtech-en-dezh", ("eng-deu", "eng-zho"), loss=truth, noise=0.02, seed=3)
-    laws = three_pairs.pair_laws({"webtech-en-dezh": three_pairs.points_of(frame)})
+    laws = three_pairs.pair_laws({"webtech-en-dezh": mean_losses(frame, "pair", "p")})
     every = pd.DataFrame({"p": [0.05, 1.0] * len(SIZES), "n": np.repeat(SIZES, 2)})
     table = three_pairs.own_residuals(laws, every)
     assert table["pair"].value_counts().to_dict() == {"eng-deu": 64, "eng-zho": 64}

@@ -87,7 +87,7 @@ def from_two(
         When a two-pair cohort has no rows, or no cell can be predicted.
     """
     mine = rows[rows["cohort"] == cohort]
-    points = {name: points_of(rows[rows["cohort"] == name]) for name in known}
+    points = {name: mean_losses(rows[rows["cohort"] == name], "pair", "p") for name in known}
     fitted = pair_laws(points, errors)
     pairs = sorted(mine.loc[mine["p"] > 0, "pair"].unique())
     laws = for_all_alike(fitted, pairs) if alike else fitted
@@ -146,11 +146,6 @@ def mixture_cells(rows: pd.DataFrame, *, pairs: int = 3) -> pd.DataFrame:
     """
     many = rows["mixture"].str.count(",") + 1 >= pairs
     return mean_losses(rows[many], "mixture", "pair", "p")
-
-
-def points_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Points of a two-pair cohort: ``pair, p, n, loss``; `rows` as of `mixture_cells`."""
-    return mean_losses(rows, "pair", "p")
 
 
 def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
