@@ -17,20 +17,23 @@ from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.laws.fraction import Form
 
 
-def fractions(fits: PairFits) -> pd.DataFrame:
+@framed("p", "f", "f_low", "f_high", "relative", "relative_low", "relative_high", "pair")
+def fractions(fits: PairFits) -> Rows:
     """Effective fraction of each pair at each weight, by the joint law (Eq. 10).
 
     Returns
     -------
     DataFrame
-        ``pair, p, f, f_low, f_high, relative, relative_low, relative_high``.
+        As `laws.effective_fraction`, and ``pair``.
     """
-    nothing = pd.DataFrame(columns=["pair", "p", "f", "f_low", "f_high"])
-    parts = [laws.effective_fraction(joint).assign(pair=pair) for pair, (_, joint) in fits.items()]
-    return pd.concat(parts, ignore_index=True) if parts else nothing
+    for pair, (_, joint) in fits.items():
+        yield laws.effective_fraction(joint).assign(pair=pair)
 
 
-def direct_fractions(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
+@framed(
+    *("p", "n", "loss", "n_effective", "f", "f_low", "f_high", "relative", "extrapolated", "pair")
+)
+def direct_fractions(points: pd.DataFrame, fits: PairFits) -> Rows:
     """Effective fraction at every pair, weight and size, solved from Eq. 8 on the single-pair law.
 
     Nothing is assumed about how f depends on size. Losses outside those that the single-pair law
@@ -42,16 +45,11 @@ def direct_fractions(points: pd.DataFrame, fits: PairFits) -> pd.DataFrame:
     DataFrame
         As `laws.effective_fraction_direct`, and ``pair``.
     """
-    parts = []
     for pair, (alone, _) in fits.items():
-        if not alone[1.0].identified:
-            continue
-        found = laws.effective_fraction_direct(
-            alone[1.0], points[points["pair"] == pair], n="n", loss="loss"
-        )
-        parts.append(found[~found["extrapolated"]].assign(pair=pair))
-    nothing = pd.DataFrame(columns=["p", "n", "f", "f_low", "f_high", "pair"])
-    return pd.concat(parts, ignore_index=True) if parts else nothing
+        if alone[1.0].identified:
+            own = points[points["pair"] == pair]
+            found = laws.effective_fraction_direct(alone[1.0], own, n="n", loss="loss")
+            yield found[~found["extrapolated"]].assign(pair=pair)
 
 
 SLOPE_DRAWS = 300

@@ -140,7 +140,11 @@ def _deviations(law: LawFit | None, method: Method, draws: int) -> dict[str, flo
         return nothing
 
 
-def law_comparison(grids: Mapping[str, LossGrid]) -> pd.DataFrame:
+@framed(
+    *("label", "cohort", "pair", "law", "parameters", "R²", "ΔAICc", "error on a size"),
+    "error on a weight",
+)
+def law_comparison(grids: Mapping[str, LossGrid]) -> Rows:
     """Which law describes and predicts best: Paper A's, or one to which the weight adds a term.
 
     Beside separate laws, the joint one and Eq. 11 in two forms stands the additive law
@@ -156,7 +160,7 @@ def law_comparison(grids: Mapping[str, LossGrid]) -> pd.DataFrame:
         mean squares in nats per token over sizes, or weights, left out of the fit one at a time.
         Eq. 6 and 7 cannot predict a weight that they were not fitted to.
     """
-    parts = []
+    names = {"r2": "R²", "rmse_size_out": "error on a size", "rmse_weight_out": "error on a weight"}
     for grid in grids.values():
         cell = ["pair", "p", grid.n]
         seen = grid.rows.groupby(cell)["pair_target_tokens"].mean().rename_axis(["pair", "p", "n"])
@@ -167,17 +171,14 @@ def law_comparison(grids: Mapping[str, LossGrid]) -> pd.DataFrame:
             for form, title in FORMS.items():
                 table.loc[f"Eq. 11 with {title}"] = _fraction_law(rows, form)
             table.loc[ADDITIVE] = _law_of_text(rows)
+            table = table.reset_index(names="law").rename(columns=names)
             table["ΔAICc"] = table["aicc"] - table["aicc"].min()
-            table = table.reset_index(names="law")
-            table.insert(0, "pair", pair_name(str(pair)))
-            table.insert(0, "cohort", grid.name)
-            table.insert(0, "label", grid.row_label(str(pair)))
-            parts.append(table)
-    names = {"r2": "R²", "rmse_size_out": "error on a size", "rmse_weight_out": "error on a weight"}
-    frame = pd.concat(parts, ignore_index=True).rename(columns=names)
-    frame["parameters"] = frame["parameters"].astype(int)
-    first = ["label", "cohort", "pair", "law", "parameters", "R²", "ΔAICc"]
-    return frame[[*first, *list(names.values())[1:]]]
+            yield table.assign(
+                label=grid.row_label(str(pair)),
+                cohort=grid.name,
+                pair=pair_name(str(pair)),
+                parameters=table["parameters"].astype(int),
+            )
 
 
 def best_laws(laws: pd.DataFrame, column: str) -> str:

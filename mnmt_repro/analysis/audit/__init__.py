@@ -63,16 +63,13 @@ def summary() -> Rows:
         yield {"check": name, "recomputed": len(agrees), "disagree": int((~agrees).sum())}
 
 
-def disagreements() -> pd.DataFrame:
+@framed("check", *COLUMNS)
+def disagreements() -> Rows:
     """List every check that fails, with the kind of check in column `check`."""
-    frames = []
     for name, check in CHECKS.items():
-        frame = check()
-        failed = frame.loc[~frame["agrees"], [*COLUMNS]]
-        if not failed.empty:
-            failed.insert(0, "check", name)
-            frames.append(failed)
-    return pd.concat(frames, ignore_index=True)
+        found = check()
+        if not found["agrees"].all():
+            yield found[~found["agrees"]].assign(check=name)
 
 
 def readings(found: pd.DataFrame) -> pd.DataFrame:
