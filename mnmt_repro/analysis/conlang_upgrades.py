@@ -13,6 +13,7 @@ import pandas as pd
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.variants import variants_of
 from mnmt_repro.cohorts import conlang_upgrade
+from mnmt_repro.cohorts.languages25 import directions
 from mnmt_repro.cohorts.names import language
 
 NAMES = tuple(cohort.name for cohort in conlang_upgrade.UPGRADE_COHORTS)
@@ -46,11 +47,10 @@ def losses(rows: pd.DataFrame, tier: str = "mini") -> Rows:
     DataFrame
         ``similarity, group, model, updates, loss``.
     """
-    hub = conlang_upgrade.HUB
     for similarity, name in zip(conlang_upgrade.SIMILARITIES, NAMES, strict=True):
         runs = variants_of(rows, name, tier=tier)
         for group, codes in _GROUPS.items():
-            pairs = tuple(pair for code in codes for pair in (f"{hub}-{code}", f"{code}-{hub}"))
+            pairs = directions(codes, conlang_upgrade.HUB)
             for run, model, shares in _RUNS:
                 for share in shares:
                     loss = runs.mean(runs.variant(run, share), pairs)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.cohorts.software25_runs import MINI, recipe
+from mnmt_repro.cohorts.software25_runs import MINI, both_ways, recipe
 from mnmt_repro.cohorts.variants import Variant, VariantCohort
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import table_size
@@ -47,13 +47,10 @@ def _languages(similarity: float) -> ConlangConfig:
 
 def _mixture(codes: tuple[str, ...], upsampling: float = 1.0) -> Mixture:
     """Both directions of each language; `upsampling` is the factor of the added ones."""
-    sizes = {code: 1_000_000 for code in codes}
-    sizes |= {code: round(_SHARE * len(ORIGINAL) * 1_000_000) for code in ADDED if code in codes}
-    pairs = {code: (f"{HUB}-{code}", f"{code}-{HUB}") for code in codes}
-    return Mixture.from_sizes(
-        {pair: sizes[code] for code in codes for pair in pairs[code]},
-        upsampling={pair: upsampling for code in ADDED if code in codes for pair in pairs[code]},
-    )
+    sizes = dict.fromkeys(codes, 1_000_000)
+    added = [code for code in ADDED if code in codes]
+    sizes |= dict.fromkeys(added, round(_SHARE * len(ORIGINAL) * 1_000_000))
+    return both_ways(sizes, dict.fromkeys(added, upsampling), HUB)
 
 
 def _from_scratch(similarity: float, codes: tuple[str, ...], share: float = 1.0) -> RunSpec:

@@ -6,6 +6,7 @@ They are those of Tables 2, 9, 10 and 11 (left), in `data/papers`.
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mnmt_repro.repository import ROOT
@@ -78,13 +79,13 @@ GROUPINGS: dict[str, Grouping] = {
 }
 
 
-def directions(languages: tuple[str, ...]) -> tuple[str, ...]:
-    """Both English-centric pairs of each language.
+def directions(languages: Iterable[str], hub: str = "eng") -> tuple[str, ...]:
+    """Both pairs of each language and English, or another hub.
 
     >>> directions(("xho",))
     ('eng-xho', 'xho-eng')
     """
-    return tuple(pair for code in languages for pair in (f"eng-{code}", f"{code}-eng"))
+    return tuple(pair for code in languages for pair in (f"{hub}-{code}", f"{code}-{hub}"))
 
 
 def foreign(pair: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.cohorts import languages25
-from mnmt_repro.cohorts.languages25 import directions as both_ways
+from mnmt_repro.cohorts.languages25 import directions
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
@@ -170,25 +170,23 @@ def kept_pairs(condition: Condition) -> dict[str, int]:
     return languages25.cut_to_table9(available(), chosen[condition])
 
 
-def _mixture(
-    languages: tuple[str, ...], kept: dict[str, int], upsampling: dict[str, float]
+def both_ways(
+    sizes: Mapping[str, int], upsampling: Mapping[str, float], hub: str = "eng"
 ) -> Mixture:
-    """Both directions of each language at training temperature 1.
+    """Both directions of each language beside the hub, at training temperature 1.
 
     Parameters
     ----------
-    kept
-        Training pairs of the languages of which not all are used.
+    sizes
+        Training pairs of each language.
     upsampling
         Factor (alpha) of each up-sampled language's size, applied before ratios are taken.
     """
-    here = {code: kept.get(code, available()[code]) for code in languages}
-    return Mixture.from_sizes(
-        {pair: here[code] for code in languages for pair in both_ways((code,))},
-        upsampling={
-            pair: factor for code, factor in upsampling.items() for pair in both_ways((code,))
-        },
-    )
+
+    def by_pair(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {pair: values[code] for code in values for pair in directions((code,), hub)}
+
+    return Mixture.from_sizes(by_pair(sizes), upsampling=by_pair(upsampling))
 
 
 def from_scratch(
@@ -202,10 +200,11 @@ def from_scratch(
 ) -> RunSpec:
     """M20, M25, M25-wide, M25-deep and the other old models: no language is up-sampled."""
     kept = {code: count for code, count in kept_pairs(condition).items() if code in languages}
+    sizes = available() | kept
     return RunSpec(
         tier=tier.name,
         corpus=CORPUS,
-        mixture=_mixture(languages, kept, {}),
+        mixture=both_ways({code: sizes[code] for code in languages}, {}),
         model=tier.model(kind),
         training=replace(tier.training, steps=tier.steps(share)),
         tags="both",
@@ -288,7 +287,7 @@ def upgraded(
     rate = run.training.learning_rate / rate_divided_by
     return replace(
         run,
-        mixture=_mixture(_ALL, dict(run.kept), upsampling),
+        mixture=both_ways(available() | dict(run.kept), upsampling),
         training=replace(run.training, learning_rate=rate),
         upgrade=Upgrade(
             parent=parent, config=recipe(tier, kind, seed, **changes), fisher_share=fisher_share

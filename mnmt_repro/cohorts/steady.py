@@ -23,7 +23,6 @@ from mnmt_repro.cohorts.grids import (
     two_pairs,
 )
 from mnmt_repro.corpora.conlang import ConlangConfig
-from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.runs.grid import Size
 from mnmt_repro.training.config import TrainingConfig
 
@@ -90,11 +89,6 @@ def size(width: int, rate: float, share: float = 1.0, tokens: int = 0) -> Size:
     """One layer of that width, trained at `rate` for a share of its budget, or for `tokens`."""
     tokens = tokens or int(BUDGETS[width] * share)
     return Size(d_model=width, layers=1, heads=2, target_tokens=tokens, learning_rate=rate)
-
-
-def mixtures(weights: Sequence[float]) -> tuple[Mixture, ...]:
-    """Mixtures of the two pairs out of `src`."""
-    return two_pair_mixtures("src-aaa", "src-bbb", weights)
 
 
 def sizes(widths: Sequence[int], share: float = 1.0) -> tuple[Size, ...]:
@@ -202,7 +196,7 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
         _PILOT,
         name="conlang-pilot-seeds",
         about="the single pair of the pilot with another seed",
-        mixtures=mixtures((1.0,)),
+        mixtures=two_pair_mixtures(*_PAIRS, (1.0,)),
         sizes=sizes(WIDTHS),
         seeds=(2,),
         repeats="conlang-pilot",
