@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from synthetic import SIZES, loss_of, rows
 from mnmt_repro.analysis import fraction_lines as panels
 from mnmt_repro.analysis import fractions
 from mnmt_repro.analysis.grids import read_grid
+from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.forest import PRINTED_SERIES, forest
 from mnmt_repro.figures.fraction_panels import TOP, capacity_rows, fraction_panels
@@ -141,11 +144,12 @@ def test_capacity_that_only_the_joint_law_gives_has_no_range():
 
 
 def test_grids_of_different_similarity_differ_in_nothing_else():
-    found = panels.similarity_cohorts()
-    assert found[0.0] == "conlang-sim0"
-    assert found[1.0] == "conlang-sim1"
-    assert list(found) == sorted(found)
-    assert all(name.startswith("conlang-sim") for name in found.values())
+    found = {value: get_cohort(name) for value, name in panels.SIMILAR.items()}
+    unrelated = found[0.0]
+    for similarity, cohort in found.items():
+        config = replace(unrelated.corpus.conlang, similarity=similarity)
+        assert cohort.corpus == replace(unrelated.corpus, name=cohort.name, conlang=config)
+        assert (cohort.pairs, cohort.tags) == (unrelated.pairs, unrelated.tags)
 
 
 @pytest.mark.parametrize(("estimator", "mark"), [(JOINT, "area"), (DIRECT, "rule")])

@@ -6,18 +6,17 @@ import pandas as pd
 from synthetic import rows
 
 from mnmt_repro.analysis import fraction_lines
-from mnmt_repro.analysis.fraction_lines import Line, compare_lines, similarity_cohorts
+from mnmt_repro.analysis.fraction_lines import SIMILAR, Line, compare_lines
 from mnmt_repro.figures.fraction_panels import similarity_chart
 
 PAIRS = ("src-aaa", "src-bbb")
 
 
 def lines(*similarities: float) -> pd.DataFrame:
-    cohorts = similarity_cohorts()
-    stored = pd.concat([rows(cohorts[value], PAIRS, noise=0.001) for value in similarities])
+    stored = pd.concat([rows(SIMILAR[value], PAIRS, noise=0.001) for value in similarities])
     wanted = [
         Line(panel="similarity", label=f"similarity {value:g}", cohort=cohort)
-        for value, cohort in cohorts.items()
+        for value, cohort in SIMILAR.items()
     ]
     return compare_lines(stored, wanted).lines
 

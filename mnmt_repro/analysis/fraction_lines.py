@@ -7,7 +7,7 @@ which section 3.3 prints 3 and 6.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,6 @@ from mnmt_repro.analysis.cells import common_cells
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.grids import LossGrid, read_grid, read_grids
-from mnmt_repro.cohorts.catalogue import get_cohort
-from mnmt_repro.cohorts.grids import GRIDS
 from mnmt_repro.cohorts.names import beside_hub, language
 
 ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
@@ -146,29 +144,21 @@ def fraction_lines(grid: LossGrid, *, panel: str, line: str) -> pd.DataFrame:
     return both[list(_COLUMNS)]
 
 
-def similarity_cohorts() -> dict[float, str]:
-    """Similarity to the name of the cohort that has it, ascending, among the generated languages.
-
-    They differ in nothing else that a model is trained on.
-
-    >>> similarity_cohorts()[0.0]
-    'conlang-sim0'
-    """
-    found = {}
-    base = get_cohort("conlang-sim0")
-    for cohort in GRIDS:
-        config = cohort.corpus.conlang
-        if config is None or isinstance(config.similarity, tuple) or cohort.repeats:
-            continue
-        unrelated = replace(
-            cohort.corpus, name=base.corpus.name, conlang=replace(config, similarity=0.0)
-        )
-        if (unrelated, cohort.pairs, cohort.tags) == (base.corpus, base.pairs, base.tags):
-            found[config.similarity] = cohort.name
-    return dict(sorted(found.items()))
-
-
+SIMILAR = {
+    0.0: "conlang-sim0",
+    0.25: "conlang-sim025",
+    0.5: "conlang-sim05",
+    0.75: "conlang-sim075",
+    1.0: "conlang-sim1",
+}
+"""Similarity of generated languages to the cohort that has it. These differ in nothing else that a
+model is trained on."""
 _VALUES = ("f", "f_low", "f_high")
+CAPACITIES = {
+    "eq10": ("f / p", "low", "high"),
+    "eq8": ("f / p directly", "least", "greatest"),
+}
+"""Estimator to its columns in `capacity_ratios`: the ratio, and the ends of its range."""
 
 
 def capacity_ratios(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
@@ -192,16 +182,14 @@ def capacity_ratios(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
     chosen = chosen.assign(line=same.transform(lambda names: ", ".join(dict.fromkeys(names))))
     keys = ["line", "test_set", "language", "p"]
     values = chosen.assign(**{name: chosen[name] / chosen["p"] for name in _VALUES})
-    of = {
-        key: values[values["estimator"] == name].drop_duplicates(keys)
-        for key, name in ESTIMATORS.items()
-    }
-    joint = of["eq10"].rename(columns={"f": "f / p", "f_low": "low", "f_high": "high"})
-    direct = of["eq8"].rename(
-        columns={"f": "f / p directly", "f_low": "least", "f_high": "greatest"}
+    joint, direct = (
+        values[values["estimator"] == ESTIMATORS[key]]
+        .drop_duplicates(keys)
+        .rename(columns=dict(zip(_VALUES, names, strict=True)))
+        for key, names in CAPACITIES.items()
     )
-    table = joint[[*keys, "w", "f / p", "low", "high"]].merge(
-        direct[[*keys, "f / p directly", "least", "greatest", "sizes"]], on=keys, how="outer"
+    table = joint[[*keys, "w", *CAPACITIES["eq10"]]].merge(
+        direct[[*keys, *CAPACITIES["eq8"], "sizes"]], on=keys, how="outer"
     )
     order = {line: i for i, line in enumerate(dict.fromkeys(chosen["line"]))}
     table = table.sort_values(
@@ -250,7 +238,7 @@ def line_ratios(lines: pd.DataFrame) -> Rows:
         }
 
 
-LABELS = {f"similarity {value:g}": value for value in similarity_cohorts()}
+LABELS = {f"similarity {value:g}": value for value in SIMILAR}
 """What a line of Figure 6 is called to the similarity of its languages."""
 
 

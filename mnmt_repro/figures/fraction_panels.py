@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.fraction_lines import _VALUES, ESTIMATORS
+from mnmt_repro.analysis.fraction_lines import _VALUES, CAPACITIES, ESTIMATORS
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.figures.forest import PRINTED_SERIES
 from mnmt_repro.figures.theme import diagonal, tips, weight_color
@@ -79,10 +79,9 @@ def capacity_rows(table: pd.DataFrame, printed: Mapping[str, float]) -> Rows:
         ``what, language`` of a row, as ``"into English, German"``, to the f / p that the paper
         prints for it.
     """
-    of = {"eq10": ("f / p", "low", "high"), "eq8": ("f / p directly", "least", "greatest")}
     for row in table.to_dict("records"):
         label = f"{row['what']}, {row['language']}"
-        for key, names in of.items():
+        for key, names in CAPACITIES.items():
             values = dict(zip(("value", "low", "high"), (row[name] for name in names), strict=True))
             yield {"label": label, "series": ESTIMATORS[key], **values}
         if label in printed:
