@@ -114,19 +114,12 @@ def load_rows(**wanted: Any) -> pd.DataFrame:
     Raises
     ------
     InputError
-        When there are none; the message is that of `why_no_rows`.
+        When there are none; the message says which filter leaves none, and the values that leave
+        some.
     """
     rows = results.load(**wanted)
-    if rows.empty:
-        raise InputError(why_no_rows(**wanted))
-    return rows
-
-
-def why_no_rows(**wanted: Any) -> str:
-    """Which filter of `results.load` leaves no rows, and the values that leave some; else empty.
-
-    Parameters are those of `load_rows`.
-    """
+    if not rows.empty:
+        return rows
     rows = results.load()
     before: list[str] = []
     for name, value in wanted.items():
@@ -135,10 +128,12 @@ def why_no_rows(**wanted: Any) -> str:
         if kept.empty:
             known = ", ".join(sorted(map(str, rows[name].unique()))) or "none"
             among = f" among those with {', '.join(before)}" if before else ""
-            return f"{name} = {value!r}: no such rows are stored{among}; values there are: {known}"
+            raise InputError(
+                f"{name} = {value!r}: no such rows are stored{among}; values there are: {known}"
+            )
         rows = kept
         before.append(f"{name} = {value!r}")
-    return ""
+    return rows
 
 
 def read_grid(
