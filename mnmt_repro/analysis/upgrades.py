@@ -323,16 +323,8 @@ def groups_agree(table: pd.DataFrame) -> Rows:
 
 def printed_recovery() -> dict[tuple[str, float], float]:
     """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
-    one = {
-        cell.model: cell.value
-        for cell in rows_of(tables.published(1))
-        if (cell.metric, cell.group) == ("spbleu", "all")
-    }
-    at_30k = {
-        cell.model: cell.value
-        for cell in rows_of(tables.published(3))
-        if (cell.setting, cell.group) == ("full recipe", "all")
-    }
+    one = tables.over_all(1, "metric == 'spbleu'")
+    at_30k = tables.over_all(3, "setting == 'full recipe'")
     found = dict(STATED)
     for new, old in tables.UPGRADES.items():
         found[old, 1.0] = 100.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mnmt_repro.analysis.audit.checks import Relation, check, checked, rows_of
-from mnmt_repro.analysis.audit.tables import UPGRADES, column_mean, published
+from mnmt_repro.analysis.audit.tables import UPGRADES, column_mean, over_all, published
 from mnmt_repro.analysis.framed import Rows
 
 
@@ -13,12 +13,9 @@ def compute_and_recovery() -> Rows:
     table = published(1)
     updates = table.drop_duplicates("model").set_index("model")["updates"]
     compute = {new: 100 * updates[new] / updates[old] for new, old in UPGRADES.items()}
-    spbleu = table[(table["metric"] == "spbleu") & (table["group"] == "all")]
-    one = spbleu.set_index("model")["value"]
+    one = over_all(1, "metric == 'spbleu'")
     twelve = {model: column_mean(model, "all") for models in UPGRADES.items() for model in models}
-    three = published(3)
-    full = three[(three["setting"] == "full recipe") & (three["group"] == "all")]
-    at_30k = full.set_index("model")["value"]["Mt25-wide"]
+    at_30k = over_all(3, "setting == 'full recipe'")["Mt25-wide"]
     share = 100 * at_30k / twelve["M25-wide"]
     half = (
         "exactly half by the updates of Table 1; less only for a little less quality: "
@@ -81,10 +78,9 @@ def prose() -> Rows:
     """Recompute the differences that the text states in numbers, from Tables 3, 5 and 8."""
     three, five, eight = published(3), published(5), published(8)
     scores = {(cell.model, cell.setting, cell.group): cell.value for cell in rows_of(three)}
-    full = {model: scores[model, "full recipe", "all"] for model in UPGRADES}
-    whole = published(1).query("metric == 'spbleu' and group == 'all'")
-    one = whole.set_index("model")["value"]
-    without = {model: scores[model, "random init all", "all"] for model in UPGRADES}
+    full = over_all(3, "setting == 'full recipe'")
+    one = over_all(1, "metric == 'spbleu'")
+    without = over_all(3, "setting == 'random init all'")
     losses = {  # which of the two "the baseline" of this sentence is, the paper does not say
         "the full recipe": [full[model] - without[model] for model in UPGRADES],
         "the model from scratch": [one[UPGRADES[model]] - without[model] for model in UPGRADES],

@@ -82,6 +82,11 @@ def of_group(frame: pd.DataFrame, group: str) -> pd.DataFrame:
     return frame if group == "all" else frame[frame["group"] == group]
 
 
+def over_all(number: int, rows: str) -> pd.Series[float]:
+    """Values of Table `number` over all directions, by model, of the rows that a query chooses."""
+    return published(number).query(f"group == 'all' and {rows}").set_index("model")["value"]
+
+
 def column_mean(model: str, group: str, metric: str = "spbleu") -> float:
     """Average one column of Table 12 over a group of directions."""
     frame = _directions()
