@@ -337,7 +337,8 @@ def agreement(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """
     rows = []
     for where, table in tables.items():
-        both = _compared(table)
+        both = table.dropna(subset=["difference", "gain, %"])
+        both = both[both["difference"].round(6) != 0]
         signs, marked = _signs(both), both["mark"] != ""
         rows.append(
             {
@@ -355,12 +356,6 @@ def agreement(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     total = frame.drop(columns="where").sum()
     return pd.concat([frame, pd.DataFrame([{"where": "all", **total}])], ignore_index=True)
-
-
-def _compared(table: pd.DataFrame) -> pd.DataFrame:
-    """Cells with a printed difference, not zero, and rows of ours."""
-    both = table.dropna(subset=["difference", "gain, %"])
-    return both[both["difference"].round(6) != 0]
 
 
 def _signs(cells: pd.DataFrame) -> pd.Series[int]:

@@ -61,10 +61,10 @@ def skew(languages: pd.DataFrame) -> pd.DataFrame:
         ``quantity`` and a column for each of `TEXTS`.
     """
     added, theirs = languages["group"] == "added", languages[f"pairs, {TEXTS[0]}"]
-    rows: dict[str, list[float]] = {}
+    columns: dict[str, Mapping[str, float]] = {}
     for text in TEXTS:
         pairs, level = languages[f"pairs, {text}"], languages[f"level, {text}"]
-        told: Mapping[str, float] = {
+        columns[text] = {
             "pairs of the original languages": pairs[~added].sum(),
             "pairs of the added languages": pairs[added].sum(),
             "added ones, % of all": 100 * pairs[added].sum() / pairs.sum(),
@@ -72,9 +72,7 @@ def skew(languages: pd.DataFrame) -> pd.DataFrame:
             "rank correlation with the paper's": pairs.corr(theirs, method="spearman"),
             **{f"languages of level {name}": (level == name).sum() for name in LEVELS},
         }
-        for quantity, value in told.items():
-            rows.setdefault(quantity, []).append(float(value))
-    return pd.DataFrame(rows, index=list(TEXTS)).T.rename_axis("quantity").reset_index()
+    return pd.DataFrame(columns, dtype=float).rename_axis("quantity").reset_index()
 
 
 def groupings(languages: pd.DataFrame) -> pd.DataFrame:
