@@ -211,12 +211,7 @@ def slope_of_fraction(
 
     curves = one.refit(drawn(one.fitted(), seed=0))
     value = slopes(single[None], loss[None])[0]
-    mean = np.array(
-        [
-            float(np.asarray(laws[p].predict(size))[0])
-            for p, size in zip(used["p"], used[n], strict=True)
-        ]
-    )
+    mean = np.concatenate([laws[p].predict(size) for p, size in used[["p", n]].to_numpy()])
     centre = slopes(single[None], mean[None])[0]
     deviations = slopes(curves, drawn(mean, seed=1)) - centre
     deviations = deviations[np.isfinite(deviations)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,6 +63,7 @@ def power(under_alternative: Array, deviations: Array, sign: int) -> float:
     return float(np.mean(seen))
 
 
+@cache
 def resampled(rows: int) -> NDArray[np.intp]:
     """Rows that each draw picks, with replacement: (`DRAWS`, `rows`), the same at each call."""
     return np.random.default_rng(0).integers(rows, size=(DRAWS, rows))

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.analysis.intervals import (
@@ -159,7 +158,7 @@ class Study:
 
     def _sample(self, variant: VariantAt, values: Array) -> Sample:
         by_direction = values.mean(0)
-        drawn = by_direction[self._picks].mean(1)
+        drawn = by_direction[resampled(len(self.pairs))].mean(1)
         if self.of.blocked:
             means = np.log(values.mean(1))
             drawn *= np.exp(_seed_draws(len(values)) @ (means - means.mean()))
@@ -168,10 +167,6 @@ class Study:
             random = np.random.default_rng(zlib.crc32(f"{variant} {self.pairs}".encode()))
             drawn *= 1 + sd * random.standard_t(freedom, DRAWS) / math.sqrt(len(values))
         return Sample(by_direction=by_direction, drawn=drawn)
-
-    @cached_property
-    def _picks(self) -> NDArray[np.intp]:
-        return resampled(len(self.pairs))
 
     @cached_property
     def noise(self) -> tuple[float, int]:
