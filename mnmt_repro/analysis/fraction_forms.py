@@ -94,7 +94,8 @@ def _held_out(points: pd.DataFrame, form: Form, errors: Errors) -> Array:
         law = fit_eq11(points[~unseen], form, errors=errors)
     except InputError:
         return np.array([np.nan])
-    return predict_unseen(points, unseen, law).relative
+    by_law, _ = predict_unseen(points, unseen, law)
+    return by_law.relative
 
 
 @framed("pair", "form", "p", "f")

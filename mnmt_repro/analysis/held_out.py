@@ -59,45 +59,34 @@ def fit_eq11(
 
 @dataclass(frozen=True, kw_only=True)
 class Unseen:
-    """Cells that a law was not fitted to.
+    """Predictions of cells that a law was not fitted to.
 
     Attributes
     ----------
-    truth, predicted, nearest : (m,)
-        What was observed, what the law says, and what the nearest cell seen has.
+    truth, predicted : (m,)
+        What was observed, and what is predicted.
     spread : float
         Of all that was observed, the cells seen included.
     """
 
     truth: Array
     predicted: Array
-    nearest: Array
     spread: float
 
     @property
     def relative(self) -> Array:
-        """Errors of the law, relative to what was observed."""
+        """Errors relative to what was observed."""
         return self.predicted / self.truth - 1
 
     @property
-    def relative_nearest(self) -> Array:
-        """The same errors without a law."""
-        return self.nearest / self.truth - 1
-
-    @property
     def of_spread(self) -> Array:
-        """Errors of the law as shares of the spread."""
+        """Errors as shares of the spread."""
         return (self.predicted - self.truth) / self.spread
-
-    @property
-    def of_spread_nearest(self) -> Array:
-        """The same errors without a law."""
-        return (self.nearest - self.truth) / self.spread
 
 
 def predict_unseen(
     cells: pd.DataFrame, unseen: pd.Series, law: FractionFit, column: str = "loss", n: str = "n"
-) -> Unseen:
+) -> tuple[Unseen, Unseen]:
     """Predict the cells of one pair that a law was not fitted to.
 
     Parameters
@@ -108,13 +97,17 @@ def predict_unseen(
         Fitted to the other cells.
     column
         What it was fitted to.
+
+    Returns
+    -------
+    by the law, and without any law: by the nearest cell seen
     """
     seen, rest = cells[~unseen], cells[unseen]
-    return Unseen(
-        truth=rest[column].to_numpy(),
-        predicted=np.asarray(law.predict(rest["p"], rest[n])),
-        nearest=nearest_seen(seen, rest, column, n),
-        spread=float(np.ptp(cells[column].to_numpy())),
+    truth, spread = rest[column].to_numpy(), float(np.ptp(cells[column].to_numpy()))
+    by_law, nearest = law.predict(rest["p"], rest[n]), nearest_seen(seen, rest, column, n)
+    return (
+        Unseen(truth=truth, predicted=by_law, spread=spread),
+        Unseen(truth=truth, predicted=nearest, spread=spread),
     )
 
 

@@ -260,9 +260,8 @@ def score_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
             except InputError as reason:
                 table.append(row | {"why": str(reason)})
                 continue
-            found = predict_unseen(group, mine, law, column)
-            nearest = root_mean_square(found.of_spread_nearest)
-            row |= {"nearest": nearest.value, "why": law.reason}
+            found, without = predict_unseen(group, mine, law, column)
+            row |= {"nearest": root_mean_square(without.of_spread).value, "why": law.reason}
             if law.identified:
                 error = root_mean_square(found.of_spread)
                 row |= {"error": error.value, "low": error.low, "high": error.high}

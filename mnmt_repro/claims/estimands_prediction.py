@@ -33,12 +33,12 @@ def held_out_prediction(evidence: Evidence, claim: Claim, scope: Scope) -> Units
     options = claim.options
     units: Units = {}
     for pair, cells in evidence.grid(scope, scope.cohorts[0], options["needs"]).items():
-        found = _predicted(cells, options["form"], scope.n, pair, claim)
+        found, nearest = _predicted(cells, options["form"], scope.n, pair, claim)
         units[pair] = {
             "error": root_mean_square(found.relative),
             "r2": _r2(found.predicted, found.truth),
-            "naive_error": root_mean_square(found.relative_nearest),
-            "error_over_naive": error_ratio(found.relative, found.relative_nearest),
+            "naive_error": root_mean_square(nearest.relative),
+            "error_over_naive": error_ratio(found.relative, nearest.relative),
         }
     return units
 
@@ -49,7 +49,7 @@ def held_out_forms(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     units: Units = {}
     for pair, cells in evidence.grid(scope, scope.cohorts[0], options["needs"]).items():
         simple, flexible = (
-            _predicted(cells, form, scope.n, pair, claim).relative for form in options["forms"]
+            _predicted(cells, form, scope.n, pair, claim)[0].relative for form in options["forms"]
         )
         units[pair] = {
             "error": root_mean_square(simple),
@@ -134,11 +134,11 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
 
 def _metric(cells: Cells, pair: str, metric: str, claim: Claim, n: str) -> Measures:
     form = claim.options["form"]
-    scores = _predicted(cells, form, n, pair, claim, metric)
-    losses = _predicted(cells, form, n, pair, claim)
+    scores, nearest = _predicted(cells, form, n, pair, claim, metric)
+    losses, _ = _predicted(cells, form, n, pair, claim)
     return {
         "error": root_mean_square(scores.of_spread),
-        "error_over_naive": error_ratio(scores.of_spread, scores.of_spread_nearest),
+        "error_over_naive": error_ratio(scores.of_spread, nearest.of_spread),
         "cross_entropy_error": root_mean_square(losses.of_spread),
         "metric_range": Measure(value=scores.spread),
     }
@@ -156,7 +156,7 @@ def _law(
 
 def _predicted(
     cells: Cells, form: Form, n: str, pair: str, claim: Claim, metric: str = ""
-) -> Unseen:
+) -> tuple[Unseen, Unseen]:
     options = claim.options
     unseen = held_out(
         cells, options["held_out_weights"], options["held_out_largest_sizes"], "n_non_embedding"
