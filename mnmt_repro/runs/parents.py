@@ -49,7 +49,7 @@ def shorter_runs(spec: RunSpec, among: Iterable[RunSpec]) -> tuple[RunSpec, ...]
     shorter = {
         run.run_id: run
         for run in among
-        if run.training.trunk_tokens < own and run.trajectory == spec.trajectory
+        if run.trajectory == spec.trajectory and run.training.trunk_tokens < own
     }
     return tuple(sorted(shorter.values(), key=lambda run: -run.training.trunk_tokens))
 
@@ -91,32 +91,18 @@ def plan(missing: Iterable[RunSpec], stored: frozenset[str], runs_folder: Path) 
     def add(spec: RunSpec) -> None:
         if spec.run_id in order:
             return
-        parents: list[RunSpec] = []
         if spec.upgrade is not None and not is_trained(spec.upgrade.parent, runs_folder):
-            parents.append(spec.upgrade.parent)
             add(spec.upgrade.parent)
+            needs[spec.run_id] = frozenset({spec.upgrade.parent.run_id})
         order[spec.run_id] = spec
-        needs[spec.run_id] = frozenset(parent.run_id for parent in parents)
 
     for spec in missing:
         add(spec)
-
-    longer: dict[str, list[RunSpec]] = {}
-    for spec in order.values():
-        if spec.training.keep == "last":
-            longer.setdefault(spec.trajectory, []).append(spec)
-    after: dict[str, frozenset[str]] = {}
-    for runs in longer.values():
-        for spec in runs:
-            own = spec.training.trunk_tokens
-            after[spec.run_id] = frozenset(
-                run.run_id for run in runs if run.training.trunk_tokens < own
-            )
     return [
         Task(
             spec=spec,
-            needs=needs[run_id],
-            after=after.get(run_id, frozenset()),
+            needs=needs.get(run_id, frozenset()),
+            after=frozenset(run.run_id for run in shorter_runs(spec, order.values())),
             only_weights=run_id in stored,
         )
         for run_id, spec in order.items()
