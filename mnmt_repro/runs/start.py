@@ -5,21 +5,19 @@ Also where the parent keeps its best ones, beside which there is no optimiser's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import first_syllable
 from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import Transformer
 from mnmt_repro.runs.data import RunData, run_vocabulary
 from mnmt_repro.runs.parents import is_trained
 from mnmt_repro.runs.spec import RunSpec
@@ -29,26 +27,11 @@ from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.config import FISHER_SENTENCES
 from mnmt_repro.upgrading.learning_rate import OLD, Groups, diagonal_fisher, fisher_groups
 from mnmt_repro.upgrading.recipe import Upgraded, upgrade
-from mnmt_repro.upgrading.start import Start
 from mnmt_repro.upgrading.vocabulary import ROLES, Piece, PieceMap, match_meanings, match_pieces
 
 
-@dataclass(frozen=True, kw_only=True)
-class Beginning:
-    """What `training.loop.train` takes as `model`, `prepare` and `schedule_start`."""
-
-    model: ModelConfig | Transformer
-    prepare: Callable[[Transformer, torch.optim.Optimizer], None] | None = None
-    schedule_start: int | None = 0
-
-    @classmethod
-    def of(cls, start: Start) -> Beginning:
-        """Where an upgraded model goes on from."""
-        return cls(model=start.model, prepare=start.prepare, schedule_start=start.schedule_start)
-
-
-def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
-    """Where the training of `spec` begins; the same at every call.
+def beginning(spec: RunSpec, folder: Path, data: RunData) -> Upgraded | None:
+    """The upgraded model that `spec` begins with, the same at every call; None: random weights.
 
     Parameters
     ----------
@@ -61,16 +44,14 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Beginning:
         When the parent is not trained, or the upgrade does not give the declared model.
     """
     if spec.upgrade is None:
-        return Beginning(model=spec.model)
+        return None
     upgraded = upgrade_of(spec, folder.parent, data.vocabulary)
     share = spec.upgrade.fisher_share
-    if share is not None:
-        fisher = old_fisher(spec, upgraded, data)
-        groups = most_informative(fisher, upgraded.groups, share)
-        config = spec.upgrade.config
-        gammas = (config.gamma_new, 1.0, config.gamma_old)
-        upgraded = replace(upgraded, groups=groups, gammas=gammas)
-    return Beginning.of(upgraded)
+    if share is None:
+        return upgraded
+    groups = most_informative(old_fisher(spec, upgraded, data), upgraded.groups, share)
+    config = spec.upgrade.config
+    return replace(upgraded, groups=groups, gammas=(config.gamma_new, 1.0, config.gamma_old))
 
 
 def upgrade_of(spec: RunSpec, runs_folder: Path, vocabulary: Vocabulary | None = None) -> Upgraded:
