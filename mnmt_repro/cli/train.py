@@ -146,13 +146,14 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     import torch
 
     from mnmt_repro.runs.data import load_own_data, make_vocabulary
-    from mnmt_repro.runs.execute import Began, record, train_run
+    from mnmt_repro.runs.environment import called_now
+    from mnmt_repro.runs.execute import record, train_run
     from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
     from mnmt_repro.runs.trained import VOCABULARY, read_vocabulary
     from mnmt_repro.training.distributed import processes
     from mnmt_repro.training.loop import TrainingDiverged, finished, standing
 
-    began, plan = Began.now(), _plan(parsed)
+    called, plan = called_now(), _plan(parsed)
     options, spec, text = plan.options, plan.spec, plan.text
     name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
     folder = options.out or Path("runs") / name
@@ -209,7 +210,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             "same command goes on from there"
         )
         return 130
-    score = partial(record, spec, data, trained, progress, began=began, device=options.device)
+    score = partial(record, spec, data, trained, progress, called=called, device=options.device)
     row = _store(options.results or folder.parent / "results", spec, score)
     _report(plan, folder, trained, progress, row)
     return 0

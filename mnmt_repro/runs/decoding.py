@@ -9,7 +9,6 @@ third-party test sets in other words, and no part of the results.
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import time
@@ -29,7 +28,7 @@ from mnmt_repro.evaluation.metrics import scores
 from mnmt_repro.evaluation.search import SearchConfig, search_all
 from mnmt_repro.runs.code_version import ROOMS
 from mnmt_repro.runs.data import TestSet, load_test_sets, run_vocabulary, spread
-from mnmt_repro.runs.environment import current_commit
+from mnmt_repro.runs.environment import called_now
 from mnmt_repro.runs.execute import hardware
 from mnmt_repro.runs.finished import checkpoint_path, load_finished
 from mnmt_repro.runs.spec import RunSpec, digest
@@ -122,8 +121,7 @@ def decode(
         When there is no checkpoint, it is another run's or not the finished one, or the text is
         not on this machine.
     """
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    began, commit = time.monotonic(), current_commit()
+    called, began = called_now(), time.monotonic()
     checkpoint = load_finished(spec, folder, run)
     vocabulary = run_vocabulary(spec)
     tests = {pair: load_test_sets(spec, pair) for pair in spec.mixture.pairs}
@@ -148,12 +146,12 @@ def decode(
         "signatures": signatures,
         "checkpoint": weights,
         "steps": checkpoint.progress.step,
-        "commit": commit,
+        "commit": called["commit"],
         "evaluation_version": ROOMS["evaluation"],
         "torch": torch.__version__,
         "hardware": hardware(device),
         "seconds": round(time.monotonic() - began, 1),
-        "started": started,
+        "started": called["started"],
     }
     return {"decoding": decoding, "rows": rows}
 

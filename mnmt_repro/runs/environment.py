@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import platform
 import subprocess
 from pathlib import Path
@@ -16,6 +17,12 @@ def current_commit() -> str:
         return git(ROOT, "rev-parse", "HEAD") + ("+changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def called_now() -> dict[str, str]:
+    """When a run is called (`started`, UTC), and the `commit` of the code it is called from."""
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"started": started, "commit": current_commit()}
 
 
 def processor() -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from mnmt_repro.architecture import flops_per_target_token, parameter_counts
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.continuation import begin_from_shorter
 from mnmt_repro.runs.data import RunData, TestSet, load_own_data, load_run_data, make_vocabulary
-from mnmt_repro.runs.environment import current_commit, processor
+from mnmt_repro.runs.environment import called_now, processor
 from mnmt_repro.runs.folder import describe
 from mnmt_repro.runs.own import TextSource
 from mnmt_repro.runs.spec import RunSpec
@@ -57,7 +55,7 @@ def execute(
     InputError, TrainingDiverged
         See `training.loop.train` and `runs.data.load_run_data`.
     """
-    began = Began.now()
+    called = called_now()
     if source is None:
         data, more = load_run_data(spec), {}
     else:
@@ -69,20 +67,7 @@ def execute(
     folder.mkdir(parents=True, exist_ok=True)
     describe(folder, spec, data.vocabulary, **more)
     model, progress = train_run(spec, data, start, folder, device=device, **how)
-    return record(spec, data, model, progress, began=began, device=device)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Began:
-    """When a run was called, and the commit of the code that it was called from."""
-
-    started: str  # ISO 8601, UTC
-    commit: str
-
-    @classmethod
-    def now(cls) -> Began:
-        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        return cls(started=started, commit=current_commit())
+    return record(spec, data, model, progress, called=called, device=device)
 
 
 def train_run(
@@ -119,16 +104,22 @@ def record(
     model: Transformer,
     progress: Progress,
     *,
-    began: Began,
+    called: Mapping[str, str],
     device: str,
 ) -> dict[str, Any]:
-    """Score a trained run: its `run`, `rows` and `curve`, as `results.write_run` takes them."""
+    """Score a trained run: its `run`, `rows` and `curve`, as `results.write_run` takes them.
+
+    Parameters
+    ----------
+    called
+        From `environment.called_now`, before the training.
+    """
     counts = parameter_counts(spec.model)
     run = {
         "run_id": spec.run_id,
         "config_hash": spec.config_hash,
         "data_hash": spec.data_hash,
-        "commit": began.commit,
+        "commit": called["commit"],
         "code_version": spec.code_version,
         "tier": spec.tier,
         "corpus": spec.corpus,
@@ -146,7 +137,7 @@ def record(
         "flops": _flops(spec, data, progress),
         "torch": torch.__version__,
         "vocabulary_hash": data.vocabulary.hash,
-        "started": began.started,
+        "started": called["started"],
         "config": spec.config,
     }
     return {"run": run, "rows": list(_rows(spec, data, progress, model)), "curve": progress.curve}
