@@ -35,17 +35,18 @@ def tsv_of(
     target: str,
     *,
     split: str | None = None,
-    domain_column: str | None = None,
+    domain: str | None = None,
     split_column: str = "split",
 ) -> Bitext:
     return parse_tsv(
         read_lines(path),
         str(path),
-        columns=(source, target),
+        f"{source}-{target}",
+        source=source,
+        target=target,
         split=split,
-        domain_column=domain_column,
+        domain=domain,
         split_column=split_column,
-        pair=None,
     )
 
 
@@ -137,7 +138,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", PACKERS)
 def test_tsv(tmp_path: Path, ending: str) -> None:
     path = put(tmp_path / f"a.tsv{ending}", PACKERS[ending](TSV.encode()))
-    text = tsv_of(path, "eng", "deu", split="train", domain_column="domain")
+    text = tsv_of(path, "eng", "deu", split="train", domain="domain")
     assert text.pair == "eng-deu"
     assert text.source == ['He said "yes.', "Press\u2028a key"]
     assert text.target == ["Er sagte „ja.", "Taste\x0cdrücken"]
@@ -217,12 +218,13 @@ def test_jsonl(tmp_path: Path) -> None:
     rows += [{"e": "Größe", "d": "size", "at": "manual", "split": "test"}]
     content = "".join(json.dumps(row) + "\n" for row in rows)
     path = put(tmp_path / "a.jsonl.xz", lzma.compress(content.encode()))
-    text = read_jsonl(path, "e", "d", pair="eng-deu", domain_key="at")
+    text = read_jsonl(path, "eng-deu", source="e", target="d", domain="at")
     assert text.source == ["Yes", "Größe"]
     assert text.domain == ["talk", "manual"]
-    assert read_jsonl(path, "e", "d", pair="eng-deu", split="test").target == ["size"]
+    test = read_jsonl(path, "eng-deu", source="e", target="d", split="test")
+    assert test.target == ["size"]
     with pytest.raises(InputError, match=r"no line in split 'dev'; the splits are .*test.*train"):
-        read_jsonl(path, "e", "d", pair="eng-deu", split="dev")
+        read_jsonl(path, "eng-deu", source="e", target="d", split="dev")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def test_jsonl(tmp_path: Path) -> None:
 def test_bad_jsonl(tmp_path: Path, line: str, error: str) -> None:
     path = put(tmp_path / "a.jsonl", '{"source": "A", "target": "B"}\n' + line + "\n")
     with pytest.raises(InputError, match=error):
-        read_jsonl(path, pair="eng-deu")
+        read_jsonl(path, "eng-deu")
 
 
 # --- bitext -------------------------------------------------------------------------------------

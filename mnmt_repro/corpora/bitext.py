@@ -12,15 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from mnmt_repro.corpora import fetch
-from mnmt_repro.corpora.formats import (
-    Bitext,
-    columns_of,
-    json_object,
-    pair_up,
-    parse_tsv,
-    read_jsonl,
-    read_moses,
-)
+from mnmt_repro.corpora.formats import Bitext, pair_up, parse_tsv, read_jsonl, read_moses
 from mnmt_repro.corpora.registry import (
     MULTI30K_TEST_SETS,
     SPLITS,
@@ -157,32 +149,10 @@ def read_bitext(spec: str | BitextSpec) -> Bitext:
         spec = parse_spec(spec)
     if spec.format == "moses":
         return read_moses(spec.paths[0], spec.paths[1], spec.pair)
-    path, options = spec.paths[0], spec.options
-    columns = (options["source"], options["target"]) if "source" in options else None
+    path = spec.paths[0]
     if spec.format == "tsv":
-        return parse_tsv(
-            read_lines(path),
-            str(path),
-            columns=columns,
-            split=options.get("split"),
-            domain_column=options.get("domain"),
-            split_column=options.get("split_column", "split"),
-            pair=spec.pair,
-        )
-    if columns is None:
-        first = next(iter(read_lines(path)), "")
-        if not first:
-            raise InputError(f"{path}: is empty, or its first line is")
-        where = f"{path}: line 1"
-        columns = columns_of(spec.pair, list(json_object(first, where)), where)
-    return read_jsonl(
-        path,
-        *columns,
-        pair=spec.pair,
-        split=options.get("split"),
-        domain_key=options.get("domain"),
-        split_key=options.get("split_column", "split"),
-    )
+        return parse_tsv(read_lines(path), str(path), spec.pair, **spec.options)
+    return read_jsonl(path, spec.pair, **spec.options)
 
 
 def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:
@@ -217,11 +187,9 @@ def _read_registered(corpus: str, pair: str, split: str | None, test_set: str | 
     return parse_tsv(
         decode_lines(verified_content(file, path), path),
         str(path),
-        columns=split_pair(pair),
+        pair,
         split=split,
-        domain_column="domain" if "domain" in file.columns else None,
-        split_column="split",
-        pair=pair,
+        domain="domain" if "domain" in file.columns else None,
     )
 
 

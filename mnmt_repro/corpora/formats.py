@@ -96,9 +96,9 @@ def listed(names: Collection[str]) -> str:
     return text if len(text) <= 200 else f"{text[:200]} ..."
 
 
-def columns_of(pair: str | None, there: Collection[str], where: str) -> tuple[str, str]:
+def columns_of(pair: str, there: Collection[str], where: str) -> tuple[str, str]:
     """Return the names of both sides: the languages of the pair, else ``source``, ``target``."""
-    candidates = ([split_pair(pair)] if pair else []) + [("source", "target")]
+    candidates = (split_pair(pair), ("source", "target"))
     for source, target in candidates:
         if source in there and target in there:
             return source, target
@@ -127,12 +127,13 @@ def _refuse_empty(lines: Sequence[int], name: str, what: str) -> None:
 def parse_tsv(
     lines: list[str],
     name: str,
+    pair: str,
     *,
-    columns: tuple[str, str] | None,
-    split: str | None,
-    domain_column: str | None,
-    split_column: str,
-    pair: str | None,
+    source: str | None = None,
+    target: str | None = None,
+    split: str | None = None,
+    domain: str | None = None,
+    split_column: str = "split",
 ) -> Bitext:
     """Read two columns of the lines of a tab-separated file, the first of which is its header.
 
@@ -142,14 +143,14 @@ def parse_tsv(
     ----------
     name
         Of the file, for messages.
-    columns
-        Of source and target; None: the languages of the pair, else ``source`` and ``target``.
+    pair
+        Directed pair, source-target.
+    source, target
+        Columns of both sides; None: the languages of the pair, else ``source`` and ``target``.
     split
         Keep only the rows whose `split_column` has this value; all rows if None.
-    domain_column
-        With the domain of each sentence.
-    pair
-        Directed pair; by default the names of the two columns, joined.
+    domain
+        Column with the domain of each sentence.
 
     Raises
     ------
@@ -164,13 +165,16 @@ def parse_tsv(
         raise InputError(f"{name}: lines end in a carriage return alone; end them in a line feed")
     if len(set(header)) != len(header):
         raise InputError(f"{name}: line 1: a column name occurs twice in {listed(header)}")
-    try:
-        source, target = columns or columns_of(pair, header, f"{name}: line 1")
-    except InputError as error:
-        names = "<TAB>".join(split_pair(pair) if pair else ("source", "target"))
-        raise InputError(f"{error}; if line 1 is a sentence, add a header line {names}") from None
+    if source is None or target is None:
+        try:
+            source, target = columns_of(pair, header, f"{name}: line 1")
+        except InputError as error:
+            names = "<TAB>".join(split_pair(pair))
+            raise InputError(
+                f"{error}; if line 1 is a sentence, add a header line {names}"
+            ) from None
     wanted = [source, target]
-    wanted += [domain_column] if domain_column is not None else []
+    wanted += [domain] if domain is not None else []
     wanted += [split_column] if split is not None else []
     for column in wanted:
         if column not in header:
@@ -182,7 +186,7 @@ def parse_tsv(
     width = len(header)
     at_source, at_target = header.index(source), header.index(target)
     at_split = header.index(split_column) if split is not None else None
-    at_domain = header.index(domain_column) if domain_column is not None else None
+    at_domain = header.index(domain) if domain is not None else None
     rows: list[_Row] = []
     empty: list[int] = []
     at_fault = ""
@@ -197,12 +201,12 @@ def parse_tsv(
             at_fault = at_fault or (source if _empty(row[at_source]) else target)
             empty.append(number)
             continue
-        domain, part = (None if at is None else row[at] for at in (at_domain, at_split))
-        rows.append((row[at_source], row[at_target], domain, part))
+        marked, part = (None if at is None else row[at] for at in (at_domain, at_split))
+        rows.append((row[at_source], row[at_target], marked, part))
     _refuse_empty(empty, name, f"column {at_fault!r}")
     if not rows:
         raise InputError(f"{name}: no sentence after the header line")
-    return _of_split(rows, split, pair or f"{source}-{target}", name, "row")
+    return _of_split(rows, split, pair, name, "row")
 
 
 _Row = tuple[str, str, str | None, str | None]
@@ -292,13 +296,13 @@ def _json_text(entry: dict, key: str, where: str) -> str:
 
 def read_jsonl(
     path: str | Path,
-    source_key: str = "source",
-    target_key: str = "target",
-    *,
     pair: str,
+    *,
+    source: str | None = None,
+    target: str | None = None,
     split: str | None = None,
-    domain_key: str | None = None,
-    split_key: str = "split",
+    domain: str | None = None,
+    split_column: str = "split",
 ) -> Bitext:
     r"""Read JSON lines: one object a line, such as ``{"source": "Hello", "target": "Hallo"}``.
 
@@ -306,15 +310,15 @@ def read_jsonl(
     ----------
     path : str or Path
         Plain, gzip or xz.
-    source_key, target_key : str
-        Keys of the two sides.
     pair : str
         Directed pair, source-target.
+    source, target : str, optional
+        Keys of the two sides; by default the languages of the pair, else ``source`` and ``target``.
     split : str, optional
-        Keep only the objects whose `split_key` has this value.
-    domain_key : str, optional
+        Keep only the objects whose key `split_column` has this value.
+    domain : str, optional
         Key of the domain.
-    split_key : str, optional
+    split_column : str, optional
         Looked at only where `split` is given.
 
     Returns
@@ -328,17 +332,20 @@ def read_jsonl(
         missing (those there are are named), a side is no string, is empty, or holds a line break,
         tab or NUL, or no object is in the split.
     """
+    lines = read_lines(path)
+    if not lines or not lines[0]:
+        raise InputError(f"{path}: is empty, or its first line is")
+    if source is None or target is None:
+        where = f"{path}: line 1"
+        source, target = columns_of(pair, list(json_object(lines[0], where)), where)
     rows: list[_Row] = []
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(lines, start=1):
         where = f"{path}: line {number}"
         entry = json_object(line, where)
-        source = _json_text(entry, source_key, where)
-        target = _json_text(entry, target_key, where)
-        domain = None if domain_key is None else _json_text(entry, domain_key, where)
-        part = None if split is None else _json_text(entry, split_key, where)
-        rows.append((source, target, domain, part))
-    if not rows:
-        raise InputError(f"{path}: is empty")
+        sides = _json_text(entry, source, where), _json_text(entry, target, where)
+        marked = None if domain is None else _json_text(entry, domain, where)
+        part = None if split is None else _json_text(entry, split_column, where)
+        rows.append((*sides, marked, part))
     return _of_split(rows, split, pair, str(path), "line")
 
 
