@@ -275,7 +275,7 @@ def test_analyses_are_written_once_and_read_again(
     before = path.read_bytes()
     results.write_analyses(of_wide, corpus="conlang-test", root=tmp_path)  # nothing happens
     assert path.read_bytes() == before and analyses.read(path) == {"schema": 1, **of_wide}
-    frame = results.load(root=trained / "store", membership={})
+    frame = results.load(root=trained / "store")
     found = results.load_analyses(frame, root=tmp_path)
     assert len(found) == len(of_wide["rows"])
     assert set(found["run_id"]) == {WIDE.run_id} and set(found["commit"]) == {of_wide["commit"]}

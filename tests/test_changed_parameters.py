@@ -91,7 +91,7 @@ def prepare() -> None:
     stored, load = results.load(), results.load
 
     def filtered(**wanted: Any) -> pd.DataFrame:
-        if wanted.keys() & {"root", "membership"}:
+        if "root" in wanted:
             return load(**wanted)
         kept = stored
         for name, value in wanted.items():

@@ -205,12 +205,12 @@ def test_what_is_decoded_is_joined_to_its_rows(
 ) -> None:
     for each in (trained, other):
         each.store(tmp_path)
-    before = results.load(root=tmp_path, membership={})
+    before = results.load(root=tmp_path)
     assert before["chrf"].isna().all() and before["decoding"].isna().all()
     path = results.write_decoding(content, root=tmp_path)
     assert path == tmp_path / "conlang-test" / "decoded" / f"{trained.spec.run_id}.json"
     assert results.load_decodings(tmp_path) == [{"schema": 1, **content}]
-    frame = results.load(root=tmp_path, membership={})
+    frame = results.load(root=tmp_path)
     assert len(frame) == len(before) == 3
     for column in ("cross_entropy", "run_id", "p"):
         assert (frame[column] == before[column]).all()
@@ -295,7 +295,7 @@ def test_a_broken_field_is_named_on_reading_and_writing(
         results.write_decoding(broken, root=tmp_path / "elsewhere")
     path.write_text(json.dumps({"schema": 1, **broken}))
     with pytest.raises(InputError, match=f"{path.name}.*{message}"):
-        results.load(root=tmp_path, membership={})
+        results.load(root=tmp_path)
 
 
 def test_a_torn_or_misnamed_file_is_told(content: dict[str, Any], tmp_path: Path) -> None:
@@ -316,12 +316,12 @@ def test_rows_that_the_run_does_not_have_are_told(
     foreign["decoding"]["run_id"] = other.spec.run_id  # which has no src-bbb
     results.write_decoding(foreign, root=tmp_path)
     with pytest.raises(InputError, match=f"{other.spec.run_id}.*src-bbb, indomain, all"):
-        results.load(root=tmp_path, membership={})
+        results.load(root=tmp_path)
     # One whose run is not in this store does no harm.
     path = tmp_path / "conlang-test" / f"{other.spec.run_id}.json"
     path.unlink()
     trained.store(tmp_path)
-    assert results.load(root=tmp_path, membership={})["chrf"].isna().all()
+    assert results.load(root=tmp_path)["chrf"].isna().all()
 
 
 # --- from checkpoints ---------------------------------------------------------------------------
@@ -391,11 +391,11 @@ def test_killed_half_way_nothing_half_is_read(
     left = [path for path in (*folder.iterdir(), *store.rglob("*")) if path.name.startswith(".")]
     assert left  # it died in the middle of a file
     assert len(list(folder.glob("translations-*.json"))) == (moment == "scores")
-    assert results.load(root=store, membership={})["chrf"].isna().all()
+    assert results.load(root=store)["chrf"].isna().all()
     again = decode(trained.spec, folder, trained.run, FEW)
     assert again["rows"] == content["rows"]
     results.write_decoding(again, root=store)
-    assert results.load(root=store, membership={})["chrf"].notna().all()
+    assert results.load(root=store)["chrf"].notna().all()
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -434,7 +434,7 @@ def test_the_command_decodes_what_is_not_decoded(
     assert "2 runs: 2 trained, 1 decoded before, 1 to decode, 0 without a checkpoint" in out
     assert len(results.load_decodings(tmp_path / "store")) == 1
     assert command() == 0
-    assert results.load(root=tmp_path / "store", membership={})["chrf"].notna().all()
+    assert results.load(root=tmp_path / "store")["chrf"].notna().all()
     monkeypatch.setattr(decoding, "search_all", no_search)
     assert command() == 0  # nothing is left to do
     capsys.readouterr()
@@ -459,7 +459,7 @@ def test_the_command_tells_which_checkpoints_are_missing(
     assert "1 to decode, 1 without a checkpoint" in captured.out
     assert other.spec.run_id in captured.err and trained.spec.run_id not in captured.err
     assert "train them again with `mnmt-repro sweep mine --runs" in captured.err
-    decoded = results.load(root=tmp_path / "store", membership={}).dropna(subset="chrf")
+    decoded = results.load(root=tmp_path / "store").dropna(subset="chrf")
     assert set(decoded["run_id"]) == {trained.spec.run_id}
 
 
@@ -545,7 +545,7 @@ def test_bleurt_has_a_file_of_its_own_and_joins_the_rest(
     results.write_decoding(content, root=store)
     path = results.write_decoding(scored, root=store)
     assert path.name == f"{trained.spec.run_id}.bleurt.json"
-    frame = results.load(root=store, membership={})
+    frame = results.load(root=store)
     assert frame["bleurt"].notna().all() and frame["chrf"].notna().all()
     assert frame["bleurt_signature"].str.contains("BLEURT-x").all()
     # Scores of other translations of the same run are not put beside.

@@ -162,7 +162,7 @@ def test_a_torn_file_is_named(tmp_path: Path) -> None:
     text = path.read_text()
     path.write_text(text[: len(text) // 2])
     with pytest.raises(InputError, match=r"run-a\.json: not whole JSON"):
-        results.load(root=tmp_path, membership=MEMBERSHIP)
+        results.load(root=tmp_path)
 
 
 def _without(part: str, field: str) -> Callable[[dict[str, Any]], None]:
@@ -212,7 +212,7 @@ def test_a_broken_field_is_named_on_reading_and_writing(
     damage(broken)
     path.write_text(json.dumps(broken))
     with pytest.raises(InputError, match=f"{path.name}.*{message}"):
-        results.load(root=tmp_path, membership=MEMBERSHIP)
+        results.load(root=tmp_path)
     if broken.get("schema") == 1 and isinstance(broken.get("curve"), list):
         path.unlink()
         with pytest.raises(InputError, match=message):
@@ -236,11 +236,19 @@ def test_a_changed_config_is_refused(tmp_path: Path) -> None:
         results.load_runs(tmp_path)
 
 
-def test_a_shared_run_stands_in_each_of_its_cohorts(tmp_path: Path) -> None:
+@pytest.fixture
+def declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cohorts of the two runs of `MEMBERSHIP`."""
+    from mnmt_repro.cohorts import catalogue
+
+    monkeypatch.setattr(catalogue, "membership", lambda tier: MEMBERSHIP)
+
+
+def test_a_shared_run_stands_in_each_of_its_cohorts(declared: None, tmp_path: Path) -> None:
     write(tmp_path, content("run-a"))
     write(tmp_path, content("run-b", config={"seed": 2}))
     write(tmp_path, content("run-c", config={"seed": "of nobody"}))
-    frame = results.load(root=tmp_path, membership=MEMBERSHIP)
+    frame = results.load(root=tmp_path)
     found = set(zip(frame["run_id"], frame["cohort"], strict=True))
     assert found == {
         ("run-a", "webtech-en-dezh"),
@@ -251,10 +259,10 @@ def test_a_shared_run_stands_in_each_of_its_cohorts(tmp_path: Path) -> None:
     assert len(frame) == 8  # two pairs each
     assert set(frame["mixture"]) == {"eng-deu:0.3,eng-zho:0.7"}
     assert "config" not in frame and frame["bleu"].isna().all()
-    one = results.load(root=tmp_path, membership=MEMBERSHIP, cohort="webtech-en-defr", p=[0.7, 0.9])
+    one = results.load(root=tmp_path, cohort="webtech-en-defr", p=[0.7, 0.9])
     assert list(one["pair"]) == ["eng-zho"] and one["cross_entropy"].item() == 4.25
     with pytest.raises(InputError, match="no such column to filter by: weight"):
-        results.load(root=tmp_path, membership=MEMBERSHIP, weight=0.5)
+        results.load(root=tmp_path, weight=0.5)
     for load in (results.load, results.load_curves):  # a name misspelt is no empty store
         with pytest.raises(InputError, match="reslts: no such folder of results"):
             load(root=tmp_path / "reslts")
@@ -323,9 +331,9 @@ def test_added_removed_and_renamed_files_are_seen(cached: Path) -> None:
         results.load(root=cached)
 
 
-def test_curves_carry_the_pair_weight_and_both_budgets(tmp_path: Path) -> None:
+def test_curves_carry_the_pair_weight_and_both_budgets(declared: None, tmp_path: Path) -> None:
     write(tmp_path, content())
-    curves = results.load_curves(root=tmp_path, membership=MEMBERSHIP, cohort="webtech-en-dezh")
+    curves = results.load_curves(root=tmp_path, cohort="webtech-en-dezh")
     assert list(curves["step"]) == [500, 1_000]
     assert list(curves["p"]) == [0.3, 0.3]
     assert list(curves["target_tokens"]) == [3_000_000, 6_000_000]
@@ -335,8 +343,8 @@ def test_curves_carry_the_pair_weight_and_both_budgets(tmp_path: Path) -> None:
 
 def test_an_empty_store_gives_an_empty_frame_with_columns(tmp_path: Path) -> None:
     for frame in (
-        results.load(root=tmp_path, membership={}),
-        results.load_curves(root=tmp_path, membership={}),
+        results.load(root=tmp_path),
+        results.load_curves(root=tmp_path),
     ):
         assert frame.empty and {"cohort", "variant", "p", "cross_entropy"} <= set(frame)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -26,12 +26,7 @@ SMALL = 100
 """Files of a store that is read as fast as a frame of it would be found in the cache."""
 
 
-def load(
-    *,
-    root: Root = None,
-    membership: Mapping[str, Collection[str]] | None = None,
-    **filters: Any,
-) -> pd.DataFrame:
+def load(*, root: Root = None, **filters: Any) -> pd.DataFrame:
     """All scores as one frame: a row for each run, pair, test set, domain and cohort.
 
     A run that several cohorts share is repeated once for each; one that no declared cohort holds
@@ -39,8 +34,6 @@ def load(
 
     Parameters
     ----------
-    membership : mapping of config_hash to cohorts, optional
-        By default that of all registered cohorts.
     **filters
         Column and wanted value, or a list, tuple or set of them: ``cohort="webtech-en-dezh"``,
         ``p=[0.5, 1]``.
@@ -63,17 +56,12 @@ def load(
         runs = load_runs(root)
         decodings.join(runs, decodings.load_decodings(root))
         columns = [*ROW_FIELDS, *DECODED_FIELDS, *DECODING_COLUMNS]
-        return _frame("rows", columns, runs, membership)
+        return _frame("rows", columns, runs)
 
-    return _where(_kept("rows", root, membership, read), filters)
+    return _where(_kept("rows", root, read), filters)
 
 
-def load_curves(
-    *,
-    root: Root = None,
-    membership: Mapping[str, Collection[str]] | None = None,
-    **filters: Any,
-) -> pd.DataFrame:
+def load_curves(*, root: Root = None, **filters: Any) -> pd.DataFrame:
     """All learning curves as one frame: a row for each run, pair, validation step and cohort.
 
     Columns, filters and errors are those of `load`. The curve's `target_tokens` and `learning_rate`
@@ -82,24 +70,19 @@ def load_curves(
     """
 
     def read() -> pd.DataFrame:
-        return _frame("curve", [*CURVE_FIELDS, "p"], load_runs(root), membership)
+        return _frame("curve", [*CURVE_FIELDS, "p"], load_runs(root))
 
-    return _where(_kept("curve", root, membership, read), filters)
+    return _where(_kept("curve", root, read), filters)
 
 
-def _kept(
-    part: str,
-    root: Root,
-    membership: Mapping[str, Collection[str]] | None,
-    read: Callable[[], pd.DataFrame],
-) -> pd.DataFrame:
+def _kept(part: str, root: Root, read: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     """Take a frame from the cache while no file of the store, and no code, has changed."""
     folder = results_root(root)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder of results")
     files = [path for pattern in ("*/*.json", "*/decoded/*.json") for path in folder.glob(pattern)]
     ours = bool(registered(COHORTS)) and not registered_elsewhere(COHORTS)  # whose code is hashed
-    if membership is not None or not ours or len(files) < SMALL:
+    if not ours or len(files) < SMALL:
         return read()
     with kept(f"{part}-{digest(str(folder.resolve()))[:12]}", most=1) as recall:
         return recall(digest(files_digest(folder, files), code_digest()), read)
@@ -118,21 +101,13 @@ def _where(frame: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
-def _frame(
-    part: str,
-    columns: Iterable[str],
-    runs: Iterable[Mapping[str, Any]],
-    membership: Mapping[str, Collection[str]] | None,
-) -> pd.DataFrame:
-    runs = list(runs)
-    declared: dict[str, Collection[str]] = {}
+def _frame(part: str, columns: Iterable[str], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    membership: dict[str, Collection[str]] = {}
     places: dict[tuple[str, str], tuple[str, float]] = {}
     if catalogue := registered(COHORTS).get("catalogue"):
         for tier in {content["run"]["tier"] for content in runs}:
-            declared |= catalogue.membership(tier)
+            membership |= catalogue.membership(tier)
             places |= catalogue.places(tier)
-    if membership is None:
-        membership = declared
     run_columns = {
         (f"run_{name}" if part == "curve" and name in CURVE_FIELDS else name): name
         for name in RUN_FIELDS
