@@ -9,10 +9,10 @@ import pytest
 import torch
 from test_experiments import tiny_spec
 
-from mnmt_repro.runs.continuation import begin_from_shorter
 from mnmt_repro.runs.execute import execute
 from mnmt_repro.runs.parents import shorter_runs
 from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.runs.start import begin_from_shorter
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST, LOG, STEM
 

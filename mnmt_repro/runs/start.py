@@ -1,6 +1,7 @@
-"""What a run begins with: random weights, or an upgrade of its parent's last ones.
+"""What a run begins with: random weights, an upgrade of its parent's, or a shorter run's.
 
-Also where the parent keeps its best ones, beside which there is no optimiser's state to carry on.
+An upgrade takes the parent's last weights, also where the parent keeps its best ones, beside which
+there is no optimiser's state to carry on.
 """
 
 from __future__ import annotations
@@ -19,15 +20,45 @@ from mnmt_repro.corpora.encoding import first_syllable
 from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.data import RunData, run_vocabulary
-from mnmt_repro.runs.parents import is_trained
+from mnmt_repro.runs.parents import is_trained, shorter_runs
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.trained import VOCABULARY
-from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.training.config import LAST
+from mnmt_repro.training.checkpoint import copy_checkpoint, load_checkpoint
+from mnmt_repro.training.config import LAST, LOG, STEM
 from mnmt_repro.upgrading.config import FISHER_SENTENCES
 from mnmt_repro.upgrading.learning_rate import OLD, Groups, diagonal_fisher, fisher_groups
 from mnmt_repro.upgrading.recipe import Upgraded, upgrade
 from mnmt_repro.upgrading.vocabulary import ROLES, Piece, PieceMap, match_meanings, match_pieces
+
+
+def begin_from_shorter(spec: RunSpec, folder: Path, among: Iterable[RunSpec]) -> None:
+    """Give a run that has not begun the checkpoint of a shorter one, where a neighbour holds it.
+
+    The shorter run differs in nothing but its budget. Before the final decay, the learning rate of
+    a step does not depend on the budget, and the stream of batches is a function of seed and
+    position. So a run of 8M tokens is the same as one of 4M up to the step at which the shorter run
+    begins to decay. Starting from the shorter run's checkpoint at that step (`STEM`; without a
+    decay its last one) ends with the weights that training from the first step would give, bit for
+    bit. Only the learning curve shows the difference: it also has the points of the shorter run.
+
+    Parameters
+    ----------
+    folder
+        The run's own; those of other runs lie beside it under their ids.
+    among
+        Runs of which a shorter one may lie there.
+    """
+    if (folder / LAST).exists():
+        return
+    for run in shorter_runs(spec, among):
+        neighbour = folder.parent / run.run_id
+        checkpoint = neighbour / (STEM if run.training.decay_share else LAST)
+        if checkpoint.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            if (neighbour / LOG).exists():  # which training cuts to the points of the checkpoint
+                (folder / LOG).write_bytes((neighbour / LOG).read_bytes())
+            copy_checkpoint(checkpoint, folder / LAST, identity=spec.identity)
+            return
 
 
 def beginning(spec: RunSpec, folder: Path, data: RunData) -> Upgraded | None:
