@@ -38,14 +38,13 @@ from mnmt_repro.results import decodings
 from mnmt_repro.runs import decoding
 from mnmt_repro.runs import sweep as sweep_module
 from mnmt_repro.runs.data import CONLANG_TEST_SENTENCES, TestSet
-from mnmt_repro.runs.decoding import DecodingConfig, decode, usual
+from mnmt_repro.runs.decoding import decode, settings_of, usual
 from mnmt_repro.runs.execute import execute
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.checkpoint import copy_checkpoint, load_checkpoint
 from mnmt_repro.training.config import BEST, LAST
 
 SENTENCES = 30
-FEW = DecodingConfig(sentences=SENTENCES)
 CHOSEN = [round(i * (CONLANG_TEST_SENTENCES - 1) / (SENTENCES - 1)) for i in range(SENTENCES)]
 
 
@@ -86,7 +85,7 @@ def other(trained: Trained) -> Trained:
 
 @pytest.fixture(scope="module")
 def content(trained: Trained) -> dict[str, Any]:
-    return decode(trained.spec, trained.folder, trained.run, FEW)
+    return decode(trained.spec, trained.folder, trained.run, SENTENCES)
 
 
 def no_search(*arguments: object, **options: object) -> None:
@@ -141,7 +140,7 @@ def test_a_perfect_translator_scores_a_hundred(
         return [Hypothesis(tokens=row, log_probability=0.0, score=0.0) for row in found]
 
     monkeypatch.setattr(decoding, "search_all", perfect)
-    rows = decode(spec, trained.copy_to(tmp_path), trained.run, FEW)["rows"]
+    rows = decode(spec, trained.copy_to(tmp_path), trained.run, SENTENCES)["rows"]
     for row in rows:
         assert row["chrf"] == row["chrfpp"] == pytest.approx(100)
         assert row["bleu"] == pytest.approx(100)
@@ -164,9 +163,7 @@ def test_a_test_set_is_scored_whole_and_in_its_named_parts() -> None:
         return {"chrf": float(len(found)), "chrf_signature": f"for {language}"}
 
     texts = {PAIRS[0]: {"indomain": list("ABC")}}
-    rows, signatures = decoding.score_tests(
-        {PAIRS[0]: [test]}, texts, DecodingConfig(sentences=3), score
-    )
+    rows, signatures = decoding.score_tests({PAIRS[0]: [test]}, texts, 3, score)
     # Of six sentences the first, the third (2.5, rounded to the even) and the last are decoded.
     assert seen == [
         (["A", "B", "C"], ["0", "2", "5"], "aaa"),
@@ -194,7 +191,7 @@ def test_ids_that_are_no_text_are_never_put_out() -> None:
 @pytest.mark.parametrize("sentences", [0, -3])
 def test_no_sentences_are_refused(sentences: int) -> None:
     with pytest.raises(InputError, match="decoding sentences must be at least 1"):
-        DecodingConfig(sentences=sentences)
+        settings_of(sentences)
 
 
 # --- store and join -----------------------------------------------------------------------------
@@ -219,7 +216,7 @@ def test_what_is_decoded_is_joined_to_its_rows(
         for metric in ("bleu", "chrf", "chrfpp"):
             assert mine.loc[row["pair"], metric] == row[metric]
     assert set(mine["decoded_sentences"]) == {SENTENCES}
-    assert set(mine["decoding"]) == {decodings.in_words(FEW.settings)}
+    assert set(mine["decoding"]) == {decodings.in_words(settings_of(SENTENCES))}
     assert mine["chrf_signature"].str.startswith("nrefs:1|case:mixed").all()
     assert mine["bleurt"].isna().all()
     rest = frame[frame["run_id"] != trained.spec.run_id]
@@ -334,9 +331,9 @@ def test_translations_are_kept_and_read_again(
     texts = json.loads(kept.read_text())
     assert {pair: len(texts[pair]["indomain"]) for pair in PAIRS} == dict.fromkeys(PAIRS, SENTENCES)
     monkeypatch.setattr(decoding, "search_all", no_search)
-    assert decode(trained.spec, trained.folder, trained.run, FEW)["rows"] == content["rows"]
+    assert decode(trained.spec, trained.folder, trained.run, SENTENCES)["rows"] == content["rows"]
     with pytest.raises(AssertionError, match="translated again"):  # other settings, other text
-        decode(trained.spec, trained.folder, trained.run, DecodingConfig(sentences=5))
+        decode(trained.spec, trained.folder, trained.run, 5)
 
 
 def test_a_checkpoint_that_does_not_serve_is_told(
@@ -344,11 +341,11 @@ def test_a_checkpoint_that_does_not_serve_is_told(
 ) -> None:
     spec = trained.spec
     with pytest.raises(InputError, match=r"last\.safetensors: no checkpoint of conlang-test d8x1"):
-        decode(spec, tmp_path, trained.run, FEW)
+        decode(spec, tmp_path, trained.run, SENTENCES)
     with pytest.raises(InputError, match=f"belongs to run {other.spec.run_id}"):
-        decode(spec, other.folder, trained.run, FEW)
+        decode(spec, other.folder, trained.run, SENTENCES)
     with pytest.raises(InputError, match="stands at step 20, but the stored run has 40 steps"):
-        decode(spec, trained.folder, {**trained.run, "steps": 40}, FEW)
+        decode(spec, trained.folder, {**trained.run, "steps": 40}, SENTENCES)
     # A run that is trained again for its weights, and was killed: its best ones are not the best.
     best = dataclasses.replace(spec, training=dataclasses.replace(spec.training, keep="best"))
     assert best.run_id != spec.run_id
@@ -357,9 +354,9 @@ def test_a_checkpoint_that_does_not_serve_is_told(
     for kept in (LAST, BEST):
         copy_checkpoint(trained.folder / LAST, copied / kept, identity=best.run_id)
     with pytest.raises(InputError, match="stands at step 20, but the stored run has 40 steps"):
-        decode(best, copied, {**trained.run, "steps": 40}, FEW)
+        decode(best, copied, {**trained.run, "steps": 40}, SENTENCES)
     with pytest.raises(InputError, match="trained with voc-0"):
-        decode(spec, trained.folder, {**trained.run, "vocabulary_hash": "voc-0"}, FEW)
+        decode(spec, trained.folder, {**trained.run, "vocabulary_hash": "voc-0"}, SENTENCES)
 
 
 def _decode_and_die(spec: RunSpec, folder: Path, run: dict, root: Path, moment: str) -> None:
@@ -370,7 +367,7 @@ def _decode_and_die(spec: RunSpec, folder: Path, run: dict, root: Path, moment: 
 
     setattr(os, {"translations": "replace", "scores": "link"}[moment], die)
     torch.set_num_threads(1)
-    results.write_decoding(decode(spec, folder, run, FEW), root=root)
+    results.write_decoding(decode(spec, folder, run, SENTENCES), root=root)
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
@@ -392,7 +389,7 @@ def test_killed_half_way_nothing_half_is_read(
     assert left  # it died in the middle of a file
     assert len(list(folder.glob("translations-*.json"))) == (moment == "scores")
     assert results.load(root=store)["chrf"].isna().all()
-    again = decode(trained.spec, folder, trained.run, FEW)
+    again = decode(trained.spec, folder, trained.run, SENTENCES)
     assert again["rows"] == content["rows"]
     results.write_decoding(again, root=store)
     assert results.load(root=store)["chrf"].notna().all()
@@ -538,7 +535,7 @@ def test_bleurt_has_a_file_of_its_own_and_joins_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(decoding, "search_all", no_search)  # reads the translations that are kept
-    scored = decode(trained.spec, trained.folder, trained.run, FEW, bleurt=weights)
+    scored = decode(trained.spec, trained.folder, trained.run, SENTENCES, bleurt=weights)
     assert scored["decoding"]["scorer"] == "bleurt"
     store = tmp_path / "store"
     trained.store(store)
@@ -575,7 +572,7 @@ def test_without_bleurt_it_is_said_what_is_needed(
 
 
 def test_a_corpus_is_decoded_in_its_usual_way() -> None:
-    assert usual({"software25"}) == DecodingConfig(sentences=100)
-    assert usual({"webtech", "conlang-sim0"}) == usual(()) == DecodingConfig(sentences=500)
+    assert usual({"software25"}) == 100
+    assert usual({"webtech", "conlang-sim0"}) == usual(()) == 500
     with pytest.raises(InputError, match="--sentences: say how many"):
         usual({"software25", "webtech"})

@@ -188,13 +188,12 @@ def decode_runs(
         should be, or there is nothing that can be decoded.
     """
     from mnmt_repro import results
-    from mnmt_repro.runs.decoding import DecodingConfig, decode_in_worker, usual
+    from mnmt_repro.runs.decoding import decode_in_worker, settings_of, usual
 
-    config = (
-        usual({spec.corpus for spec in specs})
-        if options.sentences is None
-        else DecodingConfig(sentences=options.sentences)
-    )
+    sentences = options.sentences
+    if sentences is None:
+        sentences = usual({spec.corpus for spec in specs})
+    settings = settings_of(sentences)
     scorer = "sacrebleu" if options.bleurt is None else "bleurt"
     if options.bleurt is not None:
         from mnmt_repro.evaluation.learned_metrics import bleurt_weights
@@ -202,7 +201,7 @@ def decode_runs(
         bleurt_weights(options.bleurt)
     decodings = [content["decoding"] for content in results.load_decodings(options.results)]
     wanted = {spec.run_id for spec in specs}
-    _check_settings([d for d in decodings if d["run_id"] in wanted], config.settings)
+    _check_settings([d for d in decodings if d["run_id"] in wanted], settings)
     decoded = {d["run_id"] for d in decodings if d["scorer"] == scorer}
 
     return work_through(
@@ -213,7 +212,7 @@ def decode_runs(
         needs=lambda spec: [spec],
         verb="decode",
         what=lambda spec: "",
-        work=partial(decode_in_worker, config=config, bleurt=options.bleurt),
+        work=partial(decode_in_worker, sentences=sentences, bleurt=options.bleurt),
         store=lambda content: results.write_decoding(content, root=options.results),
         seconds=SECONDS_TO_DECODE,
     )

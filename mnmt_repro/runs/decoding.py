@@ -13,7 +13,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,59 +39,47 @@ Texts = dict[str, dict[str, list[str]]]
 """Pair to test set to translations, one a decoded sentence."""
 
 
-SENTENCES = {"software25": 100}
-"""Sentences of a test set of a corpus that are decoded, where not 500."""
+SENTENCES, FEWER = 500, {"software25": 100}
+"""Sentences of each test set that are decoded, and of those of a corpus where it is not so many.
+
+500 take a run of the mini tier 5 to 25 seconds on one thread, from its smallest size to its
+largest.
+"""
+SEARCH = SearchConfig()
 
 
-def usual(corpora: Collection[str]) -> DecodingConfig:
-    """How runs on some corpora are decoded, unless one says otherwise.
+def usual(corpora: Collection[str]) -> int:
+    """How many sentences of each test set runs on some corpora decode, unless one says otherwise.
 
     Raises
     ------
     InputError
         When they are decoded in different ways.
     """
-    found = {SENTENCES.get(corpus, DecodingConfig.sentences) for corpus in corpora}
+    found = {FEWER.get(corpus, SENTENCES) for corpus in corpora} or {SENTENCES}
     if len(found) > 1:
         raise InputError("--sentences: say how many; these corpora are decoded in different ways")
-    return DecodingConfig(sentences=found.pop()) if found else DecodingConfig()
+    return found.pop()
 
 
-@dataclass(frozen=True, kw_only=True)
-class DecodingConfig:
-    """How the runs of a cohort are decoded; one choice for all of them.
-
-    500 sentences of each test set take a run of the mini tier 5 to 25 seconds on one thread, from
-    its smallest size to its largest.
+def settings_of(sentences: int) -> dict[str, Any]:
+    """How so many sentences of each test set are decoded, as it is stored with the scores.
 
     Raises
     ------
     InputError
-        When a field is out of its range.
+        When there is not one.
     """
-
-    sentences: int = 500  # of each test set, spread evenly over it
-    search: SearchConfig = SearchConfig()
-
-    def __post_init__(self) -> None:
-        if self.sentences < 1:
-            raise InputError(f"decoding sentences must be at least 1, got {self.sentences}")
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """As stored with the scores."""
-        return {"sentences": self.sentences, **asdict(self.search)}
-
-    def rows(self, size: int) -> np.ndarray:
-        """Which sentences of a test set of that size are decoded."""
-        return spread(size, self.sentences)
+    if sentences < 1:
+        raise InputError(f"decoding sentences must be at least 1, got {sentences}")
+    return {"sentences": sentences, **asdict(SEARCH)}
 
 
 def decode(
     spec: RunSpec,
     folder: Path,
     run: Mapping[str, Any],
-    config: DecodingConfig = DecodingConfig(),  # noqa: B008
+    sentences: int = SENTENCES,
     *,
     bleurt: Path | None = None,
     device: str = "cpu",
@@ -105,6 +93,8 @@ def decode(
         already, from these weights and settings, nothing is translated again.
     run
         What the store says of the run: its `steps` and `vocabulary_hash`.
+    sentences
+        Of each test set, spread evenly over it.
     bleurt
         Folder of BLEURT's weights: score with it in place of sacrebleu's metrics.
 
@@ -122,27 +112,28 @@ def decode(
         not on this machine.
     """
     called, began = called_now(), time.monotonic()
+    settings = settings_of(sentences)
     checkpoint = load_finished(spec, folder, run)
     vocabulary = run_vocabulary(spec)
     tests = {pair: load_test_sets(spec, pair) for pair in spec.mixture.pairs}
     weights = hashlib.sha256(checkpoint_path(spec, folder).read_bytes()).hexdigest()[:16]
-    kept = folder / f"translations-{digest([weights, config.settings, ROOMS['evaluation']])}.json"
+    kept = folder / f"translations-{digest([weights, settings, ROOMS['evaluation']])}.json"
     texts: Texts
     if kept.exists():
         texts = json.loads(kept.read_text(encoding="utf-8"))
     else:
-        texts = translate_tests(checkpoint, tests, vocabulary, config, device)
+        texts = translate_tests(checkpoint, tests, vocabulary, sentences, device)
         write_bytes(kept, json.dumps(texts, ensure_ascii=False, indent=1).encode())
     score: Callable[..., Mapping[str, float | str]]
     score = partial(scores, vocabulary=None if spec.conlang else vocabulary)
     if bleurt is not None:
         score = _bleurt(bleurt, device)
-    rows, signatures = score_tests(tests, texts, config, score)
+    rows, signatures = score_tests(tests, texts, sentences, score)
     decoding = {
         "run_id": spec.run_id,
         "corpus": spec.corpus,
         "scorer": "sacrebleu" if bleurt is None else "bleurt",
-        "settings": config.settings,
+        "settings": settings,
         "signatures": signatures,
         "checkpoint": weights,
         "steps": checkpoint.progress.step,
@@ -162,20 +153,20 @@ def decode_in_worker(
     device: str,
     *,
     runs: Mapping[str, Mapping[str, Any]],
-    config: DecodingConfig,
+    sentences: int,
     bleurt: Path | None = None,
 ) -> dict[str, Any]:
     """`decode` as the work of `sweep.sweep`, on one thread; `runs` has the store's by run id."""
     torch.set_num_threads(1)
     with run_lock(folder):
-        return decode(spec, folder, runs[spec.run_id], config, bleurt=bleurt, device=device)
+        return decode(spec, folder, runs[spec.run_id], sentences, bleurt=bleurt, device=device)
 
 
 def translate_tests(
     checkpoint: Checkpoint,
     tests: Mapping[str, Sequence[TestSet]],
     vocabulary: Vocabulary,
-    config: DecodingConfig,
+    sentences: int,
     device: str = "cpu",
 ) -> Texts:
     """Translate the chosen sentences of every test set."""
@@ -185,9 +176,9 @@ def translate_tests(
         for test in sets:
             best = search_all(
                 model,
-                test.text.source.take(config.rows(test.text.size)),
+                test.text.source.take(spread(test.text.size, sentences)),
                 int(test.text.target.flat[0]),  # the start token, or the target language's tag
-                config.search,
+                SEARCH,
                 forbidden=vocabulary.never,
             )
             found = vocabulary.decode([hypothesis.tokens for hypothesis in best])
@@ -198,7 +189,7 @@ def translate_tests(
 def score_tests(
     tests: Mapping[str, Sequence[TestSet]],
     texts: Texts,
-    config: DecodingConfig,
+    sentences: int,
     score: Callable[[Sequence[str], Sequence[str], str], Mapping[str, float | str]],
 ) -> tuple[list[dict[str, Any]], dict[str, dict[str, str]]]:
     """Score every test set, whole and in its named parts.
@@ -221,7 +212,7 @@ def score_tests(
     for pair, sets in tests.items():
         language = pair.partition("-")[2]
         for test in sets:
-            chosen, found = config.rows(test.text.size), texts[pair][test.name]
+            chosen, found = spread(test.text.size, sentences), texts[pair][test.name]
             for (name, domain), part in test.selections.items():
                 inside = np.flatnonzero(part[chosen])
                 if domain != "all" or not inside.size:
