@@ -13,6 +13,7 @@ from test_selected_corpus import card_of
 
 from mnmt_repro.architecture import ModelConfig, flops_per_target_token
 from mnmt_repro.corpora import registry
+from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.results import schema
@@ -69,8 +70,10 @@ def test_what_is_read(spec: RunSpec) -> None:
     for pair in PAIRS:
         fits = (lengths(spec, pair) <= MAX_LENGTH).all(axis=0)
         assert 0 < fits.sum() < SIZES["train"]
-        assert data.training.sentences[pair].size == fits.sum()
-        assert data.mean_lengths[pair] == pytest.approx(lengths(spec, pair)[:, fits].mean(axis=1))
+        read = data.training.sentences[pair]
+        assert isinstance(read, EncodedPair) and read.size == fits.sum()
+        mean = (read.source.lengths.mean(), (read.target.lengths - 1).mean())
+        assert mean == pytest.approx(lengths(spec, pair)[:, fits].mean(axis=1))
         # Validation text is cut, test text is whole; neither is of the training split.
         whole = small_bitext(pair, sum(SIZES.values()))
         valid = data.training.validation[pair]

@@ -93,7 +93,6 @@ class RunData:
     training: TrainingData
     tests: Mapping[str, tuple[TestSet, ...]]  # of each pair of the mixture
     vocabulary: Vocabulary
-    mean_lengths: Mapping[str, tuple[float, float]]  # source and target tokens a training sentence
     notes: tuple[str, ...] = ()  # what a user should know about the text
 
 
@@ -293,7 +292,6 @@ def encoded(
         training=TrainingData(sentences=sentences, validation=validation),
         tests=tests,
         vocabulary=vocabulary,
-        mean_lengths={pair: _mean_lengths(text) for pair, text in sentences.items()},
         notes=tuple(notes),
     )
 
@@ -328,18 +326,15 @@ def generated(spec: RunSpec) -> RunData:
     assert spec.conlang is not None
     vocabulary = SyllableVocabulary(spec.conlang)
     conlang = vocabulary.conlang
-    sentences, validation, tests, lengths = {}, {}, {}, {}
+    sentences, validation, tests = {}, {}, {}
     for pair in spec.mixture.pairs:
         sentences[pair] = ConlangSentences(conlang, pair, spec.tags, start=spec.first_sentence)
         validation[pair] = encode_conlang(conlang, pair, "valid", VALIDATION_SENTENCES, spec.tags)
-        test = _conlang_test(conlang, pair, spec.tags)
-        tests[pair] = (test,)
-        lengths[pair] = _mean_lengths(test.text)
+        tests[pair] = (_conlang_test(conlang, pair, spec.tags),)
     return RunData(
         training=TrainingData(sentences=sentences, validation=validation),
         tests=tests,
         vocabulary=vocabulary,
-        mean_lengths=lengths,
     )
 
 
@@ -350,7 +345,3 @@ def _conlang_test(conlang: Conlang, pair: str, tags: Tags) -> TestSet:
 
 def _first(text: EncodedPair, count: int) -> EncodedPair:
     return EncodedPair(*text.take(np.arange(min(count, text.size))))
-
-
-def _mean_lengths(text: EncodedPair) -> tuple[float, float]:
-    return float(text.source.lengths.mean()), float((text.target.lengths - 1).mean())

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from mnmt_repro.architecture import flops_per_target_token, parameter_counts
+from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.data import RunData, TestSet, load_own_data, load_run_data, make_vocabulary
 from mnmt_repro.runs.environment import called_now, processor
@@ -145,9 +146,13 @@ def record(
 def _flops(spec: RunSpec, data: RunData, progress: Progress) -> float:
     total = 0.0
     for pair, tokens in zip(spec.mixture.pairs, progress.pair_tokens, strict=True):
-        source, target = data.mean_lengths[pair]
+        text = data.training.sentences[pair]
+        if not isinstance(text, EncodedPair):  # endless, with the lengths of its test set
+            text = data.tests[pair][0].text
         total += tokens * flops_per_target_token(
-            spec.model, source_length=source, target_length=target
+            spec.model,
+            source_length=float(text.source.lengths.mean()),
+            target_length=float((text.target.lengths - 1).mean()),
         )
     return total
 
