@@ -63,8 +63,15 @@ def encode(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
     InputError
         When a tag is needed that the vocabulary does not have.
     """
-    target = vocabulary.encode(bitext.target)
-    return _framed(vocabulary.encode(bitext.source), target, vocabulary, bitext.pair, tags)
+    source_tag, target_tag = tag_ids(vocabulary, bitext.pair, tags)
+    return frame(
+        vocabulary.encode(bitext.source),
+        vocabulary.encode(bitext.target),
+        tags=tags,
+        source_tag=source_tag,
+        target_tag=target_tag,
+        start=vocabulary.start,
+    )
 
 
 def encode_sources(
@@ -77,22 +84,8 @@ def encode_sources(
     InputError
         As `encode`.
     """
-    empty = Ragged.of([()] * len(sentences))
-    return _framed(vocabulary.encode(sentences), empty, vocabulary, pair, tags)
-
-
-def _framed(
-    source: Ragged, target: Ragged, vocabulary: Vocabulary, pair: str, tags: Tags
-) -> EncodedPair:
-    source_tag, target_tag = tag_ids(vocabulary, pair, tags)
-    return frame(
-        source,
-        target,
-        tags=tags,
-        source_tag=source_tag,
-        target_tag=target_tag,
-        start=vocabulary.start,
-    )
+    empty = [""] * len(sentences)
+    return encode(Bitext(pair=pair, source=list(sentences), target=empty), vocabulary, tags)
 
 
 def tag_ids(vocabulary: Vocabulary, pair: str, tags: Tags) -> tuple[int, int]:
