@@ -191,6 +191,12 @@ class ConlangConfig:
         return value if isinstance(value, tuple) else (value,) * len(self.groups)
 
     @property
+    def relations(self) -> list[tuple[tuple[str, ...], float]]:
+        """The families with their similarities; each other language is a family of its own."""
+        lone = [((name,), 0.0) for name in self.languages if name not in sum(self.groups, ())]
+        return [*zip(self.groups, self.similarities, strict=True), *lone]
+
+    @property
     def synonymies(self) -> tuple[float, ...]:
         """Probability of the second spelling in each language."""
         value = self.synonymy
@@ -555,10 +561,8 @@ def _shared_syllables(config: ConlangConfig, similarity: float) -> int:
 def _inventories(config: ConlangConfig) -> tuple[dict[str, np.ndarray], list[str]]:
     """Token ids of each language's syllables, a family's shared ones first, and all syllables."""
     inventories, used = {}, 0
-    families = zip(config.groups, config.similarities, strict=True)
-    lone = [((name,), 0.0) for name in config.languages if name not in sum(config.groups, ())]
     for members, similarity in sorted(
-        [*families, *lone], key=lambda f: [config.languages.index(name) for name in f[0]]
+        config.relations, key=lambda f: [config.languages.index(name) for name in f[0]]
     ):
         shared = _shared_syllables(config, similarity)
         common = np.arange(used, used + shared)
@@ -577,13 +581,10 @@ def _spellings(config: ConlangConfig, inventories: dict[str, np.ndarray]) -> dic
     """Two spellings of each concept in each language, (concepts, 2, k) token ids."""
     size, k, count = config.syllables, config.syllables_per_concept, config.concepts
     digits = np.stack(np.unravel_index(np.arange(size**k), (size,) * k), axis=1)  # (size**k, k)
-    relation: dict[str, tuple[tuple[str, ...], float]] = {
-        name: ((name,), 0.0) for name in config.languages
-    }
-    for family, similarity in zip(config.groups, config.similarities, strict=True):
-        relation |= {name: (family, similarity) for name in family}
+    relation = {name: found for found in config.relations for name in found[0]}
     tables = {}
-    for name, (family, similarity) in relation.items():
+    for name in config.languages:
+        family, similarity = relation[name]
         alike = _shared_concepts(config, similarity)
         common = (digits < _shared_syllables(config, similarity)).all(axis=1)
         table = np.empty((count, SPELLINGS, k), dtype=np.int32)
