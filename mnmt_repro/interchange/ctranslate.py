@@ -114,7 +114,7 @@ def _specification(model: Transformer) -> Any:
             if relative:
                 bias = getattr(model, f"{name}_positions")
                 theirs.self_attention.relative_attention_bias = _array(bias.table.weight)
-                theirs.self_attention.relative_attention_max_distance = _int32(bias.max_distance)
+                theirs.self_attention.relative_attention_max_distance = np.int32(bias.max_distance)
             if name == "decoder":
                 _norm(theirs.attention.layer_norm, layer.cross_norm)
                 _attention(theirs.attention, layer.cross, fused=1)
@@ -126,10 +126,6 @@ def _specification(model: Transformer) -> Any:
 
 def _array(tensor: torch.Tensor) -> Any:
     return tensor.detach().float().cpu().contiguous().numpy()
-
-
-def _int32(value: int) -> Any:
-    return np.dtype("int32").type(value)
 
 
 def _norm(spec: Any, norm: torch.nn.Module) -> None:

@@ -182,12 +182,10 @@ def _sentencepiece(folder: Path, family: Family) -> tuple[Any, list[int]]:
             f"{folder}: no tokenizer here; put {' or '.join(SENTENCEPIECE)} or {TOKENIZER} of the "
             "original model beside its weights"
         )
-    model = ModelProto()
     try:
-        model.ParseFromString(paths[0].read_bytes())
-    except DecodeError as error:
-        raise InputError(f"{paths[0]} is not a SentencePiece model; put the original one in its "
-                         "place") from error  # fmt: skip
+        model = ModelProto.FromString(paths[0].read_bytes())
+    except DecodeError:
+        model = ModelProto()
     texts = [each.piece for each in model.pieces]
     if not texts:
         raise InputError(f"{paths[0]} is not a SentencePiece model; put the original one there")
