@@ -16,8 +16,6 @@ so the same seed then gives a few other batches.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +24,7 @@ from typing import Any
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import Root, read_json, results_root, write_once
 from mnmt_repro.results.schema import SCHEMA, check
+from mnmt_repro.runs.spec import digest
 
 _FOLDER = "repeats"
 BEGINNING = 0.01
@@ -155,9 +154,8 @@ def write_repeat(content: Mapping[str, Any], *, root: Root = None) -> Path:
     content = {"schema": SCHEMA, **content}
     run = content.get("run", {})
     check(content, f"repeat of run {run.get('run_id')!r}")
-    outcome = json.dumps([content["rows"], run["hardware"], run["torch"]], sort_keys=True)
-    digest = hashlib.sha256(outcome.encode()).hexdigest()[:8]
-    path = results_root(root) / run["corpus"] / _FOLDER / f"{run['run_id']}-{digest}.json"
+    outcome = digest([content["rows"], run["hardware"], run["torch"]], 8)
+    path = results_root(root) / run["corpus"] / _FOLDER / f"{run['run_id']}-{outcome}.json"
     return path if path.exists() else write_once(path, content, refusal="it was just written")
 
 
