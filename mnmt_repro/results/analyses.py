@@ -75,7 +75,7 @@ def write_analyses(content: Mapping[str, Any], *, corpus: str, root: Root = None
     """
     content = {"schema": SCHEMA, **content}
     path = path_of(results_root(root), corpus, str(content.get("run_id")))
-    _check(content, path)
+    check_analyses(content, str(path))
     return write_once(
         path,
         content,
@@ -93,7 +93,9 @@ def read(path: Path) -> dict[str, Any]:
         Naming the file and the field, when the file is torn or breaks the schema.
     """
     content = read_json(path)
-    _check(content, path)
+    check_analyses(content, str(path))
+    if content["run_id"] != path.stem:
+        raise InputError(f"{path}: run_id is {content['run_id']!r}, not {path.stem!r}")
     return content
 
 
@@ -126,9 +128,3 @@ def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
         return pd.DataFrame(columns=COLUMNS)
     runs = frame[_RUN].drop_duplicates()
     return pd.DataFrame(records).merge(runs, on="run_id")[COLUMNS]
-
-
-def _check(content: Any, path: Path) -> None:
-    check_analyses(content, str(path))
-    if content["run_id"] != path.stem:
-        raise InputError(f"{path}: run_id is {content['run_id']!r}, not {path.stem!r}")

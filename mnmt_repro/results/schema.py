@@ -166,7 +166,7 @@ _DECODINGS = {
 }
 ANALYSIS_KEYS = ("analysis", "layer", "block", "pair")
 _ANALYSIS = _model(dict.fromkeys(ANALYSIS_KEYS, str) | {"value": Number})
-_ANALYSES = _model({"run_id": str, "commit": str, "rows": _rows(_ANALYSIS, *ANALYSIS_KEYS)})
+_ANALYSES = _model({"run_id": FileName, "commit": str, "rows": _rows(_ANALYSIS, *ANALYSIS_KEYS)})
 
 
 def check(content: Any, where: str) -> None:
