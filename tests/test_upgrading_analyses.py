@@ -130,21 +130,19 @@ GROUPS = {
 
 
 def test_distribution_of_fisher_information() -> None:
-    rows = fisher_histogram(FISHER, (1e-6, 1.5e-5, 0.5))
+    all_old = {name: torch.full_like(values, OLD) for name, values in FISHER.items()}
+    rows = fisher_histogram(FISHER, (1e-6, 1.5e-5, 0.5), all_old)
     assert [(r["low"], r["high"], r["count"]) for r in rows] == [
         (0.0, 1e-6, 2), (1e-6, 1.5e-5, 1), (1.5e-5, 0.5, 3), (0.5, math.inf, 1),
     ]  # fmt: skip
     assert [r["share"] for r in rows] == pytest.approx([2 / 7, 1 / 7, 3 / 7, 1 / 7])
-    parts = fisher_histogram(FISHER, (1e-6,), GROUPS)
-    assert [(r["part"], r["count"], r["share"]) for r in parts] == [
-        ("old", 1, 0.25), ("old", 3, 0.75), ("new", 1, pytest.approx(1 / 3)),
-        ("new", 2, pytest.approx(2 / 3)),
-    ]  # fmt: skip
+    some = fisher_histogram(FISHER, (1e-6,), GROUPS)
+    assert [(r["count"], r["share"]) for r in some] == [(1, 0.25), (3, 0.75)]
     with pytest.raises(InputError, match="must rise from above 0"):
-        fisher_histogram(FISHER, (1e-5, 1e-6))
+        fisher_histogram(FISHER, (1e-5, 1e-6), GROUPS)
 
 
 def test_an_edge_belongs_to_the_bin_above() -> None:
     values = torch.from_numpy(np.array([0.25, 0.5], dtype=np.float32))
-    counts = [row["count"] for row in fisher_histogram({"output.weight": values}, (0.25, 0.5))]
-    assert counts == [0, 1, 1]
+    rows = fisher_histogram({"w": values}, (0.25, 0.5), {"w": torch.tensor([OLD])})
+    assert [row["count"] for row in rows] == [0, 1, 1]

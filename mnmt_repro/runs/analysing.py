@@ -197,8 +197,7 @@ def _fisher(spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: st
     upgraded, share = upgrade_of(spec, runs_folder), spec.upgrade.fisher_share
     fisher = old_fisher(spec, upgraded, load_run_data(spec))
     for found in fisher_histogram(fisher, FISHER_EDGES, upgraded.groups):
-        if found["part"] == "old":
-            yield _row("fisher", found["share"], block=f"{found['low']:.3g}")
+        yield _row("fisher", found["share"], block=f"{found['low']:.3g}")
     threshold = fisher_threshold(fisher, upgraded.groups, share)
     yield _row("threshold", threshold, block=f"{share:g}")
 

@@ -7,6 +7,7 @@ Tables are lists of rows, ready for `pandas.DataFrame`.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -21,7 +22,8 @@ from mnmt_repro.upgrading.learning_rate import NEW, Groups
 from mnmt_repro.upgrading.vocabulary import PieceMap
 from mnmt_repro.upgrading.width import UNIT_AXIS
 
-Row = dict[str, str | int | float | None]
+Row = dict[str, str | int | float]
+_MATRIX = re.compile(r"(encoder|decoder)\.(\d+)\.feed_forward\.(\w+)\.weight")
 
 
 def substitute_embeddings(
@@ -104,13 +106,12 @@ def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) 
     """
     rows: list[Row] = []
     for name, wide in after.items():
-        stack, layer, block = _place(name)
-        matrix = name.rsplit("feed_forward.", 1)[-1]
-        if block != "feed_forward" or wide.ndim != 2:
+        if not (place := _MATRIX.fullmatch(name)):
             continue
+        stack, layer, matrix = place.groups()
         if name not in original:
             raise InputError(f"the original has no {name}: both need the same layers")
-        axis = UNIT_AXIS[matrix]
+        axis = UNIT_AXIS[f"{matrix}.weight"]
         units, first = wide.shape[axis], original[name].double()
         if first.shape == wide.shape and units % 2 == 0:
             first = first.narrow(axis, 0, units // 2)
@@ -123,8 +124,8 @@ def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) 
         rows.append(
             {
                 "stack": stack,
-                "layer": layer,
-                "matrix": matrix.removesuffix(".weight"),
+                "layer": int(layer),
+                "matrix": matrix,
                 "old_half": float((one - first).norm()),
                 "new_half": float((two - first).norm()),
                 "between": float((one - two).norm()),
@@ -137,9 +138,9 @@ def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) 
 
 
 def fisher_histogram(
-    fisher: Mapping[str, Tensor], edges: Sequence[float], groups: Groups | None = None
+    fisher: Mapping[str, Tensor], edges: Sequence[float], groups: Groups
 ) -> list[Row]:
-    """Figure 6 (right): how many parameters have how much Fisher information.
+    """Figure 6 (right): how many old parameters have how much Fisher information.
 
     Parameters
     ----------
@@ -147,54 +148,31 @@ def fisher_histogram(
         Rising; bin i holds edges[i] <= information < edges[i + 1]. One more bin lies below the
         first edge (zeros too) and one from the last one up.
     groups
-        Old and new entries are then counted apart, otherwise as part `all`.
+        Which entries are old, and so are counted.
 
     Returns
     -------
-    One row for each part and bin: `low`, `high`, `count` and `share` of the part.
+    One row for each bin: `low`, `high`, `count` and `share` of all old entries.
 
     Raises
     ------
     InputError
-        When edges do not rise from above 0.
+        When edges do not rise from above 0, or a parameter has no group.
     """
     if not edges or not all(a < b for a, b in zip([0.0, *edges], edges, strict=False)):
         raise InputError(f"the edges must rise from above 0, got {list(edges)}")
     bounds = torch.tensor(edges, dtype=torch.float64)
-    counts: dict[str, Tensor] = {}
+    counts = torch.zeros(len(edges) + 1, dtype=torch.int64)
     for name, values in fisher.items():
-        for part, chosen in _parts(name, values, groups):
-            bins = torch.bucketize(values[chosen].double().cpu(), bounds, right=True)
-            here = torch.bincount(bins, minlength=len(edges) + 1)
-            counts[part] = counts.get(part, torch.zeros_like(here)) + here
-    lows, highs = [0.0, *edges], [*edges, float("inf")]
+        if name not in groups:
+            raise InputError(f"there is no group of {name}")
+        old = (groups[name].to(values.device) != NEW).expand(values.shape)
+        bins = torch.bucketize(values[old].double().cpu(), bounds, right=True)
+        counts += torch.bincount(bins, minlength=len(counts))
+    total = max(1, int(counts.sum()))
     return [
-        {"part": part, "low": low, "high": high, "count": n, "share": n / int(count.sum())}
-        for part, count in counts.items()
-        for low, high, n in zip(lows, highs, count.tolist(), strict=True)
+        {"low": low, "high": high, "count": count, "share": count / total}
+        for low, high, count in zip(
+            [0.0, *edges], [*edges, float("inf")], counts.tolist(), strict=True
+        )
     ]
-
-
-def _place(name: str) -> tuple[str, int | None, str]:
-    """Stack, layer and block of a parameter.
-
-    >>> _place("encoder.2.feed_forward.up.weight"), _place("decoder.0.cross_norm.weight")
-    (('encoder', 2, 'feed_forward'), ('decoder', 0, 'cross'))
-    >>> _place("decoder_positions.table.weight"), _place("output.weight")
-    (('decoder', None, 'positions'), ('tables', None, 'output'))
-    """
-    first, *rest = name.split(".")
-    if first in ("encoder", "decoder"):
-        return first, int(rest[0]), rest[1].removesuffix("_norm")
-    stack, _, block = first.partition("_")
-    return (stack, None, block) if block else ("tables", None, first)
-
-
-def _parts(name: str, values: Tensor, groups: Groups | None) -> list[tuple[str, Tensor]]:
-    """Which entries are old and which new, as masks; parts without any are left out."""
-    if groups is None:
-        return [("all", torch.ones_like(values, dtype=torch.bool))]
-    if name not in groups:
-        raise InputError(f"there is no group of {name}")
-    new = (groups[name].to(values.device) == NEW).expand(values.shape)
-    return [(part, mask) for part, mask in (("old", ~new), ("new", new)) if bool(mask.any())]
