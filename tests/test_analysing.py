@@ -249,14 +249,14 @@ def test_the_pairs_of_largest_weight_are_widened(
 def test_losses_of_single_sentences_add_up_to_the_stored_loss(trained: Path) -> None:
     done = stored(trained, WIDE)
     folder = trained / "runs" / WIDE.run_id
-    losses = SentenceLosses(**score_by_sentence(WIDE, folder, done["run"]))
+    losses = score_by_sentence(WIDE, folder, done["run"])
     assert (losses.test_set, losses.most, list(losses.nats)) == ("indomain", 500, list(PAIRS))
     for row in done["rows"]:
         nats, tokens = losses.nats[row["pair"]], losses.tokens[row["pair"]]
         assert len(nats) == row["sentences"] == SENTENCES
         assert tokens.sum() == row["test_tokens"]
         assert nats.sum() / tokens.sum() == pytest.approx(row["cross_entropy"], rel=1e-6)
-    few = SentenceLosses(**score_by_sentence(WIDE, folder, done["run"], most=3))
+    few = score_by_sentence(WIDE, folder, done["run"], most=3)
     text, model = load_test_sets(WIDE, PAIRS[1])[0].text, last(trained, WIDE)
     for i, row in enumerate((0, 24, 49)):  # of fifty: 24.5, rounded to the even
         nats, tokens = nats_of(model, text, row)

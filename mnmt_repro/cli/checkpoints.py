@@ -150,8 +150,7 @@ def analyse_runs(
     def store(done: dict[str, Any]) -> None:
         corpus = done["corpus"]
         if "sentences" in done:
-            losses = results.SentenceLosses(**done["sentences"])
-            results.write_sentence_losses(losses, corpus=corpus, root=root)
+            results.write_sentence_losses(done["sentences"], corpus=corpus, root=root)
         if "analyses" in done:
             results.write_analyses(done["analyses"], corpus=corpus, root=root)
 

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from mnmt_repro.corpora.batches import EncodedPair
+from mnmt_repro.results.sentences import SentenceLosses
 from mnmt_repro.runs.data import load_run_data, load_test_sets, spread
 from mnmt_repro.runs.environment import current_commit
 from mnmt_repro.runs.finished import load_finished
@@ -88,18 +89,13 @@ def score_by_sentence(
     *,
     device: str = "cpu",
     most: int = SENTENCES,
-) -> dict[str, Any]:
+) -> SentenceLosses:
     """Losses of single sentences of the in-domain test sets; parameters as of `analyse`.
 
     Parameters
     ----------
     most
         Sentences of a test set, spread evenly over it.
-
-    Returns
-    -------
-    dict
-        The fields of `results.SentenceLosses`.
 
     Raises
     ------
@@ -113,14 +109,9 @@ def score_by_sentence(
         chosen = EncodedPair(*text.take(spread(text.size, most)))
         summed, counts = sentence_losses(model, chosen)
         nats[pair], tokens[pair] = summed.astype(np.float32), counts.astype(np.int16)
-    return {
-        "run_id": spec.run_id,
-        "commit": commit,
-        "test_set": "indomain",
-        "most": most,
-        "nats": nats,
-        "tokens": tokens,
-    }
+    return SentenceLosses(
+        run_id=spec.run_id, commit=commit, test_set="indomain", most=most, nats=nats, tokens=tokens
+    )
 
 
 def analyse_in_worker(
