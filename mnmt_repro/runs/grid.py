@@ -273,27 +273,26 @@ class Grid:
         InputError
             When the text is not there, or a field does not fit it.
         """
-        return tuple(self._runs())
-
-    def _runs(self) -> Iterator[RunSpec]:
         text, pieces = self.text, self.source.vocabulary_size
         tags: Tags = resolve_tags(self.tags, text.pairs)
         own = Own(text=text.hashes, pieces=self.source.pieces_from)
-        for seed in self.seeds:
-            for model, training in self._models(pieces):
-                for mixture in self.mixtures:
-                    yield RunSpec(
-                        tier=OWN,
-                        corpus=text.corpus,
-                        mixture=mixture,
-                        model=model,
-                        training=training,
-                        tags=tags,
-                        seed=seed,
-                        conlang=text.conlang,
-                        own=own,
-                        upgrade=self.upgrade,
-                    )
+        return tuple(
+            RunSpec(
+                tier=OWN,
+                corpus=text.corpus,
+                mixture=mixture,
+                model=model,
+                training=training,
+                tags=tags,
+                seed=seed,
+                conlang=text.conlang,
+                own=own,
+                upgrade=self.upgrade,
+            )
+            for seed in self.seeds
+            for model, training in self._models(pieces)
+            for mixture in self.mixtures
+        )
 
     def _models(self, pieces: int) -> Iterator[tuple[ModelConfig, TrainingConfig]]:
         if self.upgrade is not None:
