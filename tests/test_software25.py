@@ -585,11 +585,10 @@ def test_declaring_needs_no_torch() -> None:
 
 def test_the_estimate_counts_a_shared_beginning_once(tmp_path) -> None:
     from mnmt_repro.runs.parents import plan
-    from mnmt_repro.runs.sweep import Estimate
+    from mnmt_repro.runs.sweep import seconds_left
 
     runs = [v.spec for v in cohort("main").variants if v.name == "M25" and v.spec.seed == 1]
     tasks = plan(runs, frozenset(), tmp_path)
-    estimate = Estimate(seconds_per_cost=1e-10)
-    left = [estimate.seconds_left(task, tasks) for task in tasks]
-    assert sum(left) == pytest.approx(estimate.seconds(runs[-1]))
+    left = list(seconds_left(tasks, 1e-10).values())
+    assert sum(left) == pytest.approx(1e-10 * runs[-1].cost)
     assert np.allclose(np.array(left) / sum(left), [0.1, 0.2, 0.2, 0.5])

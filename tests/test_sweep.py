@@ -27,13 +27,13 @@ from mnmt_repro.runs.execute import execute
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.sweep import (
     DEFAULT_SECONDS_PER_COST,
-    Estimate,
     ExecutorName,
     InThisProcess,
     executor_of,
     is_held,
     process_pool,
     run_lock,
+    seconds_per_cost_of,
     store_once,
     sweep,
 )
@@ -190,10 +190,11 @@ def test_a_run_at_work_is_not_started_twice(tmp_path: Path) -> None:
 def test_estimates_follow_finished_runs() -> None:
     small, large = tiny_spec(), tiny_spec(training=adamw(steps=50, curve_points=2))
     assert large.cost == pytest.approx(10 * small.cost)
-    assert Estimate.from_runs([]).seconds(small) == small.cost * DEFAULT_SECONDS_PER_COST
+    assert seconds_per_cost_of([]) == DEFAULT_SECONDS_PER_COST
     # 3 s for the small one, so 30 for the other; both together keep the ratio.
-    assert Estimate.from_runs([(small, 3.0)]).seconds(large) == pytest.approx(30.0)
-    assert Estimate.from_runs([(small, 3.0), (large, 30.0)]).seconds(small) == pytest.approx(3.0)
+    assert seconds_per_cost_of([(small, 3.0)]) * large.cost == pytest.approx(30.0)
+    both = seconds_per_cost_of([(small, 3.0), (large, 30.0)])
+    assert both * small.cost == pytest.approx(3.0)
 
 
 def test_the_command_lists_cohorts_and_missing_runs(tmp_path: Path, capsys) -> None:

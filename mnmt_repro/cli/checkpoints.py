@@ -65,7 +65,7 @@ def work_through(
         When it can be done for none of `todo`.
     """
     from mnmt_repro.runs.finished import without_checkpoint
-    from mnmt_repro.runs.sweep import Estimate, process_pool, sweep
+    from mnmt_repro.runs.sweep import process_pool, seconds_per_cost_of, sweep
 
     needed = {spec.run_id: spec for each in todo for spec in needs(each)}
     absent = without_checkpoint(list(needed.values()), options.runs)
@@ -102,7 +102,7 @@ def work_through(
             runs_folder=options.runs,
             executor=executor,
             device=options.device,
-            estimate=Estimate.from_runs((spec, seconds) for spec in there),
+            seconds_per_cost=seconds_per_cost_of((spec, seconds) for spec in there),
             work=partial(work, runs=about),
         )
     return 1 if failures or absent or finished < len(specs) else 0

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse
@@ -15,9 +15,6 @@ from mnmt_repro.cli.options import add_command, check_count, check_device, chose
 from mnmt_repro.errors import InputError
 from mnmt_repro.registered import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
-
-if TYPE_CHECKING:
-    from mnmt_repro.runs.sweep import Estimate
 
 NOT_RUN = {
     "gpu": "for one large GPU, declared and not run",
@@ -124,7 +121,7 @@ def act(options: SweepOptions) -> int:
     from mnmt_repro import results
     from mnmt_repro.cli.checkpoints import analyse_runs, decode_runs
     from mnmt_repro.cli.retrain import keep_repeat
-    from mnmt_repro.runs.sweep import Estimate, executor_of, store_once, sweep
+    from mnmt_repro.runs.sweep import executor_of, seconds_per_cost_of, store_once, sweep
 
     check_count(options.workers, "--workers", "processes")
     catalogue = cohorts_module("catalogue")
@@ -160,10 +157,12 @@ def act(options: SweepOptions) -> int:
     # By the speed of the finished ones among these runs, else by that of all declared ones.
     known = [spec for spec in specs if spec.run_id in stored]
     known = known or [s for s in catalogue.runs_of(options.tier) if s.run_id in stored]
-    estimate = Estimate.from_runs((spec, stored[spec.run_id]["wall_seconds"]) for spec in known)
+    seconds_per_cost = seconds_per_cost_of(
+        (spec, stored[spec.run_id]["wall_seconds"]) for spec in known
+    )
     places = catalogue.places(options.tier)
     names = {spec.run_id: _name(spec, options.names, places) for spec in specs}
-    _announce(options, specs, frozenset(stored), estimate, names)
+    _announce(options, specs, frozenset(stored), seconds_per_cost, names)
     if options.tier in NOT_RUN and not known:
         print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
     if options.dry_run:
@@ -181,7 +180,7 @@ def act(options: SweepOptions) -> int:
             device=options.device,
             recompute=options.recompute,
             at_once=options.workers,
-            estimate=estimate,
+            seconds_per_cost=seconds_per_cost,
         )
     return 1 if failures else 0
 
@@ -203,7 +202,7 @@ def _act_on_file(options: SweepOptions) -> int:
         raise InputError(f"{options.names[0]}: {error}") from error
     part = _part(options.array)
     stored = frozenset(spec.run_id for spec in grid.runs if done.row(spec).exists())
-    _announce(options, grid.runs[part], stored, done.estimate, {})
+    _announce(options, grid.runs[part], stored, done.seconds_per_cost, {})
     if options.dry_run:
         return 0
     failures = sweep_grid(
@@ -236,16 +235,16 @@ def _announce(
     options: SweepOptions,
     specs: Sequence[RunSpec],
     stored: frozenset[str],
-    estimate: Estimate,
+    seconds_per_cost: float,
     names: Mapping[str, str],
 ) -> None:
     """Say how many runs are missing and what they take; with `--dry-run` of each of them."""
     from mnmt_repro.runs.parents import plan
-    from mnmt_repro.runs.sweep import duration, in_bytes
+    from mnmt_repro.runs.sweep import duration, in_bytes, seconds_left
 
     missing = [spec for spec in specs if spec.run_id not in stored]
     tasks = plan(missing, stored, options.runs)
-    seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
+    seconds = seconds_left(tasks, seconds_per_cost)
     if options.dry_run:
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""

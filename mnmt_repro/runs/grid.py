@@ -31,7 +31,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.reading import FieldError, build, place
 from mnmt_repro.runs.own import TextSource, TrainingText
 from mnmt_repro.runs.spec import OWN, Own, RunSpec, Upgrade
-from mnmt_repro.runs.sweep import Estimate, sweep_grid
+from mnmt_repro.runs.sweep import seconds_per_cost_of, sweep_grid
 from mnmt_repro.training.config import TrainingConfig, usual_settings, usual_training
 from mnmt_repro.upgrading.config import UpgradeConfig
 
@@ -372,12 +372,12 @@ class GridRuns:
         return results.run_file(spec.corpus, spec.run_id, self.store)
 
     @property
-    def estimate(self) -> Estimate:
-        """How long runs take, by those that are finished."""
+    def seconds_per_cost(self) -> float:
+        """How long runs take, by those that are finished; see `runs.sweep.seconds_left`."""
         from mnmt_repro.results import read_run
 
         stored = [(spec, self.row(spec)) for spec in self.grid.runs]
-        return Estimate.from_runs(
+        return seconds_per_cost_of(
             (spec, read_run(path)["run"]["wall_seconds"]) for spec, path in stored if path.exists()
         )
 

@@ -17,7 +17,6 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     wait,
 )
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,32 +43,28 @@ DEFAULT_SECONDS_PER_COST = 6.5e-11
 """Seconds a unit of `RunSpec.cost` takes on one thread of a 2023 server, where nothing is known."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """Seconds a run should take on one worker, by the speed of those finished, if any."""
+def seconds_per_cost_of(finished: Iterable[tuple[RunSpec, float]]) -> float:
+    """Seconds a unit of `RunSpec.cost` takes, from pairs of a finished run and its seconds."""
+    pairs = list(finished)
+    cost = sum(spec.cost for spec, _ in pairs)
+    return sum(seconds for _, seconds in pairs) / cost if cost else DEFAULT_SECONDS_PER_COST
 
-    seconds_per_cost: float = DEFAULT_SECONDS_PER_COST
 
-    @classmethod
-    def from_runs(cls, finished: Iterable[tuple[RunSpec, float]]) -> Estimate:
-        """From pairs of a run and the seconds it took."""
-        pairs = list(finished)
-        cost = sum(spec.cost for spec, _ in pairs)
-        if not cost:
-            return cls()
-        return cls(seconds_per_cost=sum(seconds for _, seconds in pairs) / cost)
+def seconds_left(tasks: Sequence[Task], seconds_per_cost: float) -> dict[str, float]:
+    """Seconds that each task should take on one worker, by run id.
 
-    def seconds(self, spec: RunSpec) -> float:
-        return spec.cost * self.seconds_per_cost
-
-    def seconds_left(self, task: Task, others: Sequence[Task]) -> float:
-        """Less what the longest of the shorter runs that it goes on from did before its decay."""
-        shorter = [
-            self.seconds(o.spec) * (1 - o.spec.training.decay_share)
-            for o in others
-            if o.spec.run_id in task.after
-        ]
-        return self.seconds(task.spec) - max(shorter, default=0.0)
+    They are less by what the longest of the shorter runs that it goes on from did before its decay.
+    """
+    whole = {task.spec.run_id: task.spec.cost * seconds_per_cost for task in tasks}
+    trunk = {
+        task.spec.run_id: whole[task.spec.run_id] * (1 - task.spec.training.decay_share)
+        for task in tasks
+    }
+    return {
+        task.spec.run_id: whole[task.spec.run_id]
+        - max((trunk[shorter] for shorter in task.after), default=0.0)
+        for task in tasks
+    }
 
 
 def duration(seconds: float) -> str:
@@ -271,7 +266,7 @@ def sweep(
     device: str = "cpu",
     recompute: bool = False,
     at_once: int | None = None,
-    estimate: Estimate | None = None,
+    seconds_per_cost: float = DEFAULT_SECONDS_PER_COST,
     progress_bar: bool | None = None,
     work: Work = _work,
 ) -> list[str]:
@@ -303,7 +298,7 @@ def sweep(
     at_once
         Runs that are given to the executor at one time, the first of those that wait for nothing;
         None: all of them. As many as there are workers keeps the declared order best.
-    estimate
+    seconds_per_cost
         Weighs the progress bar and its time left.
     progress_bar
         None: on a terminal; elsewhere a line a run in its place, for a log.
@@ -316,7 +311,6 @@ def sweep(
     list of str
         One line for each run that failed, or whose parent did; the others are not held up by it.
     """
-    estimate = estimate or Estimate()
     missing = list({spec.run_id: spec for spec in specs if not is_done(spec)}.values())
     if work is _work:
         known = specs if among is None else among
@@ -333,7 +327,7 @@ def sweep(
         def job(spec: RunSpec) -> Work:
             return work
 
-    seconds = {task.spec.run_id: estimate.seconds_left(task, tasks) for task in tasks}
+    seconds = seconds_left(tasks, seconds_per_cost)
     waiting = {task.spec.run_id: task for task in tasks}
     running: dict[Future[dict[str, Any]], Task] = {}
     failures: dict[str, str] = {}
@@ -459,6 +453,6 @@ def sweep_grid(
             device=device,
             recompute=recompute,
             at_once=workers,
-            estimate=done.estimate,
+            seconds_per_cost=done.seconds_per_cost,
             progress_bar=progress_bar,
         )
