@@ -163,9 +163,8 @@ class BatchStream:
 
     def drawn(self, windows: int) -> np.ndarray:
         """Sentences drawn from each pair in the first `windows` windows."""
-        counts = [self._counts(w) for w in range(windows)]
-        zero = np.zeros(len(self.mixture.pairs), dtype=np.int64)
-        return np.array(counts, dtype=np.int64).reshape(windows, -1).sum(0) if windows else zero
+        none = np.zeros(len(self.mixture.pairs), dtype=np.int64)
+        return sum((self._counts(w) for w in range(windows)), start=none)
 
     def _rows(self, k: int, first: int, count: int) -> np.ndarray:
         """Row numbers of the draws `first`, `first + 1`, ... from pair k."""

@@ -197,7 +197,16 @@ def load_run_data(spec: RunSpec) -> RunData:
     InputError
         When the corpus is not on this machine, or lacks a pair of the mixture.
     """
-    return generated(spec) if spec.conlang is not None else _registered(spec)
+    if spec.conlang is not None:
+        return generated(spec)
+    vocabulary, kept, pairs = run_vocabulary(spec), dict(spec.kept), spec.mixture.pairs
+    return encoded(
+        spec,
+        vocabulary,
+        train={pair: keep(load_split(spec.corpus, pair, "train"), kept) for pair in pairs},
+        valid={pair: load_split(spec.corpus, pair, "valid") for pair in pairs},
+        tests={pair: corpus_test_sets(spec.corpus, pair, vocabulary, spec.tags) for pair in pairs},
+    )
 
 
 def load_own_data(spec: RunSpec, text: TrainingText, vocabulary: Vocabulary) -> RunData:
@@ -236,17 +245,6 @@ def load_test_sets(spec: RunSpec, pair: str) -> tuple[TestSet, ...]:
         lines = conlang.text(pair, 0, CONLANG_TEST_SENTENCES, split="test")
         return (dataclasses.replace(test, references=tuple(target for _, target in lines)),)
     return corpus_test_sets(spec.corpus, pair, run_vocabulary(spec), spec.tags)
-
-
-def _registered(spec: RunSpec) -> RunData:
-    vocabulary, kept, pairs = run_vocabulary(spec), dict(spec.kept), spec.mixture.pairs
-    return encoded(
-        spec,
-        vocabulary,
-        train={pair: keep(load_split(spec.corpus, pair, "train"), kept) for pair in pairs},
-        valid={pair: load_split(spec.corpus, pair, "valid") for pair in pairs},
-        tests={pair: corpus_test_sets(spec.corpus, pair, vocabulary, spec.tags) for pair in pairs},
-    )
 
 
 def encoded(
