@@ -23,11 +23,6 @@ class FileReport:
     problems: tuple[str, ...] = ()
     sentences: Mapping[str, int] = field(default_factory=dict)
 
-    @property
-    def ok(self) -> bool:
-        """Whether the file is as its card says."""
-        return not self.problems
-
 
 @dataclass(frozen=True, kw_only=True)
 class Disjointness:
@@ -47,11 +42,6 @@ class Disjointness:
     shared_test: tuple[str, ...]
     shared_valid: tuple[str, ...]
 
-    @property
-    def ok(self) -> bool:
-        """Whether no test sentence is in training."""
-        return not self.shared_test
-
 
 @dataclass(frozen=True, kw_only=True)
 class CheckReport:
@@ -64,8 +54,8 @@ class CheckReport:
     @property
     def ok(self) -> bool:
         """Whether all files are intact and no test sentence is in training."""
-        disjoint = self.disjointness is None or self.disjointness.ok
-        return disjoint and all(file.ok for file in self.files)
+        disjoint = self.disjointness is None or not self.disjointness.shared_test
+        return disjoint and not any(file.problems for file in self.files)
 
     def lines(self) -> list[str]:
         """Return the report as text, one line a file."""
@@ -74,8 +64,7 @@ class CheckReport:
         lines = []
         for file in self.files:
             counts = ", ".join(f"{number:,} {split}" for split, number in file.sentences.items())
-            lines.append(f"{file.path}: " + ("ok" if file.ok else "; ".join(file.problems)))
-            lines[-1] += f" ({counts})" if file.ok else ""
+            lines.append(f"{file.path}: {'; '.join(file.problems) or f'ok ({counts})'}")
         found = self.disjointness
         if found is not None:
             for split, shared, total in (
