@@ -172,8 +172,6 @@ def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bite
         if spec.pair in texts:
             raise InputError(f"{option} {spec.pair}: given twice; join its files into one")
         texts[spec.pair] = read_bitext(spec)
-        if not len(texts[spec.pair]):
-            raise InputError(f"{option} {spec.pair}: {spec.paths[0]} holds no sentence")
     return texts
 
 
