@@ -312,20 +312,17 @@ def sweep(
         One line for each run that failed, or whose parent did; the others are not held up by it.
     """
     missing = list({spec.run_id: spec for spec in specs if not is_done(spec)}.values())
+    tasks = [Task(spec=spec) for spec in missing]
     if work is _work:
-        known = specs if among is None else among
-
-        def job(spec: RunSpec) -> Work:
-            among = shorter_runs(spec, known)
-            return partial(_work, among=among, source=source, recompute=recompute)
-
         stored = frozenset(spec.run_id for spec in with_parents(missing) if is_done(spec))
         tasks = plan(missing, stored, runs_folder)
-    else:
-        tasks = [Task(spec=spec) for spec in missing]
+    known = specs if among is None else among
 
-        def job(spec: RunSpec) -> Work:
+    def job(spec: RunSpec) -> Work:
+        if work is not _work:
             return work
+        shorter = shorter_runs(spec, known)
+        return partial(_work, among=shorter, source=source, recompute=recompute)
 
     seconds = seconds_left(tasks, seconds_per_cost)
     waiting = {task.spec.run_id: task for task in tasks}
