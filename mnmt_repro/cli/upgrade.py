@@ -282,7 +282,7 @@ def _as_old(
     options: UpgradeOptions, imported: Imported
 ) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
     """The same of a Hugging Face model, which does not say what it was trained on, or how."""
-    from mnmt_repro.training.checkpoint import Checkpoint, Progress
+    from mnmt_repro.training.checkpoint import Checkpoint
     from mnmt_repro.training.config import TrainingConfig
 
     training = TrainingConfig(
@@ -310,12 +310,7 @@ def _as_old(
         "seed": 0,
     }
     checkpoint = Checkpoint(
-        config=imported.shape,
-        weights=imported.weights,
-        optimiser={},
-        random_state=None,
-        progress=Progress(),
-        identity=imported.identity,
+        config=imported.shape, weights=imported.weights, identity=imported.identity
     )
     return about, checkpoint, vocabulary
 

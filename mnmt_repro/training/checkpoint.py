@@ -100,28 +100,15 @@ class Checkpoint:
 
     config: ModelConfig
     weights: Mapping[str, Tensor]
-    optimiser: dict[int, dict[str, Tensor]]
-    random_state: Tensor | None
-    progress: Progress
-    identity: str
+    optimiser: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+    random_state: Tensor | None = None
+    progress: Progress = field(default_factory=Progress)
+    identity: str = ""
 
     @classmethod
-    def of(cls, model: Transformer, *, steps: int = 0) -> Checkpoint:
-        """A model that another program has trained, without its optimiser's state.
-
-        Parameters
-        ----------
-        steps
-            Steps of the learning-rate schedule that it has had.
-        """
-        return cls(
-            config=model.config,
-            weights=model.state_dict(),
-            optimiser={},
-            random_state=None,
-            progress=Progress(step=steps),
-            identity="",
-        )
+    def of(cls, model: Transformer) -> Checkpoint:
+        """A model that another program has trained, without its optimiser's state."""
+        return cls(config=model.config, weights=model.state_dict())
 
     def model(self) -> Transformer:
         """Build the model with these weights."""
@@ -251,9 +238,7 @@ def _state(shape: tuple[int, ...], names: Collection[str]) -> dict[str, tuple[in
     """Shapes of what an optimiser remembers of a parameter: AdamW or, by the names, Adafactor."""
     if "exp_avg" in names:
         return {"step": (), "exp_avg": shape, "exp_avg_sq": shape}
-    if len(shape) == 1:
-        return {"step": (), "variance": shape}
-    return {"step": (), "row_var": (*shape[:-1], 1), "col_var": (*shape[:-2], 1, shape[-1])}
+    return _shapes(adafactor_state(torch.empty(shape, device="meta")))
 
 
 def adafactor_state(parameter: Tensor, steps: int = 0) -> dict[str, Tensor]:
