@@ -321,17 +321,7 @@ def map_rows(table: Tensor, made: Tensor, pieces: PieceMap, new: NewRows) -> Non
         Rows of pieces that the old vocabulary does not have: `unk` (a copy of the old `<unk>`),
         `random`, or `mean` of the old pieces that the new one splits into (of `<unk>` where there
         are none, as for bytes).
-
-    Raises
-    ------
-    InputError
-        When the table's rows are not those of the old vocabulary.
     """
-    if table.shape[0] != len(pieces.old):
-        raise InputError(
-            f"the old vocabulary has {len(pieces.old)} pieces, the checkpoint's table "
-            f"{table.shape[0]} rows; give the vocabulary that the checkpoint was trained with"
-        )
     source = torch.from_numpy(pieces.source)
     kept = torch.nonzero(source >= 0).flatten()
     for rows in kept.split(
