@@ -153,7 +153,12 @@ def _search(
         ending = (ends & top.isfinite())[:, :beam]
         for row, rank in ending.nonzero().tolist():
             tokens = prefixes[row, parent[row, rank], 1:].tolist()
-            ended[active[row]].append(_hypothesis(tokens, top[row, rank].item(), config))
+            found = Hypothesis(
+                tokens=tuple(tokens),
+                log_probability=top[row, rank].item(),
+                score=top[row, rank].item() / (len(tokens) + 1) ** config.length_penalty,
+            )
+            ended[active[row]].append(found)
 
         # Unfinished prefixes first, the likeliest leading; stable, so that ties keep their order.
         order = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :beam]
@@ -172,23 +177,15 @@ def _search(
         prefixes = torch.cat([grown, piece[kept][:, :, None]], dim=2)
         active = [active[row] for row in keep]
         length += 1
-    for i, found in enumerate(ended):
-        if not found:
+    for i, ranked in enumerate(ended):
+        if not ranked:
             raise InputError(
                 f"the model gives no finite score to any translation of sentence {i + 1} of the "
                 "batch: its weights are damaged, or the end of sentence is forbidden"
             )
-        found.sort(key=lambda hypothesis: -hypothesis.score)
-        del found[beam:]
+        ranked.sort(key=lambda hypothesis: -hypothesis.score)
+        del ranked[beam:]
     return ended
-
-
-def _hypothesis(tokens: list[int], log_probability: float, config: SearchConfig) -> Hypothesis:
-    return Hypothesis(
-        tokens=tuple(tokens),
-        log_probability=log_probability,
-        score=log_probability / (len(tokens) + 1) ** config.length_penalty,
-    )
 
 
 def _largest(scores: Tensor, count: int) -> tuple[Tensor, Tensor]:
