@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Literal, TypedDict, Unpack
 
 import numpy as np
@@ -185,17 +186,16 @@ def _columns(of: Reading) -> tuple[str, str]:
 
 
 def _fit(rows: pd.DataFrame, law: Law, of: Reading) -> Predictor:
+    if law in ("eq12", "eq13"):
+        return fit_fraction(rows, form=law, **of).predict
     if law == "per_weight":
         fits = fit_per_weight_laws(rows, **of)
-        return lambda p, n: np.array(
-            [fits[w].predict(s)[0] if w in fits else np.nan for w, s in zip(p, n, strict=True)]
-        )
-    if law == "joint":
+        predictors = {p: fit.predict for p, fit in fits.items()}
+    elif law == "joint":
         joint = fit_joint_law(rows, **of)
-        known = set(joint.p)
-        return lambda p, n: np.array(
-            [joint.predict(w, s)[0] if w in known else np.nan for w, s in zip(p, n, strict=True)]
-        )
-    if law not in ("eq12", "eq13"):
+        predictors = {p: partial(joint.predict, p) for p in joint.p}
+    else:
         raise InputError(f"law: {law!r}; use per_weight, joint, eq12 or eq13")
-    return fit_fraction(rows, form=law, **of).predict
+    return lambda p, n: np.array(
+        [predictors[w](s)[0] if w in predictors else np.nan for w, s in zip(p, n, strict=True)]
+    )
