@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -38,7 +39,7 @@ class LackOfFit:
     """
 
     test: Literal["repeats", "runs", "none"]
-    p_value: float
+    p_value: float = math.nan
     words: str
 
     @property
@@ -61,14 +62,11 @@ def lack_of_fit(fit: LawFit, *, draws: int = 500, seed: int = 0) -> LackOfFit:
     """
     design = fit.design()
     if not fit.identified:
-        return LackOfFit(test="none", p_value=np.nan, words="the law is not identified")
+        return LackOfFit(test="none", words="the law is not identified")
     if len(np.unique(design[:, -1])) < 3:
-        return LackOfFit(
-            test="none", p_value=np.nan, words="too few sizes to tell: any two lie on a law"
-        )
+        return LackOfFit(test="none", words="too few sizes to tell: any two lie on a law")
     if fit.degrees_of_freedom < 1:
-        words = "too few rows to tell: there are as many parameters"
-        return LackOfFit(test="none", p_value=np.nan, words=words)
+        return LackOfFit(test="none", words="too few rows to tell: there are as many parameters")
     _, cell = np.unique(design, axis=0, return_inverse=True)
     cell = cell.ravel()
     cells = int(cell.max()) + 1
@@ -93,7 +91,7 @@ def _by_repeats(fit: LawFit, cell: NDArray[np.intp], cells: int) -> LackOfFit:
 def _by_signs(fit: LawFit, draws: int, seed: int) -> LackOfFit:
     residual = fit.observed() - fit.fitted()
     if np.abs(residual).max() <= ROUNDING * np.abs(fit.observed()).max():
-        return LackOfFit(test="none", p_value=np.nan, words="the residuals are rounding")
+        return LackOfFit(test="none", words="the residuals are rounding")
     lines = _lines(fit)
     seen = count_runs(residual, lines)
     # A fitted curve makes its own residuals change sign, so the textbook distribution of runs,
