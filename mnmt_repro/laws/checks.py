@@ -78,12 +78,6 @@ def run_names(groups: ArrayLike | None, rows: int) -> tuple[str, ...]:
     return names
 
 
-def check_direction(direction: str) -> None:
-    """`InputError` unless the direction is ``"min"`` (a loss) or ``"max"`` (a quality)."""
-    if direction not in ("min", "max"):
-        raise InputError(f'direction: {direction!r}; use "min" for a loss, "max" for a quality')
-
-
 def check_level(level: float) -> None:
     """`InputError` unless the level of an interval is a probability between 0 and 1."""
     if not 0 < level < 1:

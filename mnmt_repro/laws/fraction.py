@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import solve
-from mnmt_repro.laws.checks import Array, Direction, Errors, check_direction, error_weights, vector
+from mnmt_repro.laws.checks import Array, Direction, Errors, error_weights, vector
 from mnmt_repro.laws.fit_result import Floats, LawFit
 from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, runs_alone, runs_of
 from mnmt_repro.laws.minimise import Minimum, least
@@ -305,7 +305,6 @@ def fit_fraction(
     InputError
         As `fit_joint_law`, and for an unknown form.
     """
-    check_direction(direction)
     if form not in COEFFICIENTS:
         raise InputError(f"form: {form!r}; use one of {sorted(COEFFICIENTS)}")
     rows, p = pair_rows(frame, n, loss)

@@ -17,7 +17,6 @@ from mnmt_repro.laws.checks import (
     Array,
     Direction,
     Errors,
-    check_direction,
     columns,
     error_weights,
     run_names,
@@ -161,7 +160,6 @@ def fit_joint_law(
     >>> {name: round(value, 3) for name, value in fit.params.items()}
     {'alpha': 0.3, 'l_inf': 1.5, 'beta[0.5]': 50.0, 'beta[1]': 40.0}
     """
-    check_direction(direction)
     rows, key = grouped_rows(frame, n, loss, by)
     seen, group = np.unique(key, return_inverse=True)
     y = vector(loss, rows[loss])

@@ -12,7 +12,6 @@ from mnmt_repro.laws.checks import (
     Array,
     Direction,
     Errors,
-    check_direction,
     error_weights,
     run_names,
     same_length,
@@ -123,7 +122,6 @@ def fit_power_law(
     >>> fit_power_law([1, 2], [3.0, 2.0]).reason
     '2 distinct size(s) cannot determine 3 parameters; train more sizes'
     """
-    check_direction(direction)
     size, y = vector("n", n, positive=True), vector("loss", loss)
     own = error_weights(errors, y) if weights is None else vector("weights", weights, positive=True)
     same_length(n=size, loss=y, weights=own)

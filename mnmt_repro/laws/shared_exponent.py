@@ -161,12 +161,14 @@ Fit = TypeVar("Fit", bound=SharedExponentFit)
 
 def fit_shared_exponent(blank: Fit) -> Fit:
     """Fit the law of a result without numbers; checks that its losses suit its direction."""
-    loss, ceiling = blank.observed(), blank.ceiling
-    if ceiling is not None and blank.direction == "min":
+    loss, ceiling, direction = blank.observed(), blank.ceiling, blank.direction
+    if direction not in ("min", "max"):
+        raise InputError(f'direction: {direction!r}; use "min" for a loss, "max" for a quality')
+    if ceiling is not None and direction == "min":
         raise InputError(f'ceiling: {ceiling} is of a quality: give direction="max"')
     if ceiling is not None and not ceiling > loss.max():
         raise InputError(f"ceiling: {ceiling} must lie above the best score, {loss.max():g}")
-    if blank.direction == "min" and (loss <= 0).any():
+    if direction == "min" and (loss <= 0).any():
         raise InputError(
             f"losses must be above 0, the least is {loss.min():g}: change the sign of "
             'log-probabilities; for a quality give direction="max"'
