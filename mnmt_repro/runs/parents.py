@@ -98,11 +98,14 @@ def plan(missing: Iterable[RunSpec], stored: frozenset[str], runs_folder: Path) 
 
     for spec in missing:
         add(spec)
+    alike: dict[str, list[RunSpec]] = {}
+    for spec in order.values():
+        alike.setdefault(spec.trajectory, []).append(spec)
     return [
         Task(
             spec=spec,
             needs=needs.get(run_id, frozenset()),
-            after=frozenset(run.run_id for run in shorter_runs(spec, order.values())),
+            after=frozenset(run.run_id for run in shorter_runs(spec, alike[spec.trajectory])),
             only_weights=run_id in stored,
         )
         for run_id, spec in order.items()
