@@ -1,11 +1,11 @@
-"""The *steady* tier: Paper A's grids on generated languages, trained until their losses settle.
+"""The *steady* tier: Paper A's grids, trained until their losses settle. Most text is generated.
 
 It differs from *mini* in three things. The learning rate falls to zero over the last 30 % of the
 budget, and each size has its own. All sizes have one layer. The task is another: three concepts in
 a sentence and 8,192 in all, so that what a model lacks is capacity, not luck at learning to attend.
 
 The pilot's cohorts chose rates and setting; they have another conlang seed, and no claim reads
-them.
+them. On real text the task is webtech's own, and only the rates were tried.
 No torch is needed here.
 """
 
@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from mnmt_repro.cohorts.grids import (
     FEW_WEIGHTS,
+    WEBTECH,
     Cohort,
     Corpus,
     one_to_many,
@@ -115,11 +116,21 @@ def with_half(cohort: Cohort, widths: Sequence[int]) -> tuple[Cohort, Cohort]:
 PILOT_CORPUS = Corpus(name="conlang-pilot", conlang=_languages(seed=0), training=_TRAINING)
 STEADY = replace(PILOT_CORPUS, name="conlang-steady", conlang=_languages(seed=1))
 _PAIRS = ("src-aaa", "src-bbb")
+_REAL_PAIRS = ("eng-deu", "eng-zho")
 WIDTHS = (6, 8, 10, 12, 16, 20, 26, 32)
 """Eight sizes at about equal steps of log N, over a factor of 25."""
 SMALL_WIDTHS = (6, 8, 10)
 """Sizes that scatter most between seeds. They train in a minute, so they get more seeds."""
 FOUR_WIDTHS = (6, 10, 16, 32)
+REAL_WIDTHS = (8, 12, 20, 30, 44)
+"""Five sizes on real text at about equal steps of log N, over a factor of more than 25."""
+REAL_TRIALS = {
+    **dict.fromkeys((8, 12), (0.1, 0.2, 0.4)),
+    **dict.fromkeys((20, 30, 44), (0.05, 0.1, 0.2)),
+}
+"""Learning rates tried on real text, by width, at p = 0.5 and on `REAL_TRIAL_TOKENS`."""
+REAL_TRIAL_TOKENS = 4_000_000
+REAL = replace(WEBTECH, training=_TRAINING)
 
 
 def similar(similarity: float) -> tuple[Cohort, Cohort]:
@@ -147,6 +158,19 @@ _RATES = two_pairs(
     weights=(0.5,),
     tier=TIER,
     sizes=tuple(size(width, rate) for width, rates in TRIALS.items() for rate in rates),
+)
+_REAL_RATES = two_pairs(
+    "webtech-pilot-rates",
+    "learning rates on real text, tried on a quarter of the budget; enters no verdict",
+    REAL,
+    _REAL_PAIRS,
+    weights=(0.5,),
+    tier=TIER,
+    sizes=tuple(
+        size(width, rate, tokens=REAL_TRIAL_TOKENS)
+        for width, rates in REAL_TRIALS.items()
+        for rate in rates
+    ),
 )
 _PILOT = two_pairs(
     "conlang-pilot",
@@ -236,6 +260,16 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
         repeats=_MANY_TO_ONE.name,
     ),
     *(cohort for similarity in (0.25, 0.5, 0.75, 1.0) for cohort in similar(similarity)),
+    _REAL_RATES,
+    replace(
+        _REAL_RATES,
+        name="webtech-pilot-seeds",
+        about="the middle rates of webtech-pilot-rates with another seed",
+        sizes=tuple(
+            size(width, rates[1], tokens=REAL_TRIAL_TOKENS) for width, rates in REAL_TRIALS.items()
+        ),
+        seeds=(2,),
+    ),
     *many("conlang-steady-three", ("aaa", "bbb", "ccc"), (0.5, 0.8, 0.9)),
     *many("conlang-steady-five", ("aaa", "bbb", "ccc", "ddd", "eee"), (0.6, 0.8)),
 )
