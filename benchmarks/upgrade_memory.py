@@ -46,7 +46,7 @@ def shape(width: int, layers: int) -> ModelConfig:
 def write_shards(folder: Path, config: ModelConfig) -> None:
     """Random weights in several files, as `save_pretrained` writes them."""
     state, names = Transformer(config).state_dict(), names_of(config)
-    index = {}
+    index: dict[str, str] = {}
     for shard in range(SHARDS):
         mine = {names[name]: state[name] for name in list(state)[shard::SHARDS]}
         file = f"model-{shard + 1:05}-of-{SHARDS:05}.safetensors"
@@ -60,15 +60,15 @@ def memory() -> tuple[int, int]:
     return resident("VmRSS"), resident("RssAnon")
 
 
-def measure(folder: Path, config: ModelConfig) -> tuple[int, int]:
-    """Peaks of an upgrade and its writing, above what the process had before; see `memory`."""
+def measure(folder: Path, config: ModelConfig) -> tuple[int, ...]:
+    """Size of the new model, and peaks of an upgrade and its writing, above what the process had before; see `memory`."""
     special = [Piece(kind="special", text=role) for role in ("pad", "eos", "unk", "bos")]
     text = [Piece(kind="text", text=str(i)) for i in range(config.vocab_size)]
     pieces = match_meanings(
         [*special, *text[: config.vocab_size - 4]], [*special, *text[config.vocab_size // 5 :]]
     )
     tiny = ModelConfig.fairseq(vocab_size=8, d_model=8, layers=1, heads=2)
-    upgrade(Checkpoint.of(Transformer(tiny)), None, None, WANTED)  # what torch loads at first use
+    upgrade(Checkpoint.of(Transformer(tiny)), WANTED)  # what torch loads at first use
     before, peaks, done = memory(), [memory()], threading.Event()
 
     def watch() -> None:
@@ -86,7 +86,7 @@ def measure(folder: Path, config: ModelConfig) -> tuple[int, int]:
         progress=Progress(),
         identity="",
     )
-    made = upgrade(checkpoint, None, None, WANTED, pieces=pieces)
+    made = upgrade(checkpoint, WANTED, pieces=pieces)
     save_upgraded(folder / "start.safetensors", made)
     done.set()
     watcher.join()

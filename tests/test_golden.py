@@ -86,7 +86,7 @@ def _upgraded(folder: Path) -> Progress:
     train(two_layers, config, data, Mixture.of({pair: 1.0}), folder / "old", seed=7)
     old = load_checkpoint(folder / "old" / LAST)
     pieces = untrained_pieces(VARIED, [pair], old.config.vocab_size)
-    new = upgrade(old, None, None, UPGRADE, pieces=pieces)
+    new = upgrade(old, UPGRADE, pieces=pieces)
     return train(
         new.model, config, data, UNEVEN, folder / "new", seed=8, progress_bar=False,
         prepare=new.prepare, schedule_start=new.schedule_start,

@@ -129,7 +129,7 @@ def test_killed_on_a_ramp_an_upgraded_model_goes_on_along_it(
         gamma_new=2.0,
     )
     old = load_checkpoint(tmp_path / "old" / "last.safetensors")
-    save_upgraded(start, upgrade(old, None, None, changes))
+    save_upgraded(start, upgrade(old, changes))
 
     def train_on(folder: Path) -> dict[str, torch.Tensor]:
         begun = load_upgraded(start)

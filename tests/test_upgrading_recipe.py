@@ -19,7 +19,7 @@ from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthC
 from mnmt_repro.upgrading.learning_rate import NEW, OLD, diagonal_fisher
 from mnmt_repro.upgrading.recipe import upgrade
 from mnmt_repro.upgrading.start import load_upgraded, save_upgraded, slow_by_fisher
-from mnmt_repro.upgrading.vocabulary import Piece, PieceMap, match_meanings
+from mnmt_repro.upgrading.vocabulary import Piece, PieceMap, match_meanings, match_pieces
 
 SHAPES = {
     "t5": ModelConfig.t5(vocab_size=9, d_model=8, layers=2, heads=2, d_ff=12),
@@ -70,7 +70,7 @@ def test_without_noise_the_wide_model_in_a_new_vocabulary_computes_the_same(
 ) -> None:
     checkpoint = trained(tmp_path, shape)
     config = UpgradeConfig(wider=2, width=WidthConfig(noise=0, normalisation="function"))
-    new = upgrade(checkpoint, None, None, config, pieces=PIECES).model.eval()
+    new = upgrade(checkpoint, config, pieces=PIECES).model.eval()
     assert (new.config.d_ff, new.config.vocab_size) == (24, 10)
     before = checkpoint.model().eval()(SOURCE, TARGET)
     after = new(moved(SOURCE), moved(TARGET))
@@ -91,7 +91,7 @@ def test_the_published_normalisation_keeps_a_relu_model_only(
     before = checkpoint.model().eval()(SOURCE, TARGET)
 
     def gap(width: WidthConfig) -> float:
-        made = upgrade(checkpoint, None, None, UpgradeConfig(wider=2, width=width))
+        made = upgrade(checkpoint, UpgradeConfig(wider=2, width=width))
         return (made.model.eval()(SOURCE, TARGET) - before).abs().max().item()
 
     published = gap(WidthConfig(noise=0, normalisation="frobenius"))
@@ -101,7 +101,7 @@ def test_the_published_normalisation_keeps_a_relu_model_only(
 
 def test_nothing_to_change_changes_nothing(tmp_path: Path) -> None:
     checkpoint = trained(tmp_path)
-    made = upgrade(checkpoint, None, None, UpgradeConfig())
+    made = upgrade(checkpoint, UpgradeConfig())
     assert all(torch.equal(t, checkpoint.weights[k]) for k, t in made.model.state_dict().items())
     assert made.report.overlap is None
     assert (made.report.new_entries, made.steps) == (0, 7)
@@ -112,7 +112,7 @@ def test_nothing_to_change_changes_nothing(tmp_path: Path) -> None:
 def test_layers_are_inserted_and_the_old_ones_kept(tmp_path: Path) -> None:
     checkpoint = trained(tmp_path)
     old = checkpoint.weights
-    made = upgrade(checkpoint, None, None, UpgradeConfig(deeper=DepthConfig(encoder=2, decoder=1)))
+    made = upgrade(checkpoint, UpgradeConfig(deeper=DepthConfig(encoder=2, decoder=1)))
     new = made.model.state_dict()
     assert (made.model.config.encoder_layers, made.model.config.decoder_layers) == (4, 3)
     for name, tensor in old.items():
@@ -125,7 +125,7 @@ def test_layers_are_inserted_and_the_old_ones_kept(tmp_path: Path) -> None:
         else:
             assert torch.equal(new[name], tensor)
     closest = upgrade(
-        checkpoint, None, None, UpgradeConfig(deeper=DepthConfig(decoder=1, init="closest"))
+        checkpoint, UpgradeConfig(deeper=DepthConfig(decoder=1, init="closest"))
     ).model.state_dict()
     name = "cross.q.weight"
     assert torch.equal(closest[f"decoder.2.{name}"], old[f"decoder.1.{name}"])
@@ -134,10 +134,10 @@ def test_layers_are_inserted_and_the_old_ones_kept(tmp_path: Path) -> None:
 def test_what_is_not_kept_is_drawn_anew(tmp_path: Path) -> None:
     checkpoint = trained(tmp_path, "t5")
     anew = Transformer(SHAPES["t5"], seed=3).state_dict()
-    nothing = upgrade(checkpoint, None, None, UpgradeConfig(keep="nothing", seed=3))
+    nothing = upgrade(checkpoint, UpgradeConfig(keep="nothing", seed=3))
     assert all(torch.equal(t, anew[k]) for k, t in nothing.model.state_dict().items())
     assert nothing.optimiser == {}
-    body = upgrade(checkpoint, None, None, UpgradeConfig(keep="body", seed=3))
+    body = upgrade(checkpoint, UpgradeConfig(keep="body", seed=3))
     for name, tensor in body.model.state_dict().items():
         table = name in ("embedding.weight", "output.weight")
         assert torch.equal(tensor, anew[name] if table else checkpoint.weights[name])
@@ -150,8 +150,7 @@ def test_what_is_not_kept_is_drawn_anew(tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_model(tmp_path: Path) -> None:
     checkpoint = trained(tmp_path)
     made = [
-        upgrade(checkpoint, None, None, UpgradeConfig(wider=2, seed=s)).model.state_dict()
-        for s in (1, 1, 2)
+        upgrade(checkpoint, UpgradeConfig(wider=2, seed=s)).model.state_dict() for s in (1, 1, 2)
     ]
     name = "encoder.0.feed_forward.up.weight"
     assert torch.equal(made[0][name], made[1][name])
@@ -163,7 +162,7 @@ def test_the_same_seed_gives_the_same_model(tmp_path: Path) -> None:
 
 def test_groups_mark_old_and_new_blocks(tmp_path: Path) -> None:
     config = UpgradeConfig(wider=2, deeper=DepthConfig(encoder=1))
-    made = upgrade(trained(tmp_path), None, None, config, pieces=PIECES)
+    made = upgrade(trained(tmp_path), config, pieces=PIECES)
     parameters = dict(made.model.named_parameters())
     assert made.groups.keys() == parameters.keys()
     old_part = torch.full((24, 8), NEW)
@@ -190,7 +189,7 @@ def test_groups_mark_old_and_new_blocks(tmp_path: Path) -> None:
 def test_old_parameters_keep_their_optimiser_state(tmp_path: Path, kind: str) -> None:
     checkpoint = trained(tmp_path, kind=kind)
     config = UpgradeConfig(wider=2, deeper=DepthConfig(encoder=1))
-    made = upgrade(checkpoint, None, None, config, pieces=PIECES)
+    made = upgrade(checkpoint, config, pieces=PIECES)
     names = [name for name, _ in made.model.named_parameters()]
     old_names = [name for name, _ in checkpoint.model().named_parameters()]
 
@@ -234,7 +233,7 @@ def test_an_upgraded_model_trains_on_and_resumes(tmp_path: Path, kind: str) -> N
         gamma_new=5.0,
     )
     path = tmp_path / "start.safetensors"
-    save_upgraded(path, upgrade(trained(tmp_path, "t5", kind), None, None, config, pieces=PIECES))
+    save_upgraded(path, upgrade(trained(tmp_path, "t5", kind), config, pieces=PIECES))
     begun = load_upgraded(path)
     assert (begun.config, begun.steps) == (config, 7)
 
@@ -277,7 +276,7 @@ def test_adafactors_own_bound_goes_on_with_the_schedule(tmp_path: Path, changes:
     The first update of a parameter without second moments has the greatest size, which is clipped
     to exactly that.
     """
-    made = upgrade(trained(tmp_path, kind="adafactor"), None, None, UpgradeConfig(**changes))
+    made = upgrade(trained(tmp_path, kind="adafactor"), UpgradeConfig(**changes))
     optimiser = torch.optim.Adafactor(made.model.parameters(), lr=1.0)
     made.prepare(made.model, optimiser)
     before = {name: p.detach().clone() for name, p in made.model.named_parameters()}
@@ -296,28 +295,28 @@ def test_adafactors_own_bound_goes_on_with_the_schedule(tmp_path: Path, changes:
 def test_adafactors_state_would_hold_another_schedule_down(tmp_path: Path, schedule: str) -> None:
     checkpoint = trained(tmp_path, kind="adafactor")
     with pytest.raises(InputError, match="no relative step above 1 / sqrt"):
-        upgrade(checkpoint, None, None, UpgradeConfig(schedule=schedule))
-    made = upgrade(checkpoint, None, None, UpgradeConfig(schedule=schedule, optimiser="reset"))
+        upgrade(checkpoint, UpgradeConfig(schedule=schedule))
+    made = upgrade(checkpoint, UpgradeConfig(schedule=schedule, optimiser="reset"))
     made.prepare(made.model, optimiser := optimiser_of("adafactor", made.model))
     assert not optimiser.state
-    upgrade(trained(tmp_path), None, None, UpgradeConfig(schedule=schedule))  # AdamW's does not
+    upgrade(trained(tmp_path), UpgradeConfig(schedule=schedule))  # AdamW's does not
 
 
 def test_a_constant_rate_is_no_schedule_to_go_on_with(tmp_path: Path) -> None:
     checkpoint = trained(tmp_path)
     constant = dataclasses.replace(checkpoint, progress=Progress(step=7, behind=None))
     with pytest.raises(InputError, match="no schedule to go on with: reset it"):
-        upgrade(constant, None, None, UpgradeConfig())
-    assert upgrade(constant, None, None, UpgradeConfig(schedule="reset")).schedule_start == 0
+        upgrade(constant, UpgradeConfig())
+    assert upgrade(constant, UpgradeConfig(schedule="reset")).schedule_start == 0
     further = dataclasses.replace(checkpoint, progress=Progress(step=7, behind=20))
-    assert upgrade(further, None, None, UpgradeConfig()).schedule_start == 27
+    assert upgrade(further, UpgradeConfig()).schedule_start == 27
 
 
 def test_another_optimiser_refuses_the_state(tmp_path: Path) -> None:
-    made = upgrade(trained(tmp_path), None, None, UpgradeConfig())
+    made = upgrade(trained(tmp_path), UpgradeConfig())
     with pytest.raises(InputError, match="state is AdamW's, not Adafactor's"):
         made.prepare(made.model, optimiser_of("adafactor", made.model))
-    reset = upgrade(trained(tmp_path), None, None, UpgradeConfig(optimiser="reset"))
+    reset = upgrade(trained(tmp_path), UpgradeConfig(optimiser="reset"))
     optimiser = optimiser_of("adafactor", reset.model)
     reset.prepare(reset.model, optimiser)
     kept = optimiser.state_dict()["state"].values()  # nothing but the count of updates
@@ -326,7 +325,7 @@ def test_another_optimiser_refuses_the_state(tmp_path: Path) -> None:
 
 
 def test_fisher_information_chooses_what_is_slowed_down(tmp_path: Path) -> None:
-    made = upgrade(trained(tmp_path), None, None, UpgradeConfig(wider=2, optimiser="reset"))
+    made = upgrade(trained(tmp_path), UpgradeConfig(wider=2, optimiser="reset"))
     pairs = [(SOURCE[0], TARGET[0]), (SOURCE[1, :3], TARGET[1])]
     fisher = diagonal_fisher(made.model, pairs)
     middle = fisher["encoder.0.feed_forward.up.weight"].median().item()
@@ -345,7 +344,7 @@ def test_fisher_information_chooses_what_is_slowed_down(tmp_path: Path) -> None:
 
 def test_factors_by_fisher_information_are_kept_in_the_file(tmp_path: Path) -> None:
     config = UpgradeConfig(wider=2, optimiser="reset", gamma_old=0.5, gamma_new=2.0)
-    made = upgrade(trained(tmp_path), None, None, config)
+    made = upgrade(trained(tmp_path), config)
     ramp = Ramp(start=0.0, end=0.1, steps=9)
     start = slow_by_fisher(made, [(SOURCE[0], TARGET[0])], [(1e-8, 0.25), (1e-4, ramp)])
     save_upgraded(tmp_path / "start.safetensors", start)
@@ -373,7 +372,8 @@ def test_from_two_sentencepiece_models(tmp_path: Path) -> None:
     model = Transformer(dataclasses.replace(SHAPES["t5"], vocab_size=320))
     weights = model.state_dict()
     checkpoint = Checkpoint.of(model)
-    made = upgrade(checkpoint, old, new, UpgradeConfig(embeddings="mean", optimiser="reset"))
+    config = UpgradeConfig(embeddings="mean", optimiser="reset")
+    made = upgrade(checkpoint, config, pieces=match_pieces(old, new))
     assert made.report.overlap is not None and made.report.overlap.share > 0.9
     for table in ("embedding.weight", "output.weight"):
         rows = made.model.state_dict()[table]
@@ -381,11 +381,9 @@ def test_from_two_sentencepiece_models(tmp_path: Path) -> None:
         tags = [old.tag("deu"), old.tag("eng")]
         torch.testing.assert_close(rows[new.tag("ces")], weights[table][tags].mean(0))
     with pytest.raises(InputError, match="the old vocabulary has 340 pieces, .* 320 rows"):
-        upgrade(checkpoint, new, old, UpgradeConfig(optimiser="reset"))
+        upgrade(checkpoint, config, pieces=match_pieces(new, old))
     with pytest.raises(InputError, match="the new vocabulary is not a SentencePiece model"):
-        upgrade(checkpoint, old, Vocabulary(b"no model"), UpgradeConfig(optimiser="reset"))
-    with pytest.raises(InputError, match="give the old vocabulary and the new one, or neither"):
-        upgrade(checkpoint, old, None, UpgradeConfig())
+        match_pieces(old, Vocabulary(b"no model"))
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -432,7 +430,7 @@ def test_impossible_upgrades_are_refused(
     tmp_path: Path, config: dict, pieces: PieceMap | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        upgrade(trained(tmp_path), None, None, UpgradeConfig(**config), pieces=pieces)
+        upgrade(trained(tmp_path), UpgradeConfig(**config), pieces=pieces)
 
 
 @pytest.mark.parametrize("units", [512, 2048, 8192])
@@ -440,9 +438,9 @@ def test_the_width_that_is_said_to_be_near_does(units: int) -> None:
     shape = dataclasses.replace(SHAPES["fairseq"], d_ff=units)
     old = Checkpoint.of(Transformer(shape))
     with pytest.raises(InputError, match="is near, and does") as refused:
-        upgrade(old, None, None, UpgradeConfig(wider=1.1, optimiser="reset"))
+        upgrade(old, UpgradeConfig(wider=1.1, optimiser="reset"))
     near = float(str(refused.value).split("; ")[1].split(" is near")[0])
-    made = upgrade(old, None, None, UpgradeConfig(wider=near, optimiser="reset"))
+    made = upgrade(old, UpgradeConfig(wider=near, optimiser="reset"))
     assert made.model.config.d_ff == round(1.1 * units)
 
 
@@ -450,17 +448,17 @@ def test_damaged_or_unfit_checkpoints_are_refused(tmp_path: Path) -> None:
     checkpoint = trained(tmp_path)
     weights = {**checkpoint.weights, "encoder_norm.weight": torch.ones(7)}
     with pytest.raises(InputError, match=r"encoder_norm.weight is \(7,\), should be \(8,\)"):
-        upgrade(dataclasses.replace(checkpoint, weights=weights), None, None, UpgradeConfig())
+        upgrade(dataclasses.replace(checkpoint, weights=weights), UpgradeConfig())
     with pytest.raises(InputError, match=r"output.weight is \(9, 8\), should be absent"):
         weights = {**checkpoint.weights, "output.weight": torch.ones(9, 8)}
-        upgrade(dataclasses.replace(checkpoint, weights=weights), None, None, UpgradeConfig())
+        upgrade(dataclasses.replace(checkpoint, weights=weights), UpgradeConfig())
     with pytest.raises(InputError, match="holds no optimiser state to carry"):
-        upgrade(dataclasses.replace(checkpoint, optimiser={}), None, None, UpgradeConfig())
+        upgrade(dataclasses.replace(checkpoint, optimiser={}), UpgradeConfig())
     with pytest.raises(InputError, match="not one of `mnmt-repro upgrade`"):
         load_upgraded(tmp_path / "old.safetensors")
     with pytest.raises(InputError, match="function of a ReLU layer only"):
         shared = UpgradeConfig(wider=2, width=WidthConfig(normalisation="function-shared"))
-        upgrade(trained(tmp_path, "t5"), None, None, shared)
+        upgrade(trained(tmp_path, "t5"), shared)
 
 
 def test_impossible_settings_are_refused() -> None:

@@ -103,7 +103,7 @@ def act(options: UpgradeOptions) -> int:
     if imported is not None:
         pieces = (pieces or PieceMap.same(old)).at_rows(imported.pieces.order)
     with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
-        made = upgrade(checkpoint, None, None, config, pieces=pieces, progress=bar.update)
+        made = upgrade(checkpoint, config, pieces=pieces, progress=bar.update)
     if fisher is not None:
         made = fisher.slow(made, new or old)
     told = {

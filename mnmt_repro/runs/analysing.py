@@ -206,7 +206,7 @@ def _widened(
         for noise in NOISES:
             width = WidthConfig(normalisation=normalisation, noise=noise)
             config = UpgradeConfig(wider=2.0, width=width, optimiser="reset", seed=spec.seed)
-            wide = upgrade(checkpoint, None, None, config).model.to(device)
+            wide = upgrade(checkpoint, config).model.to(device)
             for pair, rise in loss_rise(old, wide, text).items():
                 yield _row("widened", rise, block=f"{normalisation}, noise {noise:g}", pair=pair)
 

@@ -114,7 +114,7 @@ def upgrade_of(spec: RunSpec, runs_folder: Path, vocabulary: Vocabulary | None =
         assert vocabulary is not None
         old = Vocabulary.load(runs_folder / parent.run_id / VOCABULARY)
         pieces = None if old.hash == vocabulary.hash else match_pieces(old, vocabulary)
-    upgraded = upgrade(checkpoint, None, None, spec.upgrade.config, pieces=pieces)
+    upgraded = upgrade(checkpoint, spec.upgrade.config, pieces=pieces)
     if upgraded.model.config != spec.model:
         raise InputError(
             f"{spec.label}: the upgrade makes a model of {upgraded.model.config}, "

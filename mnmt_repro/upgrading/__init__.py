@@ -40,7 +40,7 @@ a row more than its vocabulary has tokens, and no `<s>`, like T5's; the new voca
 ... )
 >>> config = UpgradeConfig(wider=2, gamma_old=0.5, optimiser="reset", schedule="reset")
 >>> pieces = match_meanings(known, wanted)
->>> start = upgrade(Checkpoint.of(old), None, None, config, pieces=pieces)
+>>> start = upgrade(Checkpoint.of(old), config, pieces=pieces)
 >>> start.model.config.d_ff, start.report.normalisation, [p.text for p in pieces.overlap.added]
 (64, 'as published', ['bos', '<2xho>', '▁ikati'])
 

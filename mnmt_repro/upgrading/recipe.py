@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig, machine_memory, parameter_counts
-from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary
+from mnmt_repro.corpora.vocabulary import SPECIAL
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, check_shapes
@@ -20,7 +20,7 @@ from mnmt_repro.upgrading.assemble import TABLES, Origin, assemble, carry_state,
 from mnmt_repro.upgrading.config import UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD
 from mnmt_repro.upgrading.start import Start, is_adafactor
-from mnmt_repro.upgrading.vocabulary import ROLES, Overlap, Piece, PieceMap, match_pieces
+from mnmt_repro.upgrading.vocabulary import ROLES, Overlap, Piece, PieceMap
 from mnmt_repro.upgrading.width import check_width, settle_normalisation
 
 OVERHEAD = 1.2
@@ -71,8 +71,6 @@ class Upgraded(Start):
 
 def upgrade(
     checkpoint: Checkpoint,
-    old_vocabulary: Vocabulary | None,
-    new_vocabulary: Vocabulary | None,
     config: UpgradeConfig,
     *,
     pieces: PieceMap | None = None,
@@ -85,12 +83,11 @@ def upgrade(
 
     Parameters
     ----------
-    old_vocabulary, new_vocabulary
-        Both None: the vocabulary stays. The old one's ids are rows of the checkpoint's tables, as
-        it was trained; one that was taken over with `mnmt-repro data adopt` since has other ids.
     pieces
-        Which new id is which old one, instead of two vocabularies (models of other programs,
-        generated languages).
+        Which new id is which row of the checkpoint's tables, such as `vocabulary.match_pieces` of
+        two vocabularies, or `vocabulary.match_meanings` for a model of another program. Without
+        it the vocabulary stays. One that was taken over with `mnmt-repro data adopt` since has
+        other ids than the tables have rows.
     progress
         Called with 1 after each layer of the new model.
 
@@ -99,7 +96,6 @@ def upgrade(
     InputError
         When anything about it is impossible; the message says what.
     """
-    pieces = _pieces(old_vocabulary, new_vocabulary, pieces)
     old = checkpoint.config
     before = list(check_shapes(old, checkpoint.weights, "the checkpoint"))
     _check(checkpoint, config, pieces)
@@ -146,18 +142,6 @@ def upgrade(
         optimiser=state,
         steps=(checkpoint.progress.behind or 0) + checkpoint.progress.step,
     )
-
-
-def _pieces(
-    old: Vocabulary | None, new: Vocabulary | None, pieces: PieceMap | None
-) -> PieceMap | None:
-    if pieces is not None and (old is not None or new is not None):
-        raise InputError("give two vocabularies or a map of their pieces, not both")
-    if (old is None) != (new is None):
-        raise InputError("give the old vocabulary and the new one, or neither")
-    if old is not None and new is not None:
-        return match_pieces(old, new)
-    return pieces
 
 
 def _shape(old: ModelConfig, config: UpgradeConfig, pieces: PieceMap | None) -> ModelConfig:
