@@ -171,6 +171,7 @@ def test_published_numbers_are_read_from_the_tables() -> None:
     # By eye from Table 1 of the paper.
     assert printed_values(items["B1"][0]) == "31.6, 31.8"
     assert printed_values(items["B2"][1]) == "34.5, 34.25"
+    assert printed_values(items["B5"][0]) == "30.7, 32.1, 25.1; 31.5, 33.0, 25.5; 31.5, 33.0, 25.7"
     with pytest.raises(InputError, match="no such cell"):
         printed_values({"quantity": "x", "cells": {"table": 1, "model": "M99"}})
     with pytest.raises(InputError, match="no column 'modell'"):

@@ -132,6 +132,8 @@ def zoomed() -> tuple[Cell, ...]:
 def printed_values(item: Mapping[str, Any]) -> str:
     """What an entry of a claim's `published` prints: its `value`, or its `cells` of a table.
 
+    Semicolons set the variants apart where each has several groups of languages.
+
     Raises
     ------
     InputError
@@ -148,7 +150,10 @@ def printed_values(item: Mapping[str, Any]) -> str:
         rows = rows[rows[column].isin([str(value) for value in kept])]
     if rows.empty:
         raise InputError(f"published {item['quantity']!r}: the table has no such cell")
-    return ", ".join(f"{row['value']}{row['mark']}" for row in rows.to_dict("records"))
+    cells = (rows["value"] + rows["mark"]).tolist()
+    groups = rows["group"].nunique() if "group" in rows else 1
+    each = groups if groups > 1 else len(cells)
+    return "; ".join(", ".join(cells[i : i + each]) for i in range(0, len(cells), each))
 
 
 def printed_rows(number: int) -> list[dict[str, str]]:
