@@ -61,7 +61,7 @@ def memory() -> tuple[int, int]:
 
 
 def measure(folder: Path, config: ModelConfig) -> tuple[int, ...]:
-    """Size of the new model, and peaks of an upgrade and its writing, above what the process had before; see `memory`."""
+    """Size of the new model; peaks (see `memory`) of an upgrade and its writing, less the start."""
     special = [Piece(kind="special", text=role) for role in ("pad", "eos", "unk", "bos")]
     text = [Piece(kind="text", text=str(i)) for i in range(config.vocab_size)]
     pieces = match_meanings(
