@@ -143,8 +143,9 @@ def test_capacity_that_only_the_joint_law_gives_has_no_range():
     assert (table["sizes"] == 0).all()
 
 
-def test_grids_of_different_similarity_differ_in_nothing_else():
-    found = {value: get_cohort(name) for value, name in panels.SIMILAR.items()}
+@pytest.mark.parametrize("tier", panels.SIMILAR)
+def test_grids_of_different_similarity_differ_in_nothing_else(tier):
+    found = {value: get_cohort(name, tier) for value, name in panels.SIMILAR[tier].items()}
     unrelated = found[0.0]
     for similarity, cohort in found.items():
         config = replace(unrelated.corpus.conlang, similarity=similarity)

@@ -13,10 +13,10 @@ PAIRS = ("src-aaa", "src-bbb")
 
 
 def lines(*similarities: float) -> pd.DataFrame:
-    stored = pd.concat([rows(SIMILAR[value], PAIRS, noise=0.001) for value in similarities])
+    stored = pd.concat([rows(SIMILAR["mini"][value], PAIRS, noise=0.001) for value in similarities])
     wanted = [
         Line(panel="similarity", label=f"similarity {value:g}", cohort=cohort)
-        for value, cohort in SIMILAR.items()
+        for value, cohort in SIMILAR["mini"].items()
     ]
     return compare_lines(stored, wanted).lines
 

@@ -145,14 +145,14 @@ def fraction_lines(grid: LossGrid, *, panel: str, line: str) -> pd.DataFrame:
 
 
 SIMILAR = {
-    0.0: "conlang-sim0",
-    0.25: "conlang-sim025",
-    0.5: "conlang-sim05",
-    0.75: "conlang-sim075",
-    1.0: "conlang-sim1",
+    tier: {0.0: none, 0.25: f"{of}025", 0.5: f"{of}05", 0.75: f"{of}075", 1.0: f"{of}1"}
+    for tier, none, of in (
+        ("mini", "conlang-sim0", "conlang-sim"),
+        ("steady", "conlang-steady", "conlang-steady-sim"),
+    )
 }
-"""Similarity of generated languages to the cohort that has it. These differ in nothing else that a
-model is trained on."""
+"""Tier and similarity of generated languages to the cohort that has it. Those of a tier differ in
+nothing else that a model is trained on."""
 _VALUES = ("f", "f_low", "f_high")
 CAPACITIES = {
     "eq10": ("f / p", "low", "high"),
@@ -238,7 +238,7 @@ def line_ratios(lines: pd.DataFrame) -> Rows:
         }
 
 
-LABELS = {f"similarity {value:g}": value for value in SIMILAR}
+LABELS = {f"similarity {value:g}": value for value in SIMILAR["mini"]}
 """What a line of Figure 6 is called to the similarity of its languages."""
 
 
@@ -248,7 +248,7 @@ def by_similarity(lines: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     lines
-        From `fraction_panels.compare`, whose labels are those of `LABELS`.
+        From `compare_lines`, whose labels are those of `LABELS`.
 
     Returns
     -------

@@ -71,6 +71,7 @@ def cohort_name(cohort: str) -> str:
         "conlang-many2one": "conlang, two sources to one target",
         "conlang-three": "conlang, three unrelated targets",
         "conlang-five": "conlang, five unrelated targets",
+        "webtech-steady": "English→{German, French}, with decay",
         "conlang-steady": "generated languages, converged",
         "conlang-steady-three": "generated languages, three targets, converged",
         "conlang-steady-five": "generated languages, five targets, converged",
