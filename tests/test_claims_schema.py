@@ -59,7 +59,7 @@ def entry(name: str = "Z1", **changes: Any) -> dict[str, Any]:
             "options": {"needs": {"sizes": 8, "weights": 8, "span": 25}},
             "description": "log of beta(0.05) / beta(1)",
         },
-        "scopes": [{"name": "En→De", "cohorts": ["webtech-en-dezh"]}],
+        "scopes": [{"name": "En→{De}", "cohorts": ["webtech-en-dezh"]}],
         "rule": copy.deepcopy(RULE),
         **changes,
     }
@@ -422,7 +422,7 @@ def test_what_does_not_touch_the_rule_does_not_make_it_post_hoc(repository: Repo
     history = History(repository.folder)
     assert history.check("Z1", claim.fingerprint(claim.scopes[1]), [first]).post_hoc is True
     for change in (
-        {"scopes": [{"name": "En→De", "cohorts": ["webtech-en-dezh"], "n": "n_total"}]},
+        {"scopes": [{"name": "En→{De}", "cohorts": ["webtech-en-dezh"], "n": "n_total"}]},
         {"alternative": {"measure": "log_ratio", "effect": 1, "meaning": "m"}},
     ):
         repository.commit(entry(**change))

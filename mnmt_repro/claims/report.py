@@ -231,7 +231,10 @@ _NUMBER = ("value", "measured", "interval")  # which have tolerances
 
 def _unlike(place: str, then: Any, now: Any) -> Iterator[str]:
     """Each place where what is stored is not what the rows give, beyond rounding."""
-    told = f"{place}stored {{}}, but the rows give {{}}"
+
+    def told(old: Any, new: Any) -> str:
+        return f"{place}stored {old}, but the rows give {new}"
+
     if isinstance(then, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*now, *then]):
             if key not in (*_NUMBER, "ancestry"):
@@ -239,12 +242,12 @@ def _unlike(place: str, then: Any, now: Any) -> Iterator[str]:
         if "interval" in now:
             old, new = ({n: each[n] for n in _NUMBER if n in each} for each in (then, now))
             if not _alike(old, new, _FLIPPED if place.endswith("power: ") else _ABSOLUTE):
-                yield told.format(old, new)
+                yield told(old, new)
     elif place.endswith("post_hoc: "):  # None: the history is not there to tell
         if {then, now} == {True, False}:
-            yield told.format(then, now)
+            yield told(then, now)
     elif _words(then) != _words(now):
-        yield told.format(repr(then), repr(now))
+        yield told(repr(then), repr(now))
 
 
 def _words(value: Any) -> Any:
