@@ -143,6 +143,10 @@ def test_a_law_of_size_and_text_is_found_where_it_is_true():
     assert table.loc["Eq. 11 with Eq. 12", "error on a weight"] > 2 * noise
     best = uncertainty.best_laws(table.reset_index(), "ΔAICc")
     assert best == "size and text in 1 of 1 cases"
+    unknown = table.reset_index().assign(label="another", **{"ΔAICc": float("nan")})
+    both = pd.concat([table.reset_index(), unknown], ignore_index=True)
+    assert uncertainty.best_laws(both, "ΔAICc") == best
+    assert uncertainty.best_laws(unknown, "ΔAICc") == "no law is identified"
     chart = laws_chart(table.reset_index(), "ΔAICc", "AICc")
     assert chart.to_dict()["concat"]
 

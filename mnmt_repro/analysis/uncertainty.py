@@ -183,9 +183,10 @@ def law_comparison(grids: Mapping[str, LossGrid]) -> Rows:
 
 def best_laws(laws: pd.DataFrame, column: str) -> str:
     """Which law is lowest in a column of `law_comparison`, and in how many cases."""
-    best = laws.loc[laws.groupby("label")[column].idxmin(), "law"].value_counts()
+    known = laws.dropna(subset=[column])  # a small grid does not identify every law
+    best = known.loc[known.groupby("label")[column].idxmin(), "law"].value_counts()
     said = ", ".join(f"{law} in {count}" for law, count in best.items())
-    return f"{said} of {best.sum()} cases"
+    return f"{said} of {best.sum()} cases" if said else "no law is identified"
 
 
 def _fraction_law(rows: pd.DataFrame, form: Form) -> dict[str, float]:
