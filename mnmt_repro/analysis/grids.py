@@ -24,6 +24,7 @@ _MIN_SIZES = 4  # of a weight: one more than the parameters of its law
 _MIN_WEIGHTS = 2  # of a pair, p = 1 among them
 TABS = {
     "conlang-steady": "conlang, converged",
+    "webtech-steady": "En→{De,Fr} with decay",
     "webtech-en-dezh": "En→{De,Zh}",
     "webtech-en-defr": "En→{De,Fr}",
     "webtech-dezh-en": "{De,Zh}→En",
@@ -32,7 +33,7 @@ TABS = {
     "conlang-many2one": "conlang, many-to-one",
 }
 """Grids of Paper A's figures and of generated languages, and what a tab calls them. Runs of the
-first converged, those of the others stopped early."""
+first two end with a decay of the rate, those of the others stopped early."""
 NEWS = {"eng-deu": "newstest21", "eng-zho": "newstest21", "eng-fra": "newstest22-pivot"}
 """Pair to its test set out of domain; French from English has no newstest21."""
 
