@@ -9,8 +9,10 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.claims.claim_measures import claim_measures
-from mnmt_repro.cohorts.names import pair_name
+from mnmt_repro.cohorts.names import pair_name, setting_label
+from mnmt_repro.figures.display import Figure, show
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK, plain
+from mnmt_repro.figures.verdicts import SOURCE
 
 PRINTED_SERIES = "the paper"
 HERE, PRINTED = "Here: gain in % of the loss", "Paper B: gain in spBLEU"
@@ -152,6 +154,47 @@ def of_claims(
     found = pd.concat(parts, ignore_index=True)
     units = [pair_name(x) if "-" in x and " " not in x else x for x in found["pair"]]
     return found.assign(label=found["setting"] + ": " + units)[columns]
+
+
+_ORDER = {"steady": 0, "external": 1}  # of tiers: runs that ended with a decay come first
+
+
+def claim_figure(
+    stored: Sequence[Mapping[str, Any]],
+    claim: str,
+    measure: str,
+    title: str | list[str],
+    caption: str,
+    *,
+    n: str = "n_non_embedding",
+    **options: Any,
+) -> Figure:
+    """Show the measure behind a claim's verdicts in each of its settings, converged runs first.
+
+    Parameters
+    ----------
+    stored, claim, measure
+        As for `claim_measures`.
+    title, options
+        As for `forest`.
+    caption
+        The finding.
+    n
+        Settings with this parameter count as the size are shown.
+    """
+    table = claim_measures(stored, claim, measure)
+    table = table[table["n"] == n].rename(columns={"kind": "series"})
+    table = table.sort_values("tier", key=lambda tier: tier.map(_ORDER).fillna(2), kind="stable")
+    labels = [setting_label(*row) for row in table[["setting", "pair"]].itertuples(index=False)]
+    axis = title if isinstance(title, str) else " ".join(title)
+    return show(
+        forest(table.assign(label=labels), title, **options),
+        name=f"{measure.replace('_', '-')}-{claim.lower()}",
+        alt=f"{axis}: a row for each setting and pair.",
+        data=table,
+        provenance=SOURCE,
+        caption=caption,
+    )
 
 
 def two_sides(cells: pd.DataFrame) -> pd.DataFrame:
