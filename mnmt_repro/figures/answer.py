@@ -123,8 +123,8 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str, setting: str = "")
         return f"{where}, by a rule without chance."
     if verdict["verdict"] == "not reproduced":
         return (
-            f"{where}. In simulated data where {claim} is right, its rule fails in "
-            f"{verdict['false_fail']:.0%}."
+            f"{where}. If {claim} were right, its rule would fail in "
+            f"{verdict['false_fail']:.0%} of simulated data."
         )
     return (
         f"{where}. In simulated data, {claim} is reproduced in {verdict['attainability']:.0%} "

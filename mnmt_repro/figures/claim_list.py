@@ -123,9 +123,9 @@ def _chance(verdict: Mapping[str, Any]) -> str:
     if not right:
         return ""
     if verdict["verdict"] == "reproduced":
-        return f"wrong claims: {passed} pass"
-    failing = f", {failed} fail" * (verdict["verdict"] == "not reproduced")
-    return f"right claims: {right} pass{failing}"
+        return f"if wrong, reproduced in {passed}"
+    failing = f", not reproduced in {failed}" * (verdict["verdict"] == "not reproduced")
+    return f"if right, reproduced in {right}{failing}"
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:

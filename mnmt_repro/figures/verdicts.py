@@ -193,11 +193,11 @@ def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
     known = _claims_by_id()
     failed = [known[each["id"]] for each in stored if each["verdict"] == "not reproduced"]
     listed = "".join(
-        f'\n- <a href="verdicts.html#{anchor(claim.id)}">{claim.id}</a> {claim.title}. '
-        f"*{claim.suspected or 'We do not know why.'}*"
+        f'\n- <a href="verdicts.html#{anchor(claim.id)}">{claim.id}</a> The paper: {claim.title}. '
+        f"*Here: {claim.suspected or 'We do not know why.'}*"
         for claim in failed
     )
-    intro = "Where a claim is not reproduced, it may be wrong. What else we know:"
+    intro = "A claim that is not reproduced may be wrong. What else we know of its reason:"
     return listed and f"{intro}\n{listed}"
 
 
