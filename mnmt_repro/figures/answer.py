@@ -127,6 +127,6 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str, setting: str = "")
             f"{verdict['false_fail']:.0%} of simulated data."
         )
     return (
-        f"{where}. In simulated data, {claim} is reproduced in {verdict['attainability']:.0%} "
-        f"where the paper is right, and in {verdict['false_pass']:.0%} where it is not."
+        f"{where}. If {claim} is right, it is reproduced in {verdict['attainability']:.0%} of "
+        f"simulated data; if wrong, in {verdict['false_pass']:.0%}."
     )

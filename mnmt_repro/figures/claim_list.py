@@ -124,8 +124,9 @@ def _chance(verdict: Mapping[str, Any]) -> str:
         return ""
     if verdict["verdict"] == "reproduced":
         return f"if wrong, reproduced in {passed}"
-    failing = f", not reproduced in {failed}" * (verdict["verdict"] == "not reproduced")
-    return f"if right, reproduced in {right}{failing}"
+    if verdict["verdict"] == "not reproduced":
+        return f"if right, not reproduced in {failed}"
+    return f"if right, reproduced in {right}"
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:
