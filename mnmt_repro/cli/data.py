@@ -233,7 +233,10 @@ def act_extend(options: argparse.Namespace) -> int:
             "trained; to train others too, name their text with --data"
         )
     lines = [line for texts in new.values() for line in texts]
-    return _write(extend_vocabulary(old, new, lines, options.pieces), options)
+    extended = extend_vocabulary(old, new, lines, options.pieces)
+    learnt = len(extended) - len(old) - len(new)  # the rest are tags, one a language
+    note(f"{learnt} of {options.pieces} pieces are new to the vocabulary")
+    return _write(extended, options)
 
 
 def act_adopt(options: argparse.Namespace) -> int:

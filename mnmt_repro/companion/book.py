@@ -47,7 +47,11 @@ def add(commands: Any) -> None:
         help="a value for the pages that declare this parameter; may be repeated",
     )
     parser.add_argument(
-        "--only", metavar="PAGE", help="build this page alone, in _build/only, such as methods/runs"
+        "--only",
+        action="append",
+        default=[],
+        metavar="PAGE",
+        help="build this page alone, in _build/only, such as methods/runs; may be repeated",
     )
     parser.add_argument(
         "--watch", action="store_true", help="build again whenever a page, code or data change"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -43,7 +43,7 @@ def build_book(
     *,
     jobs: int | None = None,
     parameters: Mapping[str, Any] | None = None,
-    only: str | None = None,
+    only: Sequence[str] = (),
 ) -> Path:
     """Build a book offline, and execute those of its notebooks that changed.
 
@@ -59,7 +59,7 @@ def build_book(
     parameters
         Values for the pages' `parameters` cells; each goes to every page that declares its name.
     only
-        Name of the one page to build, such as ``paper-a/planner``, into `_build/only`. Its links to
+        Names of the only pages to build, such as ``paper-a/planner``, into `_build/only`. Links to
         other pages are dead.
 
     Returns
@@ -79,13 +79,13 @@ def build_book(
     output = (output or source).resolve()
     config, root, pages = _read_book(source)
     executed = output / "_build" / "executed"
-    if only is not None:
-        root = _chosen(pages, only)
-        pages, output = [root], output / "_build" / "only"
+    if only:
+        pages = list(dict.fromkeys(_chosen(pages, name) for name in only))
+        root, output = pages[0], output / "_build" / "only"
     notebooks = [page for page in pages if page.suffix == ".ipynb"]
     match_parameters({str(p): declared_parameters(source / p) for p in notebooks}, parameters or {})
     copied, html = output / "_build" / "pages", output / "_build" / "html"
-    files = _sources(source, pages, config, root if only else None)
+    files = _sources(source, pages, config, alone=bool(only))
     _write(copied, files)
     try:
         shown = executed_pages(
@@ -105,7 +105,7 @@ def build_book(
     if not (first.is_file() and marker.is_file() and marker.read_text() == state):
         marker.unlink(missing_ok=True)
         shutil.rmtree(html, ignore_errors=True)
-        _typeset(copied, output, strict=only is None)
+        _typeset(copied, output, strict=not only)
         attach_files(html)
         restore_sources(source, html)
         _check(html)
@@ -212,7 +212,7 @@ def _chosen(pages: list[Path], name: str) -> Path:
 
 
 def _sources(
-    source: Path, pages: list[Path], config: dict[str, Any], alone: Path | None
+    source: Path, pages: list[Path], config: dict[str, Any], *, alone: bool
 ) -> dict[Path, bytes]:
     """All that Sphinx reads but the notebooks; the configuration leaves execution to papermill."""
     folders = {page.parts[0] for page in pages if len(page.parts) > 1}
@@ -228,7 +228,9 @@ def _sources(
     found[Path("_config.yml")] = yaml.safe_dump(config, allow_unicode=True).encode()
     toc = (source / "_toc.yml").read_text(encoding="utf-8")
     if alone:
-        toc = yaml.safe_dump({"format": "jb-book", "root": alone.with_suffix("").as_posix()})
+        first, *others = (page.with_suffix("").as_posix() for page in pages)
+        chapters = [{"file": name} for name in others]
+        toc = yaml.safe_dump({"format": "jb-book", "root": first, "chapters": chapters})
     found[Path("_toc.yml")] = toc.encode()
     return found
 
