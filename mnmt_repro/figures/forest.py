@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import altair as alt
@@ -89,7 +90,11 @@ def forest(
         rows = rows.assign(label=rows["label"].map(plain))
         y = alt.Y("label:N", sort=labels, axis=None, scale=alt.Scale(paddingInner=0.12))
         offset = alt.YOffset("slot:N", sort=["", *slots], scale=alt.Scale(domain=["", *slots]))
-        names = alt.Chart(pd.DataFrame({"label": labels, "slot": ""})).encode(
+        places = pd.DataFrame(product(labels, ["", *slots]), columns=["label", "slot"])
+        bands = alt.Chart(places).encode(
+            x=alt.value(0), x2=alt.value("width"), y=y, yOffset=offset
+        )
+        names = alt.Chart(places[places["slot"] == ""]).encode(
             x=alt.value(2), y=y, text="label:N", yOffset=offset
         )
         written: dict[str, Any] = {"align": "left", "baseline": "middle", "fontSize": 11}
@@ -111,8 +116,9 @@ def forest(
         at = alt.Chart(pd.DataFrame({"value": lines.values(), "mark": lines.keys()}))
         holes = base.transform_filter("!datum.clear").mark_point(filled=True, size=16, opacity=1)
         layers = [
+            bands.mark_rect(color=BAND, opacity=0.45),
             at.mark_rule(strokeDash=[4, 3], color=GREY).encode(x),
-            names.mark_rect(color=BAND, opacity=1).encode(x=alt.value(0), x2=alt.value("width")),
+            bands.transform_filter("!datum.slot").mark_rect(color=BAND, opacity=1),
             names.mark_text(**written, color=INK),
             base.mark_rule(strokeWidth=1.6).encode(
                 alt.X("low:Q", scale=scale, axis=None), x2="high:Q"

@@ -229,8 +229,8 @@ def _sources(
     toc = (source / "_toc.yml").read_text(encoding="utf-8")
     if alone:
         first, *others = (page.with_suffix("").as_posix() for page in pages)
-        chapters = [{"file": name} for name in others]
-        toc = yaml.safe_dump({"format": "jb-book", "root": first, "chapters": chapters})
+        chapters = {"chapters": [{"file": name} for name in others]} if others else {}
+        toc = yaml.safe_dump({"format": "jb-book", "root": first, **chapters})
     found[Path("_toc.yml")] = toc.encode()
     return found
 
