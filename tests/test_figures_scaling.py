@@ -8,7 +8,7 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.analysis import fractions, held_out, quality, regime, scaling
-from mnmt_repro.analysis.exact_loss import absolute_and_relative, against_truth
+from mnmt_repro.analysis.exact_loss import absolute_and_relative, against_truth, exact_exponents
 from mnmt_repro.claims import load_claims
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.fractions import frontier_chart
@@ -125,6 +125,16 @@ def test_truth_is_given_for_generated_languages_only():
     q = 0.2  # a fifth of the words have the second spelling; 6 words of 2 syllables and an end
     choice = -(q * np.log(q) + (1 - q) * np.log(1 - q))
     np.testing.assert_allclose(truth["exact"], 6 * choice / 13, rtol=1e-9)
+
+
+def test_with_the_exact_floor_the_exponent_of_each_weight_is_found():
+    points = exact(pairs=("src-aaa",))
+    (floor,) = against_truth({"conlang-sim0": points})["exact"].unique()
+    curves = points.assign(loss=floor + 9 * points["n"] ** -(0.2 + 0.1 * points["p"]))
+    found = exact_exponents("conlang-sim0", curves)
+    np.testing.assert_allclose(found["alpha"], 0.2 + 0.1 * found["p"], rtol=1e-9)
+    assert set(found["p"]) == set(points["p"])
+    assert exact_exponents("webtech-en-dezh", curves).empty
 
 
 def test_a_law_at_its_bound_has_an_interval_in_the_table_of_truths():

@@ -16,8 +16,8 @@ from mnmt_repro.analysis.scaling import fit_pairs
 from mnmt_repro.cohorts.catalogue import RUN_TIERS, declared
 from mnmt_repro.cohorts.grids import Cohort
 from mnmt_repro.cohorts.names import cohort_name, pair_name
-from mnmt_repro.corpora.conlang import irreducible_entropy
-from mnmt_repro.laws import JointLawFit, PowerLawFit
+from mnmt_repro.corpora.conlang import ConlangConfig, irreducible_entropy
+from mnmt_repro.laws import JointLawFit, PowerLawFit, fit_pure_power_law
 from mnmt_repro.laws.checks import Errors
 
 _KINDS: tuple[Errors, ...] = ("absolute", "relative")
@@ -44,9 +44,7 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
         the fit's 95 % interval, by residual bootstrap where L∞ sits at its bound.
     """
     for cohort, frame in points.items():
-        known = (each for tier in RUN_TIERS for each in declared(tier))
-        grid = next((each for each in known if each.name == cohort), None)
-        if not isinstance(grid, Cohort) or (config := grid.corpus.conlang) is None:
+        if (config := _languages(cohort)) is None:
             continue
         for errors in _KINDS:
             for pair, (alone, joint) in fit_pairs(frame, errors).items():
@@ -68,6 +66,29 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
                         "exact": exact,
                         "covered": bool(low <= exact <= high),
                     }
+
+
+@framed("pair", "p", "alpha", by=["pair", "p"])
+def exact_exponents(cohort: str, points: pd.DataFrame) -> Rows:
+    """Exponents of laws whose irreducible loss is the exact one, for a cohort of generated languages.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, alpha``: of a law for each weight, by least squares of the log of the loss above
+        the exact one. Of real text, whose irreducible loss is unknown, there are no rows.
+    """
+    if (config := _languages(cohort)) is not None:
+        for (pair, p), rows in points.groupby(["pair", "p"]):
+            above = rows["loss"] - irreducible_entropy(config, str(pair))
+            yield {"pair": pair, "p": p, "alpha": fit_pure_power_law(rows["n"], above).alpha}
+
+
+def _languages(cohort: str) -> ConlangConfig | None:
+    """The generated languages of a declared grid."""
+    known = (each for tier in RUN_TIERS for each in declared(tier))
+    grid = next((each for each in known if each.name == cohort), None)
+    return grid.corpus.conlang if isinstance(grid, Cohort) else None
 
 
 @framed(by=["cohort", "pair"])
