@@ -228,8 +228,9 @@ def test_a_part_is_worth_what_is_lost_without_it() -> None:
         for each in ABLATIONS
     }
     parts = ablations.worth(tables).set_index("label")
-    assert len(parts) == 11  # each part has its variant, once
-    kept, raised = parts.loc["old embeddings"], parts.loc["old weights at half the rate"]
+    assert len(parts) == 13  # each part has its variant, once
+    kept = parts.loc["old embeddings"]
+    raised = parts.loc["learning-rate scaling: old weights at half rate"]
     assert list(kept[["value", "low", "high"]]) == [25.0, -20.0, 100.0]
     assert list(raised[["value", "low", "high"]]) == [25.0, -50.0, 25.0]
     assert parts["value"].is_monotonic_decreasing

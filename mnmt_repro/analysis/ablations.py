@@ -245,11 +245,13 @@ def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, s
 
 
 _PARTS = (  # part, table, variant, group, and whether the variant has the part or lacks it
+    ("old weights (same size)", "table3", "Mt25, random init all", "all", False),
     ("old weights (wider)", "table3", "Mt25-wide, random init all", "all", False),
+    ("old weights (deeper)", "table3", "Mt25-deep, random init all", "all", False),
     ("old embeddings", "table4", "Mt25, all embeddings random", "all", False),
     ("up-sampling by 5: added languages", "table5", "alpha 5", "added", True),
     ("up-sampling by 5: old languages", "table5", "alpha 5", "original", True),
-    ("old weights at half the rate", "table6", "old 0.5, new 1", "all", True),
+    ("learning-rate scaling: old weights at half rate", "table6", "old 0.5, new 1", "all", True),
     ("no new warm-up", "schedule", "reset", "all", False),
     (
         "new embeddings from <unk>, not random",

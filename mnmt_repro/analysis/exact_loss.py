@@ -70,7 +70,7 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
 
 @framed("pair", "p", "alpha", by=["pair", "p"])
 def exact_exponents(cohort: str, points: pd.DataFrame) -> Rows:
-    """Exponents of laws whose irreducible loss is the exact one, for a cohort of generated languages.
+    """Exponents of laws whose irreducible loss is the exact one, of generated languages.
 
     Returns
     -------

@@ -153,6 +153,8 @@ def to_detail(verdict: Verdict) -> str:
             lines.append(f"  {outcome.reason}")
         if simulated := scope.simulated:
             lines.append(f"  in {simulated.draws} simulations: {simulated}")
+        if worlds := verdict.claim.in_scope(scope.scope).worlds:
+            lines += [f"  {title}: {text}" for title, text in worlds.described().items()]
         if scope.units:
             lines.append(f"  {scope.runs} runs; {scope.ancestry.note}")
         for unit, measures in scope.units.items():

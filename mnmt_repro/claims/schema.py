@@ -26,6 +26,7 @@ from pydantic import (
     ValidationError,
 )
 
+from mnmt_repro.claims.worlds import described
 from mnmt_repro.errors import InputError
 from mnmt_repro.reading import shown
 
@@ -122,6 +123,13 @@ class Worlds:
     right: Mapping[str, Any]
     wrong: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
     __pydantic_config__ = _ONLY
+
+    def described(self) -> dict[str, str]:
+        """What is true in these worlds, in words."""
+        return {
+            "If right": described(self.right),
+            "If wrong": "; or ".join(map(described, self.wrong)),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The box that opens a results page: the paper's claim, our answer, why it differs, how sure it is.
+"""The box that opens a results page: the paper's claim, our answer, its reasons and limits.
 
 `answer` makes the box. It ends with the verdicts of the page, each of which links to the entry of
 its claim on the page of verdicts.
@@ -56,11 +56,12 @@ def answer(
     paper: str,
     find: str,
     differs: str = "",
+    limits: str = "",
     sure: str = "",
     cohort: str = "",
     tier: str = "mini",
 ) -> Answer:
-    """Answer a page's question in four lines, with the verdicts of its claims.
+    """Answer a page's question in a few lines, with the verdicts of its claims.
 
     Parameters
     ----------
@@ -68,9 +69,10 @@ def answer(
         From `claims.read_stored`.
     claims
         Claim ids, such as ``"A2"``, all of one paper; the first one is the page's main claim.
-    paper, find, differs, sure
-        The four lines, as Markdown: what the paper claims, what we find, why that differs, and how
-        sure it is. Without `differs` there is no such line. Without `sure` it is `how_sure`.
+    paper, find, differs, limits, sure
+        The lines, as Markdown: what the paper claims, what we find, why that differs, what it does
+        not cover, and how sure it is. Without `differs` or `limits` there is no such line. Without
+        `sure` it is `how_sure`.
     cohort, tier
         The setting whose verdicts are shown, as for `badges`. The rules are applied to the rows in
         the store; a badge says where they give another outcome than the stored verdict.
@@ -84,8 +86,7 @@ def answer(
         raise InputError("answer: name at least one claim, such as 'A2'")
     letter = claims[0][0]
     lines = {f"[Paper {letter}]({PAPER_LINKS[letter]})": paper, "We find": find}
-    if differs:
-        lines["Why it differs"] = differs
+    lines |= {k: v for k, v in {"Why it differs": differs, "Limits": limits}.items() if v}
     lines["How sure"] = sure or how_sure(stored, claims[0])
     words = sum(len(text.split()) for text in lines.values())
     if words > MOST_WORDS:

@@ -78,6 +78,7 @@ def _row(verdict: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
         "where": _where(verdict),
         "beside": f"missing: {missing}" if missing else _chance(verdict),
         "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
+        "simulated": _simulated(verdict, claim),
         "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
         "why": claim.explained.get(verdict["raw_verdict"]),
         "settings": [
@@ -126,7 +127,14 @@ def _chance(verdict: Mapping[str, Any]) -> str:
         return f"if wrong, reproduced in {passed}"
     if verdict["verdict"] == "not reproduced":
         return f"if right, not reproduced in {failed}"
-    return f"if right, reproduced in {right}"
+    return f"if right, reproduced in full in {right}"
+
+
+def _simulated(verdict: Mapping[str, Any], claim: Claim) -> Mapping[str, str]:
+    """What is true of the simulated data of the setting that decided."""
+    (scope,) = (each for each in claim.scopes if each.name == verdict["decided_in"])
+    worlds = claim.in_scope(scope).worlds
+    return worlds.described() if worlds and verdict["attainability"] is not None else {}
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:

@@ -91,9 +91,7 @@ def forest(
         y = alt.Y("label:N", sort=labels, axis=None, scale=alt.Scale(paddingInner=0.12))
         offset = alt.YOffset("slot:N", sort=["", *slots], scale=alt.Scale(domain=["", *slots]))
         places = pd.DataFrame(product(labels, ["", *slots]), columns=["label", "slot"])
-        bands = alt.Chart(places).encode(
-            x=alt.value(0), x2=alt.value("width"), y=y, yOffset=offset
-        )
+        bands = alt.Chart(places).encode(x=alt.value(0), x2=alt.value("width"), y=y, yOffset=offset)
         names = alt.Chart(places[places["slot"] == ""]).encode(
             x=alt.value(2), y=y, text="label:N", yOffset=offset
         )
@@ -162,7 +160,8 @@ def of_claims(
     return found.assign(label=found["setting"] + ": " + units)[columns]
 
 
-_ORDER = {"steady": 0, "external": 1}  # of tiers: runs that ended with a decay come first
+_PANELS = {"steady": "with a final decay", "external": "public runs", "": "stopped early"}
+"""Of tiers: runs that ended with a decay come first."""
 
 
 def claim_figure(
@@ -190,7 +189,9 @@ def claim_figure(
     """
     table = claim_measures(stored, claim, measure)
     table = table[table["n"] == n].rename(columns={"kind": "series"})
-    table = table.sort_values("tier", key=lambda tier: tier.map(_ORDER).fillna(2), kind="stable")
+    order = {name: place for place, name in enumerate(_PANELS.values())}
+    table = table.assign(group=table["tier"].map(_PANELS).fillna(_PANELS[""]))
+    table = table.sort_values("group", key=lambda name: name.map(order), kind="stable")
     labels = [setting_label(*row) for row in table[["setting", "pair"]].itertuples(index=False)]
     axis = title if isinstance(title, str) else " ".join(title)
     return show(

@@ -65,7 +65,7 @@ def frontier_chart(
         raise InputError(f"a frontier is drawn for two pairs, got {', '.join(laws)}")
     first, second = sorted(laws)
     seen = observed_frontier(points)
-    predicted = frontier(laws, sorted(points["n"].unique()), level=BAND_LEVEL, draws=BAND_DRAWS)
+    predicted = frontier(laws, sorted(seen["n"].unique()), level=BAND_LEVEL, draws=BAND_DRAWS)
     edges = predicted.pivot(
         index=["n", "point"], columns="pair", values=["loss", "low", "high"]
     ).reset_index()

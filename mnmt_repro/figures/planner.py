@@ -27,7 +27,7 @@ _WEIGHTS = tuple(round(float(p), 2) for p in np.arange(0.01, 1.0, 0.01))  # of d
 BEYOND = 10  # how many times the largest size fitted the axis has room for
 DIGITS = 4  # decimals of a loss in the chart
 CSV_DIGITS = 6  # and in the tables that the browser fits
-LABELS = {"chosen": "recommended", "baseline": "baseline"}  # of the lines
+LABELS = {"chosen": "best by the law", "baseline": "baseline"}  # of the lines
 ENLARGED = 0.05  # nats over which the weighted mean is enlarged
 HATCHES = 16  # lines across the height of the chart
 

@@ -16,7 +16,7 @@ from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.report import stored_verdict
 from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim
-from mnmt_repro.claims.standing import DECIDED, IN_SHORT
+from mnmt_repro.claims.standing import DECIDED, IN_SHORT, KINDS
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured, named
@@ -188,6 +188,20 @@ def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
     return f"Undecided because of: {listed}." if listed else ""
 
 
+def decided_by(stored: Sequence[Mapping[str, Any]]) -> str:
+    """Which claims each kind of evidence decides.
+
+    >>> decided_by([{"id": "A1", "kind": "real text", "verdict": "reproduced"}])
+    'Decided on real text: A1.'
+    """
+    kinds = {
+        kind: [v["id"] for v in stored if v["kind"] == kind and v["verdict"] in DECIDED]
+        for kind in KINDS
+    }
+    listed = "; on ".join(f"{kind}: {', '.join(ids)}" for kind, ids in kinds.items() if ids)
+    return f"Decided on {listed}." if listed else ""
+
+
 def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
     """List the claims that are not reproduced, and what we suspect behind each, as Markdown."""
     known = _claims_by_id()
@@ -197,7 +211,7 @@ def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
         f"*Here: {claim.suspected or 'We do not know why.'}*"
         for claim in failed
     )
-    intro = "A claim that is not reproduced may be wrong. What else we know of its reason:"
+    intro = "Either the claim is wrong, or it fails here for another reason. What we know of it:"
     return listed and f"{intro}\n{listed}"
 
 
