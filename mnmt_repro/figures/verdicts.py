@@ -189,17 +189,19 @@ def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
 
 
 def decided_by(stored: Sequence[Mapping[str, Any]]) -> str:
-    """Which claims each kind of evidence decides.
+    """Which claims of Paper A each kind of evidence decides, and how many of Paper B.
 
-    >>> decided_by([{"id": "A1", "kind": "real text", "verdict": "reproduced"}])
-    'Decided on real text: A1.'
+    >>> kinds = {"A1": "real text", "A2": "generated languages", "B1": "real text"}
+    >>> decided_by([{"id": i, "kind": k, "verdict": "reproduced"} for i, k in kinds.items()])
+    'Decided on real text: A1, and 1 of Paper B; on generated languages: A2.'
     """
-    kinds = {
-        kind: [v["id"] for v in stored if v["kind"] == kind and v["verdict"] in DECIDED]
-        for kind in KINDS
-    }
-    listed = "; on ".join(f"{kind}: {', '.join(ids)}" for kind, ids in kinds.items() if ids)
-    return f"Decided on {listed}." if listed else ""
+    told = []
+    for kind in KINDS:
+        ids = [v["id"] for v in stored if v["kind"] == kind and v["verdict"] in DECIDED]
+        first = [claim for claim in ids if claim.startswith("A")]
+        rest = [f"and {len(ids) - len(first)} of Paper B"] if len(ids) > len(first) else []
+        told += [f"on {kind}: {', '.join(first + rest)}"] if ids else []
+    return f"Decided {'; '.join(told)}." if told else ""
 
 
 def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
