@@ -392,6 +392,6 @@ def test_the_chart_has_every_disagreement_about_scores() -> None:
     }  # fmt: skip
     assert (scores["difference"].abs() > scores["tolerance"]).all()
     spec = score_chart(scores).to_dict()
-    drawn = spec["datasets"][spec["concat"][0]["layer"][3]["data"]["name"]]
+    drawn = spec["datasets"][spec["concat"][0]["layer"][4]["data"]["name"]]
     assert len(drawn) == 25  # none of which rounding explains
     assert all(row["low"] * row["high"] > 0 for row in drawn)

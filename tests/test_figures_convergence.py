@@ -190,7 +190,7 @@ def test_charts_are_valid(corrected: pd.DataFrame) -> None:
     curve_chart(seen, law).to_dict()
     found = convergence.corrected_cells(corrected)
     spec = cells_chart(found).to_dict()
-    drawn = pd.DataFrame(spec["datasets"][spec["concat"][0]["layer"][3]["data"]["name"]])
+    drawn = pd.DataFrame(spec["datasets"][spec["concat"][0]["layer"][4]["data"]["name"]])
     assert len(drawn) == 2 * len(found) == 8
     assert drawn["value"].sum() == pytest.approx(found["before"].sum() + found["after"].sum())
     curves = learning()[learning()["p"] == 0.05]

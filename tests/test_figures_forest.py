@@ -23,7 +23,7 @@ def test_a_panel_a_group_and_an_axis_that_holds_the_marks() -> None:
     rows = pd.DataFrame({"label": ["a", "b"], "value": [2.0, 3.0], "group": ["x", "y"]})
     chart = forest(rows, "ratio", log=True, marks={"one": 1}).to_dict()
     assert [panel["title"] for panel in chart["concat"]] == ["x", "y"]
-    line, _, names, _, dots, _, text = chart["concat"][1]["layer"]
+    _, line, _, names, _, dots, _, text = chart["concat"][1]["layer"]
     assert line["mark"]["type"] == "rule" and text["encoding"]["text"]["field"] == "mark"
     assert names["encoding"]["text"]["field"] == "label"
     assert dots["encoding"]["x"]["scale"]["domain"] == [1, 3]
@@ -36,13 +36,13 @@ def test_series_share_a_line_unless_they_have_intervals() -> None:
     (apart,) = forest(rows.assign(low=0.5, high=2.5), "t").to_dict()["concat"]
     assert apart["height"] > alone["height"]
     (cut,) = forest(rows.assign(low=0.5, high=2.5), "t", domain=(1, 2)).to_dict()["concat"]
-    assert cut["layer"][3]["encoding"]["x"]["scale"]["domain"] == [1, 2]
+    assert cut["layer"][4]["encoding"]["x"]["scale"]["domain"] == [1, 2]
 
 
 def test_panels_beside_one_another_have_axes_of_their_own() -> None:
     rows = pd.DataFrame({"label": ["a", "b"], "value": [2.0, 9.0], "group": ["x", "y"]})
     panels = forest(rows, "t", columns=2).to_dict()["concat"]
-    domains = [panel["layer"][4]["encoding"]["x"]["scale"]["domain"] for panel in panels]
+    domains = [panel["layer"][5]["encoding"]["x"]["scale"]["domain"] for panel in panels]
     assert domains == [[2, 2], [9, 9]]
 
 

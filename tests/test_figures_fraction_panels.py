@@ -112,7 +112,7 @@ def test_both_estimators_and_the_paper_are_rows_of_a_forest():
     assert PRINTED_SERIES not in set(rows_.loc[rows_["label"] == "in-domain, Chinese", "series"])
     chart = forest(rows_, "f / p", log=True, marks={"": 1}).to_dict()
     assert len(chart["concat"]) == 1
-    assert chart["concat"][0]["layer"][4]["encoding"]["shape"]["scale"]["domain"] == [
+    assert chart["concat"][0]["layer"][5]["encoding"]["shape"]["scale"]["domain"] == [
         JOINT,
         DIRECT,
         PRINTED_SERIES,

@@ -80,5 +80,5 @@ def test_intervals_outside_the_axis_are_cut_off():
     table = pd.DataFrame({"label": ["a", "b"], "value": [1.0, 2.0], "low": [0.0, math.nan]})
     table["high"] = [9.0, math.nan]
     chart = forest(table, "x", marks={"paper": 2.0}, domain=(0.5, 4)).to_dict()
-    drawn = chart["datasets"][chart["concat"][0]["layer"][3]["data"]["name"]]
+    drawn = chart["datasets"][chart["concat"][0]["layer"][4]["data"]["name"]]
     assert (drawn[0]["low"], drawn[0]["high"]) == (0.5, 4)

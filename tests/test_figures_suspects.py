@@ -46,7 +46,7 @@ def test_settings_side_by_side() -> None:
     assert german.loc["N with the tables", "α alone"] > 0.5
     drawn = exponent_chart(other_causes.compared(grid())).to_dict()
     panel = next(panel for panel in drawn["concat"] if panel["title"] == "English→German")
-    dots = pd.DataFrame(drawn["datasets"][panel["layer"][3]["data"]["name"]])
+    dots = pd.DataFrame(drawn["datasets"][panel["layer"][4]["data"]["name"]])
     shares = dots.set_index("label")["value"]
     assert shares["as above"] == pytest.approx(0.68, abs=0.01)
     assert shares["docs alone"] == pytest.approx(1, abs=0.01)

@@ -127,6 +127,11 @@ def how_sure(stored: Sequence[Mapping[str, Any]], claim: str, setting: str = "")
             f"{where}. If {claim} were right, its rule would fail in "
             f"{verdict['false_fail']:.0%} of simulated data."
         )
+    if verdict["verdict"] == "direction only":
+        return (
+            f"{where}. If {claim} were right in full, it would be reproduced in "
+            f"{verdict['attainability']:.0%} of simulated data."
+        )
     return (
         f"{where}. If {claim} is right, it is reproduced in {verdict['attainability']:.0%} of "
         f"simulated data; if wrong, in {verdict['false_pass']:.0%}."
