@@ -99,7 +99,10 @@ def setting_label(setting: str, pair: str) -> str:
     'SlimPajama: github'
     >>> setting_label("conlang, many-to-one", "aaa-src")
     'conlang, many-to-one: A'
+    >>> setting_label("both ways", "deu-eng against eng-deu")
+    'both ways: German'
     """
+    pair = pair.partition(" ")[0]
     public = "models of" in setting  # whose name stands before the comma
     place = setting.partition(",")[0] if public else setting.removesuffix(", in-domain")
     name = language(beside_hub(pair)) if "-" in pair else pair

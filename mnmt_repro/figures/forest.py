@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.claims.claim_measures import claim_measures
-from mnmt_repro.cohorts.names import pair_name, setting_label
+from mnmt_repro.cohorts.names import setting_label
 from mnmt_repro.figures.display import Figure, show
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK, plain
 from mnmt_repro.figures.verdicts import SOURCE
@@ -155,9 +155,12 @@ def of_claims(
     columns = ["label", "group", "series", "value", "low", "high"]
     if not parts:
         return pd.DataFrame(columns=columns)
-    found = pd.concat(parts, ignore_index=True)
-    units = [pair_name(x) if "-" in x and " " not in x else x for x in found["pair"]]
-    return found.assign(label=found["setting"] + ": " + units)[columns]
+    return _labelled(pd.concat(parts, ignore_index=True))[columns]
+
+
+def _labelled(table: pd.DataFrame) -> pd.DataFrame:
+    rows = table[["setting", "pair"]].itertuples(index=False)
+    return table.assign(label=[setting_label(*row) for row in rows])
 
 
 _PANELS = {"steady": "with a final decay", "external": "public runs", "": "stopped early"}
@@ -192,10 +195,9 @@ def claim_figure(
     order = {name: place for place, name in enumerate(_PANELS.values())}
     table = table.assign(group=table["tier"].map(_PANELS).fillna(_PANELS[""]))
     table = table.sort_values("group", key=lambda name: name.map(order), kind="stable")
-    labels = [setting_label(*row) for row in table[["setting", "pair"]].itertuples(index=False)]
     axis = title if isinstance(title, str) else " ".join(title)
     return show(
-        forest(table.assign(label=labels), title, **options),
+        forest(_labelled(table), title, **options),
         name=f"{measure.replace('_', '-')}-{claim.lower()}",
         alt=f"{axis}: a row for each setting and pair.",
         data=table,
