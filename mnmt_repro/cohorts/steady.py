@@ -86,15 +86,15 @@ def _languages(seed: int, names: tuple[str, ...] = ("src", "aaa", "bbb")) -> Con
     )
 
 
-def size(width: int, rate: float, share: float = 1.0, tokens: int = 0) -> Size:
-    """One layer of that width, trained at `rate` for a share of its budget, or for `tokens`."""
-    tokens = tokens or int(BUDGETS[width] * share)
+def size(width: int, rate: float, tokens: int = 0) -> Size:
+    """One layer of that width, trained at `rate` for its budget, or for `tokens`."""
+    tokens = tokens or BUDGETS[width]
     return Size(d_model=width, layers=1, heads=2, target_tokens=tokens, learning_rate=rate)
 
 
-def sizes(widths: Sequence[int], share: float = 1.0) -> tuple[Size, ...]:
+def sizes(widths: Sequence[int]) -> tuple[Size, ...]:
     """Sizes at their tuned rates."""
-    return tuple(size(width, RATES[width], share) for width in widths)
+    return tuple(size(width, RATES[width]) for width in widths)
 
 
 def with_half(cohort: Cohort, whole: tuple[Size, ...]) -> tuple[Cohort, Cohort]:
@@ -246,12 +246,7 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
         sizes=tuple(size(width, rate, tokens=tokens) for width, tokens, rate in _EARLIER),
         seeds=(1, 2),
     ),
-    replace(
-        _PILOT,
-        name="conlang-pilot-half",
-        about="the setting of the steady tier at half the budget",
-        sizes=sizes((8, 16, 32), 0.5),
-    ),
+    with_half(_PILOT, sizes((8, 16, 32)))[0],
     *with_half(_ONE_TO_MANY, sizes(WIDTHS)),
     *_alone(_ONE_TO_MANY),
     # Both belong to conlang-steady (`repeats`) once they are whole: no rule reads a part of a seed.
