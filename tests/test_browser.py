@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator
 from operator import ge
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pandas as pd
 import pytest
@@ -207,6 +208,29 @@ def test_a_search_says_offline_what_each_page_says_first(
     links = browser.find_elements("css selector", "#search-results li:has(> .context) > a")
     pages = [link.get_attribute("href").partition("?")[0].partition("#")[0] for link in links]
     assert len(set(pages)) == len(pages) == len(first)
+
+
+@pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("fit CSV losses", "recipes/how-do-i"),
+        ("T5 checkpoint add language", "recipes/add-a-language"),
+        ("up-sample added languages", "paper-b/ablations"),
+        ("noise seeds", "methods/runs"),
+        ("f(p) at 5 %", "paper-a/effective-fraction-panels"),
+        ("what does an upgrade forget", "paper-b/forgetting"),
+        ("mixture weights", "paper-a/planner"),
+    ],
+)
+def test_a_search_leads_to_the_page_that_answers(
+    browser: webdriver.Chrome, words: str, page: str
+) -> None:
+    browser.get(f"{(OWN_BOOK / 'search.html').as_uri()}?{urlencode({'q': words})}")
+    hits = "#search-results li > a"
+    Wait(browser, PATIENCE).until(lambda _: browser.find_elements("css selector", hits))
+    first = [each.get_attribute("href") for each in browser.find_elements("css selector", hits)]
+    assert any(f"/book/{page}.html" in hit for hit in first[:2]), first[:5]
 
 
 def test_the_print_shows_the_still_chart(browser: webdriver.Chrome, first_page: Path) -> None:

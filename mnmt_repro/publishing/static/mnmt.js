@@ -301,6 +301,27 @@
     frame.classList.add("mnmt-sentences");
   }
 
+  // Sphinx gives a page the score of its best word alone, so that most pages tie and stand by name.
+  // Here each word of the search counts, more where the page's title or its index entries hold it.
+  function ranked([page, , , , score]) {
+    const { docnames, titles, terms, titleterms, indexentries } = Search._index;
+    const stemmer = new Stemmer();
+    const words = (text) => splitQuery(text.toLowerCase()).filter((word) => !stopwords.includes(word));
+    const stems = (text) => words(text).map((word) => stemmer.stemWord(word));
+    const place = docnames.indexOf(page);
+    const holds = (index, word) => Object.hasOwn(index, word) && [index[word]].flat().includes(place);
+    const own = Object.keys(indexentries).filter((entry) =>
+      indexentries[entry].some(([where]) => where === place),
+    );
+    const said = new Set([titles[place], ...own].flatMap(stems));
+    const points = stems(new URLSearchParams(location.search).get("q") ?? "").map((word) =>
+      said.has(word) ? 20 : holds(titleterms, word) ? 10 : holds(terms, word) ? 2 : 0,
+    );
+    const reference = /^book\/(api|methods\/glossary)/.test(page) ? -15 : 0; // hold every word
+    return points.reduce((sum, each) => sum + each, score + reference);
+  }
+  if (window.Scorer) window.Scorer.score = ranked; // on the page of the search, which now waits
+
   // Below the first hit of each page that a search finds, what that page says first. The pages
   // themselves cannot be asked: from a folder, a browser reads no other file.
   async function showOpenings(results) {
