@@ -168,7 +168,7 @@ def test_every_half_is_its_cohorts_first_seed_and_is_gone_on_from(tmp_path: Path
 def test_sizes_span_a_factor_of_25_in_equal_steps_with_one_layer_each() -> None:
     runs = list(find_cohort("conlang-steady", "steady").runs())
     n = sorted({parameter_counts(run.model)["non_embedding"] for run in runs})
-    assert len(runs) == 9 * 8 * 2 and len(n) == 8 and n[-1] / n[0] > 25
+    assert len(runs) == 9 * 8 * 3 and len(n) == 8 and n[-1] / n[0] > 25
     assert {run.model.encoder_layers for run in runs} == {1}
     steps = np.diff(np.log(n))
     assert steps.max() / steps.min() < 1.7

@@ -200,7 +200,7 @@ _ONE_TO_MANY = two_pairs(
     STEADY,
     _PAIRS,
     tier=TIER,
-    seeds=(1, 2),
+    seeds=(1, 2, 3),
 )
 _MANY_TO_ONE = two_pairs(
     "conlang-steady-many2one",
@@ -249,20 +249,13 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
     with_half(_PILOT, sizes((8, 16, 32)))[0],
     *with_half(_ONE_TO_MANY, sizes(WIDTHS)),
     *_alone(_ONE_TO_MANY),
-    # Both belong to conlang-steady (`repeats`) once they are whole: no rule reads a part of a seed.
     replace(
         _ONE_TO_MANY,
         name="conlang-steady-small",
         about="the small widths of conlang-steady with further seeds",
         sizes=sizes(SMALL_WIDTHS),
         seeds=(4, 5, 6),
-    ),
-    replace(
-        _ONE_TO_MANY,
-        name="conlang-steady-third",
-        about="conlang-steady with a third seed",
-        sizes=sizes(WIDTHS),
-        seeds=(3,),
+        repeats=_ONE_TO_MANY.name,
     ),
     *with_half(_MANY_TO_ONE, sizes(WIDTHS)),
     *_alone(_MANY_TO_ONE),
