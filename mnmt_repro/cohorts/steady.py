@@ -121,6 +121,7 @@ WIDTHS = (6, 8, 10, 12, 16, 20, 26, 32)
 """Eight sizes at about equal steps of log N, over a factor of 25."""
 SMALL_WIDTHS = (6, 8, 10)
 """Sizes that scatter most between seeds. They train in a minute, so they get more seeds."""
+MIDDLE_WIDTHS = (12, 16, 20)
 FOUR_WIDTHS = (6, 10, 16, 32)
 REAL_WIDTHS = (8, 12, 20, 30, 44)
 """Five sizes on real text at about equal steps of log N, over a factor of more than 25."""
@@ -256,6 +257,20 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
         sizes=sizes(SMALL_WIDTHS),
         seeds=(4, 5, 6),
         repeats=_ONE_TO_MANY.name,
+    ),
+    replace(
+        _ONE_TO_MANY,
+        name="conlang-steady-more",
+        about="the small widths of conlang-steady with three seeds more; no claim reads them yet",
+        sizes=sizes(SMALL_WIDTHS),
+        seeds=(7, 8, 9),
+    ),
+    replace(
+        _ONE_TO_MANY,
+        name="conlang-steady-middle",
+        about="the middle widths of conlang-steady with further seeds; no claim reads them yet",
+        sizes=sizes(MIDDLE_WIDTHS),
+        seeds=(4, 5, 6),
     ),
     *with_half(_MANY_TO_ONE, sizes(WIDTHS)),
     *_alone(_MANY_TO_ONE),
