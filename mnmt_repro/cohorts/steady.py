@@ -228,6 +228,21 @@ def _alone(cohort: Cohort) -> tuple[Cohort, Cohort]:
     )
 
 
+_THREE = many("conlang-steady-three", ("aaa", "bbb", "ccc"), (0.5, 0.8, 0.9))
+_FIVE = many("conlang-steady-five", ("aaa", "bbb", "ccc", "ddd", "eee"), (0.6, 0.8))
+
+
+def _again(cohort: Cohort) -> Cohort:
+    """The models of several pairs with further seeds; no claim reads them yet."""
+    return replace(
+        cohort,
+        name=f"{cohort.name}-seeds",
+        about=f"{cohort.about}; with further seeds, which no claim reads yet",
+        mixtures=cohort.mixtures[1:],
+        seeds=(2, 3, 4),
+    )
+
+
 STEADY_GRIDS: tuple[Cohort, ...] = (
     _RATES,
     replace(_PILOT, sizes=sizes(WIDTHS)),
@@ -304,7 +319,9 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
         seeds=(2, 3),
         repeats=_REAL_GRID.name,
     ),
-    *many("conlang-steady-three", ("aaa", "bbb", "ccc"), (0.5, 0.8, 0.9)),
-    *many("conlang-steady-five", ("aaa", "bbb", "ccc", "ddd", "eee"), (0.6, 0.8)),
+    *_THREE,
+    _again(_THREE[1]),
+    *_FIVE,
+    _again(_FIVE[1]),
 )
 """Cohorts of this tier, in the order in which they are worth running."""
