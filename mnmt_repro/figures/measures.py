@@ -86,7 +86,8 @@ def _digits(value: float) -> str:
 def measured(measure: str, scope: Mapping[str, Any], claim: str = "") -> str:
     """Write the deciding number of a stored verdict with its interval, where there is one.
 
-    All three have as many decimals as show two digits of the interval's half width.
+    All three have as many decimals as show two digits of the interval's half width, or one digit
+    where this half width would begin with 36 or more, as the Particle Data Group rounds.
 
     >>> measured("gain", {"measured": 2.392, "interval": [0.6642, 4.209]})
     '+2.4 % (+0.7 to +4.2 %)'
@@ -98,7 +99,7 @@ def measured(measure: str, scope: Mapping[str, Any], claim: str = "") -> str:
         return written(measure, value, claim)
     found = [_in_units(measure, each, claim) for each in (value, *ends)]
     half = (found[2][0] - found[1][0]) / 2
-    decimals = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 3
+    decimals = max(0, -math.floor(math.log10(half / 3.55))) if 0 < half < math.inf else 3
     text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in found)
     unit = found[0][2]
     return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
