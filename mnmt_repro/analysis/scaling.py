@@ -188,8 +188,10 @@ def fit_quality(points: pd.DataFrame, fits: PairFits, errors: Errors = "absolute
 
 
 @framed()
-def r2_without_a_size(points: pd.DataFrame) -> Rows:
+def r2_without_a_size(points: pd.DataFrame, errors: Errors = "absolute") -> Rows:
     """Lowest R² of the laws of Eq. 6 over the weights, with each size left out of the fits in turn.
+
+    `errors` as of `fit_pairs`.
 
     Returns
     -------
@@ -201,8 +203,9 @@ def r2_without_a_size(points: pd.DataFrame) -> Rows:
             f"−{place}": group[group["n"] != size]
             for place, size in enumerate(sorted(group["n"].unique()), start=1)
         }
-        lowest = {
-            name: min(fit.r2 for fit in fit_per_weight_laws(part, n="n", loss="loss").values())
+        fits = {
+            name: fit_per_weight_laws(part, n="n", loss="loss", errors=errors)
             for name, part in left.items()
         }
+        lowest = {name: min(fit.r2 for fit in of.values()) for name, of in fits.items()}
         yield {"pair": pair_name(str(pair)), **lowest}

@@ -30,7 +30,7 @@ _MISSING = {
     EXTRAPOLATION: "runs in the range that it reads",
     REGIME: "runs that train to the end",
     NOISE: "more seeds",
-    NEITHER: "a rule for what lies between met and failed",
+    NEITHER: "an outcome that the rule calls met or failed",
     NOT_SIMULATED: "a simulation of what chance does",
 }
 FILTERS = ("paper", "verdict", "evidence")
