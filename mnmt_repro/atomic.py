@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -17,8 +18,10 @@ def _temporary(path: Path, write: Callable[[BinaryIO], object]) -> Iterator[Path
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with part.open("xb") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             write(file)
-            file.flush()
+        part.chmod(mode)  # a library may have put a file of its own in the place of ours
+        with part.open("rb") as file:
             os.fsync(file.fileno())
         yield part
     finally:

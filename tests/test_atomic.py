@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -16,6 +17,18 @@ def test_files_have_the_mode_that_the_user_asks_for(tmp_path: Path, mask: int, m
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
+def test_a_file_that_a_library_puts_in_the_place_of_ours_has_that_mode_too(tmp_path: Path) -> None:
+    def replace(file: BinaryIO) -> None:
+        (tmp_path / "own").write_bytes(b"text")
+        (tmp_path / "own").chmod(0o600)
+        (tmp_path / "own").rename(file.name)
+
+    write_with(tmp_path / "file", replace)
+    write_bytes(tmp_path / "other", b"text")
+    assert (tmp_path / "file").read_bytes() == b"text"
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 def test_what_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

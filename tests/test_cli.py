@@ -888,7 +888,10 @@ def test_a_row_that_spoils_the_law_is_named_by_its_line(capsys) -> None:
     table.to_csv("l.csv", index=False)
     main(["fit", "l.csv"])
     shown = capsys.readouterr()
-    assert shown.out.count("standard deviations") == 1 and "--errors relative" not in shown.err
+    assert (
+        shown.out.count("line 22: loss") == shown.out.count("standard deviations") == 1
+        and "--errors relative" not in shown.err
+    )
     table.loc[20, "loss"] /= 10
     one = table[(table["pair"] == "eng-deu") & (table["p"] == 1)][["n", "loss"]].reset_index()
     one.loc[2, "loss"] *= 100  # two digits too many

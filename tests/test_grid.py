@@ -101,6 +101,11 @@ def test_pairs_without_a_weight_share_the_rest_evenly() -> None:
     assert last == Mixture.of({"src-a": 0.3, "src-c": 0.7})
 
 
+def test_one_pair_alone_needs_no_weights() -> None:
+    (mixture,) = Grid(conlang=VARIED, pairs=("src-aaa",), sizes=(4,), training=SHORT).mixtures
+    assert mixture.weights == {"src-aaa": 1.0}
+
+
 def test_a_run_of_a_grid_is_that_of_train() -> None:
     write_texts()
     write_grid(OWN)
@@ -166,7 +171,7 @@ def test_the_help_shows_a_grid(capsys) -> None:
         main(["sweep", "--help"])
     example = capsys.readouterr().out.partition("grid.yml:\n")[2].partition("\n\n")[0]
     write_grid(textwrap.dedent(example))
-    assert len(Grid.read("grid.yml").runs) == 3 * 3 * 2
+    assert len(Grid.read("grid.yml").runs) == 3 * 5 * 2
 
 
 def test_numbers_may_be_written_as_yaml_does_not_read_them() -> None:

@@ -370,7 +370,7 @@ def test_an_export_is_whole_or_not_there(models, tmp_path: Path, monkeypatch) ->
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("safetensors.torch.save_file", fail)
+    monkeypatch.setattr("mnmt_repro.training.checkpoint.save_file", fail)
     with pytest.raises(InputError, match="cannot be written: No space left"):
         write_hf(tmp_path / "out", imported.model(), imported.pieces.vocabulary, "none")
     assert not list(tmp_path.iterdir())

@@ -221,6 +221,17 @@ def test_weights_come_with_an_interval_that_noise_widens(preference) -> None:
     assert widths[1] > max(3 * widths[0], 0.004)
 
 
+@pytest.mark.parametrize("pairs", [3, 5])
+@pytest.mark.parametrize("preference", ["importance", "regret"])
+def test_intervals_of_more_pairs_hold_the_recommended_weights(pairs: int, preference: str) -> None:
+    laws = {f"p{i}": law(60.0 + 15 * i, noise=0.002, seed=i) for i in range(pairs)}
+    equal = Importance(by_pair=dict.fromkeys(laws, 1))
+    found = recommend_weights(laws, 1e5, equal if preference == "importance" else EqualRegret())
+    for pair, weight in found.weights.items():
+        assert found.weights_low[pair] < weight < found.weights_high[pair]
+        assert found.weights_high[pair] - found.weights_low[pair] < 0.05
+
+
 def test_notes_on_sizes_and_on_poor_laws(two) -> None:
     importance = Importance(by_pair={"eng-deu": 1, "eng-zho": 1})
     assert recommend_weights(two, 1e5, importance).notes == ()

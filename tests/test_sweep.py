@@ -314,3 +314,43 @@ def test_parts_of_an_array_are_all_runs_and_none_twice(capsys) -> None:
     for wrong in ("0/3", "4/3", "2", "a/b"):
         assert main(["sweep", "conlang-sim1", "--array", wrong]) == 2
         assert f"--array {wrong}: write I/N" in capsys.readouterr().err
+
+
+WAITING = """\
+import os, sys, time
+from pathlib import Path
+
+from mnmt_repro.runs.sweep import OwnProcesses
+
+
+def wait(file):
+    Path(file).write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+if __name__ == "__main__":
+    OwnProcesses(1).submit(wait, sys.argv[1]).result()
+"""
+
+
+def test_a_worker_ends_with_the_sweep_that_would_store_its_run(tmp_path: Path) -> None:
+    (tmp_path / "sweeping.py").write_text(WAITING)
+    command = [sys.executable, str(tmp_path / "sweeping.py"), str(tmp_path / "pid")]
+    with subprocess.Popen(command) as parent:
+        while not (tmp_path / "pid").is_file() or not (tmp_path / "pid").read_text():
+            assert parent.poll() is None
+            time.sleep(0.05)
+        parent.kill()
+    state = Path("/proc") / (tmp_path / "pid").read_text() / "stat"
+    end = time.monotonic() + 30
+    while not (gone := _has_ended(state)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert gone
+
+
+def _has_ended(state: Path) -> bool:
+    """Whether a process is no more, or only waits to be collected."""
+    try:
+        return state.read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True

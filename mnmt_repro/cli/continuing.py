@@ -202,7 +202,7 @@ def _other_shares(old: Mapping[str, float], mixture: Mixture) -> Iterator[str]:
 
 
 def _other_validation(about: Mapping[str, Any], text: TrainingText) -> Iterator[str]:
-    """Validation text of old pairs that the old model may have learnt from, and pairs without."""
+    """Validation text of old pairs that the old model may have learnt from."""
     from mnmt_repro.corpora.formats import content_hash
 
     known = about.get("validation", {})
@@ -217,6 +217,3 @@ def _other_validation(about: Mapping[str, Any], text: TrainingText) -> Iterator[
             "trained on it; give the same --data or --valid as then to compare losses, or to "
             "--keep best"
         )
-    without = [pair for pair in text.train if not len(text.valid.get(pair, ()))]
-    if without:
-        yield f"no validation text of {', '.join(without)}, and no loss of it will be shown"

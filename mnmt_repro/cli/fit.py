@@ -443,7 +443,7 @@ def strange_rows(
 
     Rows are left out one by one, the furthest first: a gross one hides the next, and bends the law
     away from good ones. Where the law is not identified, each row is left out in turn, because a
-    single one may be to blame.
+    single one may be to blame: the one without which the others fit best.
     """
     from mnmt_repro.laws import outliers
 
@@ -474,8 +474,8 @@ def strange_rows(
             curve = fit.curve(np.array(others.values), fit.design())
             left = abs(curve[row] - rows[options.loss_column].iloc[row])
             distance = left / float(others.noise_at(curve[row]))
-            blamed += [(distance, named(rows, row, distance))] if distance > GROSS else []
-    return [max(blamed)[1]] if blamed else [], fit
+            blamed += [(others.rss, named(rows, row, distance))] if distance > GROSS else []
+    return [min(blamed)[1]] if blamed else [], fit
 
 
 def as_options(text: str) -> str:

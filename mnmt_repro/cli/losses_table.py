@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 OF_STORE = (
     *("p", "pair", "test_set", "tier", "cohort", "corpus", "learning_rate", "batch_tokens"),
-    *("seed", "run_id"),
+    *("target_tokens", "seed", "run_id"),
 )
-"""Columns of a results store that are always read, beside those of size and loss."""
+"""Columns of a results store that are always read, beside those of size and loss.
+
+`target_tokens` has two digits, so that seeds, whose batches differ a little, have one budget."""
 COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id")
 
 
@@ -42,7 +44,10 @@ def read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     if rows.empty:
         raise InputError(f"{path}: a folder without rows; give a results store, or a table")
     rows = rows.assign(
-        n=rows["n_non_embedding"], loss=rows["cross_entropy"], d=rows["pair_target_tokens"]
+        n=rows["n_non_embedding"],
+        loss=rows["cross_entropy"],
+        d=rows["pair_target_tokens"],
+        target_tokens=[int(float(f"{tokens:.2g}")) for tokens in rows["target_tokens"]],
     )
     check_columns(path, rows, needed)
     return rows[list(dict.fromkeys([*needed, *OF_STORE]))].astype(str)
@@ -55,6 +60,8 @@ def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> No
     ----------
     scores
         ``pair, test_set, domain, cross_entropy`` of each; those of single domains are left out.
+    trained
+        The model. The weights of another program's model are not known, so its ``p`` stays empty.
 
     Raises
     ------
@@ -66,7 +73,7 @@ def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> No
     table = check(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
     new = rows.assign(
         n=n,
-        p=[trained.weights.get(pair, 0.0) for pair in rows["pair"]],
+        p=["" if trained.any_pair else trained.weights.get(pair, 0.0) for pair in rows["pair"]],
         loss=rows["cross_entropy"],
         run_id=trained.folder.resolve().name,
     )

@@ -59,7 +59,12 @@ def with_preset(options: argparse.Namespace) -> argparse.Namespace:
 
 def _of_run(options: argparse.Namespace) -> dict[str, Any]:
     """Options by the `run.json` of a run that began with random weights."""
-    about, where = read_about(options.config), f"--config {options.config}"
+    where = f"--config {options.config}"
+    try:
+        about = read_about(options.config)
+    except InputError as error:
+        cause = str(error).partition("; train again")[0]
+        raise InputError(f"{where}: {cause}; name a run.json that `train` wrote") from error
     if "upgrade" in about or "continued_from" in about:
         raise InputError(f"{where}: its model was upgraded; see --continue-from")
     model, own = about["model"], about["corpus"] == "own"

@@ -87,7 +87,8 @@ def act(options: RetrainOptions) -> int:
     if gone := [name for name in options.runs_named if name not in known]:
         raise InputError(
             f"run {gone[0]} is stored, but this version declares no such run: it is of code "
-            f"version {stored[gone[0]]['code_version']}, commit {stored[gone[0]]['commit'][:10]}"
+            f"version {stored[gone[0]]['code_version']}, commit {stored[gone[0]]['commit'][:10]}; "
+            "`sweep GRID` with new folders trains a run of your own grid again"
         )
     check_device(options.device)
     specs = [spec for name in options.runs_named for spec in _whole(known[name], known, points)]

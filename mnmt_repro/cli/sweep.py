@@ -26,8 +26,8 @@ NOT_RUN = {
 GRID = """\
 a grid of your own, grid.yml:
   data: {eng-deu: talks.tsv, eng-xho: xhosa.tsv}
-  sizes: [16, 32, 64]        # widths of the models
-  weights: [0.25, 0.5, 1]    # of the first pair; the others share the rest
+  sizes: [16, 32, 64]                 # widths of the models
+  weights: [0, 0.25, 0.5, 0.75, 1]    # of the first pair; the others share the rest
   seeds: [1, 2]
   training: {target_tokens: 6000000, decay_share: 0.3}    # settings of `train`
 
@@ -254,7 +254,7 @@ def _announce(
     if not tasks:
         print(f"0 of {len(specs)} runs are missing", flush=True)
         return
-    time = duration(sum(seconds.values()) / options.workers)
+    time = duration(max(sum(seconds.values()) / options.workers, *seconds.values()))
     most = in_bytes(max(task.spec.memory(recompute=options.recompute) for task in tasks))
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""

@@ -56,7 +56,8 @@ def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tu
     for spec in options.data:
         for pair, text in read_bitexts([spec]).items():
             trained.check_direction(pair, f"--data {pair}")
-            yield Path(spec.partition("=")[2].partition("?")[0]).name, _first(text, options.limit)
+            files = spec.partition("=")[2].partition("?")[0].split(",")
+            yield ",".join(Path(file).name for file in files), _first(text, options.limit)
     if trained.any_pair and options.test and not pairs:
         raise InputError("--test: the model may translate any pair, so name some with --pairs")
     for name in options.test or ([] if options.data else ["indomain"]):

@@ -98,6 +98,8 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     tags = resolve_tags(options.tags, mixture.pairs)
     if config.keep == "best" and text.conlang is None and not set(text.valid) & set(mixture.pairs):
         raise InputError("--keep best: no pair of the mixture has validation text; see --valid")
+    if without := [pair for pair in text.train if not len(text.valid.get(pair, ()))]:
+        note(f"no validation text of {', '.join(without)}, and no loss of it will be shown")
     missing: list[str] = []
     start, origin, pieces = None, None, source.pieces_from if upgraded is None else None
     if upgraded is not None:

@@ -137,7 +137,8 @@ def act(options: UpgradeOptions) -> int:
         was, now = (
             "no tag" if found[pair] is None else f"{found[pair]:.4f}" for found in (before, after)
         )
-        print(f"{pair}: {was} -> {now} nats a token")
+        unlike = " (other pieces: `mnmt-repro compare` tells it a character)" if new else ""
+        print(f"{pair}: {was} -> {now} nats a token{unlike}")
     print(_next(options.out, about, new or old, told))
     return 0
 

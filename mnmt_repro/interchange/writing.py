@@ -21,6 +21,7 @@ from mnmt_repro.interchange.pieces import TOKENIZER, TOKENIZER_CONFIG
 from mnmt_repro.interchange.tokenizer_json import tokenizer_json
 from mnmt_repro.interchange.weights import TABLES, to_hf
 from mnmt_repro.model import Transformer
+from mnmt_repro.training.checkpoint import write_tensors
 
 GENERATION, README = "generation_config.json", "README.md"
 BEAM, LONGEST = 4, 256
@@ -83,14 +84,12 @@ def write_hf(
         "clean_up_tokenization_spaces": False,
     }
     with new_folder(out) as folder:
-        from safetensors.torch import save_file
-
         where = torch.from_numpy(order)
         tensors = {
             names[name]: (tensor[where] if name in TABLES else tensor.detach()).contiguous()
             for name, tensor in model.state_dict().items()
         }
-        save_file(tensors, folder / WEIGHTS, {"format": "pt"})
+        write_tensors(folder / WEIGHTS, tensors, {"format": "pt"})
         write_json(folder / CONFIG, config)
         write_json(folder / GENERATION, generation)
         write_json(folder / TOKENIZER, tokenizer_json(vocabulary, rows))

@@ -76,7 +76,7 @@ class Recommendation:
     n : model size
     weights_low, weights_high : by pair
         95 % percentile interval of the weights, from the refits that give `low` and `high`: each
-        refit has its own best mixture, among even steps (0.0025 for two pairs, coarser for more).
+        refit has its own best mixture, to about 0.0025.
     weights, loss, regret, relative_regret : by pair
         `regret` is against the pair alone at the same size; `relative_regret` as a fraction of what
         that size can reduce there, see `EqualRegret`.
@@ -234,28 +234,42 @@ def _best_of_each(
     preference: Preference,
     sign: float,
 ) -> Array:
-    """Best mixture under each refit, (B, K), among even steps; NaN where a law has no refits."""
+    """Best mixture under each refit, (B, K); NaN where a law has no refits.
+
+    Two pairs take even steps, which are fine enough. The steps of more pairs are coarse, so each
+    refit's best is sought again among mixtures ever nearer to it.
+    """
     pairs = list(refits)
-    points = MIN_WEIGHT + (1 - len(pairs) * MIN_WEIGHT) * _closed_lattice(len(pairs))
-    with_alone = np.vstack([points, np.ones(len(pairs))])
-    columns = [
-        laws[pair].curve(refits[pair], laws[pair].rows_at(with_alone[:, i], n))
-        for i, pair in enumerate(pairs)
-    ]
-    cost = sign * np.stack(columns, axis=2)
-    cost, alone = cost[:, :-1], cost[:, -1:]
-    if isinstance(preference, Importance):
-        objective = cost @ _importance(pairs, preference)
-    elif isinstance(preference, Floor):
-        one = pairs.index(preference.pair)
-        missed = np.maximum(cost[..., one] - sign * preference.target, 0.0)
-        objective = np.delete(cost, one, axis=2).mean(2) + 1e6 * missed
-    else:
+
+    def objective(points: Array, refits: Mapping[str, Array]) -> Array:
+        """What the preference minimises, at mixtures (M, K) under each refit: (B, M)."""
+        with_alone = np.vstack([points, np.ones(len(pairs))])
+        columns = [
+            laws[pair].curve(refits[pair], laws[pair].rows_at(with_alone[:, i], n))
+            for i, pair in enumerate(pairs)
+        ]
+        cost = sign * np.stack(columns, axis=2)
+        cost, alone = cost[:, :-1], cost[:, -1:]
+        if isinstance(preference, Importance):
+            return np.asarray(cost @ _importance(pairs, preference))
+        if isinstance(preference, Floor):
+            one = pairs.index(preference.pair)
+            missed = np.maximum(cost[..., one] - sign * preference.target, 0.0)
+            return np.asarray(np.delete(cost, one, axis=2).mean(2) + 1e6 * missed)
         constants = sign * np.stack([refits[pair][:, 1] for pair in pairs], axis=1)
         scale = alone - constants[:, None] if preference.relative else np.ones(len(pairs))
-        objective = ((cost - alone) / scale).max(2)
-    best = points[objective.argmin(1)]
-    return np.where(np.isnan(objective).any(1, keepdims=True), np.nan, best)
+        return np.asarray(((cost - alone) / scale).max(2))
+
+    points = MIN_WEIGHT + (1 - len(pairs) * MIN_WEIGHT) * _closed_lattice(len(pairs))
+    values = objective(points, refits)
+    least, best = values.min(1), points[values.argmin(1)]
+    for width in 2.0 ** -np.arange(1, 11) if len(pairs) > 2 else ():
+        for b in np.flatnonzero(np.isfinite(least)):
+            near = best[b] + width * (points - best[b])
+            (found,) = objective(near, {pair: refits[pair][b : b + 1] for pair in pairs})
+            if found.min() < least[b]:
+                least[b], best[b] = found.min(), near[found.argmin()]
+    return np.where(np.isnan(values).any(1, keepdims=True), np.nan, best)
 
 
 def _importance(pairs: list[str], preference: Importance) -> Array:

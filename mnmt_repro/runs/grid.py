@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mnmt_repro.laws import JointLawFit
 
 Weight = float | dict[str, float]
+WEIGHTS: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 OF_COMMAND = {
     "recompute": "call sweep with --recompute",
@@ -129,7 +130,8 @@ class Grid:
     sizes
         A number is that width, with one layer and two heads.
     weights
-        A number is that of the first pair. Pairs that are not named share the rest evenly.
+        A number is that of the first pair. Pairs that are not named share the rest evenly. One pair
+        alone needs none.
     training
         See `training.config.usual_training`.
     arch, dropout, tags
@@ -151,7 +153,7 @@ class Grid:
     conlang: ConlangConfig | None = None
     pairs: tuple[str, ...] = ()
     sizes: tuple[int | Size, ...]
-    weights: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
+    weights: tuple[Weight, ...] = WEIGHTS
     seeds: tuple[int, ...] = (1,)
     training: TrainingConfig = field(default_factory=usual_training)
     arch: Literal["t5", "fairseq"] = "t5"
@@ -249,7 +251,9 @@ class Grid:
         InputError
             When a weight is out of range or of an unknown pair.
         """
-        return tuple(self._mixture(i, each) for i, each in enumerate(self.weights))
+        alone = self.weights == WEIGHTS and len(self.text.pairs) == 1
+        weights = (1.0,) if alone else self.weights
+        return tuple(self._mixture(i, each) for i, each in enumerate(weights))
 
     def _mixture(self, at: int, weight: Weight) -> Mixture:
         pairs = self.text.pairs

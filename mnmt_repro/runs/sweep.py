@@ -7,6 +7,7 @@ import fcntl
 import multiprocessing
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import (
@@ -165,8 +166,21 @@ class OwnProcesses(ThreadPoolExecutor):
 
 
 def _in_own_process(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_end_with_parent) as pool:
         return pool.submit(fn, *args, **kwargs).result()
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent has gone, which no longer stores what it trains."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class InThisProcess(Executor):

@@ -81,9 +81,18 @@ def save_checkpoint(
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-    """Write a safetensors file, whole or not at all, without a copy of the tensors in memory."""
+    """Write a safetensors file, whole or not at all, without a copy of the tensors in memory.
+
+    Raises
+    ------
+    OSError
+        With the file's name, such as when the disk is full.
+    """
     whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    write_with(path, lambda file: save_file(whole, file.name, dict(metadata)))
+    try:
+        write_with(path, lambda file: save_file(whole, file.name, dict(metadata)))
+    except SafetensorError as error:
+        raise OSError(None, str(error), str(path)) from error
 
 
 def copy_checkpoint(source: Path, target: Path, *, identity: str) -> None:
