@@ -232,14 +232,15 @@ _THREE = many("conlang-steady-three", ("aaa", "bbb", "ccc"), (0.5, 0.8, 0.9))
 _FIVE = many("conlang-steady-five", ("aaa", "bbb", "ccc", "ddd", "eee"), (0.6, 0.8))
 
 
-def _again(cohort: Cohort) -> Cohort:
-    """The models of several pairs with further seeds; no claim reads them yet."""
+def _again(cohort: Cohort, seeds: tuple[int, ...], repeats: str = "") -> Cohort:
+    """The models of several pairs with further seeds; no claim reads them without `repeats`."""
     return replace(
         cohort,
         name=f"{cohort.name}-seeds",
-        about=f"{cohort.about}; with further seeds, which no claim reads yet",
+        about=f"{cohort.about}; with further seeds",
         mixtures=cohort.mixtures[1:],
-        seeds=(2, 3, 4),
+        seeds=seeds,
+        repeats=repeats,
     )
 
 
@@ -320,8 +321,9 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
         repeats=_REAL_GRID.name,
     ),
     *_THREE,
-    _again(_THREE[1]),
+    _again(_THREE[1], (2, 3), repeats="conlang-steady-three"),
+    replace(_again(_THREE[1], (4,)), name="conlang-steady-three-fourth"),
     *_FIVE,
-    _again(_FIVE[1]),
+    _again(_FIVE[1], (2, 3, 4)),
 )
 """Cohorts of this tier, in the order in which they are worth running."""
