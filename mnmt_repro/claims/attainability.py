@@ -434,6 +434,9 @@ class GridData:
                 )
         self._alpha, self._l_inf, self._at_middle, self._size, self._place = rows.T
         self._noise = _pilot_noise(frame, evidence) if planned else self._noise_by_size(by)
+        # What no law explains is the same for all seeds of a cell, whose mean would hide it.
+        cell = frame.groupby(["cohort", "pair", by, "n_non_embedding"], sort=False)
+        self._cell = cell.ngroup().to_numpy()
         curve = [frame[name] for name in ("cohort", "pair", by)]
         spread = pd.Series(self._mean({})).groupby(curve).transform("std")
         self._spread_of_curves = spread.fillna(0.0).to_numpy()
@@ -524,7 +527,7 @@ class GridData:
         losses = self._mean(world) * np.exp(sd * random.standard_normal(len(self._frame)))
         if "unexplained" in world:
             sd = np.sqrt(world["unexplained"]) * self._spread_of_curves
-            losses += sd * random.standard_normal(len(self._frame))
+            losses += sd * random.standard_normal(len(self._frame))[self._cell]
         return replace(self._evidence, frame=self._frame.assign(cross_entropy=losses))
 
 

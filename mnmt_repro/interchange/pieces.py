@@ -115,10 +115,11 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
             f"{config.file}: the field 'decoder_start_token_id' is {order[start]}; M2M-100 starts "
             f"with the end of sentence, {special[EOS]}, or with a language tag"
         )
-    elif family != "m2m_100" and start > UNK:
+    elif family != "m2m_100" and start >= len(special):
         raise InputError(
             f"{config.file}: the field 'decoder_start_token_id' is {order[start]}, which is no "
-            "special piece; padding, end, unknown and language tags can start a decoder"
+            f"special piece; padding, end, unknown, {SPECIAL[BOS]} and language tags can start a "
+            "decoder"
         )
     return Pieces(
         vocabulary=_vocabulary(model, [pieces[row] for row in order], start, len(special)),
@@ -128,7 +129,7 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
 
 
 def _special_rows(config: Fields, family: Family, pieces: list[Any]) -> tuple[int, ...]:
-    """Rows of padding, end, unknown and, in M2M-100, start."""
+    """Rows of padding, end, unknown and, in M2M-100 and in our own exports, start."""
     unknown = [row for row, each in enumerate(pieces) if each.type == type(each).UNKNOWN]
     if len(unknown) != 1:
         raise InputError(
@@ -142,7 +143,10 @@ def _special_rows(config: Fields, family: Family, pieces: list[Any]) -> tuple[in
             unknown[0],
             config.get("bos_token_id", 0),
         )
-    return (config.get("pad_token_id", 0), config.get("eos_token_id", 1), unknown[0])
+    special = (config.get("pad_token_id", 0), config.get("eos_token_id", 1), unknown[0])
+    start = config.get("decoder_start_token_id", special[PAD])
+    own = start not in special and start < len(pieces) and pieces[start].piece == SPECIAL[BOS]
+    return (*special, start) if own else special
 
 
 def _vocabulary(model: Any, pieces: list[Any], start: int, special: int) -> Vocabulary:
