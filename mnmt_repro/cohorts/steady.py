@@ -266,27 +266,21 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
     with_half(_PILOT, sizes((8, 16, 32)))[0],
     *with_half(_ONE_TO_MANY, sizes(WIDTHS)),
     *_alone(_ONE_TO_MANY),
-    replace(
-        _ONE_TO_MANY,
-        name="conlang-steady-small",
-        about="the small widths of conlang-steady with further seeds",
-        sizes=sizes(SMALL_WIDTHS),
-        seeds=(4, 5, 6),
-        repeats=_ONE_TO_MANY.name,
-    ),
-    replace(
-        _ONE_TO_MANY,
-        name="conlang-steady-more",
-        about="the small widths of conlang-steady with three seeds more; no claim reads them yet",
-        sizes=sizes(SMALL_WIDTHS),
-        seeds=(7, 8, 9),
-    ),
-    replace(
-        _ONE_TO_MANY,
-        name="conlang-steady-middle",
-        about="the middle widths of conlang-steady with further seeds; no claim reads them yet",
-        sizes=sizes(MIDDLE_WIDTHS),
-        seeds=(4, 5, 6),
+    *(
+        replace(
+            _ONE_TO_MANY,
+            name=f"conlang-steady-{name}",
+            about=f"conlang-steady at the widths {', '.join(map(str, widths))} with further seeds"
+            + ", which no claim reads yet" * (not repeats),
+            sizes=sizes(widths),
+            seeds=seeds,
+            repeats=repeats,
+        )
+        for name, widths, seeds, repeats in (
+            ("small", SMALL_WIDTHS, (4, 5, 6), _ONE_TO_MANY.name),
+            ("more", SMALL_WIDTHS, (7, 8, 9), ""),
+            ("middle", MIDDLE_WIDTHS, (4, 5, 6), ""),
+        )
     ),
     *with_half(_MANY_TO_ONE, sizes(WIDTHS)),
     *_alone(_MANY_TO_ONE),
