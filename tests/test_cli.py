@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import gzip
 import html
 import io
 import json
@@ -569,7 +570,7 @@ def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
     law_table("l.csv")
     fails(["fit", "l.csv", "--loss-column", "bleu"], capsys, "no column 'bleu'", "pair, p, n, loss",
           "name yours with --loss-column")  # fmt: skip
-    fails(["fit", "absent.csv"], capsys, "absent.csv: cannot be read")
+    fails(["fit", "absent.csv"], capsys, "absent.csv: no such file")
     Path("empty.csv").write_text("", encoding="utf-8")
     fails(["fit", "empty.csv"], capsys, "empty.csv: is no table with a header line")
     Path("words.csv").write_text("n,loss\n10,a\n20,b\n", encoding="utf-8")
@@ -577,6 +578,16 @@ def test_a_table_that_cannot_be_fitted_is_told(capsys) -> None:
     Path("flat.csv").write_text("n,loss\n1,2\n2,2\n4,2\n8,2\n16,2\n", encoding="utf-8")
     assert main(["fit", "flat.csv"]) == 1
     assert "not identified" in capsys.readouterr().out
+
+
+def test_a_packed_table_is_read_as_a_plain_one(capsys) -> None:
+    law_table("l.csv")
+    Path("l.csv.gz").write_bytes(gzip.compress(Path("l.csv").read_bytes()))
+    printed = []
+    for name in ("l.csv", "l.csv.gz"):
+        assert main(["fit", name, "--json"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
 
 
 def test_what_a_law_is_not_of_is_left_out_or_asked_for(capsys) -> None:
@@ -610,6 +621,8 @@ def test_what_a_law_is_not_of_is_left_out_or_asked_for(capsys) -> None:
 def test_a_table_in_another_encoding_or_with_bars_is_told(capsys) -> None:
     Path("latin.csv").write_bytes("n,loss,größe\n1,2,3\n".encode("latin-1"))
     fails(["fit", "latin.csv"], capsys, "latin.csv: is not in UTF-8; save it as CSV in UTF-8")
+    Path("rows.jsonl").write_text('{"n": 1, "loss": 2}\n', encoding="utf-8")
+    fails(["fit", "rows.jsonl"], capsys, "is JSON", "pandas.read_json('rows.jsonl', lines=True)")
     Path("bars.csv").write_text("n|loss\n1|2\n", encoding="utf-8")
     fails(["fit", "bars.csv"], capsys, "no column 'n'", "comma, semicolon or tab")
 
@@ -626,12 +639,12 @@ def rows_with(column: str, row: int, value: object) -> None:
     ("column", "value", "words"),
     [
         ("pair", "", "no pair is named: it is empty"),
-        ("p", "", "not a number: it is empty"),
+        ("p", "", "without a result): it is empty"),
         ("p", 10, "weights lie from 0 to 1 (divide per cents by 100): '10'"),
         ("n", "100,000", "write a decimal point, and nothing between thousands): '100,000'"),
         ("n", 0, "sizes must be above 0: '0'"),
         ("loss", "n/a?", "not a number: 'n/a?'"),
-        ("loss", "inf", "not a number: 'inf'"),
+        ("loss", "inf", "without a result): 'inf'"),
         ("loss", -1.5, "losses must be above 0 (log-probabilities: change the sign; a quality"),
     ],
 )

@@ -102,3 +102,11 @@ def test_a_robust_fit_names_outliers_and_knows_noise() -> None:
 def test_exact_losses_have_neither_curvature_nor_outliers() -> None:
     fit = fit_power_law(SIZES, 60 * SIZES**-0.3 + 1)
     assert lack_of_fit(fit).test == "none" and outliers(fit) == {}
+
+
+@pytest.mark.parametrize("errors", ["absolute", "relative"])
+def test_copies_of_a_row_are_no_measure_of_noise(errors) -> None:
+    loss = 60 * SIZES**-0.3 + 1 + 0.01 * np.random.default_rng(0).standard_normal(len(SIZES))
+    fit = fit_power_law(np.tile(SIZES, 3), np.tile(loss, 3), errors=errors)
+    found = lack_of_fit(fit)
+    assert found.test == "none" and "are equal" in found.words

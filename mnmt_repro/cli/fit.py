@@ -287,8 +287,11 @@ def notes_on_rows(
             f"{flags}{' or --by' if 'p' in lacking else ''}, or the run of each row with --groups"
         ]
     notes = []
-    if copies := int(frame.duplicated().sum()):
-        notes.append(f"{copies} rows are exact copies of others, and count as further runs")
+    if (copies := frame.duplicated()).any():
+        first = "" if options.file.is_dir() else f" (the first on line {copies.idxmax() + 2})"
+        notes.append(
+            f"{copies.sum()} rows are exact copies of others{first}, and count as further runs"
+        )
     if differing:
         notes.append(
             f"{len(several)} rows share {', '.join(cell)} with others and are taken as seeds of "

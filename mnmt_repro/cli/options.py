@@ -14,6 +14,7 @@ from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from mnmt_repro.atomic import write_bytes
+from mnmt_repro.corpora.textfile import read_packed, unpack
 from mnmt_repro.errors import InputError, tell
 
 if TYPE_CHECKING:
@@ -244,6 +245,7 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     """Read a table with a header line that holds the `needed` columns; every value stays text.
 
     The separator (comma, semicolon or tab) is told from the header, and blank lines are left out.
+    The file may be gzip or xz.
     The index says where a row stands: it is on line index + 2 of the file.
 
     Raises
@@ -253,8 +255,18 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     """
     import pandas as pd
 
+    packed = unpack(read_packed(path), path)  # once: a pipe cannot be read again
     try:
-        text = path.read_bytes().decode("utf-8-sig")  # once: a pipe cannot be read again
+        text = packed.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not in UTF-8; save it as CSV in UTF-8") from error
+    if text.lstrip()[:1] in ("{", "["):
+        each = ", lines=True" if text.lstrip()[0] == "{" else ""
+        raise InputError(
+            f"{path}: is JSON; make a table of it, in Python: "
+            f"pandas.read_json({str(path)!r}{each}).to_csv('table.csv')"
+        )
+    try:
         lines = io.StringIO(text)
         first, header = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
         cells = pd.read_csv(
@@ -267,10 +279,6 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
             skip_blank_lines=False,
             skiprows=first,
         )
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not in UTF-8; save it as CSV in UTF-8") from error
     except pd.errors.ParserError as error:
         raise InputError(
             f"{path}: a row holds more values than its header names columns ({error}); is there a "
@@ -297,8 +305,11 @@ def numbers_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
 
     numbers = pd.to_numeric(frame[column], errors="coerce")
     bad = ~(numbers.abs() < math.inf)
-    comma = frame[column][bad].str.contains(",").any()
-    hint = " (write a decimal point, and nothing between thousands)" if comma else ""
+    hint = ""
+    if frame[column][bad].str.contains(",").any():
+        hint = " (write a decimal point, and nothing between thousands)"
+    elif frame[column][bad].str.contains("^[+-]?(?:|n/?a|nan|inf|none|null)$", case=False).any():
+        hint = " (leave out runs without a result)"
     refuse(bad, frame, column, path, f"not a number{hint}")
     return numbers
 

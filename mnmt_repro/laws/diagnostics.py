@@ -80,8 +80,10 @@ def _by_repeats(fit: LawFit, cell: NDArray[np.intp], cells: int) -> LackOfFit:
     weights, loss = fit.row_weights(), fit.observed()
     mean = np.bincount(cell, weights * loss) / np.bincount(cell, weights)
     pure = float(weights @ (loss - mean[cell]) ** 2)
+    if pure <= (4 * np.finfo(float).eps * loss.max()) ** 2 * weights.sum():
+        return LackOfFit(test="none", words="the rows of each cell are equal, so show no noise")
     spare, repeats = cells - fit.free_parameters, len(loss) - cells
-    ratio = (fit.rss - pure) / spare / (pure / repeats) if pure > 0 else np.inf
+    ratio = (fit.rss - pure) / spare / (pure / repeats)
     p = float(stats.f.sf(ratio, spare, repeats))
     said = f"residuals vary {ratio:.1f} times as much as repeats of a cell (p = {p:.2g})"
     words = f"the law does not fit: {said}" if p < FAULT else f"no sign of a lack: {said}"
