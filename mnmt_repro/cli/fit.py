@@ -288,9 +288,9 @@ def notes_on_rows(
         ]
     notes = []
     if (copies := frame.duplicated()).any():
-        first = "" if options.file.is_dir() else f" (the first on line {copies.idxmax() + 2})"
+        line = "" if options.file.is_dir() else f" (first: line {frame.index[copies][0] + 2})"
         notes.append(
-            f"{copies.sum()} rows are exact copies of others{first}, and count as further runs"
+            f"{copies.sum()} rows are exact copies of others{line}, and count as further runs"
         )
     if differing:
         notes.append(
