@@ -13,6 +13,7 @@ from mnmt_repro import results
 from mnmt_repro.claims import load_claims, read_stored
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.errors import InputError
+from mnmt_repro.figures.answer import how_sure
 from mnmt_repro.figures.badge import Badge
 from mnmt_repro.figures.claim_list import claim_list
 from mnmt_repro.figures.measures import condition, named
@@ -103,6 +104,16 @@ def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
         assert f"<option>{facet}</option>" in text
 
 
+def test_how_sure_is_of_the_setting_that_is_asked_for() -> None:
+    verdicts = read_stored(ROOT)
+    decided = how_sure(verdicts, "A3")
+    assert decided.startswith("On generated languages. If A3 were right")
+    assert how_sure(verdicts, "A3", "conlang-steady", "steady") == decided
+    early = how_sure(verdicts, "A3", "webtech-en-dezh", "mini")
+    assert early.startswith("On real text, these runs stopped too early")
+    assert how_sure(verdicts, "A3", "", "own") == "A3 was not judged on these runs."
+
+
 def test_a_badge_says_where_the_loaded_rows_differ_from_the_stored_verdict() -> None:
     verdicts = read_stored(ROOT)
     (stored,) = [each["raw_verdict"] for each in verdicts if each["id"] == "A14"]
@@ -110,7 +121,7 @@ def test_a_badge_says_where_the_loaded_rows_differ_from_the_stored_verdict() -> 
 
     def badge(rows: pd.DataFrame) -> Badge:
         evidence = Evidence(frame=rows)
-        (found,) = badges(verdicts, "A14", cohort="", tier="mini", evidence=evidence)
+        (found,) = badges(verdicts, "A14", cohort=None, tier="mini", evidence=evidence)
         return found
 
     same = badge(frame)

@@ -106,55 +106,65 @@ def correct(
 
 
 def distances(
-    rows: Cells,
-    curves: pd.DataFrame,
-    fit: laws.JointLawFit,
-    *,
-    multiple: float,
-    n: str,
-    errors: Errors,
-    seed: int,
-) -> tuple[Array, Array, Array]:
-    """Relative distances of the cells of one pair from the law of the others, as in claim A19.
+    cells: Cells, ratios: Array, fit: laws.JointLawFit, n: str = "n_non_embedding"
+) -> tuple[Array, Array]:
+    """Relative distances of cells of one pair from the law of the others, as in claim A19.
 
     Parameters
     ----------
-    rows
+    cells
         The cells that are corrected.
-    curves
-        Learning curves of the pair.
-    fit, errors
-        The joint law of its other cells, and whose squares it minimises.
-    multiple
-        Where curves are read, over their length.
+    ratios
+        By which each is corrected, from `forecast_ratio`.
+    fit
+        The joint law of the pair's other cells.
 
     Returns
     -------
     before, after : (m,)
         Without the correction and with it; above zero where the loss is too high.
-    drawn : (B, m)
-        Under noise, where the cells follow the law.
     """
-    group, size = fit.index(rows["p"]), rows[n].to_numpy(dtype=float)
-    law, loss = np.asarray(fit.predict(rows["p"], size)), rows["cross_entropy"].to_numpy()
-    ratio = np.array([_ratio(curves, row, multiple) for row in rows.to_dict("records")])
-    values = refits(fit, seed=seed)
+    law = np.asarray(fit.predict(cells["p"], cells[n]))
+    loss = cells["cross_entropy"].to_numpy()
+    return loss / law - 1, loss * ratios / law - 1
+
+
+def drawn_distances(
+    cells: Cells, fit: laws.JointLawFit, errors: Errors, seed: int, n: str = "n_non_embedding"
+) -> Array:
+    """Distances (B, m) under noise, where the cells follow the law; arguments as `distances`.
+
+    `errors` are those that the law minimises.
+    """
+    group, size = fit.index(cells["p"]), cells[n].to_numpy(dtype=float)
+    law = np.asarray(fit.predict(cells["p"], size))
     sd = fit.residual_sd / np.sqrt(error_weights(errors, law))
-    drawn = noisy(law, sd, seed=100 + seed) / curve(values, group, size) - 1
-    return loss / law - 1, loss * ratio / law - 1, drawn
+    return noisy(law, sd, seed=100 + seed) / curve(refits(fit, seed=seed), group, size) - 1
 
 
-def _ratio(curves: pd.DataFrame, cell: Mapping[Any, Any], multiple: float) -> float:
-    """Loss predicted at `multiple` of the budget over the fitted loss at its end, mean of runs."""
+def forecast_ratio(
+    curves: pd.DataFrame, cell: Mapping[Any, Any], *, multiple: float, skip: float = SKIP
+) -> float:
+    """Loss predicted at `multiple` of the budget over the fitted loss at its end, mean of runs.
+
+    Raises
+    ------
+    NoRowsYet, NotIdentified
+        When the cell has no learning curve, or one that no power law fits.
+    """
     mine = curves[
-        (curves["n_non_embedding"] == cell["n_non_embedding"]) & (curves["p"].round(9) == cell["p"])
+        (curves["pair"] == cell["pair"])
+        & (curves["n_non_embedding"] == cell["n_non_embedding"])
+        & (curves["p"].round(9) == cell["p"])
     ]
     what = f"{cell['pair']} at p = {cell['p']:g}, N = {cell['n_non_embedding']:,}"
     if mine.empty:
         raise NoRowsYet(f"no learning curve of {what}")
     ratios = []
     for _, run in mine.groupby("run_id"):
-        read = laws.extrapolate_curve(run["step"], run["cross_entropy"], multiple=multiple)
+        read = laws.extrapolate_curve(
+            run["step"], run["cross_entropy"], multiple=multiple, skip=skip
+        )
         if not read.law.identified:
             raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
         ratios.append(read.ratio)
@@ -174,36 +184,57 @@ def distance_measures(found: Sequence[tuple[Array, Array, Array]]) -> Measures:
 
 
 @framed()
-def corrected_cells(corrected: pd.DataFrame) -> Rows:
-    """The corrected cells, and how far they lie from the law of all other cells.
+def corrected_cells(
+    rows: pd.DataFrame,
+    curves: pd.DataFrame,
+    *,
+    multiple: float = PAPER_MULTIPLE,
+    skip: float = SKIP,
+) -> Rows:
+    """The corrected cells, and how far they lie from the law of all other cells (claim A19).
 
-    The joint law is fitted to the others; its multiplier at p = 0.05 is that of the smaller sizes
-    (as claim A19 has it).
+    A cell is the mean over seeds. The joint law is fitted to the others; its multiplier at
+    p = 0.05 is that of the smaller sizes.
+
+    Parameters
+    ----------
+    rows, curves, multiple, skip
+        As for `correct`.
 
     Returns
     -------
     DataFrame
-        ``pair, p, n, observed, corrected loss, law, before, after, reason``: the last but one are
-        relative distances from the law, above zero where the loss is too high.
+        ``pair, p, n, observed, corrected loss, law, before, after, reason``: `before` and `after`
+        are relative distances from the law, above zero where the loss is too high; `reason` says
+        why a cell stayed as it was. NaN where the others identify no law.
     """
-    for pair, group in corrected[corrected["p"] > 0].groupby("pair"):
-        mine, others = group[group["declared"]], group[~group["declared"]]
-        law = laws.fit_joint_law(others)
-        for row in mine.to_dict("records"):
-            known = law.identified and row["p"] in law.p
-            size = row["n_non_embedding"]
-            at = float(law.predict(row["p"], size)[0]) if known else np.nan
-            yield {
+    trained = rows[rows["p"] > 0]
+    means = trained.groupby(["pair", "p", "n_non_embedding"])["cross_entropy"].mean().reset_index()
+    for pair, cells in means.groupby("pair"):
+        declared = laws.declared_runs(cells)
+        mine, law = cells[declared], laws.fit_joint_law(cells[~declared])
+        known = law.identified & mine["p"].isin(law.p)
+        ratios, reasons = np.ones(len(mine)), ["corrected"] * len(mine)
+        for k, cell in enumerate(mine.to_dict("records")):
+            try:
+                ratios[k] = forecast_ratio(curves, cell, multiple=multiple, skip=skip)
+            except NotIdentified as error:
+                reasons[k] = str(error)
+        before, after = np.full((2, len(mine)), np.nan)
+        before[known], after[known] = distances(mine[known], ratios[known], law)
+        yield pd.DataFrame(
+            {
                 "pair": pair_name(str(pair)),
-                "p": row["p"],
-                "n": size,
-                "observed": row["observed"],
-                "corrected loss": row["cross_entropy"],
-                "law": at,
-                "before": row["observed"] / at - 1,
-                "after": row["cross_entropy"] / at - 1,
-                "reason": row["correction_reason"] or "corrected",
+                "p": mine["p"],
+                "n": mine["n_non_embedding"],
+                "observed": mine["cross_entropy"],
+                "corrected loss": mine["cross_entropy"] * ratios,
+                "law": mine["cross_entropy"] / (1 + before),
+                "before": before,
+                "after": after,
+                "reason": reasons,
             }
+        )
 
 
 @framed()

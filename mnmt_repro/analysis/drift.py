@@ -37,7 +37,7 @@ def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Arr
     NotIdentified
         When the fit does not converge.
     """
-    law = TrendLaw.of(fit, along(np.array(fit.p)), [coefficient])
+    law = TrendLaw.of(fit, along(np.array(fit.p)), coefficient)
     values = _found(law.fit(fit.observed()[None], law.start(fit)))[0]
     if not np.isfinite(values).all():
         raise NotIdentified(f"a drift of {coefficient} with the weight cannot be fitted")

@@ -6,7 +6,7 @@ Each table is of the grids of several cohorts (`grids.read_all`), and has a char
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,6 @@ from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     AdditiveLawFit,
-    check_unchanged,
     compare_per_weight_joint,
     error_summary,
     fit_additive_law,
@@ -32,7 +31,7 @@ from mnmt_repro.laws import (
 )
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import Form
-from mnmt_repro.laws.selection import pooled_aicc
+from mnmt_repro.laws.selection import Reading, pooled_aicc
 from mnmt_repro.laws.uncertainty import Method
 
 PERTURBATION = 0.01  # of each loss: the paper's footnote 5
@@ -59,14 +58,15 @@ def noise_levels(grids: Mapping[str, LossGrid], repeats: Sequence[Mapping[str, A
     -------
     DataFrame
         ``label, cohort, pair, footnote 5, left by Eq. 6, left by Eq. 7, trained again, repeats,
-        between seeds, cells with seeds``; standard deviations as fractions of the mean loss, of the
-        laws corrected for their parameters, of the seeds pooled over cells, of the repeats by
-        `noise_of_repeats`. NaN where no run was trained again, or no cell has two seeds.
+        between seeds, cells with seeds``; standard deviations as fractions of the loss (of the
+        mean loss, where laws minimise absolute errors), of the laws corrected for their
+        parameters, of the seeds pooled over cells, of the repeats by `noise_of_repeats`. NaN where
+        no run was trained again, or no cell has two seeds.
     """
     for grid in grids.values():
         for pair, (alone, joint) in grid.fits.items():
             points = grid.points[grid.points["pair"] == pair]
-            mean = float(points["loss"].mean())
+            scale = 1.0 if grid.errors == "relative" else float(points["loss"].mean())
             own = grid.rows[grid.rows["pair"] == pair]
             spread, cells = between_seeds(own, "p", grid.n)
             again, count = noise_of_repeats(own, repeats)
@@ -75,8 +75,8 @@ def noise_levels(grids: Mapping[str, LossGrid], repeats: Sequence[Mapping[str, A
                 "cohort": grid.name,
                 "pair": pair_name(pair),
                 "footnote 5": PERTURBATION,
-                "left by Eq. 6": pooled_sd(alone.values()) / mean,
-                "left by Eq. 7": pooled_sd([joint]) / mean,
+                "left by Eq. 6": pooled_sd(alone.values()) / scale,
+                "left by Eq. 7": pooled_sd([joint]) / scale,
                 "trained again": again,
                 "repeats": count,
                 "between seeds": spread,
@@ -106,8 +106,8 @@ def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000) -> R
             own = grid.rows[grid.rows["pair"] == pair]
             single, together = {}, None
             if between_seeds(own, "p", grid.n)[1]:  # seeds are rows of their own to this bootstrap
-                single = fit_per_weight_laws(own, n=grid.n)
-                together = fit_joint_law(own, n=grid.n)
+                single = fit_per_weight_laws(own, n=grid.n, errors=grid.errors)
+                together = fit_joint_law(own, n=grid.n, errors=grid.errors)
             laws: list[tuple[str, LawFit, LawFit | None]] = [
                 (f"Eq. 6, p = {p:g}", law, single.get(p)) for p, law in alone.items()
             ]
@@ -165,12 +165,13 @@ def law_comparison(grids: Mapping[str, LossGrid]) -> Rows:
         cell = ["pair", "p", grid.n]
         seen = grid.rows.groupby(cell)["pair_target_tokens"].mean().rename_axis(["pair", "p", "n"])
         for pair, rows in grid.points.join(seen, on=["pair", "p", "n"]).groupby("pair"):
-            table = compare_per_weight_joint(rows, n="n", loss="loss")
+            of: Reading = {"n": "n", "loss": "loss", "errors": grid.errors}
+            table = compare_per_weight_joint(rows, **of)
             table = table.rename(index={"per_weight": "Eq. 6", "joint": "Eq. 7"})
             table["rmse_weight_out"] = np.nan
             for form, title in FORMS.items():
-                table.loc[f"Eq. 11 with {title}"] = _fraction_law(rows, form)
-            table.loc[ADDITIVE] = _law_of_text(rows)
+                table.loc[f"Eq. 11 with {title}"] = _fraction_law(rows, form, of)
+            table.loc[ADDITIVE] = _law_of_text(rows, log=grid.errors == "relative")
             table = table.reset_index(names="law").rename(columns=names)
             table["ΔAICc"] = table["aicc"] - table["aicc"].min()
             yield table.assign(
@@ -189,18 +190,17 @@ def best_laws(laws: pd.DataFrame, column: str) -> str:
     return f"{said} of {best.sum()} cases" if said else "no law is identified"
 
 
-def _fraction_law(rows: pd.DataFrame, form: Form) -> dict[str, float]:
-    fit = fit_fraction(rows, form=form, n="n", loss="loss")
-    sizes = leave_one_size_out(rows, form, n="n", loss="loss")
-    weights = leave_one_weight_out(rows, form, n="n", loss="loss")
-    return _compared(fit, *(error_summary(found)["rmse"] for found in (sizes, weights)))
+def _fraction_law(rows: pd.DataFrame, form: Form, of: Reading) -> dict[str, float]:
+    fit = fit_fraction(rows, form=form, **of)
+    left_out = (leave_one_size_out(rows, form, **of), leave_one_weight_out(rows, form, **of))
+    return _compared(fit, *(error_summary(found)["rmse"] for found in left_out))
 
 
-def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
-    """The law of size and of the pair's own text."""
+def _law_of_text(rows: pd.DataFrame, log: bool) -> dict[str, float]:
+    """The law of size and of the pair's own text; errors of the log loss are relative ones."""
 
     def fit(some: pd.DataFrame) -> AdditiveLawFit:
-        return fit_additive_law(some["n"], some["pair_target_tokens"], some["loss"])
+        return fit_additive_law(some["n"], some["pair_target_tokens"], some["loss"], log_loss=log)
 
     def rmse_without(column: str) -> float:
         errors = [
@@ -217,69 +217,3 @@ def _law_of_text(rows: pd.DataFrame) -> dict[str, float]:
 def _compared(fit: LawFit, size_out: float, weight_out: float) -> dict[str, float]:
     found = {"parameters": len(fit.names), "rss": fit.rss, "r2": fit.r2, "aicc": pooled_aicc([fit])}
     return found | {"rmse_size_out": size_out, "rmse_weight_out": weight_out}
-
-
-@framed(
-    *("label", "cohort", "pair", "the other", "at p = 1", "change", "low", "high", "p-value"),
-    *("alternative", "power", "false alarms", "answer"),
-)
-def unchanged(
-    grids: Mapping[str, LossGrid],
-    parameter: Literal["alpha", "l_inf"] = "alpha",
-    *,
-    simulations: int = 1000,
-) -> Rows:
-    """Test that α is the same at every weight: do the dots of Figure 3 lie on parallels? Or L∞.
-
-    Two tests a pair (`laws.check_unchanged`): with the other coefficient one for all weights (as
-    in Figure 3, which subtracts one L∞), and with the other free to change with the weight too,
-    since a change of L∞ can pass for one of the slope.
-
-    Parameters
-    ----------
-    parameter
-        Which coefficient.
-    simulations
-        Of the power, against a change by a fifth of the joint law's coefficient.
-
-    Returns
-    -------
-    DataFrame
-        ``label, cohort, pair, the other, at p = 1, change, low, high, p-value, alternative, power,
-        false alarms, answer``. `change` is the coefficient at the least weight less that at the
-        greatest, with its 95 % interval; `power` the share of simulated grids with the alternative
-        in which the test notices it, `false alarms` the same share without. NaN where there is no
-        test, and no power where the joint law's L∞ is zero, of which a fifth is nothing.
-    """
-    other = {"alpha": "L∞", "l_inf": "α"}[parameter]
-    cases = [
-        (grid, str(pair), group, free)
-        for grid in grids.values()
-        for pair, group in grid.points.groupby("pair")
-        for free in (False, True)
-    ]
-    for grid, pair, group, free in cases:
-        row = {
-            "label": f"{grid.row_label(pair)}, {other} {'free' if free else 'one'}",
-            "cohort": grid.name,
-            "pair": pair_name(pair),
-            "the other": f"{other} {'free to change' if free else 'one for all weights'}",
-        }
-        try:
-            found = check_unchanged(
-                group, parameter, other_free=free, n="n", loss="loss", simulations=simulations
-            )
-        except InputError as error:
-            yield row | {"answer": f"no test: {error}"}
-            continue
-        yield row | {
-            "at p = 1": found.at_one,
-            "change": found.change,
-            "low": found.low,
-            "high": found.high,
-            "p-value": found.p_value,
-            "alternative": found.alternative,
-            "power": found.power if found.alternative else np.nan,
-            "false alarms": found.false_alarms,
-            "answer": found.verdict,
-        }

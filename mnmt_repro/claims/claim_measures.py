@@ -10,7 +10,7 @@ from mnmt_repro.claims import load_claims
 from mnmt_repro.claims.report import stored_verdict
 from mnmt_repro.repository import ROOT
 
-_COLUMNS = ("setting", "kind", "cohort", "test_set", "n", "tier", "pair")
+_COLUMNS = ("setting", "kind", "cohort", "test_set", "n", "tier", "verdict", "pair")
 
 
 @framed(*_COLUMNS, "value", "low", "high")
@@ -53,6 +53,7 @@ def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str
                 "test_set": scope.test_set,
                 "n": scope.n,
                 "tier": scope.tier,
+                "verdict": found["verdict"],
                 "pair": pair,
                 "value": number["value"],
                 "low": low,

@@ -9,7 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from mnmt_repro.analysis.cells import Cells, check_grid
-from mnmt_repro.analysis.convergence import distance_measures, distances
+from mnmt_repro.analysis.convergence import (
+    distance_measures,
+    distances,
+    drawn_distances,
+    forecast_ratio,
+)
 from mnmt_repro.analysis.held_out import Unseen, fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.intervals import (
     Measure,
@@ -23,7 +28,7 @@ from mnmt_repro.analysis.three_pairs import Laws, for_all_alike, prediction_meas
 from mnmt_repro.claims.estimands_law import errors_of, joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.schema import Claim, Scope
-from mnmt_repro.laws import FractionFit, mixture_errors
+from mnmt_repro.laws import FractionFit, declared_runs, mixture_errors
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import Form
 
@@ -114,21 +119,19 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
     for k, (pair, cells) in enumerate(
         evidence.grid(scope, cohort, options["needs"], weights=(0.05, 1)).items()
     ):
-        largest = np.sort(cells["n_non_embedding"].unique())[-options["largest_sizes"] :]
-        corrected = cells["n_non_embedding"].isin(largest) & (cells["p"] <= options["max_weight"])
+        most, count = options["max_weight"], options["largest_sizes"]
+        declared = declared_runs(cells, most_weight=most, largest=count)
         errors = errors_of(claim)
-        fit = joint_law(cells[~corrected], scope.n, pair, errors=errors)
-        found.append(
-            distances(
-                cells[corrected],
-                curves[curves["pair"] == pair],
-                fit,
-                multiple=options["multiple"],
-                n=scope.n,
-                errors=errors,
-                seed=k,
-            )
+        fit = joint_law(cells[~declared], scope.n, pair, errors=errors)
+        mine = cells[declared]
+        ratios = np.array(
+            [
+                forecast_ratio(curves, cell, multiple=options["multiple"])
+                for cell in mine.to_dict("records")
+            ]
         )
+        drawn = drawn_distances(mine, fit, errors, seed=k, n=scope.n)
+        found.append((*distances(mine, ratios, fit, scope.n), drawn))
     return {"all": distance_measures(found)}
 
 

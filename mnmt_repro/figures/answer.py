@@ -12,12 +12,12 @@ from functools import cache
 from typing import Any
 
 from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.report import stored_evidence, stored_verdict
+from mnmt_repro.claims.report import stored_evidence
 from mnmt_repro.claims.standing import DECIDED
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, typeset
 from mnmt_repro.figures.template import render
-from mnmt_repro.figures.verdicts import badges
+from mnmt_repro.figures.verdicts import badges, setting_of
 from mnmt_repro.repository import ROOT
 
 PAPER_LINKS = {
@@ -58,7 +58,7 @@ def answer(
     differs: str = "",
     limits: str = "",
     sure: str = "",
-    cohort: str = "",
+    cohort: str | None = None,
     tier: str = "mini",
 ) -> Answer:
     """Answer a page's question in a few lines, with the verdicts of its claims.
@@ -72,10 +72,10 @@ def answer(
     paper, find, differs, limits, sure
         The lines, as Markdown: what the paper claims, what we find, why that differs, what it does
         not cover, and how sure it is. Without `differs` or `limits` there is no such line. Without
-        `sure` it is `how_sure`.
+        `sure` it is `how_sure` of the first claim in the setting.
     cohort, tier
-        The setting whose verdicts are shown, as for `badges`. The rules are applied to the rows in
-        the store; a badge says where they give another outcome than the stored verdict.
+        The setting whose verdicts are shown, as for `verdicts.setting_of`. The rules are applied to
+        the rows in the store; a badge says where they give another outcome than the stored verdict.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def answer(
     letter = claims[0][0]
     lines = {f"[Paper {letter}]({PAPER_LINKS[letter]})": paper, "We find": find}
     lines |= {k: v for k, v in {"Why it differs": differs, "Limits": limits}.items() if v}
-    lines["How sure"] = sure or how_sure(stored, claims[0])
+    lines["How sure"] = sure or how_sure(stored, claims[0], cohort, tier)
     words = sum(len(text.split()) for text in lines.values())
     if words > MOST_WORDS:
         raise InputError(f"the answer has {words} words; write at most {MOST_WORDS}")
@@ -101,22 +101,24 @@ def _rows() -> Evidence:
     return stored_evidence(ROOT)
 
 
-def how_sure(stored: Sequence[Mapping[str, Any]], claim: str, setting: str = "") -> str:
+def how_sure(
+    stored: Sequence[Mapping[str, Any]], claim: str, cohort: str | None = None, tier: str = "mini"
+) -> str:
     """Say what a claim's verdict rests on: its kind of evidence, and how its rule could come out.
 
     Parameters
     ----------
-    setting
-        Name of the setting whose verdict is meant; by default the one that decided.
+    cohort, tier
+        The setting whose verdict is meant, as for `verdicts.setting_of`.
 
     Raises
     ------
     InputError
         When the claim has no stored verdict.
     """
-    verdict = stored_verdict(stored, claim)
-    if setting:
-        verdict = next(each for each in verdict["scopes"] if each["scope"] == setting)
+    verdict = setting_of(stored, claim, cohort, tier)
+    if verdict is None:
+        return f"{claim} was not judged on these runs."
     where = f"On {verdict['kind']}"
     if verdict["undecided"]:
         return f"{where}, {verdict['because']} ({claim})."

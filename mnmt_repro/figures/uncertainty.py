@@ -33,15 +33,3 @@ def errors_chart(errors: pd.DataFrame) -> alt.ConcatChart:
 def laws_chart(laws: pd.DataFrame, column: str, title: str) -> alt.ConcatChart:
     """One column of `law_comparison`, a row a pair and a series a law."""
     return forest(laws.assign(series=laws["law"], value=laws[column]), title, width=300)
-
-
-def tests_chart(tests: pd.DataFrame, title: str) -> alt.ConcatChart:
-    """The change of a coefficient in each test, with its interval; from `unchanged`."""
-    found = tests.dropna(subset=["change"])
-    answers = found["answer"].str.partition(":")[0]
-    return forest(
-        found.assign(series=answers, value=found["change"]),
-        title,
-        marks={"unchanged": 0},
-        width=300,
-    )

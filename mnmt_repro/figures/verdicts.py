@@ -53,7 +53,7 @@ def _measured(scope: Mapping[str, Any]) -> str:
 def badges(
     stored: Sequence[Mapping[str, Any]],
     *claims: str,
-    cohort: str,
+    cohort: str | None,
     tier: str,
     evidence: Evidence,
 ) -> list[Badge]:
@@ -66,8 +66,7 @@ def badges(
     claims
         Claim ids, such as ``"A2"``.
     cohort, tier
-        The setting of the page, in-domain and by parameters without embeddings; a claim that was
-        not examined in it gets no badge. Without a cohort, the setting that decided.
+        As for `setting_of`; a claim that was not examined in the setting gets no badge.
     evidence
         Rows to which the rules are applied anew. Where a rule gives on them what it gave for the
         stored verdict, the badge is the stored one; elsewhere it names both outcomes.
@@ -77,23 +76,39 @@ def badges(
     InputError
         When a claim has no stored verdict.
     """
-    declared = _claims_by_id()
     found = []
     for claim in claims:
-        verdict = stored_verdict(stored, claim)
-        scopes = [
-            scope.name
-            for scope in declared[claim].scopes
-            if not cohort
-            or (scope.cohorts[:1], scope.test_set, scope.n, scope.tier)
-            == ((cohort,), "indomain", "n_non_embedding", tier)
-        ]
-        settings = {scope["scope"]: scope for scope in verdict["scopes"]}
-        wanted = verdict["decided_in"] if not cohort else next(iter(scopes), "")
-        if wanted in settings:
-            badge = _badge(verdict, settings[wanted])
-            found.append(_as_computed(badge, declared[claim], settings[wanted], evidence))
+        if setting := setting_of(stored, claim, cohort, tier):
+            badge = _badge(stored_verdict(stored, claim), setting)
+            found.append(_as_computed(badge, _claims_by_id()[claim], setting, evidence))
     return found
+
+
+def setting_of(
+    stored: Sequence[Mapping[str, Any]], claim: str, cohort: str | None, tier: str
+) -> Mapping[str, Any] | None:
+    """The verdict of a claim in one setting; None where it was not examined in it.
+
+    Parameters
+    ----------
+    cohort, tier
+        The setting of a page, in-domain and by parameters without embeddings. None is the
+        setting that decided; ``""`` are runs of no declared cohort, such as a user's own.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict.
+    """
+    verdict = stored_verdict(stored, claim)
+    wanted = [
+        scope.name
+        for scope in _claims_by_id()[claim].scopes
+        if (scope.cohorts[:1], scope.test_set, scope.n, scope.tier)
+        == ((cohort,), "indomain", "n_non_embedding", tier)
+    ]
+    name = verdict["decided_in"] if cohort is None else next(iter(wanted), "")
+    return next((each for each in verdict["scopes"] if each["scope"] == name), None)
 
 
 def _as_computed(

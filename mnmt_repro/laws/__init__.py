@@ -19,8 +19,7 @@ Appendix H                `predict_mixture`, `mixture_errors`
 
 How any of them is fitted is in `mnmt_repro.laws.solve`: checks, starts, minimum, covariance.
 
-Beyond the paper: `fit_additive_law`, held-out errors and AICc (`mnmt_repro.laws.selection`), and
-whether a coefficient is unchanged over the weights (`check_unchanged`).
+Beyond the paper: `fit_additive_law`, and held-out errors and AICc (`mnmt_repro.laws.selection`).
 """
 
 from mnmt_repro.laws.additive_law import AdditiveLawFit, fit_additive_law
@@ -30,7 +29,6 @@ from mnmt_repro.laws.diagnostics import LackOfFit, lack_of_fit, outliers
 from mnmt_repro.laws.effective import effective_fraction, effective_fraction_direct, fraction_slope
 from mnmt_repro.laws.fraction import FractionFit, fit_fraction
 from mnmt_repro.laws.frontier import frontier
-from mnmt_repro.laws.invariance import InvarianceTest, check_unchanged
 from mnmt_repro.laws.joint_law import JointLawFit, coefficients, fit_joint_law, fit_per_weight_laws
 from mnmt_repro.laws.mixtures import mixture_errors, predict_mixture
 from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law, fit_pure_power_law
@@ -57,12 +55,10 @@ __all__ = [
     "Floor",
     "FractionFit",
     "Importance",
-    "InvarianceTest",
     "JointLawFit",
     "LackOfFit",
     "PowerLawFit",
     "Recommendation",
-    "check_unchanged",
     "coefficients",
     "compare_per_weight_joint",
     "correct_convergence",

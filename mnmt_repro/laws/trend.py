@@ -1,13 +1,12 @@
-"""The joint law with one or both coefficients allowed to follow the weight.
+"""The joint law with one coefficient allowed to follow the weight.
 
-Eq. 7 says that alpha and L_inf do not depend on p. Here a coefficient may, along a straight line in
+Eq. 7 says that alpha and L_inf do not depend on p. Here one of them may, along a straight line in
 a stated place of each weight, 0 at one end and 1 at the other: a single further parameter, hence a
 test of far more power than comparing eight separate fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +26,7 @@ Coefficient = Literal["alpha", "l_inf"]
 class TrendLaw(Curve):
     """``beta[p] * x**-alpha(p) + l_inf(p)``, in losses or in negated qualities.
 
-    Parameters are alpha, l_inf and the multipliers at the geometric mean of the sizes. A
+    Parameters are alpha, l_inf and the multipliers at the geometric mean of the sizes. The
     coefficient with a trend has two entries, at place 0 and at place 1: then its bounds at all
     weights, which are those of the joint law, are a box.
 
@@ -53,7 +52,7 @@ class TrendLaw(Curve):
     least: float
 
     @classmethod
-    def of(cls, fit: JointLawFit, place: Array, trends: Collection[Coefficient]) -> TrendLaw:
+    def of(cls, fit: JointLawFit, place: Array, trend: Coefficient) -> TrendLaw:
         """Widen a joint law.
 
         Parameters
@@ -61,15 +60,15 @@ class TrendLaw(Curve):
         fit : whose rows, and order of weights, the law takes
         place : (G,)
             Place on the line of each weight.
-        trends : coefficients that follow it
+        trend : the coefficient that follows it
         """
         log_n, group = np.log(np.array(fit.n)), np.array(fit.group)
         ends = np.column_stack([1 - place, place])[group]
         one = np.ones((len(group), 1))
         return cls(
             log_x=log_n - log_n.mean(),
-            alpha=ends if "alpha" in trends else one,
-            l_inf=ends if "l_inf" in trends else one,
+            alpha=ends if trend == "alpha" else one,
+            l_inf=ends if trend == "l_inf" else one,
             group=group,
             weights=fit.row_weights(),
             sign=1.0 if fit.direction == "min" else -1.0,
