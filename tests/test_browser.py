@@ -291,6 +291,21 @@ const small = [...document.querySelectorAll(".mnmt-live svg text")]
   });
 return {width: document.documentElement.scrollWidth, smallest: Math.min(99, ...small)};
 """
+# Formulas, charts and tables that a box cuts off and that cannot be scrolled; folds are open.
+CUT = """
+document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+document.querySelectorAll(".toggle-hidden").forEach((fold) => fold.classList.remove("toggle-hidden"));
+const frame = (element) => {
+  for (let box = element.parentElement; box; box = box.parentElement) {
+    const how = getComputedStyle(box).overflowX;
+    if (how !== "visible") return how === "hidden" ? box.getBoundingClientRect().right : Infinity;
+  }
+  return Infinity;
+};
+return [...document.querySelectorAll("mjx-container, .mnmt-live svg, table")]
+  .filter((element) => element.getBoundingClientRect().right > frame(element) + 1)
+  .map((element) => element.textContent.slice(0, 80));
+"""
 PHONE = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
 REFERENCE = ("api", "genindex", "learn", "recipes")  # parts whose length is not limited
 
@@ -323,9 +338,11 @@ def test_a_page_of_the_book_is_drawn_offline_and_can_be_read(
     try:
         open_and_check(browser, page)
         narrow = browser.execute_script(NARROW)
+        cut = browser.execute_script(CUT)
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert narrow["width"] <= PHONE["width"] and narrow["smallest"] >= 10, narrow
+    assert cut == []
 
 
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
