@@ -16,9 +16,9 @@ from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.corpora.conlang import irreducible_entropy
 
 
-def known_limits(cohort: str, fits: PairFits) -> dict[str, float]:
+def known_limits(cohort: str, fits: PairFits, tier: str = "mini") -> dict[str, float]:
     """L∞ of each pair: the exact entropy for generated languages, else that of the joint law."""
-    config = get_cohort(cohort).corpus.conlang
+    config = get_cohort(cohort, tier).corpus.conlang
     return {
         pair: irreducible_entropy(config, pair) if config is not None else joint.params["l_inf"]
         for pair, (_, joint) in fits.items()
