@@ -341,7 +341,7 @@ def test_rules_registered_with_worlds_are_admitted_by_their_first_round() -> Non
     """Until a scope has rows, its stored simulation is what was known when it was registered.
 
     With its rows the simulation takes their noise, and the verdict follows from what it then says.
-    Scopes of the tier steady have none yet: 400 data sets of each are simulated with its rows.
+    Of the tier steady no scope is left to wait: all have rows.
     """
     waiting = {
         (verdict["id"], scope["scope"])

@@ -167,7 +167,7 @@ _RATES = two_pairs(
 )
 _REAL_RATES = two_pairs(
     "webtech-pilot-rates",
-    "learning rates on real text, tried on a quarter of the budget; enters no verdict",
+    "learning rates on real text, tried on half of the budget; enters no verdict",
     REAL,
     _TRIAL_PAIRS,
     weights=(0.5,),
