@@ -294,7 +294,8 @@ return {width: document.documentElement.scrollWidth, smallest: Math.min(99, ...s
 # Formulas, charts and tables that a box cuts off and that cannot be scrolled; folds are open.
 CUT = """
 document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
-document.querySelectorAll(".toggle-hidden").forEach((fold) => fold.classList.remove("toggle-hidden"));
+const folded = document.querySelectorAll(".toggle-hidden");
+folded.forEach((fold) => fold.classList.remove("toggle-hidden"));
 const frame = (element) => {
   for (let box = element.parentElement; box; box = box.parentElement) {
     const how = getComputedStyle(box).overflowX;
