@@ -237,7 +237,7 @@ def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
     *("decided by", "rule first", "why", "page"),
 )
 def scope_table(stored: Sequence[Mapping[str, Any]]) -> Rows:
-    """One row a claim and setting; a claim's first row is the setting that decided.
+    """One row a claim and setting: first the one that decided, then the others by kind of evidence.
 
     Returns
     -------
@@ -249,7 +249,8 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> Rows:
     known = _claims_by_id()
     for verdict in stored:
         claim = known.get(verdict["id"])
-        for scope in sorted(verdict["scopes"], key=lambda s: s["scope"] != verdict["decided_in"]):
+        scopes = sorted(verdict["scopes"], key=lambda scope: KINDS.index(scope["kind"]))
+        for scope in sorted(scopes, key=lambda scope: scope["scope"] != verdict["decided_in"]):
             own = scope["scope"] == verdict["decided_in"]
             found_out = claim.explained.get(scope["raw_verdict"], "") if claim and own else ""
             undecided = _undecided(scope).capitalize() if scope["undecided"] else ""
