@@ -262,12 +262,11 @@ def test_a_model_of_ours_goes_out(tmp_path: Path, pieces, arch: str, tags: Tags)
     kind = "t5" if arch == "t5" else "m2m_100"
     assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == kind
     check_export(tmp_path / "out", model, pieces, tags, text)
-    if arch == "t5":
-        again = read_folder(tmp_path / "out")
-        assert len(again.pieces.vocabulary) == len(pieces)
-        assert tags == "both" or again.pieces.vocabulary.start == pieces.start
-        state = again.model().state_dict()
-        assert all(torch.equal(state[name], tensor) for name, tensor in model.state_dict().items())
+    again = read_folder(tmp_path / "out")
+    assert again.pieces.tags == tags and len(again.pieces.vocabulary) == len(pieces)
+    assert tags == "both" or again.pieces.vocabulary.start == pieces.start
+    state = again.model().state_dict()
+    assert all(torch.equal(state[name], tensor) for name, tensor in model.state_dict().items())
 
 
 @pytest.mark.parametrize("family", [*FAMILIES, "ours-t5-source", "ours-fairseq-both"])

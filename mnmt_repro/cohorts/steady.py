@@ -315,8 +315,7 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
         repeats=_REAL_GRID.name,
     ),
     *_THREE,
-    _again(_THREE[1], (2, 3), repeats="conlang-steady-three"),
-    replace(_again(_THREE[1], (4,)), name="conlang-steady-three-fourth"),
+    _again(_THREE[1], (2, 3, 4), repeats="conlang-steady-three"),
     *_FIVE,
     _again(_FIVE[1], (2, 3, 4)),
 )

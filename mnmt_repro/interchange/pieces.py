@@ -60,6 +60,10 @@ class Pieces:
     tags: Tags
 
 
+TAGS_FIELD = "language_tags"
+"""Where our own exports say in their configuration how the model was trained."""
+
+
 def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
     """Read the tokenizer of a Hugging Face model.
 
@@ -107,10 +111,11 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
     order = front_rows(special, rows)
     start = int(np.flatnonzero(order == config.get("decoder_start_token_id", special[PAD]))[0])
     tagged = any(each.piece.startswith("<2") for each in pieces)
-    tags: Tags = "both-after-end" if family == "m2m_100" else "source" if tagged else "none"
+    published: Tags = "both-after-end" if family == "m2m_100" else "source" if tagged else "none"
+    tags: Tags = config.get(TAGS_FIELD, published)
     if start >= len(special) and pieces[order[start]].piece.startswith("<2"):
         tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
-    elif family == "m2m_100" and start != EOS:
+    elif tags == "both-after-end" and start != EOS:
         raise InputError(
             f"{config.file}: the field 'decoder_start_token_id' is {order[start]}; M2M-100 starts "
             f"with the end of sentence, {special[EOS]}, or with a language tag"

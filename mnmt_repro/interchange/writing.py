@@ -17,7 +17,7 @@ from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.interchange.folder import CONFIG, WEIGHTS
-from mnmt_repro.interchange.pieces import TOKENIZER, TOKENIZER_CONFIG
+from mnmt_repro.interchange.pieces import TAGS_FIELD, TOKENIZER, TOKENIZER_CONFIG
 from mnmt_repro.interchange.tokenizer_json import tokenizer_json
 from mnmt_repro.interchange.weights import TABLES, to_hf
 from mnmt_repro.model import Transformer
@@ -57,6 +57,7 @@ def write_hf(
     """
     check_pieces(vocabulary)
     config, names, order = to_hf(model.config, vocabulary.start, len(vocabulary))
+    config[TAGS_FIELD] = tags
     rows = [int(row) for row in order.argsort()]
     if tags == "both-after-end":
         config["decoder_start_token_id"] = rows[EOS]
