@@ -9,16 +9,40 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mnmt_repro.cli import build_parser
+from mnmt_repro import results
+from mnmt_repro.claims import load_claims
+from mnmt_repro.claims.simulations import simulable
+from mnmt_repro.cli import build_parser, main
+from mnmt_repro.corpora import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-OTHERS = ("tar", "gh", "cat", ".venv/bin/python")
+OTHERS = ("tar", "gh", "cat", "shuf", ".venv/bin/python")
 
 
 def commands(path: Path) -> list[str]:
     jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values()
     return [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+
+
+def test_the_nightly_choice_is_among_runs_that_can_be_trained(
+    capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each line of the list begins with the id of a run whose text needs no other file."""
+    stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs()}
+    monkeypatch.setattr(registry, "data_root", lambda: None)
+    assert main(["retrain"]) == 0
+    listed = [line.split(" ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert len(listed) >= 2
+    for run_id in listed:
+        assert stored[run_id]["corpus"].startswith("conlang")
+        assert "thread" in stored[run_id]["hardware"]
+
+
+def test_the_nightly_simulation_is_of_claims_that_can_be_simulated() -> None:
+    (chosen,) = re.findall(r"shuf -n 1 -e ([A-Z0-9 ]+)\)", (WORKFLOWS[1]).read_text("utf-8"))
+    known = {claim.id for claim, _ in simulable(load_claims(ROOT / "data" / "claims"))}
+    assert set(chosen.split()) <= known
 
 
 def test_a_change_a_night_and_a_tag_have_a_workflow() -> None:

@@ -248,6 +248,9 @@ def _unlike(place: str, then: Any, now: Any) -> Iterator[str]:
     elif place.endswith("post_hoc: "):  # None: the history is not there to tell
         if {then, now} == {True, False}:
             yield told(then, now)
+    elif isinstance(then, float) and isinstance(now, float):  # shares of simulated data
+        if abs(then - now) > _FLIPPED:
+            yield told(then, now)
     elif _words(then) != _words(now):
         yield told(repr(then), repr(now))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.options import add_command, check_count, check_device
 from mnmt_repro.cli.sweep import PoolOptions
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, tell
 from mnmt_repro.registered import cohorts_module
 from mnmt_repro.results.repeats import BEGINNING, END
 
@@ -125,9 +125,19 @@ def _whole(
 
 
 def _list(known: Mapping[str, RunSpec], stored: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print the runs that are quickest to train again, with those they upgrade."""
+    """Print the runs that are quickest to train again, with those they upgrade.
+
+    A run of a GPU is none of them, nor one whose text is not on this machine.
+    """
+    from mnmt_repro.corpora.registry import data_root
     from mnmt_repro.runs.parents import with_parents
 
+    real = data_root() is not None
+    known = {
+        run_id: spec
+        for run_id, spec in known.items()
+        if "thread" in stored[run_id]["hardware"] and (real or spec.conlang is not None)
+    }
     seconds = {
         run_id: sum(
             stored[each.run_id]["wall_seconds"]
@@ -138,7 +148,7 @@ def _list(known: Mapping[str, RunSpec], stored: Mapping[str, Mapping[str, Any]])
     }
     for run_id in sorted(seconds, key=seconds.__getitem__)[:QUICKEST]:
         print(f"{run_id}  {seconds[run_id] / 60:5.1f} min  {known[run_id].label}")
-    print(f"{len(seconds)} stored runs can be trained again, the quickest are above")
+    tell(f"{len(seconds)} stored runs can be trained again here; the quickest are listed")
 
 
 def keep_repeat(
