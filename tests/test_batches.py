@@ -15,7 +15,9 @@ from mnmt_repro.corpora.batches import (
     BatchStream,
     EncodedPair,
     Position,
+    by_length,
     evaluation_batches,
+    pack,
 )
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.ragged import Ragged
@@ -146,6 +148,20 @@ def test_sentences_of_like_length_share_a_batch() -> None:
     ]
     real = sum(int((batch.target != 0).sum()) for batch in batches)
     assert real / sum(batch.target.size for batch in batches) > 0.75
+
+
+def test_without_multiples_sources_of_like_length_share_a_batch_too() -> None:
+    """Sorted by target and then source alone, a batch has short sources beside long ones."""
+    rng = np.random.default_rng(0)
+    target = rng.integers(5, 15, 4000)
+    source = target + rng.integers(0, 12, 4000)
+    texts = [Ragged.of([[1] * n for n in lengths]) for lengths in (source, target)]
+    shares = []
+    for order in (by_length(*texts, pad_to=1), np.lexsort((source, target))):
+        pair = np.zeros(len(order), dtype=int)
+        sides = [batch.source for batch in pack(*texts, pair, 200, order, 1)]
+        shares.append(1 - sum(map(np.count_nonzero, sides)) / sum(side.size for side in sides))
+    assert shares[0] < 0.6 * shares[1]
 
 
 def test_shares_are_those_of_the_mixture() -> None:

@@ -105,8 +105,16 @@ def _padded(lengths: np.ndarray, to: int) -> np.ndarray:
 
 
 def by_length(source: Ragged, target: Ragged, pad_to: int = PAD_TO) -> np.ndarray:
-    """Row numbers from short to long, by padded target and then padded source length."""
-    return np.lexsort((_padded(source.lengths, pad_to), _padded(target.lengths - 1, pad_to)))
+    """Row numbers from short to long, by padded target and then padded source length.
+
+    Without padding to a multiple, target lengths go in twos, and source lengths rise in one group
+    and fall in the next. So a batch that spans two groups has no short sources beside long ones.
+    """
+    inner, outer = _padded(source.lengths, pad_to), _padded(target.lengths - 1, pad_to)
+    if pad_to == 1:
+        outer = outer // 2
+        inner = np.where(outer % 2, -inner, inner)
+    return np.lexsort((inner, outer))
 
 
 class BatchStream:

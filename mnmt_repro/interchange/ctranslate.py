@@ -183,7 +183,7 @@ class Ct2:
         try:
             about = json.loads((folder / CT2).read_text(encoding="utf-8"))
             translator = ctranslate2.Translator(
-                str(folder), device=kind, device_index=int(index or 0), intra_threads=1
+                str(folder), device=kind, device_index=int(index or 0)
             )
             tags = about["tags"]
         except (OSError, RuntimeError, ValueError, KeyError) as error:

@@ -144,6 +144,10 @@ class _CrossEntropy(torch.autograd.Function):
         return grads[0] * grad_hidden, grads[0] * grad_weight, None, None
 
 
+LARGE = 50_000
+"""Values of a parameter above which it is updated alone, because copying it takes longer."""
+
+
 class GroupedAdafactor(torch.optim.Adafactor):
     """`torch.optim.Adafactor` with the same state, for all parameters of one shape together."""
 
@@ -151,14 +155,15 @@ class GroupedAdafactor(torch.optim.Adafactor):
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """Update all parameters that have a gradient."""
         for group in self.param_groups:
-            together: dict[tuple[torch.Size, float], list[Tensor]] = {}
+            together: dict[tuple[torch.Size, float, int], list[Tensor]] = {}
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     state = self._begun(parameter)
                     state["step"] += 1
-                    key = parameter.shape, float(state["step"])
+                    alone = id(parameter) if parameter.numel() > LARGE else 0
+                    key = parameter.shape, float(state["step"]), alone
                     together.setdefault(key, []).append(parameter)
-            for (_, step), parameters in together.items():
+            for (_, step, _), parameters in together.items():
                 self._update(parameters, step, group)
 
     def _begun(self, parameter: Tensor) -> dict[str, Tensor]:
@@ -178,7 +183,11 @@ class GroupedAdafactor(torch.optim.Adafactor):
             torch._foreach_lerp_(old, list(values.unbind()), share)
             return torch.stack(old)
 
-        gradient, weights = torch.stack([p.grad for p in parameters]), torch.stack(parameters)  # type: ignore[misc]
+        if len(parameters) == 1:  # neither is written to, so no copy is needed
+            gradient, weights = parameters[0].grad[None], parameters[0][None]  # type: ignore[index]
+        else:
+            gradient = torch.stack([p.grad for p in parameters])  # type: ignore[misc]
+            weights = torch.stack(parameters)
         over = tuple(range(1, weights.ndim))
         rate = torch.linalg.vector_norm(weights, dim=over, keepdim=True).div_(size)
         rate = rate.clamp_(min=group["eps"][1]).mul_(min(group["lr"], step**-0.5))
