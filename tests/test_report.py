@@ -13,14 +13,21 @@ from stored_claims import ROOT, declared_claims
 
 from mnmt_repro.claims import load_exhibits, read_stored
 from mnmt_repro.cli import main
-from mnmt_repro.companion.report import as_html, codecheck, hashes, papers, report
+from mnmt_repro.companion.report import (
+    as_html,
+    codecheck,
+    hashes,
+    papers,
+    report,
+    with_stored_order,
+)
 from mnmt_repro.companion.verify import PASSED
 
 
-def written(*ids: str, wrong: dict[str, str] | None = None) -> str:
-    """The report on some claims, as they are stored."""
+def written(*ids: str, wrong: dict[str, str] | None = None, made: list | None = None) -> str:
+    """The report on some claims, as they are stored, or on verdicts that were made."""
     return report(
-        [each for each in read_stored(ROOT) if each["id"] in ids],
+        made or [each for each in read_stored(ROOT) if each["id"] in ids],
         [claim for claim in declared_claims().values() if claim.id in ids],
         wrong or {},
         papers=papers(ROOT),
@@ -48,6 +55,18 @@ def test_the_answer_comes_first_and_each_verdict_has_a_row() -> None:
     (row,) = [line for line in text.splitlines() if line.startswith("| **A11**")]
     assert "share of the capacity divided by the weight at least 3 times" in row  # its rule
     assert stored["A2"]["scopes"][0]["ancestry"] in text  # the order of commits
+
+
+def test_without_a_history_the_order_of_commits_is_the_stored_one() -> None:
+    stored = [each for each in read_stored(ROOT) if each["id"] in ("B3", "A11")]
+    blind = [each | {"post_hoc": None, "ancestry": "not checked"} for each in stored]
+    found = with_stored_order(blind, stored)
+    assert [each["post_hoc"] for each in found] == [each["post_hoc"] for each in stored]
+    assert all(each["order_stored"] for each in found)
+    assert not any(each["order_stored"] for each in with_stored_order(stored, stored))
+    text = written("B3", "A11", made=found)
+    assert "1 of 2 rules were committed before the rows that decide them, by what is stored" in text
+    assert "read from the stored verdicts, not from git" in text and "git was asked" not in text
 
 
 def test_a_verdict_that_does_not_follow_is_the_first_thing_said() -> None:

@@ -78,10 +78,11 @@ def act(options: argparse.Namespace) -> int:
         print(codecheck(options.root, declared, exhibits), end="")
         return 0
     verdicts = claims.verify(options.root, store=options.results, fresh=options.fresh)
-    wrong = claims.differences(verdicts, claims.read_stored(options.root))
+    stored = claims.read_stored(options.root)
+    wrong = claims.differences(verdicts, stored)
     store = results_root(options.results, checkout=options.root)
     text = report(
-        json.loads(claims.to_json(verdicts)),
+        with_stored_order(json.loads(claims.to_json(verdicts)), stored),
         declared,
         wrong,
         papers=papers(options.root),
@@ -95,6 +96,23 @@ def act(options: argparse.Namespace) -> int:
         print(options.out / name)
     print(outcome(wrong), file=sys.stderr)
     return 1 if wrong else 0
+
+
+def with_stored_order(
+    verdicts: Sequence[Mapping[str, Any]], stored: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Verdicts whose order of commits is the stored one where no git history tells it.
+
+    Such a verdict has `order_stored`. A wheel has no history, and its verdicts were made with one.
+    """
+    known = {each["id"]: each for each in stored}
+    found = []
+    for each in verdicts:
+        then = known.get(each["id"], each)
+        untold = each["post_hoc"] is None and then["post_hoc"] is not None
+        order = {name: then[name] for name in ("post_hoc", "ancestry")} if untold else {}
+        found.append({**each, **order, "order_stored": untold})
+    return found
 
 
 def outcome(wrong: Mapping[str, str]) -> str:
@@ -159,6 +177,7 @@ def report(
         all_settings=sum(len(each["scopes"]) for each in verdicts),
         older=sum(each["post_hoc"] is False for each in verdicts),
         unchecked=sum(each["post_hoc"] is None for each in verdicts),
+        order_stored=any(each.get("order_stored") for each in verdicts),
         rules={claim.id: _rule(claim, verdicts) for claim in claims},
         no_rows=NO_ROWS,
         signs={name: sign for name, (sign, _) in STYLE.items()},
