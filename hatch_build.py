@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import subprocess
 import tarfile
@@ -25,7 +26,7 @@ class CustomBuildHook(BuildHookInterface):
         root = Path(self.root)
         archive = Path(self.directory) / "companion.tar.xz"
         archive.parent.mkdir(parents=True, exist_ok=True)
-        with tarfile.open(archive, "w:xz") as file:
+        with tarfile.open(archive, "w:xz", preset=9 | lzma.PRESET_EXTREME) as file:
             for path in _files(root):
                 info = file.gettarinfo(root / path, arcname=path)
                 info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
