@@ -169,7 +169,8 @@ class Claim:
     A claim about a table has sub-claims, one for each published cell, and `cells` is their rule.
     `page` is the page of the book that examines the claim. `explained` is what that page found
     about the reason, for each verdict of the first scope that it discusses. `suspected` is what may
-    explain that the claim is not reproduced, besides that it is wrong. `revised` says what was
+    explain that the claim is not reproduced, besides that it is wrong. `missing` is what would
+    decide it, where that is more than its kind of doubt tells. `revised` says what was
     changed after the first commit, and why: the rule, or how its measures are computed.
     `converged` is given for a claim about models that have converged. It is the tolerance by which
     the headline measure may move between half the budget and all of it.
@@ -195,6 +196,7 @@ class Claim:
     page: str = ""
     explained: Mapping[RuleVerdict, str] = field(default_factory=dict)
     suspected: str = ""
+    missing: str = ""
     revised: tuple[str, ...] = ()
     worlds: Worlds | None = None
     converged: Number | None = None

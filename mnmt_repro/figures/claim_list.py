@@ -56,7 +56,7 @@ def claim_list(stored: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> 
 def _row(verdict: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
     measure = verdict["measure"]
     known = measure and verdict["measured"] is not None
-    missing = _missing(verdict)
+    missing = _missing(verdict, claim)
     rules = {"The rule": claim.rule, "The rule of each published cell": claim.cells}
     for scope in claim.scopes:
         decided = ", which decided" * (scope.name == verdict["decided_in"])
@@ -107,10 +107,10 @@ def _where(verdict: Mapping[str, Any]) -> str:
     return f"{verdict['kind']}, {change} model" if change else str(verdict["kind"])
 
 
-def _missing(verdict: Mapping[str, Any]) -> str:
+def _missing(verdict: Mapping[str, Any], claim: Claim) -> str:
     """What would decide an undecided claim; empty for the others."""
     if verdict["verdict"] == UNDECIDED:
-        return _MISSING[verdict["undecided"]]
+        return claim.missing or _MISSING[verdict["undecided"]]
     pending = [each["scope"] for each in verdict["scopes"] if each["verdict"] == NO_ROWS]
     return f"runs of “{plain(pending[0])}”" if verdict["verdict"] == NO_ROWS else ""
 
