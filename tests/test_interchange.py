@@ -329,6 +329,7 @@ def changed(folder: Path, tmp_path: Path, file: str, **fields: Any) -> Path:
         ("m2m100", {"activation_function": "gelu"}, ("'activation_function' is 'gelu'",)),
         ("m2m100", {"d_model": "wide"}, ("'d_model' is 'wide'", "a whole number")),
         ("nllb", {"decoder_start_token_id": 0}, ("'decoder_start_token_id'", "end of sentence")),
+        ("nllb", {"language_tags": "odd"}, ("'language_tags'", "use one of none, source, both")),
     ],
 )
 def test_one_error_names_file_field_and_remedy(

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -113,6 +113,9 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
     tagged = any(each.piece.startswith("<2") for each in pieces)
     published: Tags = "both-after-end" if family == "m2m_100" else "source" if tagged else "none"
     tags: Tags = config.get(TAGS_FIELD, published)
+    if tags not in get_args(Tags):
+        one_of = ", ".join(get_args(Tags))
+        raise InputError(f"{config.file}: the field {TAGS_FIELD!r} is {tags!r}; use one of {one_of}")
     if start >= len(special) and pieces[order[start]].piece.startswith("<2"):
         tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
     elif tags == "both-after-end" and start != EOS:
