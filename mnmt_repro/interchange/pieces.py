@@ -115,7 +115,9 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
     tags: Tags = config.get(TAGS_FIELD, published)
     if tags not in get_args(Tags):
         one_of = ", ".join(get_args(Tags))
-        raise InputError(f"{config.file}: the field {TAGS_FIELD!r} is {tags!r}; use one of {one_of}")
+        raise InputError(
+            f"{config.file}: the field {TAGS_FIELD!r} is {tags!r}; use one of {one_of}"
+        )
     if start >= len(special) and pieces[order[start]].piece.startswith("<2"):
         tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
     elif tags == "both-after-end" and start != EOS:
