@@ -25,6 +25,8 @@ _GRID = np.geomspace(*ALPHA_BOUNDS, 40)
 """Exponents that bracket the least one: noise can give the profile several minima."""
 _RTOL = 4 * np.finfo(float).eps
 """Relative precision of an exponent, the finest that `scipy` searches with."""
+_LEVEL = 1e-13
+"""Slope that counts as level, as a share of the bracket's ends: below it is rounding alone."""
 _BATCH = 2**16
 """Losses fitted at once, in problems of m: the arrays of a step then stay in the cache."""
 
@@ -149,7 +151,9 @@ def _where_level(
         return problem.of(rows).solve(a, y[rows])[3]
 
     index = np.arange(len(y))
-    root = elementwise.find_root(slopes, (left, right), args=(index,), maxiter=100)
+    root = elementwise.find_root(
+        slopes, (left, right), args=(index,), maxiter=100, tolerances={"frtol": _LEVEL}
+    )
     return root.x, root.success
 
 
