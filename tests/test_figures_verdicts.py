@@ -88,9 +88,18 @@ def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
         assert escape(" ".join(claim.description.split())) in text
         revisions = [escape(" ".join(change.split())) for change in claim.revised]
         assert all(revision in text for revision in revisions)
-    assert text.count("<b>The rule.</b>") == len(claims)
     own = [scope for claim in claims for scope in claim.scopes if scope.rule]
     assert own and text.count("<b>The rule in ") == len(own)
+    decided = {verdict["id"]: verdict["decided_in"] for verdict in verdicts}
+    special = sum(
+        scope.name == decided[claim.id] for claim in claims for scope in claim.scopes if scope.rule
+    )
+    assert text.count("<b>The rule.</b>") == len(claims) - special
+    assert (
+        text.count("”, which decided.</b>")
+        == text.count("<b>The rule of other settings.</b>")
+        == special
+    )
     assert "spBLEU of M25 and Mt25, all: 31.6, 31.8" in text
     assert "f(0.05) / 0.05 for German: 3 times (more than)" in text
     assert "<unk>" not in text and "embedding of &lt;unk&gt;" in text

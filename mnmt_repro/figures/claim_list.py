@@ -57,10 +57,12 @@ def _row(verdict: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
     measure = verdict["measure"]
     known = measure and verdict["measured"] is not None
     missing = _missing(verdict, claim)
-    rules = {"The rule": claim.rule, "The rule of each published cell": claim.cells}
-    for scope in claim.scopes:
-        decided = ", which decided" * (scope.name == verdict["decided_in"])
-        rules[f"The rule in “{plain(scope.name)}”{decided}"] = scope.rule
+    decided = next(scope for scope in claim.scopes if scope.name == verdict["decided_in"])
+    own = {f"The rule in “{plain(scope.name)}”": scope.rule for scope in claim.scopes}
+    rules = {f"The rule in “{plain(decided.name)}”, which decided": decided.rule}
+    general = "The rule of other settings" if decided.rule else "The rule"
+    rules |= {general: claim.rule, "The rule of each published cell": claim.cells}
+    rules |= {title: rule for title, rule in own.items() if rule is not decided.rule}
     return {
         "claim": claim,
         "verdict": verdict,
