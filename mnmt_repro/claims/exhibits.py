@@ -28,7 +28,7 @@ class Exhibit:
     `claims` are those that judge it. The first one gives the verdict: that of its `scope` if one is
     named, else its headline. `page` is the page of the book that re-makes it, and `chart` the name
     of its chart that is shown. `answer` may contain the measured number of a claim, as in
-    ``"The law misses held-out sizes by {A14}"``.
+    ``"The law misses held-out sizes by {A14}"``, also in a scope: ``{A14 on 'conlang, related'}``.
     """
 
     id: str

@@ -95,11 +95,6 @@ def coefficient_figure(grid: LossGrid) -> Figure:
     """
     table = scaling.coefficient_table(grid.fits)
     bands = _number(grid, "coefficients") != 14
-    own = table[table["parameter"] == "alpha"].sort_values("p")
-    found = " and ".join(
-        f"from {part['value'].iloc[-1]:.2g} to {part['value'].iloc[0]:.2g} ({pair_name(str(pair))})"
-        for pair, part in own.groupby("pair")
-    )
     return show(
         coefficients_against_weight(table, bands=bands),
         name=f"coefficients-{_key(grid)}",
@@ -109,7 +104,17 @@ def coefficient_figure(grid: LossGrid) -> Figure:
         data=table,
         provenance=Provenance.of(grid.rows),
         caption="With an irreducible loss for each weight, the exponent goes "
-        f"{found} as p falls from 1 to its smallest value.",
+        f"{exponents_alone(grid)} as p falls from 1 to its smallest value.",
+    )
+
+
+def exponents_alone(grid: LossGrid) -> str:
+    """From which exponent to which the laws of one weight go as the weight falls, for each pair."""
+    table = scaling.coefficient_table(grid.fits)
+    own = table[table["parameter"] == "alpha"].sort_values("p")
+    return " and ".join(
+        f"from {part['value'].iloc[-1]:.2g} to {part['value'].iloc[0]:.2g} ({pair_name(str(pair))})"
+        for pair, part in own.groupby("pair")
     )
 
 

@@ -20,14 +20,15 @@ from mnmt_repro.figures.template import Html, render
 from mnmt_repro.figures.theme import BILLIONS, CATEGORIES, INK
 from mnmt_repro.figures.verdicts import anchor, tally
 
-_CLAIM = re.compile(r"\{([AB]\d+)\}")
+_CLAIM = re.compile(r"\{([AB]\d+)(?: on '([^']+)')?\}")
 _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
-    """A question, its answer in a sentence, and the chart of a page that answers it."""
+    """A paper, a question, its answer in a sentence, and the chart of a page that answers it."""
 
+    paper: str
     question: str
     answer: str
     page: str
@@ -62,7 +63,7 @@ def scoreboard(
 
 def _row(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The first claim's badge says its verdict; those of the others have a sign, and the id."""
-    verdicts = {claim: _verdict(exhibit, stored[claim]) for claim in exhibit.claims}
+    verdicts = {claim: _verdict(exhibit.scope, stored[claim]) for claim in exhibit.claims}
     badges: list[Badge] = []
     for claim, verdict in verdicts.items():
         told = said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"])
@@ -79,9 +80,9 @@ def _row(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> dict[str,
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
 
-def _verdict(exhibit: Exhibit, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The verdict of the exhibit's scope if it names one, else the claim's headline."""
-    own = [scope for scope in verdict["scopes"] if scope["scope"] == exhibit.scope]
+def _verdict(scope: str, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The verdict of a scope if the claim has it, else its headline."""
+    own = [each for each in verdict["scopes"] if each["scope"] == scope]
     return own[0] if own else verdict
 
 
@@ -90,7 +91,7 @@ def _answer(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> str:
 
     def number(found: re.Match[str]) -> str:
         whole = stored[found[1]]
-        verdict = _verdict(exhibit, whole)
+        verdict = _verdict(found[2] or exhibit.scope, whole)
         if verdict["measured"] is None:
             return "(not measured yet)"
         return measured(whole["measure"], verdict, found[1])

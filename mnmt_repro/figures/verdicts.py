@@ -204,7 +204,7 @@ def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
 
 
 def decided_by(stored: Sequence[Mapping[str, Any]]) -> str:
-    """Which claims of Paper A each kind of evidence decides, and how many of Paper B.
+    """Which claims of Paper A each kind of evidence decides, or how many, and how many of Paper B.
 
     >>> kinds = {"A1": "real text", "A2": "generated languages", "B1": "real text"}
     >>> decided_by([{"id": i, "kind": k, "verdict": "reproduced"} for i, k in kinds.items()])
@@ -214,8 +214,9 @@ def decided_by(stored: Sequence[Mapping[str, Any]]) -> str:
     for kind in KINDS:
         ids = [v["id"] for v in stored if v["kind"] == kind and v["verdict"] in DECIDED]
         first = [claim for claim in ids if claim.startswith("A")]
+        named_ = first if len(first) <= 3 else [f"{len(first)} of Paper A"]
         rest = [f"and {len(ids) - len(first)} of Paper B"] if len(ids) > len(first) else []
-        told += [f"on {kind}: {', '.join(first + rest)}"] if ids else []
+        told += [f"on {kind}: {', '.join(named_ + rest)}"] if ids else []
     return f"Decided {'; '.join(told)}." if told else ""
 
 
@@ -224,11 +225,11 @@ def why_not_reproduced(stored: Sequence[Mapping[str, Any]]) -> str:
     known = _claims_by_id()
     failed = [known[each["id"]] for each in stored if each["verdict"] == "not reproduced"]
     listed = "".join(
-        f'\n- <a href="verdicts.html#{anchor(claim.id)}">{claim.id}</a> The paper: {claim.title}. '
-        f"*Here: {claim.suspected or 'We do not know why.'}*"
+        f'\n- <a href="verdicts.html#{anchor(claim.id)}">{claim.id}</a> {claim.title}. '
+        f"*{claim.suspected or 'We do not know why.'}*"
         for claim in failed
     )
-    intro = "Either the claim is wrong, or it fails here for another reason. What we know of it:"
+    intro = "This is evidence against these claims at our size. What we know of the reason:"
     return listed and f"{intro}\n{listed}"
 
 
