@@ -79,6 +79,7 @@ def test_every_figure_and_table_has_a_row_and_every_claim_a_figure() -> None:
         ("claims: [A14]", "claims: [A99]", "A Figure 1: there is no claim A99"),
         ("page: paper-a/planner", "page: paper-a/plan", "there is no page book/paper-a/plan"),
         ("page: paper-a/planner, ", "", "give a page with a chart and an answer, or a reason"),
+        ("claims: [], reason: a drawing", "claims: []", "B Figure 1: give a claim that judges it"),
         ('scope: "En→{De,Zh}, newstest21"', "scope: news", "A Figure 9: A2 has no scope 'news'"),
         ("shows: The trade-off", "show: The trade-off", "A Figure 1: .*'show'"),
     ],

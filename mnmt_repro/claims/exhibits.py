@@ -23,7 +23,7 @@ ALL = (
 
 @dataclass(frozen=True, kw_only=True)
 class Exhibit:
-    """A figure or table: what the paper shows, and our answer or the reason why there is none.
+    """A figure or table: what the paper shows, and our answer or why it has none or no claim.
 
     `claims` are those that judge it. The first one gives the verdict: that of its `scope` if one is
     named, else its headline. `page` is the page of the book that re-makes it, and `chart` the name
@@ -48,7 +48,7 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
     ------
     InputError
         When an exhibit is missing, unknown or listed twice, names a claim, a scope or a page that
-        is not there, or has neither a page with an answer nor a reason.
+        is not there, or has neither a page with an answer nor a reason, or no claim and no reason.
     """
     path = root / EXHIBITS_FILE
     known = {claim.id: [scope.name for scope in claim.scopes] for claim in claims}
@@ -65,6 +65,8 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
             raise InputError(f"{where}: {exhibit.claims[0]} has no scope {exhibit.scope!r}")
         if not exhibit.reason and not (exhibit.page and exhibit.chart and exhibit.answer):
             raise InputError(f"{where}: give a page with a chart and an answer, or a reason")
+        if not (exhibit.claims or exhibit.reason):
+            raise InputError(f"{where}: give a claim that judges it, or the reason for none")
         pages = [root / "book" / f"{exhibit.page}{suffix}" for suffix in (".ipynb", ".md")]
         if exhibit.page and not any(page.is_file() for page in pages):
             raise InputError(f"{where}: there is no page book/{exhibit.page}")
