@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.laws import JointLawFit, fit_joint_law
+from mnmt_repro.laws import JointLawFit, PowerLawFit, fit_joint_law, fit_per_weight_laws
+from mnmt_repro.laws.checks import Array
 
 _CURVE_POINTS = 12
 
@@ -39,13 +40,40 @@ def laws_by_domain(laws: Mapping[str, JointLawFit]) -> Rows:
         }
 
 
+def separate_laws(rows: pd.DataFrame) -> dict[str, dict[str, PowerLawFit]]:
+    """Fit Eq. 6 to each mixture of each domain; rows as in `domain_laws`."""
+    return {
+        str(name): fit_per_weight_laws(part, by="mixture") for name, part in rows.groupby("pair")
+    }
+
+
 @framed()
-def law_curves(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> Rows:
-    """The laws over the range of sizes: ``pair, mixture, p, n, loss``."""
+def separate_coefficients(
+    rows: pd.DataFrame, separate: Mapping[str, Mapping[str, PowerLawFit]]
+) -> Rows:
+    """Exponent and irreducible loss of `separate_laws`: ``domain, mixture, p, alpha, L_inf``."""
+    for name, laws in separate.items():
+        p = rows[rows["pair"] == name].groupby("mixture")["p"].first()
+        for mixture, law in laws.items():
+            yield {
+                "domain": name,
+                "mixture": mixture,
+                "p": p[mixture],
+                "alpha": law.alpha,
+                "L_inf": law.l_inf,
+            }
+
+
+@framed()
+def law_curves(rows: pd.DataFrame, predict: Callable[[str, str, Array], Array]) -> Rows:
+    """Laws over the range of sizes: ``pair, mixture, p, n, loss``.
+
+    `predict` gives the losses of a domain in a mixture at sizes (m,).
+    """
     for (name, mixture), part in rows.groupby(["pair", "mixture"]):
         sizes = part["n_non_embedding"]
         n = np.geomspace(sizes.min(), sizes.max(), _CURVE_POINTS)
-        loss = laws[str(name)].predict([str(mixture)] * len(n), n)
+        loss = predict(str(name), str(mixture), n)
         p = part["p"].iloc[0]
         yield pd.DataFrame({"pair": name, "mixture": mixture, "p": p, "n": n, "loss": loss})
 

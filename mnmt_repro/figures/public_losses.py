@@ -10,8 +10,10 @@ from mnmt_repro.figures.theme import CATEGORIES, LIGHTER, diagonal, size_axis, t
 _COLUMNS = 2
 
 
-def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
-    """Losses and the joint law of each domain, a panel a domain, a colour a weight.
+def loss_by_domain(
+    rows: pd.DataFrame, curves: pd.DataFrame, title: str = "loss (nats)"
+) -> alt.ConcatChart:
+    """Losses and laws of each domain, a panel a domain, a colour a weight.
 
     Parameters
     ----------
@@ -23,7 +25,7 @@ def loss_by_domain(rows: pd.DataFrame, curves: pd.DataFrame) -> alt.ConcatChart:
     points = rows.rename(columns={"n_non_embedding": "n", "cross_entropy": "loss"})
     x = size_axis("parameters")
     y = alt.Y("loss:Q", scale=alt.Scale(type="log", zero=False, nice=False, padding=8))
-    y = y.title("loss (nats)")
+    y = y.title(title)
     # Few weights, and low ones: evenly spread colours, dark to light, tell them apart.
     legend = alt.Legend(format=".2f", columns=4, symbolOpacity=1)
     colour = alt.Color("p:O", title="mixture weight", scale=LIGHTER, legend=legend)
@@ -50,3 +52,30 @@ def fraction_against_weight(fractions: pd.DataFrame) -> alt.LayerChart:
     ratio = alt.Tooltip("fraction_ratio", format=".3f")
     dots = alt.Chart(fractions).mark_point().encode(x, y, colour, tooltip=["domain", "p", ratio])
     return diagonal(x, y, (0.05, 1)) + dots
+
+
+def own_coefficients(table: pd.DataFrame) -> alt.HConcatChart:
+    """Exponent and irreducible loss of each mixture's own law against its weight, by domain.
+
+    Parameters
+    ----------
+    table
+        From `analysis.public_losses.separate_coefficients`.
+    """
+    domains = sorted(table["domain"].unique())
+    colour = alt.Color("domain:N", title="domain").scale(domain=domains, range=list(CATEGORIES))
+
+    def panel(column: str, title: str) -> alt.Chart:
+        return (
+            alt.Chart(table)
+            .mark_point()
+            .encode(
+                x=alt.X("p:Q", title="mixture weight"),
+                y=alt.Y(f"{column}:Q", title=title),
+                color=colour,
+                tooltip=tips("domain", "mixture", "p", f"{column}|.3f"),
+            )
+            .properties(width=250, height=220)
+        )
+
+    return alt.hconcat(panel("alpha", "exponent α"), panel("L_inf", "irreducible loss L∞ (nats)"))
