@@ -270,16 +270,15 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
         replace(
             _ONE_TO_MANY,
             name=f"conlang-steady-{name}",
-            about=f"conlang-steady at the widths {', '.join(map(str, widths))} with further seeds"
-            + ", which no claim reads yet" * (not repeats),
+            about=f"conlang-steady at the widths {', '.join(map(str, widths))} with further seeds",
             sizes=sizes(widths),
             seeds=seeds,
-            repeats=repeats,
+            repeats=_ONE_TO_MANY.name,
         )
-        for name, widths, seeds, repeats in (
-            ("small", SMALL_WIDTHS, (4, 5, 6), _ONE_TO_MANY.name),
-            ("more", SMALL_WIDTHS, (7, 8, 9), ""),
-            ("middle", MIDDLE_WIDTHS, (4, 5, 6), ""),
+        for name, widths, seeds in (
+            ("small", SMALL_WIDTHS, (4, 5, 6)),
+            ("more", SMALL_WIDTHS, (7, 8, 9)),
+            ("middle", MIDDLE_WIDTHS, (4, 5, 6)),
         )
     ),
     *with_half(_MANY_TO_ONE, sizes(WIDTHS)),
