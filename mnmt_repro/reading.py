@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 from mnmt_repro.choices import remedy
 from mnmt_repro.errors import InputError
 
-Kind = TypeVar("Kind")
+_Kind = TypeVar("_Kind")
 LARGEST = 2**63 - 1
 """The largest whole number that a configuration may hold: that of torch and of numpy."""
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
@@ -36,7 +36,7 @@ def place(at: tuple[str | int, ...]) -> str:
     return "".join(parts).removeprefix(".")
 
 
-def build(kind: type[Kind], value: Any, at: tuple[str | int, ...] = ()) -> Kind:
+def build(kind: type[_Kind], value: Any, at: tuple[str | int, ...] = ()) -> _Kind:
     """The dataclass whose fields a mapping holds, each checked against the type of the field.
 
     >>> from mnmt_repro.upgrading.config import DepthConfig

@@ -149,10 +149,10 @@ def solved_size() -> sp.Expr:
     return answer
 
 
-def plain(expression: sp.Expr) -> str:
+def _plain(expression: sp.Expr) -> str:
     """An expression on one line as a reader writes it, for the cell of a table.
 
-    >>> plain(BETA_P * N**-ALPHA + L_INF), plain(1 - C1)
+    >>> _plain(BETA_P * N**-ALPHA + L_INF), _plain(1 - C1)
     ('L∞ + β_p/N^α', '1 - c₁')
     """
     names = {
@@ -175,7 +175,7 @@ def fraction_checks() -> pd.DataFrame:
     rows: list[tuple[str, str, bool]] = []
 
     def add(statement: str, found: sp.Expr, wanted: sp.Expr) -> None:
-        rows.append((statement, plain(sp.simplify(found)), equal(found, wanted)))
+        rows.append((statement, _plain(sp.simplify(found)), equal(found, wanted)))
 
     add("Eq. 10: f = N_eff / N is (β₁/β_p)^(1/α)", fraction, RATIO ** (1 / ALPHA))
     add("Eq. 10: f does not depend on N (its derivative is 0)", sp.diff(fraction, N), sp.Integer(0))

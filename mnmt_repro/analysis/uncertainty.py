@@ -42,7 +42,7 @@ METHODS: dict[str, Method] = {
     "seeds": "seeds",
 }
 ADDITIVE = "size and text"
-COEFFICIENTS = {"alpha": "α", "l_inf": "L∞"}
+_SYMBOLS = {"alpha": "α", "l_inf": "L∞"}
 
 
 @framed()
@@ -116,7 +116,7 @@ def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000) -> R
                     title: _deviations(with_seeds if method == "seeds" else law, method, draws)
                     for title, method in METHODS.items()
                 }
-                for key, symbol in COEFFICIENTS.items():
+                for key, symbol in _SYMBOLS.items():
                     row: dict[str, Any] = {
                         "label": f"{grid.row_label(pair).rpartition(': ')[2]}, {name}",
                         "cohort": grid.name,
@@ -129,7 +129,7 @@ def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000) -> R
 
 
 def _deviations(law: LawFit | None, method: Method, draws: int) -> dict[str, float]:
-    nothing = dict.fromkeys(COEFFICIENTS, float("nan"))
+    nothing = dict.fromkeys(_SYMBOLS, float("nan"))
     if law is None or not law.identified:
         return nothing
     if method == "t":

@@ -33,7 +33,7 @@ from mnmt_repro.reading import shown
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where libyaml is installed
 
 _ONLY = ConfigDict(extra="forbid")  # no entry has fields that its class has not
-Number = StrictInt | StrictFloat
+_Number = StrictInt | StrictFloat
 
 VERDICTS = ("reproduced", "direction only", "inconclusive", "not reproduced")
 """What a rule may conclude. Other verdicts are `OUT_OF_REACH`, `NO_ROWS` and `UNDECIDED`."""
@@ -58,7 +58,7 @@ class Condition:
 
     measure: str
     op: Literal[">=", ">", "<=", "<", "=="]
-    value: Number
+    value: _Number
     of: Literal["value", "low", "high"] = "value"
     __pydantic_config__ = _ONLY
 
@@ -137,7 +137,7 @@ class Alternative:
     """The effect that the test of an "unchanged" claim must see with a power of 80 %."""
 
     measure: str
-    effect: Number
+    effect: _Number
     meaning: str
     sides: Literal[1, 2] = 2
     __pydantic_config__ = _ONLY
@@ -199,7 +199,7 @@ class Claim:
     missing: str = ""
     revised: tuple[str, ...] = ()
     worlds: Worlds | None = None
-    converged: Number | None = None
+    converged: _Number | None = None
     __pydantic_config__ = _ONLY
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
 
 FEW = 4  # directions, below which a t-test over them finds next to nothing
-METRICS = ("chrfpp", "chrf", "bleu", "spbleu")
+_METRICS = ("chrfpp", "chrf", "bleu", "spbleu")
 READING = (
     "A difference is MODEL minus BASELINE: a negative one is better for losses, a positive one for "
     "metrics. Models with different vocabularies are compared per character of the reference, "
@@ -57,7 +57,7 @@ def add(commands: Any) -> None:
     add_test_sets(parser)
     parser.add_argument("--decode", action="store_true", help="compare translations, too")
     parser.add_argument(
-        "--metric", choices=METRICS, default=METRICS[0], action=Noted, help="for --decode"
+        "--metric", choices=_METRICS, default=_METRICS[0], action=Noted, help="for --decode"
     )
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap samples")
     add_search(parser)

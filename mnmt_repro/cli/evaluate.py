@@ -20,8 +20,8 @@ from mnmt_repro.errors import note
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
 
-METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu")
-FORMATS = {"cross_entropy": "{:.4f}".format, **dict.fromkeys(METRICS, "{:.2f}".format)}
+_METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu")
+_FORMATS = {"cross_entropy": "{:.4f}".format, **dict.fromkeys(_METRICS, "{:.2f}".format)}
 
 
 def add(commands: Any) -> None:
@@ -76,7 +76,7 @@ def act(options: argparse.Namespace) -> int:
     frame = pd.DataFrame(rows)
     signatures = [column for column in frame.columns if column.endswith("_signature")]
     table = frame.drop(columns=signatures)
-    print(table.to_string(index=False, na_rep="", formatters=FORMATS))
+    print(table.to_string(index=False, na_rep="", formatters=_FORMATS))
     for column in signatures:
         for signature in frame[column].dropna().unique():
             print(f"{column.removesuffix('_signature')}: {signature}")

@@ -50,7 +50,7 @@ FINE = 2e-3
 
 HUBER_DELTA = 1e-3
 """Of Huber's loss of the log loss, as in Hoffmann et al. (2022)."""
-GROSS = 10.0
+_GROSS = 10.0
 """Standard deviations from which a row is blamed for a law that is not identified."""
 MOST_TRIED = 100
 """Rows of a table from which each is left out in turn."""
@@ -477,7 +477,7 @@ def strange_rows(
             curve = fit.curve(np.array(others.values), fit.design())
             left = abs(curve[row] - rows[options.loss_column].iloc[row])
             distance = left / float(others.noise_at(curve[row]))
-            blamed += [(others.rss, named(rows, row, distance))] if distance > GROSS else []
+            blamed += [(others.rss, named(rows, row, distance))] if distance > _GROSS else []
     return [min(blamed)[1]] if blamed else [], fit
 
 
@@ -500,7 +500,7 @@ def of_pair(pair: str) -> Iterator[None]:
         raise InputError(f"{pair}: {as_options(str(error))}") from error
 
 
-def fractions(fit: Fit, asked: Asked) -> tuple[pd.DataFrame, str]:
+def _fractions(fit: Fit, asked: Asked) -> tuple[pd.DataFrame, str]:
     """Effective fraction at each fitted weight, ``p, f, f_low, f_high``, and how its interval is.
 
     Of the joint law where it has the single pair (Eq. 10), and of Eqs. 12 and 13; else empty.
@@ -536,7 +536,7 @@ class FittedPair:
     clean: Fit
 
 
-def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptions) -> FittedPair:
+def _outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptions) -> FittedPair:
     """Intervals and diagnostics of a fit to the rows of a pair."""
     from mnmt_repro.laws import lack_of_fit
 
@@ -550,7 +550,7 @@ def outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptio
         lack = f"without the rows that stand out, {fitness.words}" if strange else fitness.words
         if fitness.test == "repeats" and fitness.fault:
             lack += "; if rows of a cell are of one run, name their run with --groups"
-        fraction, fraction_method = fractions(fit, options.interval)
+        fraction, fraction_method = _fractions(fit, options.interval)
         return FittedPair(
             pair=pair,
             law=law,
@@ -577,7 +577,7 @@ def act(options: FitOptions) -> int:
     notes = notes_on_rows(frame, options, data_of(options) or options.by)
     note(*notes)
     fits, rows = fit_table(frame, options), by_pair(frame)
-    outcomes = [outcome(pair, law, fit, rows[pair], options) for pair, (law, fit) in fits.items()]
+    outcomes = [_outcome(pair, law, fit, rows[pair], options) for pair, (law, fit) in fits.items()]
     grown = list(note_on_errors(each.clean for each in outcomes))
     note(*grown)
     notes += grown

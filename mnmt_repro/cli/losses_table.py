@@ -22,7 +22,7 @@ OF_STORE = (
 """Columns of a results store that are always read, beside those of size and loss.
 
 `target_tokens` has two digits, so that seeds, whose batches differ a little, have one budget."""
-COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id")
+_COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id")
 
 
 def read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> No
         loss=rows["cross_entropy"],
         run_id=trained.folder.resolve().name,
     )
-    both = pd.concat([table, new[list(COLUMNS)].astype(str)])
+    both = pd.concat([table, new[list(_COLUMNS)].astype(str)])
     write_file(path, "--add-to", both.to_csv(index=False))
 
 
@@ -96,14 +96,14 @@ def check(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd
 
 def _read(path: Path) -> pd.DataFrame:
     if not path.exists():
-        return pd.DataFrame(columns=list(COLUMNS))
+        return pd.DataFrame(columns=list(_COLUMNS))
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise InputError(f"--add-to {path}: cannot be read: {error}") from error
-    if tuple(table.columns) != COLUMNS:
+    if tuple(table.columns) != _COLUMNS:
         raise InputError(
             f"--add-to {path}: has the columns {', '.join(table.columns)}, not "
-            f"{', '.join(COLUMNS)}; name another file"
+            f"{', '.join(_COLUMNS)}; name another file"
         )
     return table

@@ -147,10 +147,10 @@ def _taken(hint: Any) -> dict[str, Any]:
     return {"action": "append"} if get_origin(hint) is tuple else {"type": hint}
 
 
-Options = TypeVar("Options")
+_Options = TypeVar("_Options")
 
 
-def read_fields(options: argparse.Namespace, kind: type[Options], **made: Any) -> Options:
+def read_fields(options: argparse.Namespace, kind: type[_Options], **made: Any) -> _Options:
     """The dataclass that parsed options are fields of; `made` has those that are not options."""
     names = {field.name for field in dataclasses.fields(cast(Any, kind))} - made.keys()
     return kind(**{name: getattr(options, name) for name in names & vars(options).keys()}, **made)

@@ -23,7 +23,7 @@ NOT_RUN = {
 }
 """Tiers of which no rows are stored."""
 
-GRID = """\
+_GRID = """\
 a grid of your own, grid.yml:
   data: {eng-deu: talks.tsv, eng-xho: xhosa.tsv}
   sizes: [16, 32, 64]                 # widths of the models
@@ -113,7 +113,7 @@ def add(commands: Any) -> None:
         act=act,
         options=SweepOptions,
     )
-    parser.epilog = f"{parser.epilog}\n\n{GRID}"
+    parser.epilog = f"{parser.epilog}\n\n{_GRID}"
 
 
 def act(options: SweepOptions) -> int:

@@ -25,8 +25,8 @@ from mnmt_repro.upgrading.config import Kind, WidthConfig
 
 KINDS: tuple[Kind, ...] = ("same", "wide", "deep")
 SUFFIX: dict[Kind, str] = {"same": "", "wide": "-wide", "deep": "-deep"}
-UNSCALED: dict[str, Any] = {"gamma_old": 1.0, "gamma_new": 1.0}
-_EARLY: dict[str, Any] = {**UNSCALED, "related": False}
+_UNSCALED: dict[str, Any] = {"gamma_old": 1.0, "gamma_new": 1.0}
+_EARLY: dict[str, Any] = {**_UNSCALED, "related": False}
 """The setup of Table 4 (footnote 9), also that of Table 5's rows but the last, and Table 6's first:
 neither learning-rate scaling nor up-sampling of related languages."""
 SHARES: dict[Kind, tuple[float, ...]] = {
@@ -78,11 +78,11 @@ def _total(tier: Tier) -> tuple[Variant, ...]:
     return tuple(variants)
 
 
-Rows = dict[str, tuple[Kind, dict[str, Any]]]
+_Rows = dict[str, tuple[Kind, dict[str, Any]]]
 """Name of a variant to the kind of its upgrade and the changes to the recipe (`upgraded`)."""
 
 
-def _by_model(rows: dict[Kind, dict[str, dict[str, Any]]], **common: Any) -> Rows:
+def _by_model(rows: dict[Kind, dict[str, dict[str, Any]]], **common: Any) -> _Rows:
     """Rows of a table that is divided by model; `common` are changes that all of them share."""
     return {
         f"Mt25{SUFFIX[kind]}, {name}": (kind, common | changes)
@@ -96,13 +96,13 @@ _ALL_NEW: dict[Kind, dict[str, Any]] = {
     "wide": {"width": WidthConfig(init="random")},
     "deep": {"layers": {"init": "random"}},
 }
-TABLE3: dict[Kind, dict[str, dict[str, Any]]] = {
+_TABLE3: dict[Kind, dict[str, dict[str, Any]]] = {
     kind: {
         "full recipe": {},
         "random init all": {"keep": "nothing"},
         "random init new": {"embeddings": "random", **_ALL_NEW[kind]},
         "no up-sampling": {"alpha": 1.0},
-        "no learning-rate scaling": UNSCALED,
+        "no learning-rate scaling": _UNSCALED,
     }
     for kind in KINDS
 }
@@ -110,7 +110,7 @@ TABLE3: dict[Kind, dict[str, dict[str, Any]]] = {
 FISHER_SHARES = {"1e-6": 0.5, "1e-5": 0.1, "1e-4": 0.01}
 """Share of the old entries whose Fisher information is above a threshold: ours, since a threshold
 in itself says nothing about a model of another size, and the paper's shares are not printed."""
-ABLATIONS: dict[str, tuple[str, Rows]] = {
+_ABLATIONS: dict[str, tuple[str, _Rows]] = {
     "table4": (
         "ways to initialise what is new: Table 4",
         _by_model(
@@ -141,7 +141,7 @@ ABLATIONS: dict[str, tuple[str, Rows]] = {
             "alpha 1": ("same", {**_EARLY, "alpha": 1.0}),
             "alpha 5": ("same", _EARLY),
             "alpha 10": ("same", {**_EARLY, "alpha": 10.0}),
-            "alpha 5, related": ("same", UNSCALED),
+            "alpha 5, related": ("same", _UNSCALED),
         },
     ),
     "table6": (
@@ -209,20 +209,20 @@ ABLATIONS: dict[str, tuple[str, Rows]] = {
     ),
 }
 """Ablations whose verdict was open after the first round, by the name of their cohort."""
-UNSAID: Rows = {
+UNSAID: _Rows = {
     "Mt25, full recipe": ("same", {}),
     "Mt25, new 5": ("same", {"gamma_new": 5.0}),
     "Mt25-wide, full recipe": ("wide", {}),
     "Mt25-wide, new 5": ("wide", {"gamma_new": 5.0}),
     "Mt25, random init all": ("same", {"keep": "nothing"}),
-    "Mt25, random init all, one rate": ("same", {"keep": "nothing", **UNSCALED}),
+    "Mt25, random init all, one rate": ("same", {"keep": "nothing", **_UNSCALED}),
     "Mt25-deep, random init all": ("deep", {"keep": "nothing"}),
-    "Mt25-deep, random init all, one rate": ("deep", {"keep": "nothing", **UNSCALED}),
+    "Mt25-deep, random init all, one rate": ("deep", {"keep": "nothing", **_UNSCALED}),
 }
 """What the paper leaves open and may bear on Table 3 (ours)."""
 
 
-def _at_30(tier: Tier, rows: Rows, seed: int = 1) -> tuple[Variant, ...]:
+def _at_30(tier: Tier, rows: _Rows, seed: int = 1) -> tuple[Variant, ...]:
     """Upgrades after 30 % of the baselines' updates."""
     return tuple(
         Variant(name=name, updates_share=0.3, spec=upgraded(tier, kind, seed=seed, **changes))
@@ -236,7 +236,7 @@ def _table3(tier: Tier) -> tuple[Variant, ...]:
         variant
         for kind in KINDS
         for seed in ((1, 2, 3) if kind == "wide" else (1,))
-        for variant in _at_30(tier, _by_model({kind: TABLE3[kind]}), seed)
+        for variant in _at_30(tier, _by_model({kind: _TABLE3[kind]}), seed)
     )
 
 
@@ -265,7 +265,7 @@ def _fresh(tier: Tier) -> Iterator[tuple[str, str, tuple[Variant, ...]]]:
 
     Upgrades of one seed share an old model, so the claims pair them by seed (`Variants.blocked`).
     """
-    for name, (about, rows) in ABLATIONS.items():
+    for name, (about, rows) in _ABLATIONS.items():
         repeated = {key: row for key, row in rows.items() if key not in OURS}
         variants = tuple(v for seed in FRESH_SEEDS for v in _at_30(tier, repeated, seed))
         yield f"{name}-fresh", f"{about}, on four fresh seeds", variants
@@ -276,7 +276,7 @@ def _fresh(tier: Tier) -> Iterator[tuple[str, str, tuple[Variant, ...]]]:
 def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
     """All of Paper B's runs at one tier, in the order in which they matter."""
     cut, full = "added languages cut to Table 9's share: Table 1, Figure 4", "the second condition"
-    first = {name: (name, about, _at_30(tier, rows)) for name, (about, rows) in ABLATIONS.items()}
+    first = {name: (name, about, _at_30(tier, rows)) for name, (about, rows) in _ABLATIONS.items()}
     found = (
         ("main", f"from scratch and upgraded, {cut}", _central(tier, (1, 2, 3))),
         (

@@ -28,7 +28,7 @@ COMPUTED_WITH = ("numpy", "scipy", "pandas")
 SPECIFICATION = "https://codecheck.org.uk/spec/config/2.0/"
 
 
-STYLE = """
+_STYLE = """
 body { max-width: 90rem; }
 th, td { text-align: left; vertical-align: top; }
 summary { cursor: pointer; }
@@ -166,7 +166,7 @@ def report(
     names = {each["verdict"] for each in verdicts}
     order = [name for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS) if name in names]
     found = templates(FileSystemLoader(TEMPLATE.parent), escape=False)
-    found.filters |= {"plain": plain, "share": _share, "rule_first": _rule_first, "said": said}
+    found.filters |= {"plain": _plain, "share": _share, "rule_first": _rule_first, "said": said}
     return found.get_template(TEMPLATE.name).render(
         version=__version__,
         outcome=outcome(wrong),
@@ -202,10 +202,10 @@ def _rule(claim: Claim, verdicts: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
     return claim.rule
 
 
-def plain(text: Any) -> str:
+def _plain(text: Any) -> str:
     r"""Write a text on one line, without a meaning in Markdown, in a cell of a table too.
 
-    >>> plain("a|b\n *c* <d>")
+    >>> _plain("a|b\n *c* <d>")
     'a\\|b \\*c\\* \\<d\\>'
     """
     return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(str(text).split()))
@@ -229,7 +229,7 @@ def as_html(markdown: str) -> str:
     body = body.replace("<table>", '<div class="wide" tabindex="0"><table>')
     body = body.replace("</table>", "</table></div>")
     title = markdown.partition("\n")[0].removeprefix("# ")
-    return page(title, body, STYLE)
+    return page(title, body, _STYLE)
 
 
 def papers(root: Path) -> list[dict[str, Any]]:

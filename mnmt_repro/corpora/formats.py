@@ -86,10 +86,10 @@ def content_hash(bitext: Bitext) -> str:
     return digest.hexdigest()[:12]
 
 
-def listed(names: Collection[str]) -> str:
+def _listed(names: Collection[str]) -> str:
     """Names for a message, cut where they are long.
 
-    >>> listed(["eng", "deu"])
+    >>> _listed(["eng", "deu"])
     "['eng', 'deu']"
     """
     text = str(list(names))
@@ -104,7 +104,7 @@ def columns_of(pair: str, there: Collection[str], where: str) -> tuple[str, str]
             return source, target
     wanted = " nor ".join(f"{source!r} and {target!r}" for source, target in candidates)
     raise InputError(
-        f"{where}: neither {wanted}; there are {listed(there)}; name the "
+        f"{where}: neither {wanted}; there are {_listed(there)}; name the "
         "two to read: PATH?source=NAME&target=NAME"
     )
 
@@ -164,7 +164,7 @@ def parse_tsv(
     if "\r" in lines[0]:
         raise InputError(f"{name}: lines end in a carriage return alone; end them in a line feed")
     if len(set(header)) != len(header):
-        raise InputError(f"{name}: line 1: a column name occurs twice in {listed(header)}")
+        raise InputError(f"{name}: line 1: a column name occurs twice in {_listed(header)}")
     if source is None or target is None:
         try:
             source, target = columns_of(pair, header, f"{name}: line 1")
@@ -179,7 +179,7 @@ def parse_tsv(
     for column in wanted:
         if column not in header:
             raise InputError(
-                f"{name}: line 1: no column {column!r}; the columns are {listed(header)}"
+                f"{name}: line 1: no column {column!r}; the columns are {_listed(header)}"
             )
     if source == target:
         raise InputError(f"{name}: source and target are the same column {source!r}")
@@ -195,7 +195,7 @@ def parse_tsv(
         if len(row) != width:
             raise InputError(
                 f"{name}: line {number}: {len(row)} fields, but the header has {width}: "
-                f"{listed(header)}"
+                f"{_listed(header)}"
             )
         if _empty(row[at_source]) or _empty(row[at_target]):
             at_fault = at_fault or (source if _empty(row[at_source]) else target)

@@ -98,12 +98,12 @@ class Mixture:
         return tuple(pair for pair, _ in self.items)
 
 
-Number = TypeVar("Number", float, Fraction)
+_Number = TypeVar("_Number", float, Fraction)
 
 
 def explicit_weights(
-    p: Mapping[str, Number], mean_tokens: Mapping[str, Number]
-) -> dict[str, Number]:
+    p: Mapping[str, _Number], mean_tokens: Mapping[str, _Number]
+) -> dict[str, _Number]:
     """Task weights w_i of Eq. 4 whose expected gradient equals that of sampling by `p`.
 
     Sampling sentences with probability p_i and summing token losses gives pair i the expected

@@ -19,7 +19,7 @@ import torch
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.metrics import check_lengths
 
-WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 MOST_TOKENS = 512  # of reference and hypothesis together; BLEURT reads no more
 
 
@@ -101,10 +101,10 @@ def bleurt_weights(checkpoint: Path | str) -> Path:
     InputError
         When there is none; the message says where the weights come from.
     """
-    for name in WEIGHTS:
+    for name in _WEIGHTS:
         if (path := Path(checkpoint) / name).is_file():
             return path
     raise InputError(
-        f"{checkpoint}: holds no BLEURT weights ({' or '.join(WEIGHTS)}); download a folder such "
+        f"{checkpoint}: holds no BLEURT weights ({' or '.join(_WEIGHTS)}); download a folder such "
         "as lucadiliello/BLEURT-20 from the Hugging Face Hub and give its path"
     )

@@ -16,7 +16,7 @@ from scipy import stats
 
 from mnmt_repro.errors import InputError
 
-LEVEL = 0.95  # of the intervals of `bootstrap_gaps`
+_LEVEL = 0.95  # of the intervals of `bootstrap_gaps`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ def bootstrap_gaps(
         drawn += gap[picks].sum(1) / unit[picks].sum(1) / len(gaps)
     seen = [gap.sum() / unit.sum() for gap, unit in zip(gaps, units, strict=True)]
     difference = float(np.mean(seen))
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(drawn, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     as_far = np.abs(drawn - difference) >= abs(difference)
     return LossBootstrap(
         difference=difference,

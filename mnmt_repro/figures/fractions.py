@@ -17,7 +17,7 @@ from mnmt_repro.laws import FractionFit, frontier
 from mnmt_repro.laws.fraction import Form
 
 BAND_LEVEL, BAND_DRAWS = 0.95, 300
-EVERY, DIGITS = 3, 4  # points of a curve that are drawn, and decimals of a loss, for small pages
+_EVERY, _DIGITS = 3, 4  # points of a curve that are drawn, and decimals of a loss, for small pages
 
 
 def fraction_against_size(direct: pd.DataFrame) -> alt.HConcatChart:
@@ -73,7 +73,7 @@ def frontier_chart(
         low, high = seen[pair].min(), seen[pair].max()
         margin = 0.05 * (high - low)
         edges = edges[edges["loss", pair].between(low - margin, high + margin)]
-    edges = edges[edges["point"] % EVERY == 1].round(DIGITS)  # with that of equal weights
+    edges = edges[edges["point"] % _EVERY == 1].round(_DIGITS)  # with that of equal weights
 
     def side(edge: str, order: int) -> pd.DataFrame:
         return pd.DataFrame(

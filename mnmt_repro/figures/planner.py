@@ -27,7 +27,7 @@ _WEIGHTS = tuple(round(float(p), 2) for p in np.arange(0.01, 1.0, 0.01))  # of d
 BEYOND = 10  # how many times the largest size fitted the axis has room for
 DIGITS = 4  # decimals of a loss in the chart
 CSV_DIGITS = 6  # and in the tables that the browser fits
-LABELS = {"chosen": "best by the law", "baseline": "baseline"}  # of the lines
+_LABELS = {"chosen": "best by the law", "baseline": "baseline"}  # of the lines
 ENLARGED = 0.05  # nats over which the weighted mean is enlarged
 HATCHES = 16  # lines across the height of the chart
 
@@ -181,7 +181,7 @@ def planner(laws: Mapping[str, FractionFit], n: float) -> alt.VConcatChart:
     def label(name: str, y: float, **style: Any) -> alt.Chart:
         side = alt.expr("datum.p > 0.85 ? 'right' : datum.p < 0.15 ? 'left' : 'center'")
         mark = of(name).mark_text(align=side, color=INK, **style)
-        return mark.encode(x=alt.X("p:Q"), y=alt.value(y), text=alt.value(LABELS[name]))
+        return mark.encode(x=alt.X("p:Q"), y=alt.value(y), text=alt.value(_LABELS[name]))
 
     marks = [
         of("chosen").mark_rect(color=INK, opacity=0.12).encode(x=alt.X("low:Q"), x2="high"),

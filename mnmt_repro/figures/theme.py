@@ -20,7 +20,7 @@ GRID = "#e4e7eb"
 CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 #: Colours of the weights of Eq. 5. Lightness rises evenly, for readers without colour vision. Each
 #: has a hue of its own, which stays when the dark mode turns lightness round.
-WEIGHTS = {
+_OF_WEIGHT = {
     0.0: "#000040",
     0.05: "#010280",
     0.1: "#30377e",
@@ -82,12 +82,12 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
     >>> weight_colours([0, 0.75, 1])
     ['#000040', '#ce4356', '#17c176']
     """
-    known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in WEIGHTS.values()])
+    known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in _OF_WEIGHT.values()])
     colours = []
     for weight in weights:
         if not 0 <= weight <= 1:
             raise InputError(f"weight {weight!r} is outside [0, 1]")
-        mixed = [np.interp(weight, list(WEIGHTS), channel) for channel in known.T]
+        mixed = [np.interp(weight, list(_OF_WEIGHT), channel) for channel in known.T]
         colours.append("#" + "".join(f"{round(float(value)):02x}" for value in mixed))
     return colours
 

@@ -20,7 +20,7 @@ from mnmt_repro.interchange.weights import names_of
 from mnmt_repro.interchange.writing import check_pieces, new_folder, write_json
 from mnmt_repro.model import Attention, FeedForward, Transformer, sinusoidal_positions
 
-VOCABULARY = "vocabulary.model"
+_VOCABULARY = "vocabulary.model"
 POSITIONS = 1024  # most tokens of a sentence
 
 
@@ -80,7 +80,7 @@ def write_ct2(
     spec.optimize(quantization=None)
     with new_folder(out) as folder:
         spec.save(str(folder))
-        (folder / VOCABULARY).write_bytes(vocabulary.model)
+        (folder / _VOCABULARY).write_bytes(vocabulary.model)
         write_json(folder / CT2, {"tags": tags})
 
 
@@ -192,7 +192,7 @@ class Ct2:
             ) from error
         return cls(
             translator=translator,
-            vocabulary=Vocabulary.load(folder / VOCABULARY),
+            vocabulary=Vocabulary.load(folder / _VOCABULARY),
             tags=tags,
         )
 

@@ -19,7 +19,7 @@ from mnmt_repro.laws.fit_result import Floats, LawFit, as_rows, r_squared
 from mnmt_repro.laws.minimise import Minimum
 from mnmt_repro.laws.uncertainty import Draws
 
-NAMES = ("E", "A", "B", "alpha", "beta")
+_NAMES = ("E", "A", "B", "alpha", "beta")
 _LOWER = np.array([-40.0, -40.0, -40.0, 1e-3, 1e-3])
 _UPPER = np.array([300.0, 300.0, 300.0, 5.0, 5.0])
 _VANISHED = np.log(1e-8)  # of a term, in units of the loss; its logarithm falls ever more slowly
@@ -62,7 +62,7 @@ class AdditiveLawFit(LawFit):
     def law(self) -> AdditiveLaw:
         """Return the formula at the rows fitted."""
         return AdditiveLaw(
-            names=NAMES,
+            names=_NAMES,
             weights=np.ones(len(self.loss)),
             log_n=np.log(self.n),
             log_d=np.log(self.d),
@@ -92,7 +92,7 @@ class AdditiveLawFit(LawFit):
         counts = times[:, run].astype(float)
         losses = np.broadcast_to(self.observed(), counts.shape)
         values = self._again(replace(self.law(), weights=counts), losses)
-        return Draws(names=NAMES, values=values, losses=losses)
+        return Draws(names=_NAMES, values=values, losses=losses)
 
     def _again(self, law: AdditiveLaw, losses: Array) -> Array:
         values = np.array(self.values)
@@ -233,7 +233,7 @@ class AdditiveLaw(solve.CurveLaw):
         return ""
 
     def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
-        return tuple(f"{name} >= 0" for name in NAMES)
+        return tuple(f"{name} >= 0" for name in _NAMES)
 
 
 def fit_additive_law(
@@ -281,7 +281,7 @@ def fit_additive_law(
     if huber_delta is not None and not huber_delta > 0:
         raise InputError(f"huber_delta: {huber_delta}; give a number above 0, such as 1e-3")
     blank = AdditiveLawFit.blank(
-        NAMES, y, n=size, d=data, huber_delta=huber_delta, log_loss=log_loss, objective=np.nan,
+        _NAMES, y, n=size, d=data, huber_delta=huber_delta, log_loss=log_loss, objective=np.nan,
         weights=error_weights("relative" if log_loss else "absolute", y),
         runs=run_names(groups, len(y)),
     )  # fmt: skip

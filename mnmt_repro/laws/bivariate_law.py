@@ -12,7 +12,7 @@ from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import Array, same_length, vector
 from mnmt_repro.laws.fit_result import Floats, LawFit
 
-NAMES = ("beta", "alpha_e", "alpha_d", "l_inf")
+_NAMES = ("beta", "alpha_e", "alpha_d", "l_inf")
 _LOWER = np.array([-300.0, 0.0, 0.0, 0.0])
 _UPPER = np.array([300.0, 10.0, 10.0, np.inf])
 
@@ -28,7 +28,7 @@ class BivariateLawFit(LawFit):
 
     def law(self) -> BivariateLaw:
         """Return Eq. 2 at the rows fitted."""
-        return BivariateLaw(names=NAMES, weights=self.row_weights(), log=np.log(self.design()))
+        return BivariateLaw(names=_NAMES, weights=self.row_weights(), log=np.log(self.design()))
 
     def design(self) -> Array:
         """Return encoder and decoder size of each row, (m, 2)."""
@@ -163,4 +163,4 @@ def fit_bivariate_law(
     decoder = vector("n_decoder", n_decoder, positive=True)
     y = vector("loss", loss)
     same_length(n_encoder=encoder, n_decoder=decoder, loss=y)
-    return solve.fit(BivariateLawFit.blank(NAMES, y, n_encoder=encoder, n_decoder=decoder))
+    return solve.fit(BivariateLawFit.blank(_NAMES, y, n_encoder=encoder, n_decoder=decoder))

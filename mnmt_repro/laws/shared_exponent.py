@@ -156,10 +156,10 @@ class SharedExponentLaw(solve.Law):
         return values - (values @ share / share.sum(0))[self.group]
 
 
-Fit = TypeVar("Fit", bound=SharedExponentFit)
+_Fit = TypeVar("_Fit", bound=SharedExponentFit)
 
 
-def fit_shared_exponent(blank: Fit) -> Fit:
+def fit_shared_exponent(blank: _Fit) -> _Fit:
     """Fit the law of a result without numbers; checks that its losses suit its direction."""
     loss, ceiling, direction = blank.observed(), blank.ceiling, blank.direction
     if direction not in ("min", "max"):

@@ -33,7 +33,7 @@ the curve as given, though its exponent was chosen to follow the data: of eight 
 nothing but noise, one set in a hundred passes."""
 
 Box = tuple[Array, Array]
-Fit = TypeVar("Fit", bound=LawFit)
+_Fit = TypeVar("_Fit", bound=LawFit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,7 +219,7 @@ class CurveLaw(Law, Curve):
         return min(self.boxes, key=lambda box: float(np.abs(theta - np.clip(theta, *box)).sum()))
 
 
-def fit(blank: Fit, law: Law | None = None) -> Fit:
+def fit(blank: _Fit, law: Law | None = None) -> _Fit:
     """Fit the law of a result without numbers, and fill these in.
 
     Without an answer the numbers stay NaN, and the result says why.

@@ -26,6 +26,7 @@ from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
 from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.analyses import (
+    Row,
     fisher_histogram,
     half_distances,
     loss_rise,
@@ -34,12 +35,10 @@ from mnmt_repro.upgrading.analyses import (
 from mnmt_repro.upgrading.config import Normalisation, UpgradeConfig, WidthConfig
 from mnmt_repro.upgrading.recipe import upgrade
 
-SENTENCES = 500  # of a test set, of which single losses are stored
+_SENTENCES = 500  # of a test set, of which single losses are stored
 WIDENED_PAIRS = 8
 NOISES = (0.0, 0.01)  # none, and the published one
 FISHER_EDGES = tuple(10 ** (k / 2) for k in range(-24, 1))  # 1e-12 to 1, two bins a decade
-
-Row = dict[str, Any]
 
 
 def analyse(
@@ -88,7 +87,7 @@ def score_by_sentence(
     run: Mapping[str, Any],
     *,
     device: str = "cpu",
-    most: int = SENTENCES,
+    most: int = _SENTENCES,
 ) -> SentenceLosses:
     """Losses of single sentences of the in-domain test sets; parameters as of `analyse`.
 

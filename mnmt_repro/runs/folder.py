@@ -53,7 +53,7 @@ def find_run(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
     known = read_about(folder)
     if known["identity"] != spec.identity:
         raise InputError(
-            f"--out {folder}: holds another run ({differences(spec, known)}); choose another "
+            f"--out {folder}: holds another run ({_differences(spec, known)}); choose another "
             "folder, or remove this one"
         )
     _check_budget(folder, known, spec.training)
@@ -93,7 +93,7 @@ def take_run(folder: Path, spec: RunSpec, known: dict[str, Any] | None, held: Ex
         copy_checkpoint(folder / STEM, folder / LAST, identity=spec.identity)
 
 
-def differences(spec: RunSpec, known: dict[str, Any]) -> str:
+def _differences(spec: RunSpec, known: dict[str, Any]) -> str:
     """What sets the run in a folder, `known`, apart from the one asked for."""
     names = ("corpus", "pairs", "mixture", "tags", "seed")
     about = json.loads(json.dumps(spec.about))

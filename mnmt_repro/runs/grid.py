@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mnmt_repro.laws import JointLawFit
 
 Weight = float | dict[str, float]
-WEIGHTS: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
+_WEIGHTS: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 OF_COMMAND = {
     "recompute": "call sweep with --recompute",
@@ -153,7 +153,7 @@ class Grid:
     conlang: ConlangConfig | None = None
     pairs: tuple[str, ...] = ()
     sizes: tuple[int | Size, ...]
-    weights: tuple[Weight, ...] = WEIGHTS
+    weights: tuple[Weight, ...] = _WEIGHTS
     seeds: tuple[int, ...] = (1,)
     training: TrainingConfig = field(default_factory=usual_training)
     arch: Literal["t5", "fairseq"] = "t5"
@@ -251,7 +251,7 @@ class Grid:
         InputError
             When a weight is out of range or of an unknown pair.
         """
-        alone = self.weights == WEIGHTS and len(self.text.pairs) == 1
+        alone = self.weights == _WEIGHTS and len(self.text.pairs) == 1
         weights = (1.0,) if alone else self.weights
         return tuple(self._mixture(i, each) for i, each in enumerate(weights))
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 RUN, VOCABULARY, START = "run.json", "vocabulary.model", "start.safetensors"
 FORMAT = 1
-KINDS: dict[str, Any] = {
+_KINDS: dict[str, Any] = {
     "identity": str,
     "corpus": str,
     "pairs": tuple[str, ...],
@@ -172,10 +172,10 @@ def read_about(folder: Path) -> dict[str, Any]:
         about = json.loads(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise InputError(f"{path}: format {about['format']!r}; this version reads {FORMAT}")
-        for name, kind in (KINDS | MORE).items():
+        for name, kind in (_KINDS | MORE).items():
             if name in about:
                 convert(about[name], kind, (name,))
-            elif name in KINDS:
+            elif name in _KINDS:
                 raise FieldError((name,), "is missing")
         about["training"] = build(TrainingConfig, about["training"]).settings()
     except FieldError as error:

@@ -39,7 +39,7 @@ def can_compile(device: str) -> bool:
     return True
 
 
-EXAMPLE = (12, 24, 40)
+_EXAMPLE = (12, 24, 40)
 """Sentences, source and target tokens of the batch that a program is compiled for."""
 
 
@@ -54,7 +54,7 @@ def compiled_loss(network: Transformer) -> Callable[..., Tensor]:
         # sizes all differ, and may all change, a resumed run has the program that it began with. On
         # one thread it ends with the same weights; several threads add up in any order.
         nonlocal compiled
-        sentences, *tokens = EXAMPLE
+        sentences, *tokens = _EXAMPLE
         source, target = (parameters[0].new_ones((sentences, n), dtype=torch.long) for n in tokens)
         with (
             torch.random.fork_rng(),
@@ -144,7 +144,7 @@ class _CrossEntropy(torch.autograd.Function):
         return grads[0] * grad_hidden, grads[0] * grad_weight, None, None
 
 
-LARGE = 50_000
+_LARGE = 50_000
 """Values of a parameter above which it is updated alone, because copying it takes longer."""
 
 
@@ -160,7 +160,7 @@ class GroupedAdafactor(torch.optim.Adafactor):
                 if parameter.grad is not None:
                     state = self._begun(parameter)
                     state["step"] += 1
-                    alone = id(parameter) if parameter.numel() > LARGE else 0
+                    alone = id(parameter) if parameter.numel() > _LARGE else 0
                     key = parameter.shape, float(state["step"]), alone
                     together.setdefault(key, []).append(parameter)
             for (_, step, _), parameters in together.items():

@@ -34,7 +34,7 @@ from torch.nn.parallel import DistributedDataParallel
 from mnmt_repro.corpora.batches import Batch
 from mnmt_repro.model import DecoderLayer, Transformer
 
-PATIENCE = timedelta(hours=2)
+_PATIENCE = timedelta(hours=2)
 """How long processes wait for another, such as the first while it encodes or validates."""
 
 
@@ -50,7 +50,7 @@ def process_group(device: str) -> Iterator[str]:
     if cuda:
         device = f"cuda:{os.environ['LOCAL_RANK']}"
         torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if cuda else "gloo", timeout=PATIENCE)
+    dist.init_process_group("nccl" if cuda else "gloo", timeout=_PATIENCE)
     try:
         yield device
     finally:

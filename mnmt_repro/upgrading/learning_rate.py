@@ -28,7 +28,7 @@ NEW, OLD = 0, 1
 Groups = Mapping[str, Tensor]
 """Parameter name -> uint8 tensor that broadcasts to the parameter's shape: group of each entry."""
 
-OWN = -1
+_OWN = -1
 """Index under which the count of scaled steps is kept among the states of an optimiser."""
 
 
@@ -108,13 +108,13 @@ def scale_updates(
         before.clear()
 
     def save(_: torch.optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
-        return {**state, "state": {**state["state"], OWN: {"steps": torch.tensor(done)}}}
+        return {**state, "state": {**state["state"], _OWN: {"steps": torch.tensor(done)}}}
 
     def load(_: torch.optim.Optimizer, state: dict[str, Any]) -> dict[str, Any]:
         nonlocal done
-        own = state["state"].get(OWN)
+        own = state["state"].get(_OWN)
         done = int(own["steps"]) if own else 0
-        return {**state, "state": {k: v for k, v in state["state"].items() if k != OWN}}
+        return {**state, "state": {k: v for k, v in state["state"].items() if k != _OWN}}
 
     optimiser.register_step_pre_hook(keep)
     optimiser.register_step_post_hook(interpolate)

@@ -21,7 +21,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import NewRows
 
 ROLES = ("pad", "eos", "unk", "bos")
-KINDS = ("special", "tag", "byte", "text")
+_KINDS = ("special", "tag", "byte", "text")
 SPACE = "\u2581"  # SentencePiece's mark for a space
 BYTE = re.compile("<0x[0-9A-F]{2}>")
 
@@ -58,7 +58,7 @@ class Overlap:
         about a small vocabulary than the row of all.
         """
         table: list[dict[str, str | int | float]] = []
-        for kind in (*KINDS, "all"):
+        for kind in (*_KINDS, "all"):
             kept, added, dropped = (
                 sum(kind in (piece.kind, "all") for piece in pieces)
                 for pieces in (self.kept, self.added, self.dropped)
@@ -304,7 +304,7 @@ def _inside_word(vocabulary: Vocabulary, piece: str) -> list[int]:
     return [processor.piece_to_id(character) for character in piece]
 
 
-AT_ONCE = 2**22
+_AT_ONCE = 2**22
 """Numbers of a table that are copied at once."""
 
 
@@ -325,7 +325,7 @@ def map_rows(table: Tensor, made: Tensor, pieces: PieceMap, new: NewRows) -> Non
     source = torch.from_numpy(pieces.source)
     kept = torch.nonzero(source >= 0).flatten()
     for rows in kept.split(
-        max(1, AT_ONCE // table.shape[1])
+        max(1, _AT_ONCE // table.shape[1])
     ):  # a copy of the whole table would be large
         made[rows] = table[source[rows]]
     if new != "random":
