@@ -44,7 +44,7 @@ def row(frame: pd.DataFrame, where: str) -> pd.Series:
 
 @pytest.mark.parametrize("table", CELLS)
 def test_every_cell_of_a_table_is_there_once(table: int) -> None:
-    frame = audit.published(table)
+    frame = audit.printed_table(table)
     assert len(frame) == CELLS[table]
     assert (frame["table"] == str(table)).all()
     keys = [c for c in frame.columns if c not in ("value", "mark", "decimals")]
@@ -87,27 +87,27 @@ def test_the_files_are_those_that_were_compared_with_the_papers() -> None:
     ],
 )
 def test_sums_of_small_tables(table: int, total: float) -> None:
-    assert audit.published(table)["value"].sum() == pytest.approx(total)
+    assert audit.printed_table(table)["value"].sum() == pytest.approx(total)
 
 
 def test_marks_are_counted() -> None:
     # Stars as printed, row by row: 3 + 1 + 2 + 2, 3 + 3 + 2 + 3 and 2 + 0 + 3 + 2 in Table 3.
     assert (
-        audit.published(3).groupby("model")["mark"].apply(lambda m: (m == "*").sum())
+        audit.printed_table(3).groupby("model")["mark"].apply(lambda m: (m == "*").sum())
     ).to_dict() == {
         "Mt25": 8,
         "Mt25-wide": 11,
         "Mt25-deep": 7,
     }
-    assert (audit.published(5)["mark"] == "*").sum() == 7
-    assert (audit.published(6)["mark"] == "*").sum() == 6
+    assert (audit.printed_table(5)["mark"] == "*").sum() == 7
+    assert (audit.printed_table(6)["mark"] == "*").sum() == 6
 
 
 def test_table_12_has_both_directions_of_each_language_of_table_9() -> None:
-    languages = set(audit.published(9)["language"])
+    languages = set(audit.printed_table(9)["language"])
     assert len(languages) == 25
     expected = {f"eng-{x}" for x in languages} | {f"{x}-eng" for x in languages}
-    frame = audit.published(12)
+    frame = audit.printed_table(12)
     assert set(frame["pair"]) == expected
     values = frame.set_index(["pair", "model", "metric"])["value"]
     assert values["eng-npi", "Mt25", "spbleu"] == 17.6
@@ -163,14 +163,14 @@ def test_appendix_a_is_the_table_that_the_package_builds_from() -> None:
 
 def test_what_is_not_there_is_one_clear_error() -> None:
     with pytest.raises(InputError, match="13.csv: no such table"):
-        audit.published(13)
+        audit.printed_table(13)
 
 
 def test_changing_a_loaded_table_leaves_the_next_one_alone() -> None:
-    loaded, scores = audit.published(5), audit.directions()
+    loaded, scores = audit.printed_table(5), audit.printed_scores()
     loaded["value"], scores["spbleu"] = 0.0, 0.0
-    assert audit.published(5)["value"].min() == 22.2
-    assert audit.directions()["spbleu"].max() == 49.4
+    assert audit.printed_table(5)["value"].min() == 22.2
+    assert audit.printed_scores()["spbleu"].max() == 49.4
 
 
 # Recomputation
@@ -342,7 +342,7 @@ def test_summary_counts_them() -> None:
 def test_no_printed_row_has_the_means_of_table_12s_mt25_column() -> None:
     means = {"all": 31.662, "original": 33.185, "added": 25.57}
     for number in (1, 3, 4, 5):
-        frame = audit.published(number)
+        frame = audit.printed_table(number)
         frame = frame[(frame["model"] == "Mt25") & frame["group"].isin(means)]
         if number == 1:
             frame = frame[frame["metric"] == "spbleu"]
@@ -370,7 +370,7 @@ def test_the_levels_of_table_7() -> None:
     """By hand, for Mt25-v1: M25-wide of Table 12 plus Table 8, over bel and npi, both ways."""
     checks = audit.very_low_from_tables_8_and_12()
     assert checks["agrees"].all() and len(checks) == 3
-    wide = audit.directions().query("model == 'M25-wide'").set_index("pair")["spbleu"]
+    wide = audit.printed_scores().query("model == 'M25-wide'").set_index("pair")["spbleu"]
     pairs = {"eng-bel": 2.0, "bel-eng": -0.5, "eng-npi": -0.1, "npi-eng": -0.6}
     mean = sum(wide[pair] + gain for pair, gain in pairs.items()) / 4
     assert row(checks, "Mt25-v1")["recomputed"] == pytest.approx(mean)

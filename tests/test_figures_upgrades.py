@@ -176,7 +176,7 @@ def test_a_table_of_gains_is_narrow() -> None:
 
 
 def test_models_and_budgets_are_those_of_table_1() -> None:
-    printed = audit.published(1).drop_duplicates("model").set_index("model")["updates"]
+    printed = audit.printed_table(1).drop_duplicates("model").set_index("model")["updates"]
     assert (printed / 100_000).fillna(1.0).to_dict() == upgrades.LAST_SHARES
     assert list(upgrades.LAST_SHARES) == list(printed.index)
 

@@ -57,7 +57,7 @@ def table1(variants: Variants) -> Rows:
         vocabulary compare), the gain over the baseline (`variants.GAIN`), that in points of
         chrF++ (``chrF++ gain, chrF++ low, chrF++ high, chrF++ p``), ``seeds``.
     """
-    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(tables.published(1))}
+    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(tables.printed_table(1))}
     for model, share in LAST_SHARES.items():
         mine, old = variants.variant(model, share), tables.UPGRADES.get(model)
         baseline = variants.variant(old, 1.0) if old else mine
@@ -205,7 +205,7 @@ def table12(variants: Variants) -> pd.DataFrame:
         printed scores and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU
         and ``gain, %``.
     """
-    printed = tables.directions().set_index(["model", "pair"])
+    printed = tables.printed_scores().set_index(["model", "pair"])
     pairs = languages25.directions_of("all")
     parts = []
     for new, old in tables.UPGRADES.items():

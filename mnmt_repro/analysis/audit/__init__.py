@@ -1,8 +1,9 @@
 """The papers' printed tables, and what their own numbers give when added up again.
 
-`published(n)` loads Table n of Paper B and `appendix_a()` the sizes of Paper A from `data/papers`.
-Every other function recomputes one kind of aggregate and returns a frame of checks, whose columns
-are described in `mnmt_repro.analysis.audit.checks`. `disagreements()` lists every check that fails.
+`printed_table(n)` loads Table n of Paper B and `appendix_a()` the sizes of Paper A, both from
+`data/papers`. Every other function recomputes one kind of aggregate and returns a frame of checks,
+whose columns are described in `mnmt_repro.analysis.audit.checks`. `disagreements()` lists every
+check that fails.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mnmt_repro.analysis.audit.aggregates import (
     table_3_from_table_12,
     table_8_from_table_12,
 )
-from mnmt_repro.analysis.audit.checks import COLUMNS
+from mnmt_repro.analysis.audit.checks import CHECK_COLUMNS
 from mnmt_repro.analysis.audit.languages import language_facts, resource_levels
 from mnmt_repro.analysis.audit.levels import level_cuts as level_cuts
 from mnmt_repro.analysis.audit.levels import (
@@ -31,8 +32,8 @@ from mnmt_repro.analysis.audit.levels import (
 from mnmt_repro.analysis.audit.parameters import parameters_paper_a
 from mnmt_repro.analysis.audit.parameters import shapes_paper_b as shapes_paper_b
 from mnmt_repro.analysis.audit.statements import ablations, compute_and_recovery, prose
-from mnmt_repro.analysis.audit.tables import directions as directions
-from mnmt_repro.analysis.audit.tables import published as published
+from mnmt_repro.analysis.audit.tables import printed_scores as printed_scores
+from mnmt_repro.analysis.audit.tables import printed_table as printed_table
 from mnmt_repro.analysis.framed import Rows, framed
 
 CHECKS: dict[str, Callable[[], pd.DataFrame]] = {
@@ -63,7 +64,7 @@ def summary() -> Rows:
         yield {"check": name, "recomputed": len(agrees), "disagree": int((~agrees).sum())}
 
 
-@framed("check", *COLUMNS)
+@framed("check", *CHECK_COLUMNS)
 def disagreements() -> Rows:
     """List every check that fails, with the kind of check in column `check`."""
     for name, check in CHECKS.items():

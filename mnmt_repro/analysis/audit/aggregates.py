@@ -7,16 +7,16 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.analysis.audit.checks import COLUMNS, check, checked, half_unit, rows_of
+from mnmt_repro.analysis.audit.checks import CHECK_COLUMNS, check, checked, half_unit, rows_of
 from mnmt_repro.analysis.audit.tables import (
     GROUPS,
     METRIC_NAMES,
     UPGRADES,
     column_mean,
-    directions,
     grouping,
     of_group,
-    published,
+    printed_scores,
+    printed_table,
 )
 from mnmt_repro.analysis.framed import Rows, framed
 
@@ -38,7 +38,7 @@ _EARLIER = (
 @checked
 def table_1_from_table_12() -> Rows:
     """Average Table 12 over all, original and added directions; compare with Table 1's cells."""
-    for cell in rows_of(published(1)):
+    for cell in rows_of(printed_table(1)):
         if cell.model == "M20":  # Table 12 does not have it
             continue
         detail = 0.05 if cell.metric == "spbleu" else 0.5  # chrF++ is printed to 0.01 of 1
@@ -54,7 +54,7 @@ def table_1_from_table_12() -> Rows:
 @checked
 def table_3_from_table_12() -> Rows:
     """Compare Table 12's columns headed 30k with Table 3's full recipe after 30k updates."""
-    table = published(3)
+    table = printed_table(3)
     chosen = table[(table["setting"] == "full recipe") & (table["model"] != "Mt25")]
     for cell in rows_of(chosen):
         yield check(
@@ -73,9 +73,9 @@ def table_8_from_table_12() -> Rows:
     Table 8 trains wider models (its section says) for 30k updates. Its other two columns are of
     models whose directions no table prints.
     """
-    scores = directions().pivot(index="pair", columns="model", values="spbleu")
+    scores = printed_scores().pivot(index="pair", columns="model", values="spbleu")
     gain = scores["Mt25-wide"] - scores["M25-wide"]
-    table = published(8)
+    table = printed_table(8)
     for cell in rows_of(table[table["grouping"] == "Mt25"]):
         yield check(
             f"Table 8, Mt25, {cell.pair}: Mt25-wide minus M25-wide of Table 12",
@@ -94,7 +94,7 @@ def means_over_groups() -> Rows:
     prints resource levels, see `levels`.
     """
     for number in (1, 3, 4, 5, 6, 11):
-        table = published(number)
+        table = printed_table(number)
         table = table[table["value"].notna() & table["group"].isin(GROUPS)]
         keys = ["metric", "model"] if number == 1 else ["row"]
         for _, cells in table.groupby(keys, sort=False):
@@ -136,24 +136,24 @@ def repeated_rows() -> Rows:
     for pair in same:
         where = ", and ".join(f"Table {number}, {name}" for number, name, _ in pair)
         left, right = (
-            published(number).query(rows).rename(columns={"level": "group"}).set_index("group")
+            printed_table(number).query(rows).rename(columns={"level": "group"}).set_index("group")
             for number, _, rows in pair
         )
         for group in left.index.intersection(right.index):
             yield check(f"{where}: {group}", left["value"][group], right["value"][group])
 
 
-@framed(*COLUMNS, "p")
+@framed(*CHECK_COLUMNS, "p")
 def printed_gains() -> Rows:
     """Compare each upgraded model with its baseline: Table 1's difference and Table 12's.
 
     A further column, `p`, is that of the paired t-test over Table 12's directions, the test that
     the paper uses in other tables.
     """
-    table = published(1)
+    table = printed_table(1)
     spbleu = table[table["metric"] == "spbleu"]
     printed = {(cell.model, cell.group): cell.value for cell in rows_of(spbleu)}
-    scores = directions().pivot(index=["pair", "group"], columns="model", values="spbleu")
+    scores = printed_scores().pivot(index=["pair", "group"], columns="model", values="spbleu")
     for new, old in UPGRADES.items():
         for group in GROUPS:
             chosen = of_group(scores.reset_index(), group)
@@ -177,7 +177,7 @@ def gains_by_kind() -> pd.DataFrame:
         ``languages`` (original ones that are up-sampled as relatives of added ones, other original
         ones, added ones), ``direction``, ``pairs``, and a column an upgraded model, in spBLEU.
     """
-    scores = directions()
+    scores = printed_scores()
     upsampled = grouping("Mt25")["upsampled"]
     kind = scores["group"].where(scores["group"] == "added", "other original")
     related = (scores["group"] == "original") & scores["language"].map(upsampled)

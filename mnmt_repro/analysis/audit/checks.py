@@ -21,7 +21,7 @@ import pandas as pd
 from mnmt_repro.analysis.framed import framed
 
 Relation = Literal["=", ">", ">=", "<"]
-COLUMNS = (
+CHECK_COLUMNS = (
     "where",
     "published",
     "relation",
@@ -32,7 +32,7 @@ COLUMNS = (
     "reading",
 )
 
-checked = framed(*COLUMNS)
+checked = framed(*CHECK_COLUMNS)
 """Makes a function that yields checks return them as a table, also without any."""
 
 
@@ -58,7 +58,7 @@ def check(
             "<": difference > 1e-9,
         }[relation]
     values = (where, printed, relation, recomputed, difference, tolerance, bool(agrees))
-    return dict(zip(COLUMNS, (*values, "" if agrees else reading), strict=True))
+    return dict(zip(CHECK_COLUMNS, (*values, "" if agrees else reading), strict=True))
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pandas as pd
 
 from mnmt_repro.analysis.audit.checks import check, checked, rows_of
-from mnmt_repro.analysis.audit.tables import GROUPINGS, grouping, published
+from mnmt_repro.analysis.audit.tables import grouping, printed_table
 from mnmt_repro.analysis.framed import Rows
-from mnmt_repro.cohorts.languages25 import foreign
+from mnmt_repro.cohorts.languages25 import GROUPINGS, foreign
 
 
 @checked
 def resource_levels() -> Rows:
     """Derive each language's resource level from its sentence pairs, by the rule of Table 9."""
-    for row in rows_of(published(9)):
+    for row in rows_of(printed_table(9)):
         where = f"Table 9, {row.language}: {int(row.value):,} sentence pairs"
         yield check(where, row.level, resource_level(row.value))
 
@@ -56,7 +56,7 @@ def language_facts() -> Rows:
     yield check("Table 11, original languages of M12t25 below mid", 0, below)
     above = _above(added["M12t25"])
     yield check("Table 11, added languages of M12t25 above low", 0, above, reading=hindi)
-    for name in GROUPINGS[:3]:
+    for name in tuple(GROUPINGS)[:3]:
         kin = old[name]["family"].isin(added[name]["family"]) & old[name]["level"].isin(low)
         related, starred = set(old[name].index[kin]), set(old[name].index[old[name]["upsampled"]])
         missing = sorted(related - starred)
@@ -68,7 +68,7 @@ def language_facts() -> Rows:
         )
         where = f"§4.3, starred languages of {name} that are not related or not low"
         yield check(where, 0, len(starred - related))
-    for cell in rows_of(published(8)):
+    for cell in rows_of(printed_table(8)):
         starred_here = by_name[cell.grouping].loc[foreign(cell.pair), "upsampled"]
         where = f"Table 8, {cell.grouping}, {cell.pair}: up-sampled"
         yield check(where, cell.upsampled, "yes" if starred_here else "no")

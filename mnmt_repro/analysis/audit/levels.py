@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.audit.checks import check, checked
-from mnmt_repro.analysis.audit.tables import GROUPINGS, directions, published
+from mnmt_repro.analysis.audit.tables import printed_scores, printed_table
 from mnmt_repro.analysis.framed import Rows
-from mnmt_repro.cohorts.languages25 import LEVELS
-from mnmt_repro.cohorts.languages25 import directions as both_ways
+from mnmt_repro.cohorts.languages25 import GROUPINGS, LEVELS, directions
 
 _EARLIER = "Table 7 is at 30k updates, Table 12 at 50k despite its heading"
 
@@ -39,7 +38,7 @@ def table_7_over_levels() -> Rows:
 def table_7_from_table_12() -> Rows:
     """Average Table 12's Mt25-wide over Table 9's levels; compare with Table 7's first column."""
     printed, scores = _printed()["Mt25"], _by_language()
-    levels = published(9).set_index("language")["level"]
+    levels = printed_table(9).set_index("language")["level"]
     for level in LEVELS:
         inside = ("low", "very low") if level == "low" else (level,)
         yield check(
@@ -57,10 +56,10 @@ def very_low_from_tables_8_and_12() -> Rows:
 
     By Table 9 its languages are Belarusian and Nepali, whose four directions are among Table 8's.
     """
-    codes = published(9).query("level == 'very low'")["language"]
-    baseline = directions().pivot(index="pair", columns="model", values="spbleu")["M25-wide"]
-    printed, pairs = _printed(), [*both_ways(tuple(codes))]
-    gains = published(8).pivot(index="pair", columns="grouping", values="value")
+    codes = printed_table(9).query("level == 'very low'")["language"]
+    baseline = printed_scores().pivot(index="pair", columns="model", values="spbleu")["M25-wide"]
+    printed, pairs = _printed(), [*directions(tuple(codes))]
+    gains = printed_table(8).pivot(index="pair", columns="grouping", values="value")
     for name in map(str, gains):
         mean = float((baseline + gains[name])[pairs].mean())
         where = f"Table 7, {name}, very low: of Tables 8 and 12"
@@ -82,7 +81,7 @@ def level_cuts() -> pd.DataFrame:
         ``distance``, the largest difference of a level's mean in Table 12's Mt25-wide from Table
         7's; in its order, nearest first.
     """
-    sizes = published(9).sort_values("value", ascending=False)["language"]
+    sizes = printed_table(9).sort_values("value", ascending=False)["language"]
     by_size = _by_language()[sizes].to_numpy()
     printed = _printed()
     found = []
@@ -101,23 +100,23 @@ def level_cuts() -> pd.DataFrame:
 
 def _printed() -> pd.DataFrame:
     """Table 7: a row a level, a column a grouping."""
-    return published(7).pivot(index="level", columns="grouping", values="value")
+    return printed_table(7).pivot(index="level", columns="grouping", values="value")
 
 
 def _languages(*, nested: bool) -> pd.Series[int]:
     """How many languages Table 9 has of each level; `nested`, the very low ones among the low."""
-    counts = published(9)["level"].value_counts()
+    counts = printed_table(9)["level"].value_counts()
     return counts.rename({"very low": "low"}).groupby(level=0).sum() if nested else counts
 
 
 def _by_language() -> pd.Series[float]:
     """Mean spBLEU of Table 12's Mt25-wide, both directions, by language."""
-    table = directions().query("model == 'Mt25-wide'")
+    table = printed_scores().query("model == 'Mt25-wide'")
     return table.groupby("language")["spbleu"].mean()
 
 
 def _other_levels() -> str:
-    level = directions().query("model == 'Mt25-wide'").groupby("level")["spbleu"].mean()
+    level = printed_scores().query("model == 'Mt25-wide'").groupby("level")["spbleu"].mean()
     return (
         "the levels behind Table 7 are not those of Table 9: Table 12's Mt25-wide has "
         f"{level['high']:.1f} on the high and {level['mid']:.1f} on the mid level, but "

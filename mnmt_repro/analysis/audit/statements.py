@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mnmt_repro.analysis.audit.checks import Relation, check, checked, rows_of
-from mnmt_repro.analysis.audit.tables import UPGRADES, column_mean, over_all, published
+from mnmt_repro.analysis.audit.tables import UPGRADES, column_mean, over_all, printed_table
 from mnmt_repro.analysis.framed import Rows
 
 
 @checked
 def compute_and_recovery() -> Rows:
     """Check what the text says of compute and recovered quality against Tables 1, 3 and 12."""
-    table = published(1)
+    table = printed_table(1)
     updates = table.drop_duplicates("model").set_index("model")["updates"]
     compute = {new: 100 * updates[new] / updates[old] for new, old in UPGRADES.items()}
     one = over_all(1, "metric == 'spbleu'")
@@ -52,7 +52,7 @@ added languages lose and old ones lose barely or slightly, without scaling old o
 @checked
 def ablations() -> Rows:
     """Check the full recipe against the ablations of Table 3, wherever §4.1 says which is ahead."""
-    table = published(3)
+    table = printed_table(3)
     for model in UPGRADES:
         cells = table[table["model"] == model]
         full = cells[cells["setting"] == "full recipe"].set_index("group")["value"]
@@ -76,7 +76,7 @@ def ablations() -> Rows:
 @checked
 def prose() -> Rows:
     """Recompute the differences that the text states in numbers, from Tables 3, 5 and 8."""
-    three, five, eight = published(3), published(5), published(8)
+    three, five, eight = printed_table(3), printed_table(5), printed_table(8)
     scores = {(cell.model, cell.setting, cell.group): cell.value for cell in rows_of(three)}
     full = over_all(3, "setting == 'full recipe'")
     one = over_all(1, "metric == 'spbleu'")

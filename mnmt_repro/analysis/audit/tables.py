@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.published import PAPERS, table
-from mnmt_repro.cohorts import languages25
-from mnmt_repro.cohorts.languages25 import foreign
+from mnmt_repro.cohorts.languages25 import GROUPINGS, foreign
 
 GROUPS = ("all", "original", "added")
 PARTS = (*GROUPS, "related", "other original")
 """Groups of the paper's tables, and original languages parted by whether they are up-sampled."""
-GROUPINGS = tuple(languages25.GROUPINGS)
 UPGRADES = {"Mt25": "M25", "Mt25-wide": "M25-wide", "Mt25-deep": "M25-deep"}
 """Upgraded model to the baseline trained from scratch."""
 
@@ -23,7 +21,7 @@ METRIC_NAMES = {"spbleu": "spBLEU", "chrfpp": "chrF++"}
 _NUMBERS = ("row", "column", "updates", "alpha", "gamma_old", "gamma_new", "threshold")
 
 
-def published(number: int) -> pd.DataFrame:
+def printed_table(number: int) -> pd.DataFrame:
     """Load Table `number` of Paper B, one row a cell.
 
     Returns
@@ -39,7 +37,7 @@ def published(number: int) -> pd.DataFrame:
 
     Examples
     --------
-    >>> first = published(1).iloc[1]
+    >>> first = printed_table(1).iloc[1]
     >>> first["model"], float(first["value"]), int(first["decimals"])
     ('M25', 31.6, 1)
     """
@@ -60,15 +58,15 @@ def grouping(name: str) -> pd.DataFrame:
         Indexed by language: `name`, `family`, `level`, `script` and `bitext` (sentence pairs) of
         Table 9; `group` ("original" or "added") and `upsampled` of Table 2, 10 or 11.
     """
-    chosen = languages25.GROUPINGS[name]
-    languages = published(9).set_index("language").rename(columns={"value": "bitext"})
+    chosen = GROUPINGS[name]
+    languages = printed_table(9).set_index("language").rename(columns={"value": "bitext"})
     frame = languages[["name", "family", "level", "script", "bitext"]].copy()
     frame["group"] = np.where(frame.index.isin(chosen.added), "added", "original")
     frame["upsampled"] = frame.index.isin([*chosen.added, *chosen.related])
     return frame
 
 
-def directions() -> pd.DataFrame:
+def printed_scores() -> pd.DataFrame:
     """Return Table 12, one row a direction and model, with what groups them.
 
     Columns: pair, model, spbleu, chrfpp (in points of 100, as Table 1 prints it), language (the one
@@ -84,7 +82,7 @@ def of_group(frame: pd.DataFrame, group: str) -> pd.DataFrame:
 
 def over_all(number: int, rows: str) -> pd.Series[float]:
     """Values of Table `number` over all directions, by model, of the rows that a query chooses."""
-    return published(number).query(f"group == 'all' and {rows}").set_index("model")["value"]
+    return printed_table(number).query(f"group == 'all' and {rows}").set_index("model")["value"]
 
 
 def column_mean(model: str, group: str, metric: str = "spbleu") -> float:
@@ -107,7 +105,7 @@ def _read(number: int) -> pd.DataFrame:
 
 @cache
 def _directions() -> pd.DataFrame:
-    cells = published(12)
+    cells = printed_table(12)
     frame = cells.pivot(index=["pair", "model"], columns="metric", values="value").reset_index()
     frame["chrfpp"] *= 100
     frame["language"] = frame["pair"].map(foreign)
