@@ -23,8 +23,10 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from mnmt_repro.architecture import SLICE_TOKENS, ModelConfig
+from mnmt_repro.corpora.vocabulary import PAD
 
-PAD = 0  # id of padding, in every vocabulary of this package
+TABLES = ("embedding.weight", "output.weight")
+"""Tensors of a model that have a row for each piece."""
 
 
 def _norm(config: ModelConfig) -> nn.Module:

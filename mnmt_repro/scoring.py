@@ -8,7 +8,8 @@ from torch import Tensor
 
 from mnmt_repro.architecture import SLICE_TOKENS
 from mnmt_repro.corpora.batches import EncodedPair, evaluation_batches
-from mnmt_repro.model import PAD, Transformer
+from mnmt_repro.corpora.vocabulary import PAD
+from mnmt_repro.model import Transformer
 
 
 @torch.no_grad()

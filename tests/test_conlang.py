@@ -12,7 +12,6 @@ from conlang_reader import log_likelihood, overlap, read
 
 from mnmt_repro.corpora.conlang import (
     ORDERS,
-    SPLITS,
     Conlang,
     ConlangConfig,
     irreducible_entropy,
@@ -21,6 +20,7 @@ from mnmt_repro.corpora.conlang import (
     zipf_probabilities,
 )
 from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.corpora.registry import SPLITS
 from mnmt_repro.errors import InputError
 
 # The orders written out by hand for lengths 1 to 5, as positions of concepts.

@@ -48,9 +48,9 @@ from functools import lru_cache
 import numpy as np
 
 from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.corpora.registry import SPLITS
 from mnmt_repro.errors import InputError
 
-SPLITS = ("train", "valid", "test")
 ORDERS = ("forward", "reversed", "swapped", "rotated", "interleaved")
 SPELLINGS = 2  # of each concept in each language
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PAD, EOS, UNK, BOS = 0, 1, 2, 3
 SPECIAL = ("<pad>", "</s>", "<unk>", "<s>")
+SPACE = "\u2581"  # SentencePiece's mark for a space
 BYTES = 256
 
 

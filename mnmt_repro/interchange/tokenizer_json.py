@@ -10,9 +10,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, UNK, Vocabulary
-
-SPACE = "\u2581"  # SentencePiece's mark for a space
+from mnmt_repro.corpora.vocabulary import EOS, SPACE, SPECIAL, UNK, Vocabulary
 
 
 def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any]:

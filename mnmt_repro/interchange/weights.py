@@ -18,14 +18,11 @@ from torch import Tensor
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import Transformer
+from mnmt_repro.model import TABLES, Transformer
 from mnmt_repro.training.checkpoint import check_shapes
 
 Family = Literal["t5", "mt5", "m2m_100"]
 """`model_type` of a configuration that can be read. MADLAD-400 is t5, NLLB-200 is m2m_100."""
-
-TABLES = ("embedding.weight", "output.weight")
-"""Our tensors that have a row for each piece."""
 
 M2M100_SPECIAL = (1, 2, 3, 0)
 """M2M-100's ids of padding, end, unknown and start, which are our ids 0, 1, 2 and 3."""

@@ -19,8 +19,8 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.interchange.folder import CONFIG, WEIGHTS
 from mnmt_repro.interchange.pieces import TAGS_FIELD, TOKENIZER, TOKENIZER_CONFIG
 from mnmt_repro.interchange.tokenizer_json import tokenizer_json
-from mnmt_repro.interchange.weights import TABLES, to_hf
-from mnmt_repro.model import Transformer
+from mnmt_repro.interchange.weights import to_hf
+from mnmt_repro.model import TABLES, Transformer
 from mnmt_repro.training.checkpoint import write_tensors
 
 GENERATION, README = "generation_config.json", "README.md"

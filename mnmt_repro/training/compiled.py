@@ -24,7 +24,8 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mnmt_repro.architecture import SLICE_TOKENS
-from mnmt_repro.model import PAD, Transformer
+from mnmt_repro.corpora.vocabulary import PAD
+from mnmt_repro.model import Transformer
 from mnmt_repro.repository import cache_root
 from mnmt_repro.training.checkpoint import adafactor_state
 

@@ -19,8 +19,9 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.batches import PAD_TO, Batch, BatchStream, EncodedPair, Position, Sentences
 from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.corpora.vocabulary import PAD
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import PAD, Transformer
+from mnmt_repro.model import Transformer
 from mnmt_repro.scoring import cross_entropy
 from mnmt_repro.training.checkpoint import (
     Checkpoint,

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import Transformer
+from mnmt_repro.model import TABLES, Transformer
 from mnmt_repro.scoring import cross_entropy
-from mnmt_repro.upgrading.assemble import TABLES
 from mnmt_repro.upgrading.learning_rate import NEW, Groups
 from mnmt_repro.upgrading.vocabulary import PieceMap
 from mnmt_repro.upgrading.width import UNIT_AXIS

@@ -9,14 +9,13 @@ import torch
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.model import TABLES
 from mnmt_repro.upgrading.config import UpgradeConfig, WidthConfig
 from mnmt_repro.upgrading.depth import fill_new_layer
 from mnmt_repro.upgrading.learning_rate import NEW, OLD
 from mnmt_repro.upgrading.places import place_layers
 from mnmt_repro.upgrading.vocabulary import PieceMap, map_rows
 from mnmt_repro.upgrading.width import UNIT_AXIS, widen
-
-TABLES = ("embedding.weight", "output.weight")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mnmt_repro.corpora.vocabulary import PAD
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import PAD, Transformer
+from mnmt_repro.model import Transformer
 from mnmt_repro.training.distributed import placed
 from mnmt_repro.upgrading.config import Gamma, check_gamma, gamma_at
 

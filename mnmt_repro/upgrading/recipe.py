@@ -14,9 +14,9 @@ from torch import Tensor
 from mnmt_repro.architecture import ModelConfig, machine_memory, parameter_counts
 from mnmt_repro.corpora.vocabulary import SPECIAL
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import Transformer
+from mnmt_repro.model import TABLES, Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, check_shapes
-from mnmt_repro.upgrading.assemble import TABLES, Origin, assemble, carry_state, group_of
+from mnmt_repro.upgrading.assemble import Origin, assemble, carry_state, group_of
 from mnmt_repro.upgrading.config import UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD
 from mnmt_repro.upgrading.start import Start, is_adafactor

@@ -16,13 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mnmt_repro.corpora.vocabulary import BOS, SPECIAL, Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import BOS, SPACE, SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import NewRows
 
 ROLES = ("pad", "eos", "unk", "bos")
 _KINDS = ("special", "tag", "byte", "text")
-SPACE = "\u2581"  # SentencePiece's mark for a space
 BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
