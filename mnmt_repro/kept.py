@@ -1,7 +1,7 @@
 """What takes long to compute, kept in the user's cache under a hash of all that decides it.
 
->>> with kept("doctest") as recall:                                      # doctest: +SKIP
-...     value = recall(digest("seed 1", code_digest()), lambda: simulate(seed=1))
+>>> with kept_values("doctest") as recall:                               # doctest: +SKIP
+...     value = recall(text_digest("seed 1", code_digest()), lambda: simulate(seed=1))
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Recall(Protocol):
     def __call__(self, key: str, compute: Callable[[], T], /) -> T: ...  # noqa: D102
 
 
-def digest(*parts: str | bytes) -> str:
+def text_digest(*parts: str | bytes) -> str:
     """SHA-256 of texts in their order.
 
-    >>> digest("ab", "c") == digest("a", "bc")
+    >>> text_digest("ab", "c") == text_digest("a", "bc")
     False
     """
     found = hashlib.sha256()
@@ -54,7 +54,7 @@ def files_digest(folder: Path, paths: Iterable[Path]) -> str:
         if path.is_file()
         for part in (path.relative_to(folder).as_posix(), path.read_bytes())
     )
-    return digest(*named)
+    return text_digest(*named)
 
 
 def code_digest(*, without: Iterable[str] = ()) -> str:
@@ -68,11 +68,11 @@ def code_digest(*, without: Iterable[str] = ()) -> str:
     folders = (p for p in sys.path if os.path.isdir(p) and Path(p).name != "_vendor")
     libraries = {name for each in folders for name in os.listdir(each) if name.endswith("-info")}
     machine = (sys.version, platform.machine())
-    return digest(*machine, *sorted(libraries), files_digest(PACKAGE, files))
+    return text_digest(*machine, *sorted(libraries), files_digest(PACKAGE, files))
 
 
 @contextlib.contextmanager
-def kept(name: str, *, fresh: bool = False, most: int = 1000) -> Iterator[Recall]:
+def kept_values(name: str, *, fresh: bool = False, most: int = 1000) -> Iterator[Recall]:
     """Open a file of the cache, and write it at the end, whole or not at all.
 
     Parameters

@@ -12,7 +12,7 @@ from test_rooms import PACKAGE, imported
 from mnmt_repro import kept as kept_module
 from mnmt_repro.claims import load_claims, report, verify
 from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.kept import code_digest, files_digest, kept
+from mnmt_repro.kept import code_digest, files_digest, kept_values
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -27,7 +27,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def computed(key: str, **options: bool | int) -> bool:
     """Whether a value had to be computed."""
     calls: list[str] = []
-    with kept("test", **options) as recall:  # type: ignore[arg-type]
+    with kept_values("test", **options) as recall:  # type: ignore[arg-type]
         assert recall(key, lambda: calls.append(key) or key) == key
     return bool(calls)
 
@@ -43,7 +43,7 @@ def test_the_values_used_last_stay() -> None:
 
 
 def test_what_was_computed_before_an_interruption_stays() -> None:
-    with pytest.raises(KeyboardInterrupt), kept("test") as recall:
+    with pytest.raises(KeyboardInterrupt), kept_values("test") as recall:
         recall("a", lambda: "a")
         raise KeyboardInterrupt
     assert not computed("a")

@@ -350,13 +350,13 @@ def executions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     def ask(**parameters: Any) -> list[str]:
         names = []
 
-        def execute(runs: list[PageRun], jobs: int | None) -> None:
+        def run_pages(runs: list[PageRun], jobs: int | None) -> None:
             for run in runs:
                 run.output.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(run.source, run.output)
                 names.append(run.source.stem)
 
-        monkeypatch.setattr(executed, "execute", execute)
+        monkeypatch.setattr(executed, "run_pages", run_pages)
         pages = [Path("book/first.ipynb"), Path("book/second.ipynb")]
         executed.executed_pages(source, tmp_path / "executed", pages, parameters=parameters)
         return names
@@ -410,7 +410,7 @@ def test_only_some_executions_of_a_page_are_kept(
 ) -> None:
     for seed in range(2, 9):
         assert executions(seed=seed) == ["first"]
-    assert len(list((tmp_path / "executed" / "book").glob("first.*.ipynb"))) == executed.KEPT
+    assert len(list((tmp_path / "executed" / "book").glob("first.*.ipynb"))) == executed.MOST_KEPT
     assert executions(seed=8) == []
 
 
@@ -419,7 +419,7 @@ def test_an_unchanged_book_is_not_built_again(
 ) -> None:
     source, before = first_page.parents[3], first_page.stat().st_mtime_ns
     typeset: list[bool] = []
-    monkeypatch.setattr(executed, "execute", lambda runs, jobs: bool(runs) and pytest.fail("runs"))
+    monkeypatch.setattr(executed, "run_pages", lambda runs, jobs: bool(runs) and pytest.fail("run"))
     monkeypatch.setattr(book, "_typeset", lambda *pages, strict: typeset.append(strict))
     assert build_book(source, parameters={"scale": 2}) == first_page
     assert not typeset and first_page.stat().st_mtime_ns == before

@@ -11,7 +11,7 @@ from mnmt_repro.analysis import quality
 from mnmt_repro.analysis.fractions import fraction_fits
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import quality as charts
-from mnmt_repro.results.schema import METRICS as STORED_METRICS
+from mnmt_repro.results.schema import STORED_METRICS
 
 ALPHA, BETA, LIMIT = 0.2, 150.0, 60.0
 HOW = "beam 4, up to 500 sentences a test set"

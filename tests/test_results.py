@@ -306,7 +306,7 @@ def test_without_registered_cohorts_no_frame_is_kept(
     cached: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frames, "registered", lambda group: {})
-    monkeypatch.setattr(frames, "kept", lambda *args, **given: pytest.fail("taken from the cache"))
+    monkeypatch.setattr(frames, "kept_values", lambda *args, **given: pytest.fail("from the cache"))
     assert set(results.load(root=cached)["cohort"]) == {""}
 
 

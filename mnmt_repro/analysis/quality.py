@@ -16,7 +16,7 @@ from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.intervals import root_mean_square
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
-from mnmt_repro.results.schema import METRICS
+from mnmt_repro.results.schema import STORED_METRICS
 
 _COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
 HELD_OUT_WEIGHT = 0.5  # and the largest size: what claim A17 holds out
@@ -53,7 +53,7 @@ def observed_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     rows
         From `results.load`, of one cohort and domain, and of one test set for each pair.
     metric
-        One of `results.schema.METRICS`.
+        One of `results.schema.STORED_METRICS`.
 
     Returns
     -------
@@ -67,8 +67,8 @@ def observed_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
         When there is no such metric, or the rows are of several cohorts, domains, test sets of a
         pair, or ways to decode.
     """
-    if metric not in METRICS:
-        raise InputError(f"metric {metric!r}: use one of {', '.join(METRICS)}")
+    if metric not in STORED_METRICS:
+        raise InputError(f"metric {metric!r}: use one of {', '.join(STORED_METRICS)}")
     kept = decoded(rows, metric)
     for column in ("cohort", "domain", "decoding"):
         if kept[column].nunique() > 1:
@@ -117,7 +117,7 @@ def linearity(points: pd.DataFrame) -> Rows:
 @framed("metric", *LINEARITY)
 def linearity_of_metrics(rows: pd.DataFrame) -> Rows:
     """`linearity` for each metric that any of `rows` was scored with: a column ``metric`` first."""
-    for metric in METRICS:
+    for metric in STORED_METRICS:
         table = linearity(observed_scores(rows, metric))
         if len(table):
             yield table.assign(metric=metric)

@@ -14,8 +14,8 @@ from mnmt_repro.analysis.cells import Cells, check_grid, mean_losses
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims.schema import Scope
-from mnmt_repro.kept import digest
-from mnmt_repro.results.schema import METRICS
+from mnmt_repro.kept import text_digest
+from mnmt_repro.results.schema import STORED_METRICS
 
 Units = dict[str, Measures]
 """What an estimand returns: measures for each pair, or under ``"all"`` for pairs taken together."""
@@ -50,7 +50,7 @@ class Evidence:
         """Hash of all values, in their order."""
         frames = (self.frame, self.curves, self.analyses)
         values = [hash_pandas_object(frame, index=False).to_numpy() for frame in frames]
-        return digest(
+        return text_digest(
             *(" ".join(frame.columns) for frame in frames), *(v.tobytes() for v in values)
         )
 
@@ -125,7 +125,7 @@ class Evidence:
             where = f"{cohort}, {test_set or scope.test_set}, tier {scope.tier}"
             raise NoRowsYet(f"no rows of {where}")
         means: dict[str, Any] = {
-            name: (name, "mean") for name in ("n_total", *METRICS) if name in rows
+            name: (name, "mean") for name in ("n_total", *STORED_METRICS) if name in rows
         }
         cells = mean_losses(
             rows.assign(p=rows["p"].round(9)),

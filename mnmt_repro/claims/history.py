@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mnmt_repro.claims import schema
 from mnmt_repro.errors import InputError
-from mnmt_repro.kept import digest, kept
+from mnmt_repro.kept import kept_values, text_digest
 from mnmt_repro.repository import git
 
 
@@ -100,17 +100,17 @@ class History:
     def _fixed(self) -> Mapping[tuple[str, str], str]:
         """The commit from which each rule (claim id, fingerprint) of HEAD holds."""
         fixed: dict[tuple[str, str], str] = {}
-        code = digest(Path(schema.__file__).read_bytes(), schema.yaml.__version__, sys.version)
+        code = text_digest(Path(schema.__file__).read_bytes(), schema.yaml.__version__, sys.version)
         paths = f":(glob){self.folder}/*.yml"
         log = git(self.root, "log", "--reverse", "--topo-order", "--format=%H", "--", paths)
-        with kept("rules", fresh=self.fresh, most=5000) as recall:
+        with kept_values("rules", fresh=self.fresh, most=5000) as recall:
             for commit in log.split():
                 present: set[tuple[str, str]] = set()
                 for line in git(self.root, "ls-tree", commit, f"{self.folder}/").splitlines():
                     entry, name = line.split("\t")
                     blob = entry.split()[-1]
                     if name.endswith(".yml"):
-                        present |= recall(digest(code, blob), partial(self._rules, blob))
+                        present |= recall(text_digest(code, blob), partial(self._rules, blob))
                 fixed = {key: fixed.get(key, commit) for key in present}
         return fixed
 

@@ -27,7 +27,7 @@ from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, Claim, Scope, load_c
 from mnmt_repro.claims.simulations import read_simulations
 from mnmt_repro.claims.standing import KINDS
 from mnmt_repro.errors import InputError
-from mnmt_repro.kept import Recall, code_digest, digest, files_digest, kept
+from mnmt_repro.kept import Recall, code_digest, files_digest, kept_values, text_digest
 
 CLAIMS = Path("data", "claims")
 STORED = CLAIMS / "verdicts.json"
@@ -74,7 +74,7 @@ def verify(
             raise InputError(f"{only}: no such claim in {root / CLAIMS}; there are {known}")
     evidence = evidence or stored_evidence(root, store)
     history, simulations = History(root, fresh=fresh), read_simulations(root, claims, evidence)
-    with kept(f"outcomes-{digest(str(root.resolve()))[:12]}", fresh=fresh) as recall:
+    with kept_values(f"outcomes-{text_digest(str(root.resolve()))[:12]}", fresh=fresh) as recall:
         judge = _recalling(recall)
         return [
             evaluate(claim, evidence, history, simulations, judge)
@@ -84,11 +84,11 @@ def verify(
 
 def _recalling(recall: Recall) -> Judge:
     """`judge`, whose outcomes are kept under a hash of claim, rows of the tier, and code."""
-    code = digest(code_digest(without=LATER_ROOMS), files_digest(PAPERS, PAPERS.iterdir()))
+    code = text_digest(code_digest(without=LATER_ROOMS), files_digest(PAPERS, PAPERS.iterdir()))
 
     def judged(claim: Claim, scope: Scope, evidence: Evidence) -> Outcome:
         own = evidence.tiers.get(scope.tier, evidence)
-        key = digest(code, own.digest, repr(claim), repr(scope))
+        key = text_digest(code, own.digest, repr(claim), repr(scope))
         return recall(key, lambda: judge(claim, scope, own))
 
     return judged

@@ -17,9 +17,9 @@ from sphinx_external_toc.parsing import parse_toc_yaml
 
 from mnmt_repro.choices import remedy
 from mnmt_repro.errors import InputError
-from mnmt_repro.kept import PACKAGE, code_digest, digest, files_digest
+from mnmt_repro.kept import PACKAGE, code_digest, files_digest, text_digest
 from mnmt_repro.publishing.attachments import attach_files, restore_sources
-from mnmt_repro.publishing.executed import execute, executed_pages
+from mnmt_repro.publishing.executed import executed_pages, run_pages
 from mnmt_repro.publishing.notebooks import (
     PageError,
     PageRun,
@@ -99,7 +99,7 @@ def build_book(
     for path in copied.rglob("*"):
         if path.is_file() and path.relative_to(copied) not in files:
             path.unlink()
-    state = digest(code_digest(), files_digest(copied, copied.rglob("*")))
+    state = text_digest(code_digest(), files_digest(copied, copied.rglob("*")))
     marker = output / "_build" / "typeset"
     first = html / root.with_suffix(".html")
     if not (first.is_file() and marker.is_file() and marker.read_text() == state):
@@ -177,7 +177,7 @@ def store_lessons(source: Path, *, jobs: int | None = None) -> list[Path]:
             )
             for page in pages
         ]
-        execute(runs, jobs)
+        run_pages(runs, jobs)
         return [store_outputs(source, page, Path(folder) / page, commit) for page in pages]
 
 

@@ -21,7 +21,7 @@ from sphinx.errors import ExtensionError
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.kept import code_digest, digest, files_digest
+from mnmt_repro.kept import code_digest, files_digest, text_digest
 from mnmt_repro.publishing.notebooks import (
     PageError,
     PageRun,
@@ -35,7 +35,7 @@ from mnmt_repro.publishing.stored import can_train, trains, with_stored_outputs
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results import results_root
 
-KEPT = 4  # executions of a page, of which each has other parameters, code or data
+MOST_KEPT = 4  # executions of a page, of which each has other parameters, code or data
 
 
 def executed_pages(
@@ -93,7 +93,7 @@ def executed_pages(
         if name not in stored
     }
     changed = [run for run in runs.values() if not run.output.is_file()]
-    execute(changed, jobs)
+    run_pages(changed, jobs)
     print(f"{len(changed)} pages executed, {len(runs) - len(changed)} unchanged", file=sys.stderr)
     shown = {}
     for name in declared:
@@ -109,7 +109,7 @@ def executed_pages(
     return shown
 
 
-def execute(runs: list[PageRun], jobs: int | None) -> None:
+def run_pages(runs: list[PageRun], jobs: int | None) -> None:
     """Execute pages, and show how it goes.
 
     Raises
@@ -146,7 +146,7 @@ def _inputs(source: Path, folders: Iterable[str]) -> str:
         if name.startswith("MNMT_REPRO_") and name != "MNMT_REPRO_CACHE"
     ]
     data = [files_digest(folder, folder.rglob("*")) for folder in read]
-    return digest(code_digest(), *settings, *data, files_digest(source, beside))
+    return text_digest(code_digest(), *settings, *data, files_digest(source, beside))
 
 
 def _kept_path(
@@ -159,7 +159,7 @@ def _kept_path(
         if (folder := Path(value).expanduser()).is_dir()
     ]
     given = json.dumps(parameters, sort_keys=True, default=str)
-    key = digest(common, (source / page).read_bytes(), given, *named)
+    key = text_digest(common, (source / page).read_bytes(), given, *named)
     return kept / page.parent / f"{page.stem}.{key[:16]}.ipynb"
 
 
@@ -167,7 +167,7 @@ def _forget_old(path: Path) -> None:
     path.touch()
     name = path.name[: -len(".0123456789abcdef.ipynb")]
     same = path.parent.glob(f"{name}.{'[0-9a-f]' * 16}.ipynb")
-    for old in sorted(same, key=lambda each: each.stat().st_mtime)[:-KEPT]:
+    for old in sorted(same, key=lambda each: each.stat().st_mtime)[:-MOST_KEPT]:
         old.unlink()
 
 

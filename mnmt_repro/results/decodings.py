@@ -18,7 +18,7 @@ from typing import Any
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import Root, read_json, results_root, write_once
-from mnmt_repro.results.schema import METRICS, SCHEMA, SCORERS, check_decoding
+from mnmt_repro.results.schema import SCHEMA, SCORERS, STORED_METRICS, check_decoding
 
 _FOLDER = "decoded"
 
@@ -122,7 +122,7 @@ def join(runs: Iterable[Mapping[str, Any]], decodings: Iterable[Mapping[str, Any
                     "which the run has no row of"
                 )
             signatures = about["signatures"][key[0].partition("-")[2]]
-            for metric in (name for name in METRICS if name in scored):
+            for metric in (name for name in STORED_METRICS if name in scored):
                 if metric in rows[key]:
                     raise InputError(f"run {about['run_id']}: {metric} of {', '.join(key)} twice")
                 rows[key][metric] = scored[metric]

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.kept import code_digest, digest, files_digest, kept
+from mnmt_repro.kept import code_digest, files_digest, kept_values, text_digest
 from mnmt_repro.registered import COHORTS, registered, registered_elsewhere
 from mnmt_repro.results import decodings
 from mnmt_repro.results.files import Root, results_root
@@ -84,8 +84,8 @@ def _kept(part: str, root: Root, read: Callable[[], pd.DataFrame]) -> pd.DataFra
     ours = bool(registered(COHORTS)) and not registered_elsewhere(COHORTS)  # whose code is hashed
     if not ours or len(files) < SMALL:
         return read()
-    with kept(f"{part}-{digest(str(folder.resolve()))[:12]}", most=1) as recall:
-        return recall(digest(files_digest(folder, files), code_digest()), read)
+    with kept_values(f"{part}-{text_digest(str(folder.resolve()))[:12]}", most=1) as recall:
+        return recall(text_digest(files_digest(folder, files), code_digest()), read)
 
 
 def _where(frame: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:

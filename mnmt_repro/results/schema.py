@@ -72,15 +72,15 @@ ROW_FIELDS: dict[str, Any] = {
     "test_tokens": Count,
     "sentences": Count,
 }
-METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu", "bleurt")
+STORED_METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu", "bleurt")
 """Scores of decoded output; a row holds those that were computed, each with its signature."""
-CEILINGS = {metric: 100.0 for metric in METRICS if metric != "bleurt"}
+CEILINGS = {metric: 100.0 for metric in STORED_METRICS if metric != "bleurt"}
 """The most that a score can be, where there is an end: no law of it may have a higher limit."""
 DECODED_FIELDS: dict[str, Any] = {
-    **dict.fromkeys(METRICS, Number),
-    **{f"{metric}_signature": str for metric in METRICS},
+    **dict.fromkeys(STORED_METRICS, Number),
+    **{f"{metric}_signature": str for metric in STORED_METRICS},
 }
-SCORERS = {"sacrebleu": METRICS[:-1], "bleurt": METRICS[-1:]}
+SCORERS = {"sacrebleu": STORED_METRICS[:-1], "bleurt": STORED_METRICS[-1:]}
 """What scored the translations of a run, and the metrics it gives; each has a file of its own."""
 DECODING_COLUMNS = ("decoded_sentences", "decoding")
 """What `results.load` says of how a row was decoded, beside the metrics."""
