@@ -43,8 +43,8 @@ from mnmt_repro.claims.standing import (
     NEITHER,
     NOISE,
     NOT_SIMULATED,
-    PUBLISHED,
-    REAL,
+    PUBLISHED_NUMBERS,
+    REAL_TEXT,
     REGIME,
     kind_of,
     standing,
@@ -173,10 +173,10 @@ def test_arithmetic_needs_no_simulation() -> None:
 
 def test_kinds_of_evidence() -> None:
     kinds = {kind_of(claim.scopes[0]) for claim in declared_claims().values()}
-    assert kinds == {REAL, GENERATED, PUBLISHED}
-    assert kind_of(declared_claims()["A1"].scopes[0]) == PUBLISHED
+    assert kinds == {REAL_TEXT, GENERATED, PUBLISHED_NUMBERS}
+    assert kind_of(declared_claims()["A1"].scopes[0]) == PUBLISHED_NUMBERS
     assert kind_of(declared_claims()["A21"].scopes[0]) == GENERATED
-    assert kind_of(declared_claims()["B1"].scopes[0]) == REAL
+    assert kind_of(declared_claims()["B1"].scopes[0]) == REAL_TEXT
 
 
 def test_a_headline_is_that_of_the_first_kind_that_decides() -> None:
@@ -213,10 +213,10 @@ def test_a_headline_is_that_of_the_first_kind_that_decides() -> None:
         assert found.raw_verdict == "reproduced"
         return found.deciding.kind, found.verdict
 
-    assert judged(simulated, simulated) == (REAL, "reproduced")
+    assert judged(simulated, simulated) == (REAL_TEXT, "reproduced")
     assert judged(weak, simulated) == (GENERATED, "reproduced")
     assert judged(None, simulated) == (GENERATED, "reproduced")
-    assert judged(weak, weak) == (REAL, "undecided here")
+    assert judged(weak, weak) == (REAL_TEXT, "undecided here")
 
 
 def test_public_losses_are_at_the_papers_scale_post_hoc_and_settled() -> None:
@@ -227,7 +227,7 @@ def test_public_losses_are_at_the_papers_scale_post_hoc_and_settled() -> None:
     found = evaluate(
         replace(claim, scopes=(scope,)), evidence, NoHistory(ROOT), {("A6", scope.name): simulated}
     )
-    assert found.deciding.kind == PUBLISHED and found.post_hoc is True
+    assert found.deciding.kind == PUBLISHED_NUMBERS and found.post_hoc is True
     assert found.verdict == "reproduced"
     unsettled = replace(claim, scopes=(replace(scope, half=()),))
     assert evaluate(unsettled, evidence, NoHistory(ROOT)).deciding.standing.why == REGIME

@@ -11,7 +11,7 @@ import pytest
 
 from mnmt_repro import results
 from mnmt_repro.claims import load_claims
-from mnmt_repro.cohorts.catalogue import COHORTS, get_cohort, membership
+from mnmt_repro.cohorts.catalogue import MINI_COHORTS, get_cohort, membership
 from mnmt_repro.cohorts.grids import GRIDS, Cohort
 from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.corpora.conlang import Conlang
@@ -21,7 +21,7 @@ from mnmt_repro.results import frames
 from mnmt_repro.results.schema import RUN_FIELDS
 from mnmt_repro.runs.spec import RunSpec
 
-NAMES = [c.name for c in COHORTS if c.name.startswith(("webtech-", "conlang-", "shared-"))]
+NAMES = [c.name for c in MINI_COHORTS if c.name.startswith(("webtech-", "conlang-", "shared-"))]
 MAINS = ("webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en")
 
 
@@ -49,7 +49,7 @@ def test_runs_come_in_the_order_in_which_they_matter() -> None:
 
 def test_no_two_declared_runs_have_one_identity() -> None:
     runs = {}
-    for cohort in COHORTS:
+    for cohort in MINI_COHORTS:
         for run in cohort.runs():
             assert runs.setdefault(run.run_id, run.config_hash) == run.config_hash
             assert math.fsum(run.mixture.weights.values()) == pytest.approx(1, abs=1e-12)

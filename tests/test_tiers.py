@@ -13,7 +13,7 @@ from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.train_options import model_config, training_config
 from mnmt_repro.cohorts import steady, tiers
-from mnmt_repro.cohorts.catalogue import COHORTS, declared, find_cohort, membership
+from mnmt_repro.cohorts.catalogue import MINI_COHORTS, declared, find_cohort, membership
 from mnmt_repro.cohorts.grids import GRIDS, Cohort
 from mnmt_repro.cohorts.software25_runs import GPU, MINI, PAPER
 from mnmt_repro.errors import InputError
@@ -74,7 +74,7 @@ ONLY_MINI = ("noise 0.27",)
 
 @pytest.mark.parametrize(("tier", "settings"), [("gpu", GPU), ("paper", PAPER)])
 def test_papers_upgrades_are_declared_at_every_tier(tier: str, settings) -> None:
-    for cohort in COHORTS:
+    for cohort in MINI_COHORTS:
         if cohort.name.startswith("software25"):
             larger = find_cohort(cohort.name, tier)
             assert larger.tier == tier

@@ -102,7 +102,7 @@ from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.convergence import declared_runs, extrapolate_curve
 from mnmt_repro.laws.effective import log_fraction
 
-DRAWS = 400
+WORLD_DRAWS = 400
 """Simulated data sets of each world."""
 
 ADMITTED = {"attainability": 0.8, "false_fail": 0.05, "false_pass": 0.1}
@@ -153,7 +153,7 @@ def attainability(
     scope: Scope,
     evidence: Evidence,
     *,
-    draws: int = DRAWS,
+    draws: int = WORLD_DRAWS,
     besides: Mapping[str, Any] | None = None,
 ) -> Attainability:
     """Simulate a claim in one of its scopes; `besides` is added to each of its worlds.

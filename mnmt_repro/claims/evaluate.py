@@ -14,7 +14,7 @@ from mnmt_repro.claims.judging import Outcome, judge
 from mnmt_repro.claims.schema import NO_ROWS, Claim, Scope
 from mnmt_repro.claims.standing import (
     DECIDED,
-    KINDS,
+    EVIDENCE_KINDS,
     REGIME,
     Standing,
     extrapolated,
@@ -36,7 +36,7 @@ class ScopeVerdict:
     ----------
     scope : Scope
     kind : str
-        Of evidence, one of `KINDS`.
+        Of evidence, one of `EVIDENCE_KINDS`.
     outcome : Outcome
         What the rule says, and what was measured.
     standing : Standing
@@ -97,7 +97,7 @@ class Verdict:
     @property
     def deciding(self) -> ScopeVerdict:
         """The scope whose verdict is the claim's."""
-        found = [scope for kind in KINDS if (scope := self.by_kind(kind))]
+        found = [scope for kind in EVIDENCE_KINDS if (scope := self.by_kind(kind))]
         return _first(found) or self.scopes[0]
 
     @property

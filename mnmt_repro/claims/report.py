@@ -25,7 +25,7 @@ from mnmt_repro.claims.history import History
 from mnmt_repro.claims.judging import Outcome, judge
 from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, Claim, Scope, load_claims
 from mnmt_repro.claims.simulations import read_simulations
-from mnmt_repro.claims.standing import KINDS
+from mnmt_repro.claims.standing import EVIDENCE_KINDS
 from mnmt_repro.errors import InputError
 from mnmt_repro.kept import Recall, code_digest, files_digest, kept_values, text_digest
 
@@ -282,7 +282,7 @@ def _as_dict(verdict: Verdict) -> dict[str, Any]:
     claim = verdict.claim
     scopes = [_scope_as_dict(scope, claim.headline) for scope in verdict.scopes]
     first = next(scope for scope in scopes if scope["scope"] == verdict.deciding.name)
-    own = {kind: scope for kind in KINDS if (scope := verdict.by_kind(kind))}
+    own = {kind: scope for kind in EVIDENCE_KINDS if (scope := verdict.by_kind(kind))}
     return {
         "id": claim.id,
         "paper": claim.paper,

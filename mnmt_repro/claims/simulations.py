@@ -1,8 +1,8 @@
 """Simulated outcomes, stored in ``data/claims/attainability.json``.
 
 Each record has a key: a hash of the rule, its worlds and the runs that the scope reads. A record
-whose key is no longer the scope's own counts as missing, and so does one of fewer than `DRAWS`
-data sets.
+whose key is no longer the scope's own counts as missing, and so does one of fewer data sets than
+`WORLD_DRAWS`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.claims.attainability import DRAWS, SIMULATORS, Attainability
+from mnmt_repro.claims.attainability import SIMULATORS, WORLD_DRAWS, Attainability
 from mnmt_repro.claims.evaluate import Simulations
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.schema import Claim, Scope
@@ -62,7 +62,7 @@ def read_simulations(root: Path, claims: Iterable[Claim], evidence: Evidence) ->
         record = stored.get(f"{claim.id}, {scope.name}")
         if (
             record
-            and record["draws"] >= DRAWS
+            and record["draws"] >= WORLD_DRAWS
             and record["key"] == simulation_key(claim, scope, evidence)
         ):
             found[claim.id, scope.name] = Attainability(

@@ -26,8 +26,8 @@ from mnmt_repro.claims.judging import Outcome
 from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim, Scope
 from mnmt_repro.cohorts.catalogue import find_cohort
 
-REAL, GENERATED, PUBLISHED = "real text", "generated languages", "published numbers"
-KINDS = (REAL, GENERATED, PUBLISHED)
+REAL_TEXT, GENERATED, PUBLISHED_NUMBERS = "real text", "generated languages", "published numbers"
+EVIDENCE_KINDS = (REAL_TEXT, GENERATED, PUBLISHED_NUMBERS)
 """Kinds of evidence. A claim's headline is the verdict of the first kind that can decide."""
 
 DECIDED = ("reproduced", "direction only", "not reproduced")
@@ -77,9 +77,9 @@ def kind_of(scope: Scope) -> str:
     Appendix A's own counts (no cohort) and the losses of others' runs are published numbers.
     """
     if not scope.cohorts or scope.tier == EXTERNAL:
-        return PUBLISHED
+        return PUBLISHED_NUMBERS
     run = next(iter(find_cohort(scope.cohorts[0], scope.tier).runs()))
-    return REAL if run.conlang is None else GENERATED
+    return REAL_TEXT if run.conlang is None else GENERATED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.spec import RunSpec
 
-COHORTS: tuple[Cohort | VariantCohort, ...] = (
+MINI_COHORTS: tuple[Cohort | VariantCohort, ...] = (
     *GRIDS,
     *software25.SOFTWARE25_COHORTS,
     *conlang_upgrade.UPGRADE_COHORTS,
@@ -29,7 +29,7 @@ def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
     """
     match tier:
         case "mini":
-            return COHORTS
+            return MINI_COHORTS
         case "steady":
             return steady.STEADY_GRIDS
         case "gpu":

@@ -68,12 +68,12 @@ def act(options: argparse.Namespace) -> int:
 
     from mnmt_repro.analysis.intervals import NoRowsYet
     from mnmt_repro.claims import load_claims
-    from mnmt_repro.claims.attainability import DRAWS, SIMULATORS, GridData
+    from mnmt_repro.claims.attainability import SIMULATORS, WORLD_DRAWS, GridData
     from mnmt_repro.claims.report import CLAIMS, stored_evidence
     from mnmt_repro.claims.simulations import read_simulations, simulable, write_simulation
     from mnmt_repro.errors import InputError
 
-    draws = DRAWS if options.draws is None else options.draws
+    draws = WORLD_DRAWS if options.draws is None else options.draws
     check_count(draws, "--draws", "data sets")
     claims = load_claims(options.root / CLAIMS)
     evidence = stored_evidence(options.root)

@@ -16,7 +16,7 @@ from mnmt_repro.claims.standing import (
     NEITHER,
     NOISE,
     NOT_SIMULATED,
-    PUBLISHED,
+    PUBLISHED_NUMBERS,
     REGIME,
 )
 from mnmt_repro.figures.badge import Badge, said, typeset
@@ -102,7 +102,7 @@ def _facts(verdict: Mapping[str, Any]) -> dict[str, str]:
 
 def _where(verdict: Mapping[str, Any]) -> str:
     """What decided: the kind of evidence, and the runs or the model where this alone misleads."""
-    if verdict["kind"] == PUBLISHED:
+    if verdict["kind"] == PUBLISHED_NUMBERS:
         return f"{verdict['kind']}: {verdict['decided_in']}"
     scope = next(each for each in verdict["scopes"] if each["scope"] == verdict["decided_in"])
     change = MODEL_CHANGES.get(scope.get("decided_by") or "")

@@ -16,7 +16,7 @@ from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import judge
 from mnmt_repro.claims.report import stored_verdict
 from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED, Claim
-from mnmt_repro.claims.standing import DECIDED, IN_SHORT, KINDS
+from mnmt_repro.claims.standing import DECIDED, EVIDENCE_KINDS, IN_SHORT
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.badge import Badge, said
 from mnmt_repro.figures.measures import measured, named
@@ -211,7 +211,7 @@ def decided_by(stored: Sequence[Mapping[str, Any]]) -> str:
     'Decided on real text: A1, and 1 of Paper B; on generated languages: A2.'
     """
     told = []
-    for kind in KINDS:
+    for kind in EVIDENCE_KINDS:
         ids = [v["id"] for v in stored if v["kind"] == kind and v["verdict"] in DECIDED]
         first = [claim for claim in ids if claim.startswith("A")]
         named_ = first if len(first) <= 3 else [f"{len(first)} of Paper A"]
@@ -250,7 +250,7 @@ def scope_table(stored: Sequence[Mapping[str, Any]]) -> Rows:
     known = _claims_by_id()
     for verdict in stored:
         claim = known.get(verdict["id"])
-        scopes = sorted(verdict["scopes"], key=lambda scope: KINDS.index(scope["kind"]))
+        scopes = sorted(verdict["scopes"], key=lambda scope: EVIDENCE_KINDS.index(scope["kind"]))
         for scope in sorted(scopes, key=lambda scope: scope["scope"] != verdict["decided_in"]):
             own = scope["scope"] == verdict["decided_in"]
             found_out = claim.explained.get(scope["raw_verdict"], "") if claim and own else ""
