@@ -21,7 +21,7 @@ from mnmt_repro.analysis.variants import Variants, latest_variants, variants_of
 from mnmt_repro.claims import load_claims
 from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.cohorts.languages25 import GROUPINGS, directions_of
-from mnmt_repro.cohorts.names import LANGUAGES as NAMES
+from mnmt_repro.cohorts.names import LANGUAGE_NAMES
 from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import forest
@@ -305,7 +305,7 @@ def test_table_9_beside_ours() -> None:
         nepali["pairs, all our text"] * factor
     )
     assert (table["level, paper"] == tables.grouping("Mt25")["level"]).all()
-    assert table["name"].to_dict() == {code: NAMES[code] for code in table.index}
+    assert table["name"].to_dict() == {code: LANGUAGE_NAMES[code] for code in table.index}
 
 
 def test_skew_by_hand() -> None:

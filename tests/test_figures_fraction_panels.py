@@ -143,9 +143,10 @@ def test_capacity_that_only_the_joint_law_gives_has_no_range():
     assert (table["sizes"] == 0).all()
 
 
-@pytest.mark.parametrize("tier", panels.SIMILAR)
+@pytest.mark.parametrize("tier", panels.SIMILARITY_COHORTS)
 def test_grids_of_different_similarity_differ_in_nothing_else(tier):
-    found = {value: get_cohort(name, tier) for value, name in panels.SIMILAR[tier].items()}
+    cohorts = panels.SIMILARITY_COHORTS[tier].items()
+    found = {value: get_cohort(name, tier) for value, name in cohorts}
     unrelated = found[0.0]
     for similarity, cohort in found.items():
         config = replace(unrelated.corpus.conlang, similarity=similarity)

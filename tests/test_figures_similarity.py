@@ -6,23 +6,24 @@ import pandas as pd
 from synthetic import rows
 
 from mnmt_repro.analysis import fraction_lines
-from mnmt_repro.analysis.fraction_lines import SIMILAR, Line, compare_lines
+from mnmt_repro.analysis.fraction_lines import SIMILARITY_COHORTS, Line, compare_lines
 from mnmt_repro.figures.fraction_panels import similarity_chart
 
 PAIRS = ("src-aaa", "src-bbb")
 
 
 def lines(*similarities: float) -> pd.DataFrame:
-    stored = pd.concat([rows(SIMILAR["mini"][value], PAIRS, noise=0.001) for value in similarities])
+    mini = SIMILARITY_COHORTS["mini"]
+    stored = pd.concat([rows(mini[value], PAIRS, noise=0.001) for value in similarities])
     wanted = [
         Line(panel="similarity", label=f"similarity {value:g}", cohort=cohort)
-        for value, cohort in SIMILAR["mini"].items()
+        for value, cohort in mini.items()
     ]
     return compare_lines(stored, wanted).lines
 
 
 def test_fractions_by_similarity() -> None:
-    assert list(fraction_lines.LABELS.values()) == [0, 0.25, 0.5, 0.75, 1]
+    assert list(fraction_lines.SIMILARITY_LABELS.values()) == [0, 0.25, 0.5, 0.75, 1]
     table = fraction_lines.by_similarity(lines(0, 0.5, 1))
     assert set(table["similarity"]) == {0, 0.5, 1} and table["p"].max() < 1
     half = table[(table["p"] == 0.5) & (table["language"] == "language A")]

@@ -27,7 +27,7 @@ _GROUPS = {
 """Languages by what they are to one another: the first old one is what the added one is like."""
 _RUNS = (
     ("M4", "old model", (1.0,)),
-    ("M6", "from scratch", conlang_upgrade.BASELINE_SHARES),
+    ("M6", "from scratch", conlang_upgrade.SCRATCH_SHARES),
     ("Mt6", "upgraded", conlang_upgrade.UPGRADE_SHARES),
 )
 _COMPARED = ["old model", "from scratch", "from scratch, as long", "upgraded"]

@@ -144,7 +144,7 @@ def fraction_lines(grid: LossGrid, *, panel: str, line: str) -> pd.DataFrame:
     return both[list(_COLUMNS)]
 
 
-SIMILAR = {
+SIMILARITY_COHORTS = {
     tier: {0.0: none, 0.25: f"{of}025", 0.5: f"{of}05", 0.75: f"{of}075", 1.0: f"{of}1"}
     for tier, none, of in (
         ("mini", "conlang-sim0", "conlang-sim"),
@@ -238,7 +238,7 @@ def line_ratios(lines: pd.DataFrame) -> Rows:
         }
 
 
-LABELS = {f"similarity {value:g}": value for value in SIMILAR["mini"]}
+SIMILARITY_LABELS = {f"similarity {value:g}": value for value in SIMILARITY_COHORTS["mini"]}
 """What a line of Figure 6 is called to the similarity of its languages."""
 
 
@@ -248,15 +248,15 @@ def by_similarity(lines: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     lines
-        From `compare_lines`, whose labels are those of `LABELS`.
+        From `compare_lines`, whose labels are those of `SIMILARITY_LABELS`.
 
     Returns
     -------
     DataFrame
         ``language, p, similarity, estimator, f, f_low, f_high, sizes``.
     """
-    found = lines[lines["line"].isin(list(LABELS)) & (lines["p"] < 1)]
-    found = found.assign(similarity=found["line"].map(LABELS))
+    found = lines[lines["line"].isin(list(SIMILARITY_LABELS)) & (lines["p"] < 1)]
+    found = found.assign(similarity=found["line"].map(SIMILARITY_LABELS))
     if found["similarity"].nunique() < 2:
         found = found.iloc[:0]
     columns = ["language", "p", "similarity", "estimator", "f", "f_low", "f_high", "sizes"]

@@ -32,7 +32,7 @@ _TRAINING = TrainingConfig(
     label_smoothing=0.1,
     curve_points=3,
 )
-BASELINE_SHARES, UPGRADE_SHARES = (0.1, 0.3, 1.0), (0.1, 0.3)
+SCRATCH_SHARES, UPGRADE_SHARES = (0.1, 0.3, 1.0), (0.1, 0.3)
 
 
 def _languages(similarity: float) -> ConlangConfig:
@@ -95,7 +95,7 @@ def _cohort(similarity: float) -> VariantCohort:
             Variant(name="M4", updates_share=1.0, spec=_from_scratch(similarity, ORIGINAL)),
             *(
                 Variant(name="M6", updates_share=s, spec=_from_scratch(similarity, every, s))
-                for s in BASELINE_SHARES
+                for s in SCRATCH_SHARES
             ),
             *(
                 Variant(name="Mt6", updates_share=s, spec=_upgraded(similarity, s))

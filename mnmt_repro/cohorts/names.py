@@ -5,7 +5,7 @@ from __future__ import annotations
 from mnmt_repro.cohorts import languages25
 
 HUBS = ("eng", "src")  # the language that all pairs of a corpus share
-LANGUAGES = {
+LANGUAGE_NAMES = {
     "eng": "English",
     "zho": "Chinese",
     "src": "language S",
@@ -20,7 +20,7 @@ def language(code: str) -> str:
     >>> language("deu"), language("xyz")
     ('German', 'xyz')
     """
-    return LANGUAGES.get(code, code)
+    return LANGUAGE_NAMES.get(code, code)
 
 
 def pair_name(pair: str) -> str:

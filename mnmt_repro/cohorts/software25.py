@@ -14,7 +14,7 @@ from mnmt_repro.cohorts.languages25 import GROUPINGS
 from mnmt_repro.cohorts.software25_runs import (
     CORPUS,
     MINI,
-    Condition,
+    TextCondition,
     Tier,
     from_scratch,
     slower,
@@ -36,7 +36,7 @@ BASELINE_SHARES = (0.1, 0.3, 0.5, 1.0)
 
 
 def _central(
-    tier: Tier, seeds: tuple[int, ...], condition: Condition = "main"
+    tier: Tier, seeds: tuple[int, ...], condition: TextCondition = "main"
 ) -> tuple[Variant, ...]:
     """M20, then baseline and upgrade of each kind, seed by seed; the longest are decoded."""
     original = GROUPINGS["Mt25"].original

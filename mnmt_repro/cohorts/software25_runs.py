@@ -1,7 +1,7 @@
 """Runs of Paper B on the corpus software25: settings of a tier, baselines, upgrades.
 
 English beside Paper B's own 25 languages, both directions of each, one model for all. How much of
-the text is used is a `Condition`; tests are the same in all.
+the text is used is a `TextCondition`; tests are the same in all.
 
 Every share of updates is one of the baselines' updates, as the paper gives its own (30k of 100k).
 The learning rate of a step does not depend on the budget, nor does the deep model's ramp, so that a
@@ -153,14 +153,14 @@ def available() -> dict[str, int]:
     }
 
 
-Condition = Literal["main", "full", "groupings"]
+TextCondition = Literal["main", "full", "groupings"]
 """Which languages keep but the share of the text that they have in the paper's Table 9: in the main
 condition the five added ones (12k sentences in all); in the full one none; where groupings are
 compared, all that some grouping adds or up-samples, so that none adds more than in the paper."""
 
 
 @cache
-def kept_pairs(condition: Condition) -> dict[str, int]:
+def kept_pairs(condition: TextCondition) -> dict[str, int]:
     """Training pairs of each language that a condition cuts."""
     chosen = {
         "main": languages25.GROUPINGS["Mt25"].added,
@@ -196,7 +196,7 @@ def from_scratch(
     languages: tuple[str, ...] = _ALL,
     share: float = 1.0,
     seed: int = 1,
-    condition: Condition = "main",
+    condition: TextCondition = "main",
 ) -> RunSpec:
     """M20, M25, M25-wide, M25-deep and the other old models: no language is up-sampled."""
     kept = {code: count for code, count in kept_pairs(condition).items() if code in languages}
@@ -259,7 +259,7 @@ def upgraded(
     grouping: languages25.Grouping = languages25.GROUPINGS["Mt25"],
     share: float = 0.3,
     seed: int = 1,
-    condition: Condition = "main",
+    condition: TextCondition = "main",
     alpha: float = 5.0,
     related: bool = True,
     fisher_share: float | None = None,
