@@ -11,11 +11,11 @@ import pytest
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
+    direct_slopes,
     effective_fraction,
     effective_fraction_direct,
     fit_joint_law,
     fit_power_law,
-    fraction_slope,
 )
 
 SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
@@ -89,7 +89,7 @@ def test_intervals_cover_the_truth() -> None:
 
 def test_slope_of_the_fraction_finds_a_drift_and_nothing_else() -> None:
     flat = grid(noise=0.002, seed=2)
-    slopes = fraction_slope(single_of(flat), flat)
+    slopes = direct_slopes(single_of(flat), flat)
     assert list(slopes.p) == list(F)
     assert ((slopes.low <= 0) & (slopes.high >= 0)).all()
     # At p = 0.05 the least effective sizes are below the least model of the single pair.
@@ -97,7 +97,7 @@ def test_slope_of_the_fraction_finds_a_drift_and_nothing_else() -> None:
     assert least.rows == (F[0.05] * SIZES >= SIZES[0] * 0.999).sum() == 4
     assert least.left_out == 4
     tilted = grid(noise=0.002, seed=2, drift=0.15)
-    slopes = fraction_slope(single_of(tilted), tilted)
+    slopes = direct_slopes(single_of(tilted), tilted)
     below = slopes[slopes.p < 1]
     assert ((below.low <= -0.15) & (below.high >= -0.15)).all() and (below.high < 0).all()
 
@@ -108,7 +108,7 @@ def test_a_loss_out_of_reach_is_infinite_and_said() -> None:
     low = frame[frame.p == 0.3].assign(cross_entropy=0.5)
     direct = effective_fraction_direct(single, low)
     assert np.isinf(direct.f).all() and direct.extrapolated.all()
-    slope = fraction_slope(single, low).iloc[0]
+    slope = direct_slopes(single, low).iloc[0]
     assert math.isnan(slope.slope) and slope.left_out == 8
 
 
@@ -143,6 +143,6 @@ def test_slope_leaves_out_draws_whose_fraction_vanishes():
     frame = pd.DataFrame({"p": 0.1, "n_non_embedding": n, "cross_entropy": losses})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        line = fraction_slope(single, frame, draws=500).iloc[0]
+        line = direct_slopes(single, frame, draws=500).iloc[0]
     assert 0 < line["draws"] < 500
     assert np.isfinite([line["slope"], line["low"], line["high"]]).all()

@@ -12,7 +12,7 @@ from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import effective_fraction_direct, fit_per_weight_laws, fraction_slope
+from mnmt_repro.laws import direct_slopes, effective_fraction_direct, fit_per_weight_laws
 
 CELL = ["pair", "p", "n_non_embedding"]
 
@@ -84,7 +84,7 @@ def laws_by_budget(cells: pd.DataFrame) -> Rows:
     for (pair, budget), group in cells.groupby(["pair", "budget"]):
         laws = fit_per_weight_laws(group, n="n", loss="loss")
         mixed = group[group["p"] < 1]
-        slopes = fraction_slope(laws[1.0], mixed, n="n", loss="loss").set_index("p")
+        slopes = direct_slopes(laws[1.0], mixed, n="n", loss="loss").set_index("p")
         for p, law in laws.items():
             tilt = dict(slopes.loc[p]) if p in slopes.index else {}
             yield {

@@ -15,7 +15,7 @@ import sympy as sp
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import pair_name
-from mnmt_repro.laws import fraction_slope
+from mnmt_repro.laws import direct_slopes
 
 BETA_1, BETA_P, ALPHA, N, N_EFF, F = sp.symbols("beta_1 beta_p alpha N N_eff f", positive=True)
 ALPHA_1, ALPHA_P = sp.symbols("alpha_1 alpha_p", positive=True)
@@ -236,7 +236,7 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> Rows:
         if single is None or not single.identified:
             continue
         own = points[(points["pair"] == pair) & (points["p"] < 1)]
-        found = fraction_slope(single, own, n="n", loss="loss")
+        found = direct_slopes(single, own, n="n", loss="loss")
         direct = {row["p"]: row for row in found.to_dict("records")}
         for p, law in alone.items():
             if p == 1.0 or not law.identified or p not in direct:

@@ -78,7 +78,7 @@ def fraction_slopes(grids: Mapping[str, LossGrid], weights: Sequence[float]) -> 
                 continue
             mine = grid.points[grid.points["pair"] == pair]
             mine = mine[[round(p, 9) in wanted for p in mine["p"]]]
-            found = laws.fraction_slope(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
+            found = laws.direct_slopes(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
             yield found.assign(cohort=cohort_name(cohort), pair=pair_name(pair))
 
 

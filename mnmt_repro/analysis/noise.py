@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mnmt_repro.analysis.intervals import DRAWS, NotIdentified
 from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.power_law import NAMES
+from mnmt_repro.laws.power_law import PARAMETERS
 from mnmt_repro.laws.shared_exponent import SharedExponentFit, SharedExponentLaw
 
 
@@ -65,7 +65,7 @@ def refit_power_laws(
 
     weights = [error_weights(errors, drawn.mean(0))[None] for drawn in losses]
     law = SharedExponentLaw(
-        names=NAMES,
+        names=PARAMETERS,
         weights=np.repeat(np.vstack([padded(w, "constant") for w in weights]), counts, axis=0),
         n=np.repeat(np.vstack([padded(size[None], "edge") for size in sizes]), counts, axis=0),
         group=np.zeros(longest, dtype=np.intp),

@@ -13,7 +13,7 @@ from mnmt_repro.figures.forest import forest
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, tips, weight_color
 
 _PANEL = {"width": 220, "height": 240}
-PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
+_PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
 
 
 def _panels(
@@ -96,7 +96,7 @@ def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> a
         Whether to shade one standard deviation of refits under 1 % noise; Figure 14 does not.
     """
     rows: list[alt.HConcatChart] = []
-    for parameter, title in PARAMETERS.items():
+    for parameter, title in _PARAMETERS.items():
         panels = []
         for pair, group in table[table["parameter"] == parameter].groupby("pair"):
             log = parameter == "beta"

@@ -8,7 +8,7 @@ Where is which equation of the scaling paper?
 Eq. 2                     `fit_bivariate_law`
 Eq. 3, 6                  `fit_power_law`, `fit_per_weight_laws`
 Eq. 7                     `fit_joint_law`
-Eq. 8                     `effective_fraction_direct`, `fraction_slope`
+Eq. 8                     `effective_fraction_direct`, `direct_slopes`
 Eq. 9, 10                 `effective_fraction`
 Eq. 11, 12, 13            `fit_fraction`
 Figure 4, footnote 5      `coefficients`, `mnmt_repro.laws.uncertainty`
@@ -26,7 +26,7 @@ from mnmt_repro.laws.additive_law import AdditiveLawFit, fit_additive_law
 from mnmt_repro.laws.bivariate_law import BivariateLawFit, fit_bivariate_law
 from mnmt_repro.laws.convergence import correct_convergence, declared_runs, extrapolate_curve
 from mnmt_repro.laws.diagnostics import LackOfFit, lack_of_fit, outliers
-from mnmt_repro.laws.effective import effective_fraction, effective_fraction_direct, fraction_slope
+from mnmt_repro.laws.effective import direct_slopes, effective_fraction, effective_fraction_direct
 from mnmt_repro.laws.fraction import FractionFit, fit_fraction
 from mnmt_repro.laws.frontier import frontier
 from mnmt_repro.laws.joint_law import JointLawFit, coefficients, fit_joint_law, fit_per_weight_laws
@@ -63,6 +63,7 @@ __all__ = [
     "compare_per_weight_joint",
     "correct_convergence",
     "declared_runs",
+    "direct_slopes",
     "effective_fraction",
     "effective_fraction_direct",
     "error_summary",
@@ -74,7 +75,6 @@ __all__ = [
     "fit_per_weight_laws",
     "fit_power_law",
     "fit_pure_power_law",
-    "fraction_slope",
     "frontier",
     "lack_of_fit",
     "leave_one_size_out",

@@ -128,7 +128,7 @@ def effective_fraction_direct(
     return table.assign(f_low=low, f_high=high, relative=f / p, extrapolated=outside)
 
 
-def fraction_slope(
+def direct_slopes(
     single: PowerLawFit,
     frame: pd.DataFrame,
     *,

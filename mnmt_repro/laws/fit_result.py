@@ -286,7 +286,7 @@ class LawFit(ABC):
         method, runs = self.method_of(asked), len(set(self.runs))
         if method is None or (runs and self.spare < 1):
             return f"none, because {runs} runs are no more than {self.free_parameters} parameters"
-        words = uncertainty.NAMES[method]
+        words = uncertainty.METHOD_NAMES[method]
         if method == "t" and self.held:
             words += ", which take the bounds for known and so are too small"
         return f"{words}, with {runs} runs as the observations" if runs else words

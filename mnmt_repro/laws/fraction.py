@@ -23,7 +23,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import Array, Direction, Errors, error_weights, vector
 from mnmt_repro.laws.fit_result import Floats, LawFit
-from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, runs_alone, runs_of
+from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, row_runs, runs_alone
 from mnmt_repro.laws.minimise import Minimum, least
 from mnmt_repro.laws.uncertainty import Resampling, percentiles
 
@@ -314,7 +314,7 @@ def fit_fraction(
     blank = FractionFit.blank(
         ("alpha", "l_inf", "beta", *COEFFICIENTS[form]), y, form=form, p=p, n=size, weights=weights,
         direction=direction, ceiling=ceiling, label=label, left_out=len(frame) - len(rows),
-        runs=runs_of(rows, groups),
+        runs=row_runs(rows, groups),
     )  # fmt: skip
     if not joint.identified:
         return replace(blank, reason=joint.reason)

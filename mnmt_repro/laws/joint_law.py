@@ -175,7 +175,7 @@ def fit_joint_law(
             p=seen if by == "p" else (),
             groups=() if by == "p" else tuple(seen.tolist()),
             left_out=len(frame) - len(rows),
-            runs=runs_of(rows, groups),
+            runs=row_runs(rows, groups),
             label=label,
         )
     )
@@ -289,7 +289,7 @@ def grouped_rows(
     return frame, frame[by].astype(str).to_numpy()
 
 
-def runs_of(rows: pd.DataFrame, groups: str | None) -> tuple[str, ...]:
+def row_runs(rows: pd.DataFrame, groups: str | None) -> tuple[str, ...]:
     """Run of each row, from the column `groups`."""
     if groups is None:
         return ()

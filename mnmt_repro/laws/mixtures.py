@@ -12,11 +12,11 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import columns, vector
 from mnmt_repro.laws.fraction import FractionFit
 
-Laws = FractionFit | Sequence[FractionFit]
+PairLaws = FractionFit | Sequence[FractionFit]
 
 
 def predict_mixture(
-    laws: Mapping[str, Laws], weights: Mapping[str, float], n: ArrayLike
+    laws: Mapping[str, PairLaws], weights: Mapping[str, float], n: ArrayLike
 ) -> pd.DataFrame:
     """Predict each pair of a mixture from its own share alone, as if two pairs shared the model.
 
@@ -51,7 +51,7 @@ def predict_mixture(
 
 
 def mixture_errors(
-    laws: Mapping[str, Laws],
+    laws: Mapping[str, PairLaws],
     frame: pd.DataFrame,
     *,
     n: str = "n_non_embedding",
@@ -90,7 +90,7 @@ def mixture_errors(
     )
 
 
-def _own(laws: Mapping[str, Laws], pair: str) -> list[FractionFit]:
+def _own(laws: Mapping[str, PairLaws], pair: str) -> list[FractionFit]:
     """The laws of a pair, all of them identified."""
     if pair not in laws:
         raise InputError(f"{pair}: no law; fitted are {sorted(laws)}")

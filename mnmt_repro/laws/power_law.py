@@ -24,7 +24,7 @@ from mnmt_repro.laws.shared_exponent import (
     fit_shared_exponent,
 )
 
-NAMES = ("alpha", "l_inf", "beta")
+PARAMETERS = ("alpha", "l_inf", "beta")
 FIXED = "l_inf fixed at 0"
 
 
@@ -127,7 +127,7 @@ def fit_power_law(
     same_length(n=size, loss=y, weights=own)
     return fit_shared_exponent(
         PowerLawFit.blank(
-            NAMES, y, n=size, weights=own, group=(0,) * len(size),
+            PARAMETERS, y, n=size, weights=own, group=(0,) * len(size),
             direction=direction, ceiling=ceiling, label=label, runs=run_names(groups, len(size)),
         )
     )  # fmt: skip
@@ -155,7 +155,7 @@ def fit_pure_power_law(n: ArrayLike, loss: ArrayLike, *, label: str = "") -> Pow
     same_length(n=size, loss=y)
     return solve.fit(
         PowerLawFit.blank(
-            NAMES, y, n=size, weights=y**-2, group=(0,) * len(size), direction="min", ceiling=None,
-            label=label, active_bounds=(FIXED,),
+            PARAMETERS, y, n=size, weights=y**-2, group=(0,) * len(size), direction="min",
+            ceiling=None, label=label, active_bounds=(FIXED,),
         )
     )  # fmt: skip

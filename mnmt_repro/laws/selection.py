@@ -15,7 +15,7 @@ from mnmt_repro.laws.fit_result import LawFit, r_squared
 from mnmt_repro.laws.fraction import fit_fraction
 from mnmt_repro.laws.joint_law import fit_joint_law, fit_per_weight_laws, pair_rows
 
-Law = Literal["per_weight", "joint", "eq12", "eq13"]
+LawName = Literal["per_weight", "joint", "eq12", "eq13"]
 
 
 class Reading(TypedDict, total=False):
@@ -31,7 +31,7 @@ class Reading(TypedDict, total=False):
 Predictor = Callable[[Array, Array], Array]
 
 
-def leave_one_size_out(frame: pd.DataFrame, law: Law, **of: Unpack[Reading]) -> pd.DataFrame:
+def leave_one_size_out(frame: pd.DataFrame, law: LawName, **of: Unpack[Reading]) -> pd.DataFrame:
     """Predict every size from fits that never saw it.
 
     Parameters
@@ -94,7 +94,7 @@ def compare_per_weight_joint(frame: pd.DataFrame, **of: Unpack[Reading]) -> pd.D
     """
     n, loss = _columns(of)
     rows, _ = pair_rows(frame, n, loss)
-    laws: dict[Law, list[LawFit]] = {
+    laws: dict[LawName, list[LawFit]] = {
         "per_weight": list(fit_per_weight_laws(rows, **of).values()),
         "joint": [fit_joint_law(rows, **of)],
     }
@@ -159,7 +159,7 @@ def pooled_aicc(fits: Iterable[LawFit]) -> float:
 
 def _leave_out(
     frame: pd.DataFrame,
-    law: Law,
+    law: LawName,
     column: Literal["n", "p"],
     of: Reading,
 ) -> pd.DataFrame:
@@ -185,7 +185,7 @@ def _columns(of: Reading) -> tuple[str, str]:
     return of.get("n", "n_non_embedding"), of.get("loss", "cross_entropy")
 
 
-def _fit(rows: pd.DataFrame, law: Law, of: Reading) -> Predictor:
+def _fit(rows: pd.DataFrame, law: LawName, of: Reading) -> Predictor:
     if law in ("eq12", "eq13"):
         return fit_fraction(rows, form=law, **of).predict
     if law == "per_weight":

@@ -23,7 +23,7 @@ Method = Literal["t"] | Resampling
 """Ways to an interval: Student's t from standard errors, or percentiles of refits."""
 Asked = Literal["auto"] | Method
 """A method, or that a bound decides it; see `LawFit.interval_method`."""
-NAMES = {
+METHOD_NAMES = {
     "t": "Student's t from standard errors",
     "residual": "percentiles of refits to resampled residuals",
     "seeds": "percentiles of refits to resampled seeds",
