@@ -274,7 +274,7 @@ def test_analyses_are_written_once_and_read_again(
     assert path == tmp_path / "conlang-test" / "analyses" / f"{WIDE.run_id}.json"
     before = path.read_bytes()
     results.write_analyses(of_wide, corpus="conlang-test", root=tmp_path)  # nothing happens
-    assert path.read_bytes() == before and analyses.read(path) == {"schema": 1, **of_wide}
+    assert path.read_bytes() == before and analyses.read_analyses(path) == {"schema": 1, **of_wide}
     frame = results.load(root=trained / "store")
     found = results.load_analyses(frame, root=tmp_path)
     assert len(found) == len(of_wide["rows"])
@@ -398,7 +398,7 @@ def test_the_command_makes_what_is_missing(
     assert made(store) == ALL_MADE and gone.exists()
     assert command() == 0
     assert "2 runs: 2 trained, 2 analysed before, 0 to analyse" in capsys.readouterr().out
-    assert sentences.read(gone).run_id == WIDE.run_id
+    assert sentences.read_sentence_losses(gone).run_id == WIDE.run_id
 
 
 def test_the_command_tells_which_checkpoints_are_missing(

@@ -158,7 +158,7 @@ def test_a_declared_run_from_end_to_end(tmp_path: Path) -> None:
     spec = tiny_spec()
     torch.set_num_threads(1)
     done = execute(spec, tmp_path, progress_bar=False)
-    schema.check({"schema": schema.SCHEMA, **done}, "a run")
+    schema.check_run({"schema": schema.SCHEMA, **done}, "a run")
     assert json.loads(json.dumps(done)) == done  # as the store will read it
     run, rows = done["run"], done["rows"]
     assert run["run_id"] == spec.run_id

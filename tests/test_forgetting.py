@@ -11,10 +11,10 @@ import pytest
 from mnmt_repro.analysis import forgetting
 from mnmt_repro.cohorts.languages25 import GROUPINGS, directions
 from mnmt_repro.figures.forgetting import SIDES, fisher_chart, forgotten_chart, moved_chart
-from mnmt_repro.results.analyses import COLUMNS
+from mnmt_repro.results.analyses import ANALYSIS_COLUMNS
 
 OLD = directions(GROUPINGS["Mt25"].original)
-EMPTY = pd.DataFrame(columns=COLUMNS)
+EMPTY = pd.DataFrame(columns=ANALYSIS_COLUMNS)
 SCALED, UNSCALED = "with scaling", "without scaling"
 
 
@@ -24,7 +24,7 @@ def of_run(cohort: str, variant: str, items: list[dict[str, Any]], seed: int = 1
         "updates_share": 0.3, "seed": seed, "commit": "c0ffee", "layer": "", "block": "",
         "pair": "",
     }  # fmt: skip
-    return pd.DataFrame([about | item for item in items], columns=COLUMNS)
+    return pd.DataFrame([about | item for item in items], columns=ANALYSIS_COLUMNS)
 
 
 def substituted(model: str = "Mt25-wide") -> pd.DataFrame:

@@ -50,7 +50,7 @@ from mnmt_repro.results.schema import ANALYSIS_KEYS, SCHEMA, check_analyses
 
 _FOLDER = "analyses"
 _RUN = ["run_id", "tier", "cohort", "variant", "updates_share", "seed"]
-COLUMNS = [*_RUN, "commit", *ANALYSIS_KEYS, "value"]
+ANALYSIS_COLUMNS = [*_RUN, "commit", *ANALYSIS_KEYS, "value"]
 
 
 def path_of(root: Path, corpus: str, run_id: str) -> Path:
@@ -84,7 +84,7 @@ def write_analyses(content: Mapping[str, Any], *, corpus: str, root: Root = None
     )
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_analyses(path: Path) -> dict[str, Any]:
     """Read and check one file.
 
     Raises
@@ -110,7 +110,7 @@ def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns `COLUMNS`; `commit` is that of the analysis.
+        The columns `ANALYSIS_COLUMNS`; `commit` is that of the analysis.
 
     Raises
     ------
@@ -121,10 +121,10 @@ def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
     records = [
         {"run_id": path.stem, "commit": content["commit"], **row}
         for path in paths
-        for content in [read(path)]
+        for content in [read_analyses(path)]
         for row in content["rows"]
     ]
     if not records or not set(_RUN) <= set(frame.columns):
-        return pd.DataFrame(columns=COLUMNS)
+        return pd.DataFrame(columns=ANALYSIS_COLUMNS)
     runs = frame[_RUN].drop_duplicates()
-    return pd.DataFrame(records).merge(runs, on="run_id")[COLUMNS]
+    return pd.DataFrame(records).merge(runs, on="run_id")[ANALYSIS_COLUMNS]

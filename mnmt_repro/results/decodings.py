@@ -55,7 +55,7 @@ def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
     folder = results_root(root) / about["corpus"] / _FOLDER
     for scorer in set(SCORERS) - {about["scorer"]}:
         other = folder / file_name(about["run_id"], scorer)
-        if other.exists() and (made := read(other)["decoding"]["settings"]) != about["settings"]:
+        if other.exists() and (made := _read(other)["decoding"]["settings"]) != about["settings"]:
             raise InputError(
                 f"{other}: made of translations with {in_words(made)}, not with "
                 f"{in_words(about['settings'])}; decode with the same settings"
@@ -69,7 +69,7 @@ def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
     )
 
 
-def read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
     """Read and check one file.
 
     Raises
@@ -91,7 +91,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def load_decodings(root: Root = None) -> list[dict[str, Any]]:
     """All files in order of path, each as it is stored."""
-    return [read(path) for path in sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))]
+    return [_read(path) for path in sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))]
 
 
 def join(runs: Iterable[Mapping[str, Any]], decodings: Iterable[Mapping[str, Any]]) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import Root, read_json, results_root, write_once
-from mnmt_repro.results.schema import SCHEMA, check
+from mnmt_repro.results.schema import SCHEMA, check_run
 from mnmt_repro.runs.spec import digest
 
 _FOLDER = "repeats"
@@ -153,7 +153,7 @@ def write_repeat(content: Mapping[str, Any], *, root: Root = None) -> Path:
     """
     content = {"schema": SCHEMA, **content}
     run = content.get("run", {})
-    check(content, f"repeat of run {run.get('run_id')!r}")
+    check_run(content, f"repeat of run {run.get('run_id')!r}")
     outcome = digest([content["rows"], run["hardware"], run["torch"]], 8)
     path = results_root(root) / run["corpus"] / _FOLDER / f"{run['run_id']}-{outcome}.json"
     return path if path.exists() else write_once(path, content, refusal="it was just written")
@@ -170,7 +170,7 @@ def load_repeats(*, root: Root = None) -> list[dict[str, Any]]:
     found = []
     for path in sorted(results_root(root).glob(f"*/{_FOLDER}/*.json")):
         content = read_json(path)
-        check(content, str(path))
+        check_run(content, str(path))
         if path.stem.rpartition("-")[0] != content["run"]["run_id"]:
             raise InputError(f"{path}: run.run_id is {content['run']['run_id']!r}")
         found.append(content)

@@ -169,7 +169,7 @@ _ANALYSIS = _model(dict.fromkeys(ANALYSIS_KEYS, str) | {"value": Number})
 _ANALYSES = _model({"run_id": FileName, "commit": str, "rows": _rows(_ANALYSIS, *ANALYSIS_KEYS)})
 
 
-def check(content: Any, where: str) -> None:
+def check_run(content: Any, where: str) -> None:
     """Check the content of one file of a run; `where` names it in the message.
 
     Raises
@@ -187,12 +187,12 @@ def check(content: Any, where: str) -> None:
 
 
 def check_decoding(content: Any, where: str) -> None:
-    """Check the content of one file of scores of translations, as `check` does a run's.
+    """Check the content of one file of scores of translations, as `check_run` does a run's.
 
     Raises
     ------
     InputError
-        As `check`, and naming the metric that has no signature.
+        As `check_run`, and naming the metric that has no signature.
     """
     _check_version(content, where)
     about = content.get("decoding", {})
@@ -211,7 +211,7 @@ def check_decoding(content: Any, where: str) -> None:
 
 
 def check_analyses(content: Any, where: str) -> None:
-    """Check the content of one file of analyses; raises as `check`."""
+    """Check the content of one file of analyses; raises as `check_run`."""
     _check(content, _ANALYSES, where)
 
 

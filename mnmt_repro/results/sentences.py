@@ -97,7 +97,7 @@ def write_sentence_losses(losses: SentenceLosses, *, corpus: str, root: Root = N
     return path
 
 
-def read(path: Path) -> SentenceLosses:
+def read_sentence_losses(path: Path) -> SentenceLosses:
     """Read and check one file.
 
     Raises
@@ -129,7 +129,7 @@ def load_sentence_losses(run_ids: Iterable[str], *, root: Root = None) -> dict[s
     """The sentence losses of those runs that have them."""
     wanted = set(run_ids)
     paths = sorted(results_root(root).glob(f"*/{_FOLDER}/*.npz"))
-    return {path.stem: read(path) for path in paths if path.stem in wanted}
+    return {path.stem: read_sentence_losses(path) for path in paths if path.stem in wanted}
 
 
 def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:

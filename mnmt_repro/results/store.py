@@ -9,7 +9,7 @@ from typing import Any
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.results.files import Root, read_json, results_root, write_once
-from mnmt_repro.results.schema import SCHEMA, check
+from mnmt_repro.results.schema import SCHEMA, check_run
 
 
 def run_file(corpus: str, run_id: str, root: Root = None) -> Path:
@@ -46,7 +46,7 @@ def write_run(
         "rows": [dict(row) for row in rows],
         "curve": [dict(point) for point in curve],
     }
-    check(content, f"run {run.get('run_id')!r}")
+    check_run(content, f"run {run.get('run_id')!r}")
     return write_once(
         run_file(run["corpus"], run["run_id"], root),
         content,
@@ -66,7 +66,7 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     path = Path(path)
     content = read_json(path)
-    check(content, str(path))
+    check_run(content, str(path))
     for field, found in (("run_id", path.stem), ("corpus", path.parent.name)):
         if content["run"][field] != found:
             raise InputError(f"{path}: run.{field} is {content['run'][field]!r}, not {found!r}")
