@@ -12,7 +12,7 @@ import pytest
 from corpus_cards import cards_from_inventory
 
 from mnmt_repro.corpora import registry
-from mnmt_repro.corpora.checking import check, normalise_english
+from mnmt_repro.corpora.checking import check_corpus, normalise_english
 from mnmt_repro.corpora.registry import (
     Card,
     CorpusFile,
@@ -279,7 +279,7 @@ def test_data_hash_of_nothing() -> None:
 
 
 def test_check_of_an_intact_corpus(tiny: Path) -> None:
-    report = check("tiny")
+    report = check_corpus("tiny")
     assert report.ok
     assert [dict(file.sentences) for file in report.files] == [
         {"train": 2, "valid": 1, "test": 1},
@@ -298,7 +298,7 @@ def test_check_finds_test_sentences_in_the_training_text_of_another_language(
     card = tiny_card(tmp_path, {"eng-deu": DEU, "eng-fra": [FRA[0], leak]})
     monkeypatch.setattr(registry, "list_cards", lambda: (card,))
     monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
-    report = check("tiny")
+    report = check_corpus("tiny")
     assert not any(file.problems for file in report.files)
     assert not report.ok
     assert report.disjointness is not None
@@ -310,7 +310,7 @@ def test_check_reports_every_file(tiny: Path) -> None:
     (tiny / "eng-deu.tsv.xz").unlink()
     packed = (tiny / "eng-fra.tsv.xz").read_bytes()
     (tiny / "eng-fra.tsv.xz").write_bytes(packed[:-10])
-    report = check("tiny")
+    report = check_corpus("tiny")
     assert not report.ok
     assert report.files[0].problems == ("absent",)
     assert "cut short" in report.files[1].problems[0]
@@ -331,7 +331,7 @@ def test_check_reports_every_file(tiny: Path) -> None:
 )
 def test_check_names_the_fault(tiny: Path, content: str, problem: str) -> None:
     (tiny / "eng-deu.tsv.xz").write_bytes(lzma.compress(content.encode()))
-    report = check("tiny").files[0]
+    report = check_corpus("tiny").files[0]
     assert "SHA-256" in report.problems[0]
     assert re.search(problem, "; ".join(report.problems[1:]))
 
@@ -339,14 +339,14 @@ def test_check_names_the_fault(tiny: Path, content: str, problem: str) -> None:
 def test_check_of_a_file_that_is_not_utf8(tiny: Path) -> None:
     content = "\n".join(DEU).encode("latin-1", "replace").replace(b"Morgen", b"M\xf6rgen")
     (tiny / "eng-deu.tsv.xz").write_bytes(lzma.compress(content))
-    assert "line 2: not UTF-8" in check("tiny").files[0].problems[0]
+    assert "line 2: not UTF-8" in check_corpus("tiny").files[0].problems[0]
 
 
 def test_check_without_files(no_data: None) -> None:
-    assert check("conlang").lines() == ["conlang: generated, no file to check"]
-    assert check("webtech").files[0].problems == ("absent (MNMT_REPRO_DATA is not set)",)
+    assert check_corpus("conlang").lines() == ["conlang: generated, no file to check"]
+    assert check_corpus("webtech").files[0].problems == ("absent (MNMT_REPRO_DATA is not set)",)
     with pytest.raises(InputError, match="no card; look over"):
-        check("own")
+        check_corpus("own")
 
 
 def test_normalised_english() -> None:
@@ -360,7 +360,7 @@ def test_real_corpora_are_intact_and_disjoint(
     corpora_dir: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv("MNMT_REPRO_DATA", str(corpora_dir))
-    report = check(name)
+    report = check_corpus(name)
     assert report.ok, report.lines()
     assert (report.disjointness is None) == (name == "outofdomain")
     if name == "webtech":

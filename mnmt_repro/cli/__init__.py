@@ -18,10 +18,9 @@ from importlib import import_module
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import HelpFormatter
 from mnmt_repro.errors import InputError, tell
-from mnmt_repro.registered import COMMANDS as REGISTERED
-from mnmt_repro.registered import registered
+from mnmt_repro.registered import COMMANDS, registered
 
-COMMANDS = {
+PURPOSES = {
     "data": "list corpora, check texts, fetch public losses, train or adopt a vocabulary",
     "train": "train a translation model; the same command again goes on where it stopped",
     "upgrade": (
@@ -92,12 +91,12 @@ def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, purpose in COMMANDS.items():
+    for name, purpose in PURPOSES.items():
         if asked in (None, name):
             import_module(f"mnmt_repro.cli.{name}").add(commands)
         else:
             commands.add_parser(name, help=purpose)
-    for module in registered(REGISTERED).values():
+    for module in registered(COMMANDS).values():
         module.add(commands)
     return parser
 

@@ -169,12 +169,12 @@ def act_list(options: argparse.Namespace) -> int:
 def act_check(options: argparse.Namespace) -> int:
     """Print the report of one corpus, or of one's own text; 1 where something is wrong."""
     from mnmt_repro.corpora.bitext import read_bitexts
-    from mnmt_repro.corpora.checking import check
+    from mnmt_repro.corpora.checking import check_corpus
     from mnmt_repro.corpora.own_text import check_own
 
     report: CheckReport | OwnReport
     if options.name and not (options.data or options.test):
-        report = check(options.name)
+        report = check_corpus(options.name)
     elif options.data and not options.name:
         train = read_bitexts(options.data)
         report = check_own(train, read_bitexts(options.test, "--test"))

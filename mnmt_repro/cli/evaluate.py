@@ -66,10 +66,10 @@ def act(options: argparse.Namespace) -> int:
         )
     sets = list(read_test_sets(trained, options))
     if options.add_to:  # before what takes its time
-        losses_table.check(options.add_to, trained, [(text.pair, name) for name, text in sets])
+        losses_table.check_new(options.add_to, trained, [(text.pair, name) for name, text in sets])
     rows = [row for name, text in sets for row in _scores(trained, name, text, options)]
     if options.add_to:
-        losses_table.add(options.add_to, rows, trained)
+        losses_table.add_losses(options.add_to, rows, trained)
     if options.json:
         print_json(rows)
         return 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mnmt_repro.cli.upgrade_options import UpgradeOptions
     from mnmt_repro.upgrading.config import UpgradeConfig
 
-Row = tuple[str, object, str]
+Refusal = tuple[str, object, str]
 """Names of options, whether they are excluded, and why: `{}` stands for the one that is given."""
 
 ENDINGS = (".yml", ".yaml")
@@ -28,14 +28,14 @@ SETTLED = (
 """Options of `train` that an upgraded model has settled."""
 
 
-def of_sources(continued: bool) -> tuple[Row, ...]:
+def of_sources(continued: bool) -> tuple[Refusal, ...]:
     """Of `train`, before presets and upgraded models fill in what is not given."""
     settled = "{}: the upgraded model's own stays; leave it out, or make another upgrade"
     both = "{}: the upgraded model has its settings; leave one of the two out"
     return (("preset config", continued, both), (SETTLED, continued, settled))
 
 
-def of_train(options: TrainOptions) -> tuple[Row, ...]:
+def of_train(options: TrainOptions) -> tuple[Refusal, ...]:
     """Of `train`, by its text, its mixture and its optimiser."""
     own, given, weighted = bool(options.data), options.vocabulary, options.weights is not None
     conlang = not own and (options.corpus or "conlang") == "conlang"
@@ -57,7 +57,7 @@ def of_train(options: TrainOptions) -> tuple[Row, ...]:
     )  # fmt: skip
 
 
-def of_upgrade(options: UpgradeOptions, config: UpgradeConfig, pieces: bool) -> tuple[Row, ...]:
+def of_upgrade(options: UpgradeOptions, config: UpgradeConfig, pieces: bool) -> tuple[Refusal, ...]:
     """Of `upgrade`; `pieces`: a conlang's new languages have some without a new vocabulary."""
     wider, deeper = config.wider != 1, bool(config.deeper.encoder or config.deeper.decoder)
     pieces = pieces or bool(options.vocabulary)
@@ -90,7 +90,7 @@ def of_upgrade(options: UpgradeOptions, config: UpgradeConfig, pieces: bool) -> 
     )  # fmt: skip
 
 
-def of_fit(options: FitOptions) -> tuple[Row, ...]:
+def of_fit(options: FitOptions) -> tuple[Refusal, ...]:
     """Of `fit`, by its law."""
     additive = options.law == "additive"
     why = "{} belongs to --law additive; add it, or leave this out"
@@ -102,7 +102,7 @@ def of_fit(options: FitOptions) -> tuple[Row, ...]:
     )
 
 
-def of_sweep(options: SweepOptions) -> tuple[Row, ...]:
+def of_sweep(options: SweepOptions) -> tuple[Refusal, ...]:
     """Of `sweep`, by what is made of the runs."""
     own = any(name.endswith(ENDINGS) for name in options.names)
     return (
@@ -114,7 +114,7 @@ def of_sweep(options: SweepOptions) -> tuple[Row, ...]:
     )  # fmt: skip
 
 
-def refuse(rows: Iterable[Row], given: Iterable[str]) -> None:
+def refuse_excluded(rows: Iterable[Refusal], given: Iterable[str]) -> None:
     """Refuse the first option on the command line that a row excludes.
 
     Parameters

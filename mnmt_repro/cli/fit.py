@@ -14,8 +14,7 @@ import pandas as pd
 
 from mnmt_repro.choices import required, setting
 from mnmt_repro.cli import losses_table
-from mnmt_repro.cli.exclusions import of_fit
-from mnmt_repro.cli.exclusions import refuse as refuse_excluded
+from mnmt_repro.cli.exclusions import of_fit, refuse_excluded
 from mnmt_repro.cli.options import (
     add_command,
     check_absent,
@@ -582,9 +581,9 @@ def act(options: FitOptions) -> int:
     note(*grown)
     notes += grown
     if options.report:
-        from mnmt_repro.cli.fit_report import report
+        from mnmt_repro.cli.fit_report import fit_report
 
-        write_output(options.report, "--report", report(outcomes, notes, options))
+        write_output(options.report, "--report", fit_report(outcomes, notes, options))
     if options.json:
         print_json([content(each, options.interval) | {"notes": notes} for each in outcomes])
     else:

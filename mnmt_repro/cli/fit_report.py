@@ -37,7 +37,7 @@ MEANING = {
 """Of the parameters; beta of the additive law, an exponent, has another."""
 
 
-def report(outcomes: Sequence[FittedPair], notes: Sequence[str], options: FitOptions) -> str:
+def fit_report(outcomes: Sequence[FittedPair], notes: Sequence[str], options: FitOptions) -> str:
     """The whole file as HTML."""
     return _template("fit_report").render(
         title=f"Scaling laws of {options.file.name}",

@@ -153,7 +153,7 @@ def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mappi
     """Validation text of a corpus; of the user's own, `--valid` or what `train` holds out."""
     from mnmt_repro.corpora.bitext import load_split, read_bitexts
     from mnmt_repro.corpora.formats import content_hash
-    from mnmt_repro.runs.own import held_out, hold_out
+    from mnmt_repro.runs.own import hold_out, valid_text
 
     corpus, pairs = about["corpus"], about["pairs"]
     if corpus != "own":
@@ -168,7 +168,7 @@ def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mappi
     known = ", ".join(validated)
     if options.data is None and options.valid is None:
         try:
-            return held_out(about)
+            return valid_text(about)
         except InputError as error:
             raise InputError(
                 f"--fisher-threshold: {error} ({known}); give it again with --data, or what was "

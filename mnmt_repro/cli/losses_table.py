@@ -53,7 +53,7 @@ def read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     return rows[list(dict.fromkeys([*needed, *OF_STORE]))].astype(str)
 
 
-def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> None:
+def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> None:
     """Add a model's losses over whole test sets; other rows stay as they are, to the letter.
 
     Parameters
@@ -70,7 +70,7 @@ def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> No
     """
     n = parameter_counts(trained.model.config)["non_embedding"]
     rows = pd.DataFrame(scores).query("domain == 'all'")
-    table = check(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
+    table = check_new(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
     new = rows.assign(
         n=n,
         p=["" if trained.any_pair else trained.weights.get(pair, 0.0) for pair in rows["pair"]],
@@ -81,8 +81,8 @@ def add(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained) -> No
     write_file(path, "--add-to", both.to_csv(index=False))
 
 
-def check(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """The table; refuse one to which these pairs and test sets cannot be added, see `add`."""
+def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """The table; refuse one to which these pairs and sets cannot be added, see `add_losses`."""
     run = trained.folder.resolve().name
     table = _read(path)
     known = set(table.loc[table["run_id"] == run, ["pair", "test_set"]].itertuples(index=False))

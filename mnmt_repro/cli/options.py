@@ -72,7 +72,7 @@ def add_command(
     Parameters
     ----------
     purpose
-        Its one line in the list of commands; empty where `cli.COMMANDS` has it.
+        Its one line in the list of commands; empty where `cli.PURPOSES` has it.
     examples
         End its `--help`.
     act
@@ -80,9 +80,9 @@ def add_command(
     options
         Dataclass whose fields are the command's options; see `add_fields`.
     """
-    from mnmt_repro.cli import COMMANDS
+    from mnmt_repro.cli import PURPOSES
 
-    purpose = purpose or COMMANDS[name]
+    purpose = purpose or PURPOSES[name]
     heading = "example" if len(examples) == 1 else "examples"
     parser: argparse.ArgumentParser = commands.add_parser(
         name,

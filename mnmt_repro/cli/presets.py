@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any, Literal
 
-from mnmt_repro.cli.exclusions import of_sources, refuse
+from mnmt_repro.cli.exclusions import of_sources, refuse_excluded
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import read_about
 from mnmt_repro.training.published import PUBLISHED
@@ -46,7 +46,7 @@ def with_preset(options: argparse.Namespace) -> argparse.Namespace:
     InputError
         When an upgraded model has these settings, or `--config` names no run that has them.
     """
-    refuse(of_sources(options.continue_from is not None), options.given)
+    refuse_excluded(of_sources(options.continue_from is not None), options.given)
     if options.preset is None and options.config is None:
         return options
     found = {} if options.config is None else _of_run(options)

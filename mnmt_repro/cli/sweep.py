@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.choices import required, setting
-from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse
+from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse_excluded
 from mnmt_repro.cli.options import add_command, check_count, check_device, chosen
 from mnmt_repro.errors import InputError
 from mnmt_repro.registered import cohorts_module
@@ -125,7 +125,7 @@ def act(options: SweepOptions) -> int:
 
     check_count(options.workers, "--workers", "processes")
     catalogue = cohorts_module("catalogue")
-    refuse(of_sweep(options), chosen(options))
+    refuse_excluded(of_sweep(options), chosen(options))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
     if not options.names:

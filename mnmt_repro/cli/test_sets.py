@@ -71,11 +71,11 @@ def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tu
 
 def _held_out(trained: Trained, pairs: list[str]) -> Iterable[Bitext]:
     """What `train` held out of a user's own text, where her files are still there."""
-    from mnmt_repro.runs.own import held_out
+    from mnmt_repro.runs.own import valid_text
     from mnmt_repro.runs.trained import RUN, read_about
 
     try:
-        found = held_out(read_about(trained.folder) if (trained.folder / RUN).is_file() else {})
+        found = valid_text(read_about(trained.folder) if (trained.folder / RUN).is_file() else {})
         texts = [found[pair] for pair in pairs if pair in found]
         if not texts:
             raise InputError(f"no text of {', '.join(pairs)} was held out")

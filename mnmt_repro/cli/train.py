@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import machine_memory, parameter_counts
-from mnmt_repro.cli.exclusions import of_train, refuse
+from mnmt_repro.cli.exclusions import of_train, refuse_excluded
 from mnmt_repro.cli.options import add_command, check_count, check_device, check_seed
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.stopping import asked_to_stop
@@ -91,7 +91,7 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     options = _compilable(read_options(parsed))
     config = options.training
     model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
-    refuse(of_train(options), options.given)
+    refuse_excluded(of_train(options), options.given)
     source = text_source(options)
     text = source.read()
     mixture = read_mixture(options, text)
@@ -153,7 +153,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
     from mnmt_repro.runs.trained import VOCABULARY, read_vocabulary
     from mnmt_repro.training.distributed import processes
-    from mnmt_repro.training.loop import TrainingDiverged, finished, standing
+    from mnmt_repro.training.loop import TrainingDiverged, finished, how_far
 
     called, plan = called_now(), _plan(parsed)
     options, spec, text = plan.options, plan.spec, plan.text
@@ -208,7 +208,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
         return 0
     if not finished(progress, spec.training):
         tell(
-            f"{folder}: stopped at {standing(progress, spec.training)}, and saved; the "
+            f"{folder}: stopped at {how_far(progress, spec.training)}, and saved; the "
             "same command goes on from there"
         )
         return 130

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.exclusions import of_upgrade, refuse
+from mnmt_repro.cli.exclusions import of_upgrade, refuse_excluded
 from mnmt_repro.cli.gamma import read_fisher, steps_to_rise
 from mnmt_repro.cli.options import add_command, chosen, print_json
 from mnmt_repro.cli.upgrade_options import UpgradeOptions, settle_seed, upgrade_config
@@ -79,7 +79,7 @@ def act(options: UpgradeOptions) -> int:
         )
     config = settle_seed(options, config, about)
     pieces = _unmet_pieces(about, checkpoint, old)
-    refuse(of_upgrade(options, config, pieces is not None), chosen(options))
+    refuse_excluded(of_upgrade(options, config, pieces is not None), chosen(options))
     new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
     if new is not None:
         _check_vocabulary(options, about, new)
@@ -150,11 +150,11 @@ def _at_hand(
     from mnmt_repro.corpora.bitext import load_split
     from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.corpora.formats import Bitext
-    from mnmt_repro.runs.own import held_out
+    from mnmt_repro.runs.own import valid_text
 
     texts = dict(given)
     if about["corpus"] == "own" and not given:
-        texts = dict(held_out(about))
+        texts = dict(valid_text(about))
     for pair in about["pairs"] if not given else ():
         if isinstance(old, SyllableVocabulary):
             lines = old.conlang.text(pair, 0, AT_HAND, split="valid")

@@ -45,7 +45,7 @@ class Disjointness:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckReport:
-    """The report of `check`: an entry a file, and the disjointness where there is training text."""
+    """The report of `check_corpus`: an entry a file; disjointness where there is training text."""
 
     name: str
     files: tuple[FileReport, ...]
@@ -152,7 +152,7 @@ def _compare(card: Card, english: Mapping[str, dict[str, dict[str, int]]]) -> Di
     )
 
 
-def check(name: str) -> CheckReport:
+def check_corpus(name: str) -> CheckReport:
     """Check a copy of a corpus against its card, file by file, and its splits against each other.
 
     Nothing is downloaded. A fault in one file does not keep the others from being checked. A
@@ -178,7 +178,7 @@ def check(name: str) -> CheckReport:
     if name == "own":
         raise InputError("corpus 'own': has no card; look over your own text with --data PAIR=FILE")
     if card.base:
-        return check(card.base)
+        return check_corpus(card.base)
     reports, english = [], {}
     for file in card.files:
         report, english[file.path] = _read(file)

@@ -17,7 +17,7 @@ from mnmt_repro.runs.sweep import run_lock
 from mnmt_repro.runs.trained import RUN, VOCABULARY, check_free, read_about, write_about
 from mnmt_repro.training.checkpoint import copy_checkpoint, read_progress
 from mnmt_repro.training.config import BUDGET, LAST, STEM, TrainingConfig
-from mnmt_repro.training.loop import finished, standing
+from mnmt_repro.training.loop import finished, how_far
 
 
 def describe(folder: Path, spec: RunSpec, vocabulary: Vocabulary, **more: Any) -> None:
@@ -128,7 +128,7 @@ def _check_budget(folder: Path, known: dict[str, Any], config: TrainingConfig) -
     progress = read_progress(folder / _reached(folder, known))
     if finished(progress, config) or config.decays(progress.step, progress.target_tokens):
         raise InputError(
-            f"--out {folder}: its run has gone beyond that ({standing(progress, config)}); give "
+            f"--out {folder}: its run has gone beyond that ({how_far(progress, config)}); give "
             "more, or choose another folder"
         )
 

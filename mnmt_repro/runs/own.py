@@ -130,7 +130,7 @@ class TextSource:
         return tuple(card.pairs)
 
 
-def held_out(about: Mapping[str, Any]) -> Mapping[str, Bitext]:
+def valid_text(about: Mapping[str, Any]) -> Mapping[str, Bitext]:
     """Validation text of a run on own text, read again from its files.
 
     Parameters

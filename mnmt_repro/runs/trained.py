@@ -232,7 +232,7 @@ def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
     """Say on stderr where a run stopped that has not spent its budget."""
     from mnmt_repro.training.checkpoint import read_progress
     from mnmt_repro.training.config import LAST
-    from mnmt_repro.training.loop import finished, standing
+    from mnmt_repro.training.loop import finished, how_far
 
     if "upgrade" in about:
         tell(f"{folder}: upgraded, and not trained on since")
@@ -243,7 +243,7 @@ def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
     progress, config = read_progress(folder / LAST), TrainingConfig(**about["training"])
     if not finished(progress, config):
         tell(
-            f"{folder}: unfinished, stopped at {standing(progress, config)}; "
+            f"{folder}: unfinished, stopped at {how_far(progress, config)}; "
             "the same `train` goes on"
         )
 

@@ -214,7 +214,7 @@ def train(
     lines = group.first and bar.disable and progress_bar is None
     stopped, decaying = False, _decays(progress, config)
     if lines and progress.step and not finished(progress, config):
-        _tell(label, f"going on at {standing(progress, config)}")
+        _tell(label, f"going on at {how_far(progress, config)}")
     with bar:
         batches = stream.batches(progress.position)
         while not (stopped or finished(progress, config)):
@@ -247,7 +247,7 @@ def train(
                     pace = _pace(config, progress, before, time.monotonic() - called)
                     _tell(
                         label,
-                        f"{standing(progress, config)}: training loss {loss:.3f}{shown}; {pace}",
+                        f"{how_far(progress, config)}: training loss {loss:.3f}{shown}; {pace}",
                     )
             if group.first and on_step is not None:
                 on_step(
@@ -305,11 +305,11 @@ def finished(progress: Progress, config: TrainingConfig) -> bool:
     return config.is_spent(progress.step, progress.target_tokens)
 
 
-def standing(progress: Progress, config: TrainingConfig) -> str:
+def how_far(progress: Progress, config: TrainingConfig) -> str:
     """How far a run is.
 
     >>> config = TrainingConfig(learning_rate=1, warmup_steps=1, batch_tokens=9, target_tokens=9000)
-    >>> standing(Progress(step=80, target_tokens=720), config)
+    >>> how_far(Progress(step=80, target_tokens=720), config)
     'step 80, 720 of 9,000 target tokens'
     """
     if config.steps is not None:
