@@ -243,12 +243,12 @@ def test_a_forest_has_both_sides_and_a_mark_for_what_is_clear(rows: pd.DataFrame
     cells = sides.set_index(["side", "variant", "group"])
     five = cells.loc[(forest.HERE, "alpha 5", "added")]
     assert five["clear"] and five["low"] < five["value"] < five["high"]
-    printed = cells.loc[(forest.PRINTED, "alpha 5", "added")]
+    printed = cells.loc[(forest.IN_PAPER, "alpha 5", "added")]
     assert printed["clear"] and printed["value"] == 3.5 and math.isnan(printed["low"])
-    assert not cells.loc[(forest.PRINTED, "alpha 10", "all"), "clear"]  # printed without a star
+    assert not cells.loc[(forest.IN_PAPER, "alpha 10", "all"), "clear"]  # printed without a star
     assert "alpha 1" not in set(sides["variant"])
     drawn = forest.gains_forest(sides, sides["variant"], sides["group"]).to_dict()
-    assert [panel["title"] for panel in drawn["concat"]] == [forest.HERE, forest.PRINTED]
+    assert [panel["title"] for panel in drawn["concat"]] == [forest.HERE, forest.IN_PAPER]
 
 
 # Groupings

@@ -7,7 +7,8 @@ import pytest
 from mnmt_repro.cohorts.software25_runs import PAPER
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import upgrade_pictures as pictures
-from mnmt_repro.figures.upgrade_pictures import NEW, OLD
+
+OLD, NEW = "from the old model", "new"
 
 
 def test_six_layers_go_below_the_encoder_and_above_the_decoder() -> None:

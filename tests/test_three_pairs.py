@@ -263,7 +263,7 @@ def test_charts_are_valid() -> None:
     labels = {row["row"] for rows in drawn["datasets"].values() for row in rows if "row" in row}
     assert "German beside French,|Chinese joins" in labels and len(labels) == 3
     assert len(charts.company(ratios, np.nan).to_dict()["layer"]) == 3
-    assert set(charts.named(ratios)["beside"]) == {
+    assert set(charts.with_names(ratios)["beside"]) == {
         "English→{German, Chinese}",
         "English→{German, French}",
     }

@@ -13,13 +13,13 @@ from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fraction import Form
 from mnmt_repro.results.schema import CEILINGS
 
-WEIGHTS, LARGEST_SIZES = (0.1, 0.5, 0.9), 2
+UNSEEN_WEIGHTS, LARGEST_SIZES = (0.1, 0.5, 0.9), 2
 """What claims A14 and A15 hold out."""
 
 
 def held_out(
     cells: pd.DataFrame,
-    weights: Sequence[float] = WEIGHTS,
+    weights: Sequence[float] = UNSEEN_WEIGHTS,
     largest_sizes: int = LARGEST_SIZES,
     n: str = "n",
 ) -> pd.Series:

@@ -31,12 +31,14 @@ def as_printed(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows.values()).dropna(axis=1, how="all")
 
 
-def in_words(variant: str) -> str:
+def variant_in_words(variant: str) -> str:
     """What a chart calls a variant of an ablation.
 
-    >>> in_words("Mt25-wide, random init new"), in_words("alpha 5, related (against alpha 5)")
-    ('wider: new weights random', 'up-sampling × 5, related too (against × 5)')
-    >>> in_words("f 1e-6, gamma 0.25"), in_words("old 0.5, new 5")
+    >>> for each in ("Mt25-wide, random init new", "alpha 5, related (against alpha 5)"):
+    ...     variant_in_words(each)
+    'wider: new weights random'
+    'up-sampling × 5, related too (against × 5)'
+    >>> variant_in_words("f 1e-6, gamma 0.25"), variant_in_words("old 0.5, new 5")
     ('Fisher above 1e-6: rate × 0.25', 'rate of old weights × 0.5, of new × 5')
     """
     model, comma, technique = variant.partition(", ")

@@ -16,7 +16,7 @@ from mnmt_repro.figures.theme import CATEGORIES, GREY, INK, plain
 from mnmt_repro.figures.verdicts import SOURCE
 
 PRINTED_SERIES = "the paper"
-HERE, PRINTED = "Here: gain in % of the loss", "Paper B: gain in spBLEU"
+HERE, IN_PAPER = "Here: gain in % of the loss", "Paper B: gain in spBLEU"
 SLOT = 13  # pixels: a row has one for its label and one for each line of marks
 BAND = "#eef0f3"
 _TALL = 400  # pixels, from which on a panel's lower axis is out of sight of its first rows
@@ -219,7 +219,7 @@ def two_sides(cells: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``side`` (`HERE` or `PRINTED`), ``value, low, high``, and ``clear``: whether our interval
+        ``side`` (`HERE` or `IN_PAPER`), ``value, low, high``, and ``clear``: whether our interval
         leaves zero out, or the paper marks the difference; and the columns of the cells that name
         them.
     """
@@ -230,7 +230,7 @@ def two_sides(cells: pd.DataFrame) -> pd.DataFrame:
         side=HERE, value=known["gain, %"], low=known["low"], high=known["high"], clear=clear
     )
     marked = known["mark"] != "" if "mark" in known else False
-    printed = names.assign(side=PRINTED, value=known["difference"], clear=marked)
+    printed = names.assign(side=IN_PAPER, value=known["difference"], clear=marked)
     return pd.concat([ours, printed.dropna(subset=["value"])], ignore_index=True)
 
 

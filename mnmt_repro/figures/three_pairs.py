@@ -26,7 +26,7 @@ def mixture_name(mixture: str) -> str:
     return ", ".join(f"{language(pair.partition('-')[part])} {float(p):.3g}" for pair, p in shares)
 
 
-def named(frame: pd.DataFrame) -> pd.DataFrame:
+def with_names(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame of `analysis.three_pairs` with pairs, cohorts and mixtures as pages name them."""
     names = {**_NAMES, "mixture": mixture_name}
     known = {column: frame[column].map(name) for column, name in names.items() if column in frame}

@@ -17,10 +17,10 @@ from mnmt_repro.upgrading.places import place_layers
 _TIERS = {tier.name: tier for tier in (MINI, GPU, PAPER)}
 TITLES: dict[Kind, str] = {"same": "M20", "wide": "wider", "deep": "deeper"}
 """A panel a shape; that of the old model is also that of Mt25."""
-OLD, NEW = "from the old model", "new"
+_OLD, _NEW = "from the old model", "new"
 PIXELS = 42  # of the width of the model, in Figure 2
 
-_COLOUR = alt.Color("part:N", title=None).scale(domain=[OLD, NEW], range=list(CATEGORIES[:2]))
+_COLOUR = alt.Color("part:N", title=None).scale(domain=[_OLD, _NEW], range=list(CATEGORIES[:2]))
 
 
 def find_tier(name: str) -> Tier:
@@ -53,7 +53,7 @@ def layers(tier: Tier) -> Rows:
         at = {"encoder": config.deeper.encoder_at, "decoder": config.deeper.decoder_at}
         for stack, count in added.items():
             for place, old in enumerate(place_layers(tier.layers, count, at[stack]), start=1):
-                units = {OLD: tier.d_ff, NEW: d_ff - tier.d_ff} if old is not None else {NEW: d_ff}
+                units = {_NEW: d_ff} if old is None else {_OLD: tier.d_ff, _NEW: d_ff - tier.d_ff}
                 start = -d_ff / 2
                 for part, number in units.items():
                     if not number:
@@ -119,7 +119,7 @@ def blocks(tier: Tier) -> Rows:
     extra = tier.model("wide").d_ff - half
     for matrix, along in (("up", "rows"), ("out", "columns")):
         start = 0
-        for block, part, units in (("M1", OLD, half), ("M2", NEW, extra)):
+        for block, part, units in (("M1", _OLD, half), ("M2", _NEW, extra)):
             size = {"rows": d, "columns": d} | {along: units}
             low, left = (start, 0) if along == "rows" else (0, start)
             yield {
@@ -131,8 +131,8 @@ def blocks(tier: Tier) -> Rows:
                 "right": (left + size["columns"]) / d,
                 "low": low / d,
                 "high": (low + size["rows"]) / d,
-                "begins as": "M" if part == OLD else f"M + noise ({config.width.noise:g})",
-                "rate": gamma_at(config.gamma_old if part == OLD else config.gamma_new, 1),
+                "begins as": "M" if part == _OLD else f"M + noise ({config.width.noise:g})",
+                "rate": gamma_at(config.gamma_old if part == _OLD else config.gamma_new, 1),
             }
             start += units
 
@@ -183,14 +183,14 @@ def rates(tier: Tier, points: int = 300) -> Rows:
     behind = tier.steps(1.0)
     for step in _spread(behind, points):
         yield from [
-            {"model": TITLES[kind], "part": OLD, "updates": step, "rate": tier.training.rate(step)}
+            {"model": TITLES[kind], "part": _OLD, "updates": step, "rate": tier.training.rate(step)}
             for kind in KINDS
         ]
     for kind in KINDS:
         config = recipe(tier, kind)
         start = behind if config.schedule == "continued" else 0
         for step in _spread(tier.steps(SHARES[kind][-1]), points):
-            for part, gamma in ((OLD, config.gamma_old), (NEW, config.gamma_new)):
+            for part, gamma in ((_OLD, config.gamma_old), (_NEW, config.gamma_new)):
                 rate = tier.training.rate(start + step) * gamma_at(gamma, step)
                 found = {"model": TITLES[kind], "part": part, "updates": behind + step}
                 yield {**found, "rate": rate}

@@ -14,12 +14,12 @@ from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.interchange.pieces import Pieces, read_json, read_pieces
+from mnmt_repro.interchange.pieces import Pieces, read_object, read_pieces
 from mnmt_repro.interchange.weights import Fields, Renamed, family_of, fill, shape_of
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import check_shapes
 
-CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+CONFIG, WEIGHTS_FILE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 CT2 = "mnmt-repro.json"
 """Beside the files of CTranslate2, of which one is a `config.json`, too."""
 
@@ -84,7 +84,7 @@ def read_folder(folder: Path) -> Imported:
             f"{folder}: is of CTranslate2, and only for `mnmt-repro translate --engine ct2`; give "
             "the model that it was exported from"
         )
-    config = Fields(read_json(folder / CONFIG), str(folder / CONFIG))
+    config = Fields(read_object(folder / CONFIG), str(folder / CONFIG))
     family = family_of(config)
     shape = shape_of(config, family)
     where = str(folder)
@@ -112,14 +112,14 @@ class Mapped(Mapping[str, Tensor]):
     def __init__(self, folder: Path) -> None:
         self._files: dict[str, Path] = {}
         if (folder / INDEX).is_file():
-            listed = Fields(read_json(folder / INDEX), str(folder / INDEX)).get("weight_map")
+            listed = Fields(read_object(folder / INDEX), str(folder / INDEX)).get("weight_map")
             names = sorted(set(listed.values()))
-        elif (folder / WEIGHTS).is_file():
-            names = [WEIGHTS]
+        elif (folder / WEIGHTS_FILE).is_file():
+            names = [WEIGHTS_FILE]
         else:
             other = " (its weights are of another format: save_pretrained writes them again)"
             raise InputError(
-                f"{folder}: has neither {WEIGHTS} nor {INDEX}; put the weights there"
+                f"{folder}: has neither {WEIGHTS_FILE} nor {INDEX}; put the weights there"
                 + other * any(folder.glob("*.bin"))
             )
         for name in names:

@@ -90,7 +90,7 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
         )
     if family == "m2m_100" and (folder / M2M100_VOCABULARY).is_file():
         known = {piece.piece for piece in found.values()}
-        for text, row in read_json(folder / M2M100_VOCABULARY).items():
+        for text, row in read_object(folder / M2M100_VOCABULARY).items():
             if text not in known and row not in found:
                 found[row] = kind(piece=text, type=kind.UNUSED)
     for row, text in _added(folder, family, rows, found).items():
@@ -206,7 +206,7 @@ def _sentencepiece(folder: Path, family: Family) -> tuple[Any, list[int]]:
     if family != "m2m_100":
         return model, list(range(len(texts)))
     if (folder / M2M100_VOCABULARY).is_file():
-        ids = read_json(folder / M2M100_VOCABULARY)
+        ids = read_object(folder / M2M100_VOCABULARY)
         return model, [ids.get(text, -1) for text in texts]
     # NLLB-200: fairseq's four special pieces come first, and SentencePiece's three are among them.
     front = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
@@ -216,15 +216,15 @@ def _sentencepiece(folder: Path, family: Family) -> tuple[Any, list[int]]:
 def _added(folder: Path, family: Family, rows: int, found: Mapping[int, Any]) -> dict[int, str]:
     """Tokens that the tokenizer's settings add to its pieces: row and text."""
     if (path := folder / TOKENIZER).is_file():
-        return {each["id"]: each["content"] for each in read_json(path).get("added_tokens", [])}
+        return {each["id"]: each["content"] for each in read_object(path).get("added_tokens", [])}
     path = folder / TOKENIZER_CONFIG
-    settings = read_json(path) if path.is_file() else {}
+    settings = read_object(path) if path.is_file() else {}
     added = {int(row): each["content"] for row, each in settings.get("added_tokens_decoder", {}).items()}  # noqa: E501  # fmt: skip
     if family != "m2m_100" or any(_TAG.fullmatch(text) for text in added.values()):
         return added
     listed = settings.get("additional_special_tokens") or settings.get("extra_special_tokens")
     if not listed and (folder / SPECIAL_TOKENS).is_file():
-        listed = read_json(folder / SPECIAL_TOKENS).get("additional_special_tokens")
+        listed = read_object(folder / SPECIAL_TOKENS).get("additional_special_tokens")
     texts = [each["content"] if isinstance(each, dict) else each for each in listed or ()]
     if not any(_TAG.fullmatch(text) for text in texts):
         if not (folder / M2M100_VOCABULARY).is_file():
@@ -241,7 +241,7 @@ def _from_tokenizer(path: Path) -> tuple[Any, list[int]]:
     """The SentencePiece model that a `tokenizer.json` was made from, as far as it is kept there."""
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-    file = read_json(path)
+    file = read_object(path)
     model, kind = ModelProto(), ModelProto.SentencePiece
     declared = file.get("model", {})
     texts: list[tuple[str, float, int]]
@@ -294,7 +294,7 @@ def _steps(normalizer: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
         yield from _steps(part)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON object; `InputError` names the file where it is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ import torch
 from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary, tag
 from mnmt_repro.errors import InputError
-from mnmt_repro.interchange.folder import CONFIG, WEIGHTS
+from mnmt_repro.interchange.folder import CONFIG, WEIGHTS_FILE
 from mnmt_repro.interchange.pieces import TAGS_FIELD, TOKENIZER, TOKENIZER_CONFIG
 from mnmt_repro.interchange.tokenizer_json import tokenizer_json
 from mnmt_repro.interchange.weights import to_hf
@@ -90,7 +90,7 @@ def write_hf(
             names[name]: (tensor[where] if name in TABLES else tensor.detach()).contiguous()
             for name, tensor in model.state_dict().items()
         }
-        write_tensors(folder / WEIGHTS, tensors, {"format": "pt"})
+        write_tensors(folder / WEIGHTS_FILE, tensors, {"format": "pt"})
         write_json(folder / CONFIG, config)
         write_json(folder / GENERATION, generation)
         write_json(folder / TOKENIZER, tokenizer_json(vocabulary, rows))

@@ -13,7 +13,7 @@ from mnmt_repro.repository import ROOT
 PATH = ROOT / "book" / "images" / "loss-against-size.svg"
 
 
-def main(cohort: str = "webtech-en-dezh") -> None:
+def draw_picture(cohort: str = "webtech-en-dezh") -> None:
     """Write Figure 2 of a cohort as SVG."""
     rows = results.load(cohort=cohort, tier="mini", test_set="indomain", domain="all", seed=1)
     points = scaling.observed(rows)
@@ -30,4 +30,4 @@ def main(cohort: str = "webtech-en-dezh") -> None:
 
 
 if __name__ == "__main__":
-    main()
+    draw_picture()
