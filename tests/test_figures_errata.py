@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 import sacrebleu
 
 from mnmt_repro import results
+from mnmt_repro.analysis import scalarization
 from mnmt_repro.architecture import PAPER_A
 from mnmt_repro.figures import errata
 
@@ -79,6 +82,26 @@ def test_the_list_has_each_once_under_its_certainty():
     assert text.count("\n- **") == len(frame)
     assert all(f"**{where}.** Printed: " in text for where in frame["where"])
     assert text.index("**Certain**") < text.index("Figure 14") < text.index("**Wording**")
+
+
+def test_those_that_touch_a_formula_come_first():
+    frame = errata.errata()
+    text = errata.as_list(frame)
+    touched = frame[frame["formula"] != "–"]
+    assert touched["formula"].tolist() == ["Eq. 4", "Eq. 6", "Eq. 8", "Eqs. 12 and 13"]
+    last = max(text.index(f"**{where}.**") for where in touched["where"])
+    assert last < text.index("**Certain**")
+
+
+def test_sampling_is_the_weighted_loss_only_for_sentences_of_one_length():
+    found = entry("§2.2")
+    assert (found["certainty"], found["formula"]) == ("wording", "Eq. 4")
+    # A sentence's gradients sum to 8 in German and to -2 in Chinese, on average; its tokens are 3
+    # and 7/3. Sampled: (8/4 - 2 * 3/4) / (3/4 + 7/4) = 1/5. Per token: 8/3 / 4 - 6/7 * 3/4 = 1/42.
+    assert "of 1/5 per token" in found["evidence"] and "1/42 with w = p" in found["evidence"]
+    alike = {"a": [(1, 3), (2, 2)], "b": [(-1, 5)]}
+    same = scalarization.compare_counting(alike, {"a": Fraction(1, 4), "b": Fraction(3, 4)})
+    assert same.naive == same.implicit == same.explicit
 
 
 def test_what_can_stand():

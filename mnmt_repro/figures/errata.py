@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from mnmt_repro.analysis import scalarization
 from mnmt_repro.analysis.audit.tables import appendix_a
 from mnmt_repro.analysis.published import PAPERS
 from mnmt_repro.architecture import PAPER_A
@@ -28,9 +29,10 @@ def errata() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``where, kind, printed, meant, evidence, certainty``; what is meant is what we think.
+        ``where, kind, printed, meant, evidence, certainty, formula``; what is meant is what we
+        think, and `formula` is the equation that the misprint touches, or a dash.
     """
-    return _filled("errata", _numbers())
+    return _filled("errata", _numbers()).fillna({"formula": "–"})
 
 
 def followed() -> pd.DataFrame:
@@ -78,8 +80,12 @@ def _numbers() -> dict[str, Any]:
     more = row["printed − counted"] // row["d"]
     whole, part = doubling_factors(alpha, 1.0, 1.0, 1.0)  # reducible loss as large as the rest
     losses = derivation(alpha=0.5, beta_one=10.0, beta_p=20.0, l_inf=1.0, n=400.0)
+    counted = scalarization.compare_counting()
     return {
         "steps": sum(steps.values()),
+        "implicit": counted.implicit,
+        "explicit": counted.explicit,
+        "naive": counted.naive,
         "both": steps["both"],
         "deeper": steps["depth only"],
         "wider": steps["width only"],
@@ -99,21 +105,28 @@ def _numbers() -> dict[str, Any]:
 
 
 def as_list(found: pd.DataFrame) -> str:
-    """One line a misprint, as Markdown, the most certain first.
+    """One line a misprint, as Markdown: those that touch a formula first, then the most certain.
 
     Parameters
     ----------
     found
         From `errata`.
     """
-    parts = []
+    plain = found["formula"] == "–"
+    parts = ["**They touch a formula**:\n\n" + _lines(found[~plain], certainty=True)]
     for certainty, meaning in _read("certainty").items():
-        lines = [
-            f"- **{row['where']}.** Printed: {row['printed']}. Meant: {row['meant']}."
-            for row in found[found["certainty"] == certainty].to_dict("records")
-        ]
-        parts.append(f"**{certainty.capitalize()}** ({meaning}):\n\n" + "\n".join(lines))
+        if lines := _lines(found[plain & (found["certainty"] == certainty)]):
+            parts.append(f"**{certainty.capitalize()}** ({meaning}):\n\n{lines}")
     return "\n\n".join(parts)
+
+
+def _lines(found: pd.DataFrame, *, certainty: bool = False) -> str:
+    """A list item a misprint; `certainty` adds its equation, and how certain it is."""
+    return "\n".join(
+        f"- **{row['where']}.** Printed: {row['printed']}. Meant: {row['meant']}."
+        + f" ({row['formula']}; *{row['certainty']}*)" * certainty
+        for row in found.to_dict("records")
+    )
 
 
 def growth_steps() -> dict[str, int]:
