@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mnmt_repro.claims import load_claims, read_stored
+from mnmt_repro.figures import related
 from mnmt_repro.figures.answer import PAPER_LINKS, answer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,7 +21,7 @@ PAGES = sorted(
 )
 OF_PART = {"paper-a": {"A"}, "paper-b": {"B"}}
 CITED = {"A": "fernandes-2023", "B": "sun-2023"}
-RELATED = BOOK / "methods" / "related-work.md"
+RELATED = BOOK / "methods" / "related-work.ipynb"
 
 
 def cells(page: Path) -> list[str]:
@@ -72,12 +73,25 @@ def test_a_page_without_a_link_would_be_seen(tmp_path: Path) -> None:
 
 
 def test_all_that_is_known_is_cited_and_all_claims_exist() -> None:
-    text = RELATED.read_text(encoding="utf-8")
+    entries = [*related.findings("A"), *related.findings("B")]
+    text = "\n".join([*cells(RELATED), *(f"{each['found']} {each['agrees']}" for each in entries)])
     keys = set(re.findall(r"\{cite(?::\w+)?\}`([\w-]+)`", text))
     known = re.findall(r"^@\w+\{([\w-]+),", (BOOK / "references.bib").read_text("utf-8"), re.M)
     assert keys == set(known) and len(known) == len(keys)
     claims = {claim.id for claim in load_claims(ROOT / "data" / "claims")}
-    links = re.findall(r'href="\.\./verdicts\.html#claim-(\w+)">(\w+)</a>', text)
-    assert {name for _, name in links} <= claims
-    assert all(target == name.lower() for target, name in links)
+    assert {claim for each in entries for claim in each["claims"]} <= claims
     assert "@" not in text
+
+
+def test_a_finding_stands_beside_the_claims_own_title_and_our_verdict() -> None:
+    verdicts = read_stored(ROOT)
+    table = related.as_markdown(verdicts, "A").splitlines()[2:]
+    assert len(table) == len(related.findings("A"))
+    assert all(row.count("|") == 4 for row in table)
+    for verdict in verdicts:
+        rows = [row for row in table if f'#claim-{verdict["id"].lower()}"' in row]
+        assert all(f'data-verdict="{verdict["verdict"]}"' in row for row in rows)
+        assert sum(f" {verdict['title']}." in row for row in rows) == bool(rows)
+    failed = related.contradicted(verdicts, "A")
+    assert set(failed) <= set(related.confirmed("A"))
+    assert {each["verdict"] for each in verdicts if each["id"] in failed} <= {"not reproduced"}
