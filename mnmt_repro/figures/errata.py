@@ -113,7 +113,7 @@ def as_list(found: pd.DataFrame) -> str:
         From `errata`.
     """
     plain = found["formula"] == "–"
-    parts = ["**They touch a formula**:\n\n" + _lines(found[~plain], certainty=True)]
+    parts = ["**Misprints that touch a formula**:\n\n" + _lines(found[~plain], certainty=True)]
     for certainty, meaning in _read("certainty").items():
         if lines := _lines(found[plain & (found["certainty"] == certainty)]):
             parts.append(f"**{certainty.capitalize()}** ({meaning}):\n\n{lines}")
