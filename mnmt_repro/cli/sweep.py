@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse_excluded
 from mnmt_repro.cli.options import add_command, check_count, check_device, chosen
@@ -26,7 +27,7 @@ NOT_RUN = {
 _GRID = """\
 a grid of your own, grid.yml:
   data: {eng-deu: talks.tsv, eng-xho: xhosa.tsv}
-  sizes: [16, 32, 64]                 # widths of the models
+  sizes: [16, 32, 64, 128]            # widths of the models
   weights: [0, 0.25, 0.5, 0.75, 1]    # of the first pair; the others share the rest
   seeds: [1, 2]
   training: {target_tokens: 6000000, decay_share: 0.3}    # settings of `train`
@@ -61,7 +62,7 @@ class SweepOptions(PoolOptions):
     tier: Literal["mini", "steady", "gpu", "paper"] = setting(
         "sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()), "mini"
     )
-    dry_run: bool = setting("list runs with estimated times and memory", False)
+    dry_run: bool = setting("list runs with their size n, and estimated times and memory", False)
     only_seed: int | None = setting("only the runs with this seed")
     array: str | None = setting(
         "only the I-th of N parts of the runs, counted from 1, for an array of cluster jobs that "
@@ -249,8 +250,11 @@ def _announce(
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""
             memory = in_bytes(spec.memory(recompute=options.recompute))
+            n = parameter_counts(spec.model)["non_embedding"]
             takes = f"{duration(seconds[spec.run_id]):>7}  {memory:>8}"
-            print(f"{spec.run_id}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}")
+            print(
+                f"{spec.run_id}  n {n:<11,}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}"
+            )
     if not tasks:
         print(f"0 of {len(specs)} runs are missing", flush=True)
         return
