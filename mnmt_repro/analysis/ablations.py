@@ -250,9 +250,9 @@ _PARTS = (  # part, table, variant, group, and whether the variant has the part 
     ("old weights (deeper)", "table3", "Mt25-deep, random init all", "all", False),
     ("old embeddings", "table4", "Mt25, all embeddings random", "all", False),
     ("up-sampling by 5: added languages", "table5", "alpha 5", "added", True),
-    ("up-sampling by 5: all old languages", "table5", "alpha 5", "original", True),
+    ("up-sampling by 5: old languages", "table5", "alpha 5", "original", True),
     ("learning-rate scaling: old weights at half rate", "table6", "old 0.5, new 1", "all", True),
-    ("keeping the schedule, without a second warm-up", "schedule", "reset", "all", False),
+    ("no new warm-up", "schedule", "reset", "all", False),
     (
         "new embeddings from <unk>, not random",
         "table4",
@@ -269,7 +269,7 @@ _PARTS = (  # part, table, variant, group, and whether the variant has the part 
         False,
     ),
     ("noise on copies (wider)", "noise", "noise 0.01", "all", True),
-    ("slowing only half of the old weights (Fisher)", "table11", "f 1e-6, gamma 0.25", "all", True),
+    ("only half of the old weights slowed (Fisher)", "table11", "f 1e-6, gamma 0.25", "all", True),
 )
 
 
