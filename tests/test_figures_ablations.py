@@ -90,7 +90,7 @@ def test_controls_and_cohorts_are_those_of_the_claims() -> None:
                 assert asked["number"] == ablation.number
                 controls |= set(asked["controls"])
         assert controls == (set(ablation.controls) if ablation.number else set())
-        assert set(ablation.controls) <= set(ablation.variants)
+        assert set(ablation.controls) <= {*ablation.variants, *BY_NAME["table3"].variants}
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -212,28 +212,36 @@ def test_gains_of_named_variants(rows: pd.DataFrame) -> None:
 
 
 def test_a_part_is_worth_what_is_lost_without_it() -> None:
-    """A variant without a part loses a quarter by it; one with it gains a fifth, so a quarter."""
+    """A variant without a part has a loss a quarter higher; the part lowers that by a fifth."""
     tables = {
-        each.name: pd.DataFrame(
-            {
-                "variant": variant,
-                "group": group,
-                "gain, %": 20.0 if variant.startswith(("alpha", "old", "noise", "f ")) else -25.0,
-                "low": -100.0,
-                "high": 20.0,
-            }
-            for variant in each.variants
-            for group in each.groups
+        each.name: ablations.as_gains(
+            each,
+            pd.DataFrame(
+                {
+                    "variant": variant,
+                    "group": group,
+                    "difference": -1.0,
+                    "gain, %": 10.0 if variant.startswith(("alpha", "old", "f ")) else -25.0,
+                    "low": -100.0,
+                    "high": 20.0,
+                }
+                for variant in each.variants
+                for group in each.groups
+            ),
         )
         for each in ABLATIONS
     }
     parts = ablations.worth(tables).set_index("label")
     assert len(parts) == 13  # each part has its variant, once
     kept = parts.loc["old embeddings"]
-    raised = parts.loc["learning-rate scaling: old weights at half rate"]
-    assert list(kept[["value", "low", "high"]]) == [25.0, -20.0, 100.0]
-    assert list(raised[["value", "low", "high"]]) == [25.0, -50.0, 25.0]
+    slowed = parts.loc["factor 0.5 for old weights, 1 for new ones"]
+    assert list(kept[["value", "low", "high"]]) == [20.0, -25.0, 50.0]
+    assert list(slowed[["value", "low", "high"]]) == [10.0, -100.0, 20.0]
     assert parts["value"].is_monotonic_decreasing
+    (fresh,) = (each for each in ABLATIONS if each.name == "table4")
+    assert ablations.gains(tables[fresh.name], "all").eq(20.0).all()
+    assert tables[fresh.name]["difference"].eq(1.0).all()  # printed: the choice is the better one
+    assert parts["group"].eq("effects of at least 0.5 %").all()
     assert span([]) == "–"
 
 
@@ -319,6 +327,13 @@ def test_skew_by_hand() -> None:
     levels = table[table.index.str.startswith("languages")]
     assert (levels.sum() == 25).all()
     assert table.loc["added ones, % of all", "main condition"] < 2.2
+
+
+def test_the_share_of_up_sampled_relatives() -> None:
+    table = languages25.table9()
+    # 5 * 1,298,462 pairs of Zulu, Malay and Kyrgyz; 4 * (2,259,848 + 1,298,462) more than 107.8M.
+    assert languages25.relatives_share(table, "paper") == pytest.approx(5.3, abs=0.05)
+    assert 20 < languages25.relatives_share(table, "main condition") < 25
 
 
 def test_groupings_are_those_of_the_paper() -> None:

@@ -44,6 +44,8 @@ def test_panels_beside_one_another_have_axes_of_their_own() -> None:
     panels = forest(rows, "t", columns=2).to_dict()["concat"]
     domains = [panel["layer"][5]["encoding"]["x"]["scale"]["domain"] for panel in panels]
     assert domains == [[2, 2], [9, 9]]
+    below = forest(rows, "t", shared=False).to_dict()["concat"]
+    assert [panel["layer"][5]["encoding"]["x"]["scale"]["domain"] for panel in below] == domains
 
 
 def test_a_tall_panel_has_its_axis_above_and_below() -> None:

@@ -17,7 +17,7 @@ import pandas as pd
 from mnmt_repro.analysis.audit.tables import GROUPS, PARTS
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.published import comparisons, printed_rows
-from mnmt_repro.analysis.variants import NO_GAIN, Variants, star
+from mnmt_repro.analysis.variants import NO_GAIN, TABLE3, VariantAt, Variants, star
 from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.cohorts.variants import VariantCohort
@@ -36,6 +36,7 @@ class Ablation:
     setup: str  # what the control is
     claims: tuple[str, ...]
     groups: tuple[str, ...] = GROUPS
+    control_is_choice: bool = False  # a control is what the recipe has, unlike the others
 
     @property
     def name(self) -> str:
@@ -60,6 +61,10 @@ class Ablation:
         (control,) = (c for c in self.controls if c.split(",")[0] == variant.split(",")[0])
         return control
 
+    def find(self, name: str, variants: Variants) -> VariantAt:
+        """A run of the cohort; a control that the cohort lacks is one of Table 3."""
+        return VariantAt(variants.cohort if name in self.variants else TABLE3, name, SHARE)
+
 
 ABLATIONS = (
     Ablation(
@@ -70,6 +75,7 @@ ABLATIONS = (
         setup="the full recipe of the same model",
         claims=("B4",),
         groups=PARTS,
+        control_is_choice=True,
     ),
     Ablation(
         where="Table 4",
@@ -83,6 +89,7 @@ ABLATIONS = (
         setup="the paper's choice, with neither learning-rate scaling nor up-sampling of related "
         "languages (its footnote 9)",
         claims=("B5", "B6", "B7"),
+        control_is_choice=True,
     ),
     Ablation(
         where="Table 5",
@@ -116,6 +123,7 @@ ABLATIONS = (
         controls=("not reset",),
         setup="Mt25 with the full recipe, whose schedule goes on",
         claims=("B17",),
+        control_is_choice=True,
     ),
     Ablation(
         where="§4.2",
@@ -123,6 +131,7 @@ ABLATIONS = (
         controls=("encoder bottom, decoder top",),
         setup="Mt25-deep with the full recipe, new layers where the paper has them",
         claims=("B18",),
+        control_is_choice=True,
     ),
     Ablation(
         where="Footnote 10",
@@ -134,13 +143,10 @@ ABLATIONS = (
     Ablation(
         where="Not said",
         cohort="software25-unsaid",
-        controls=(
-            "Mt25, full recipe",
-            "Mt25-wide, full recipe",
-            "Mt25-deep, random init all",
-        ),
-        setup="the full recipe of the same model; of Mt25-deep, all drawn at random",
+        controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
+        setup="the full recipe of the same model; that of Mt25-deep is a run of Table 3",
         claims=(),
+        control_is_choice=True,
     ),
 )
 
@@ -167,8 +173,8 @@ def cells(
     """
     printed = _printed(ablation)
     for variant in ablation.variants:
-        mine, control = variants.variant(variant, SHARE), ablation.control_of(variant)
-        base = variants.variant(control, SHARE)
+        control = ablation.control_of(variant)
+        mine, base = ablation.find(variant, variants), ablation.find(control, variants)
         for group in ablation.groups:
             pairs = directions_of(group)
             yield {
@@ -199,15 +205,43 @@ def gains(table: pd.DataFrame, group: str, *names: str) -> pd.Series[float]:
     return table.loc[chosen, "gain, %"].dropna()
 
 
-def without(gain: float, has_it: bool) -> float:
-    """By how many per cent the loss is higher without a part than with it.
+def turned(table: pd.DataFrame) -> pd.DataFrame:
+    """Cells with the gains of the controls over the variants, in place of the other way round.
 
-    The variant has the part or, if not `has_it`, lacks it; its gain is over the other of the two.
+    A gain is in per cent of the loss of what is beaten. So a variant whose loss is a quarter above
+    the control's has a gain of -25 %, and the control has one of 20 % over it.
 
-    >>> without(-25.0, False), without(20.0, True)
-    (25.0, 25.0)
+    Parameters
+    ----------
+    table
+        From `cells`.
+
+    Returns
+    -------
+    DataFrame
+        The same columns; a printed ``difference`` changes its sign.
+
+    Examples
+    --------
+    >>> cell = {"difference": -3.6, "gain, %": -25.0, "low": -100.0, "high": 20.0}
+    >>> turned(pd.DataFrame([cell])).iloc[0].tolist()
+    [3.6, 20.0, -25.0, 50.0]
     """
-    return 100 * gain / (100 - gain) if has_it else -gain
+    value, low, high = (
+        -100 * table[name] / (100 - table[name]) for name in ("gain, %", "high", "low")
+    )
+    return table.assign(
+        **{"gain, %": value, "low": low, "high": high}, difference=0 - table["difference"]
+    )
+
+
+def as_gains(ablation: Ablation, table: pd.DataFrame) -> pd.DataFrame:
+    """Cells by the base of the claims: how much lower the loss is with a part than without it.
+
+    The loss without the part is 100 %. Where the control is the recipe's choice, the cells are
+    `turned`.
+    """
+    return turned(table) if ablation.control_is_choice else table
 
 
 @framed()
@@ -244,58 +278,61 @@ def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, s
             }
 
 
-_PARTS = (  # part, table, variant, group, and whether the variant has the part or lacks it
-    ("old weights (same size)", "table3", "Mt25, random init all", "all", False),
-    ("old weights (wider)", "table3", "Mt25-wide, random init all", "all", False),
-    ("old weights (deeper)", "table3", "Mt25-deep, random init all", "all", False),
-    ("old embeddings", "table4", "Mt25, all embeddings random", "all", False),
-    ("up-sampling by 5: added languages", "table5", "alpha 5", "added", True),
-    ("up-sampling by 5: old languages", "table5", "alpha 5", "original", True),
-    ("learning-rate scaling: old weights at half rate", "table6", "old 0.5, new 1", "all", True),
-    ("no new warm-up", "schedule", "reset", "all", False),
+_PARTS = (  # part, table, variant, group: the gain of having the part, by `as_gains`
+    ("old weights (same size)", "table3", "Mt25, random init all", "all"),
+    ("old weights (wider)", "table3", "Mt25-wide, random init all", "all"),
+    ("old weights (deeper)", "table3", "Mt25-deep, random init all", "all"),
+    ("old embeddings", "table4", "Mt25, all embeddings random", "all"),
+    ("up-sampling × 5: added languages", "table5", "alpha 5", "added"),
+    ("up-sampling × 5: all old languages", "table5", "alpha 5", "original"),
+    ("factor 0.5 for old weights, 1 for new ones", "table6", "old 0.5, new 1", "all"),
+    ("schedule that goes on", "schedule", "reset", "all"),
+    ("new embeddings <unk> rather than random", "table4", "Mt25, new embeddings random", "all"),
+    ("copied new units rather than random (wider)", "table4", "Mt25-wide, new units random", "all"),
     (
-        "new embeddings from <unk>, not random",
-        "table4",
-        "Mt25, new embeddings random",
-        "all",
-        False,
-    ),
-    ("copied new units, not random (wider)", "table4", "Mt25-wide, new units random", "all", False),
-    (
-        "averaged new layers, not random (deeper)",
+        "averaged new layers rather than random (deeper)",
         "table4",
         "Mt25-deep, new layers random",
         "all",
-        False,
     ),
-    ("noise on copies (wider)", "noise", "noise 0.01", "all", True),
-    ("only half of the old weights slowed (Fisher)", "table11", "f 1e-6, gamma 0.25", "all", True),
+    ("noise on copies (wider)", "noise", "noise 0.01", "all"),
+    ("slowing half of the old weights rather than all", "table11", "f 1e-6, gamma 0.25", "all"),
 )
+SMALL = 0.5
+"""Per cent of the loss, below which a part has a small effect."""
 
 
-@framed("label", "table", "value", "low", "high")
+@framed("label", "table", "value", "low", "high", "group")
 def worth(tables: Mapping[str, pd.DataFrame]) -> Rows:
-    """What it costs to leave out each part of the recipe, the largest first.
+    """How much each part of the recipe lowers the loss, the largest first.
 
     Parameters
     ----------
     tables
-        Name of an ablation to its `cells`.
+        Name of an ablation to its `cells`, by `as_gains`.
 
     Returns
     -------
     DataFrame
-        ``label, table, value, low, high``: by how many per cent the loss is higher without the
-        part than with it.
+        ``label, table, value, low, high``: by how many per cent the loss is lower with the part
+        than without it; ``group``, whether the effect is below `SMALL`. For `figures.forest`.
     """
     found: list[dict[str, Any]] = []
-    for label, table, variant, group, has_it in _PARTS:
+    for label, table, variant, group in _PARTS:
         cells = tables[table]
         mine = cells["variant"].eq(variant) & cells["group"].eq(group)
         for row in cells[mine].to_dict("records"):
-            value, *ends = (without(row[name], has_it) for name in ("gain, %", "low", "high"))
-            low, high = sorted(ends)
-            found.append({"label": label, "table": table, "value": value, "low": low, "high": high})
+            size = "effects below" if abs(row["gain, %"]) < SMALL else "effects of at least"
+            found.append(
+                {
+                    "label": label,
+                    "table": table,
+                    "value": row["gain, %"],
+                    "low": row["low"],
+                    "high": row["high"],
+                    "group": f"{size} {SMALL:g} %",
+                }
+            )
     yield from sorted(found, key=lambda row: -row["value"])
 
 

@@ -36,6 +36,7 @@ def forest(
     form: str = "~f",
     width: int = 330,
     columns: int = 1,
+    shared: bool = True,
 ) -> alt.ConcatChart:
     """Draw a row for each label, a panel for each group, and a colour and shape for each series.
 
@@ -59,11 +60,14 @@ def forest(
     columns
         Of panels. With more than one, each panel has its own horizontal axis, and all have the same
         rows, so that those of one height belong together.
+    shared
+        Whether panels below one another have one horizontal axis. If not, each has its own.
     """
     table = table.assign(**{name: value for name, value in _GIVEN.items() if name not in table})
     known = list(dict.fromkeys(table["series"].fillna("")))
     table = table.dropna(subset=["value"]).fillna({"series": ""})
     lines, series = marks or {}, list(dict.fromkeys(table["series"]))
+    own_axes = columns > 1 or not shared
     ours = [name for name in known if name != PRINTED_SERIES]
     styles = {name: (CATEGORIES[i], _SHAPES[i]) for i, name in enumerate(ours)}
     styles[PRINTED_SERIES] = (INK, "diamond")
@@ -80,7 +84,7 @@ def forest(
     groups = [(str(name), rows) for name, rows in table.groupby("group", sort=False)]
     panels = []
     for place, (group, rows) in enumerate(groups, start=1):
-        shown = (rows if columns > 1 else table)[["value", "low", "high"]].stack()
+        shown = (rows if own_axes else table)[["value", "low", "high"]].stack()
         spread = [*shown, *lines.values()]
         ends = list(domain or (min(spread), max(spread)))
         scale = alt.Scale(type="log" if log else "linear", domain=ends, nice=False, padding=8)
@@ -103,7 +107,7 @@ def forest(
             tooltip=["label", "series", *(alt.Tooltip(c, format=".3~g") for c in _ROW[2:5])],
         )
         shape = alt.Shape("series:N", scale=alt.Scale(domain=known, range=shapes), legend=legend)
-        last = columns > 1 or place == len(groups)
+        last = own_axes or place == len(groups)
         height = SLOT * (1 + len(slots)) * len(labels)
         bare = alt.X("value:Q", scale=scale, axis=None)
         ticks: dict[str, Any] = {"format": form, "tickCount": 6, "labelOverlap": True}
@@ -130,7 +134,7 @@ def forest(
         size = {"width": width, "height": height}
         panel = alt.layer(*layers, **size).resolve_axis(x="independent")  # one below, one above
         panels.append(panel.properties(title=group) if group else panel)
-    return alt.concat(*panels, columns=columns, spacing=6 if columns == 1 else 20)
+    return alt.concat(*panels, columns=columns, spacing=20 if own_axes else 6)
 
 
 def of_claims(
