@@ -287,7 +287,7 @@ _PARTS = (  # part, table, variant, group: the gain of having the part, by `as_g
     ("up-sampling × 5: all old languages", "table5", "alpha 5", "original"),
     ("factor 0.5 for old weights, 1 for new ones", "table6", "old 0.5, new 1", "all"),
     ("schedule that goes on", "schedule", "reset", "all"),
-    ("new embeddings <unk> rather than random", "table4", "Mt25, new embeddings random", "all"),
+    ("new embeddings from <unk>, not random", "table4", "Mt25, new embeddings random", "all"),
     ("copied new units rather than random (wider)", "table4", "Mt25-wide, new units random", "all"),
     (
         "averaged new layers rather than random (deeper)",

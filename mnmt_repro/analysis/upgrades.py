@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -146,6 +148,28 @@ def old_training_counted(variants: Variants) -> Rows:
                 "tokens, upgraded": _shown(variants, treated, pairs),
                 "tokens, from scratch": _shown(variants, control, pairs),
             }
+
+
+def wider_over_deeper(variants: Variants) -> dict[str, Any]:
+    """The wider upgrade of Table 1 against the deeper one, which has the same updates (ours).
+
+    Both begin with the same old model, so they are paired by seed where there are several.
+
+    Returns
+    -------
+    dict
+        The columns `variants.GAIN` of the wider one, over all directions; ``seeds``; ``more
+        parameters, %``, without embeddings, than the deeper one has.
+    """
+    names, pairs = ("Mt25-wide", "Mt25-deep"), languages25.directions_of("all")
+    wide, deep = (variants.variant(name, LAST_SHARES[name]) for name in names)
+    seeds = variants.seeds(pairs, wide, deep)
+    sizes = variants.own.groupby("variant")["n_non_embedding"].first().reindex(names)
+    return {
+        **replace(variants, blocked=seeds > 1).gain(wide, deep, pairs),
+        "seeds": seeds,
+        "more parameters, %": 100 * float(sizes[names[0]] / sizes[names[1]] - 1),
+    }
 
 
 def _shown(variants: Variants, variant: VariantAt, pairs: tuple[str, ...]) -> float:
