@@ -34,8 +34,10 @@ def as_printed(table: pd.DataFrame) -> pd.DataFrame:
 def variant_in_words(variant: str) -> str:
     """What a chart calls a variant of an ablation.
 
-    >>> variant_in_words("Mt25-wide, random init new"), variant_in_words("alpha 5, related (against alpha 5)")
-    ('wider: new weights random', 'up-sampling × 5, related too (against × 5)')
+    >>> for each in ("Mt25-wide, random init new", "alpha 5, related (against alpha 5)"):
+    ...     variant_in_words(each)
+    'wider: new weights random'
+    'up-sampling × 5, related too (against × 5)'
     >>> variant_in_words("f 1e-6, gamma 0.25"), variant_in_words("old 0.5, new 5")
     ('Fisher above 1e-6: factor 0.25', 'factor of old weights 0.5, of new 5')
     """
