@@ -171,7 +171,7 @@ def test_the_help_shows_a_grid(capsys) -> None:
         main(["sweep", "--help"])
     example = capsys.readouterr().out.partition("grid.yml:\n")[2].partition("\n\n")[0]
     write_grid(textwrap.dedent(example))
-    assert len(Grid.read("grid.yml").runs) == 3 * 5 * 2
+    assert len(Grid.read("grid.yml").runs) == 4 * 5 * 2
 
 
 def test_numbers_may_be_written_as_yaml_does_not_read_them() -> None:
