@@ -132,7 +132,8 @@ def zoomed() -> tuple[Cell, ...]:
 def printed_values(item: Mapping[str, Any]) -> str:
     """What an entry of a claim's `published` prints: its `value`, or its `cells` of a table.
 
-    Semicolons set the variants apart where each has several groups of languages.
+    Semicolons set the variants apart where each has several groups of languages. Where the cells
+    name a variant `of` the table and another that it is `over`, their difference is given.
 
     Raises
     ------
@@ -142,7 +143,13 @@ def printed_values(item: Mapping[str, Any]) -> str:
     if "cells" not in item:
         return str(item["value"])
     filters = dict(item["cells"])
-    rows = table(filters.pop("table"))
+    number = filters.pop("table")
+    if "over" in filters:
+        cells = [c for c in comparisons(number, [filters["over"]]) if c.treated == filters["of"]]
+        if not cells:
+            raise InputError(f"published {item['quantity']!r}: the table has no such cell")
+        return ", ".join(f"{cell.difference:+.1f}" for cell in cells)
+    rows = table(number)
     for column, wanted in filters.items():
         if column not in rows:
             raise InputError(f"published {item['quantity']!r}: the table has no column {column!r}")
@@ -150,10 +157,11 @@ def printed_values(item: Mapping[str, Any]) -> str:
         rows = rows[rows[column].isin([str(value) for value in kept])]
     if rows.empty:
         raise InputError(f"published {item['quantity']!r}: the table has no such cell")
-    cells = (rows["value"] + rows["mark"]).tolist()
+    values = (rows["value"] + rows["mark"]).tolist()
     groups = rows["group"].nunique() if "group" in rows else 1
-    each = groups if groups > 1 else len(cells)
-    return "; ".join(", ".join(cells[i : i + each]) for i in range(0, len(cells), each))
+    each = groups if groups > 1 else len(values)
+    told = "; ".join(", ".join(values[i : i + each]) for i in range(0, len(values), each))
+    return told + " (*: p < 0.05)" * bool((rows["mark"] != "").any())
 
 
 def printed_rows(number: int) -> list[dict[str, str]]:
