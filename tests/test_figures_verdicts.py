@@ -134,7 +134,7 @@ def test_a_badge_says_where_the_loaded_rows_differ_from_the_stored_verdict() -> 
         return found
 
     same = badge(frame)
-    assert same.label == "? A14 undecided here"
+    assert same.label == "↗ A14 direction only"
     exact = loss_of(frame["p"].clip(lower=0.01), frame["n_non_embedding"])
     other = badge(frame.assign(cross_entropy=exact))
     assert other.label == f"✓ A14 by its rule reproduced on these rows; stored: {stored}"
