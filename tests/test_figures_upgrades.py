@@ -262,6 +262,22 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
     assert leads["lead"].iloc[0] == row["gain, %"]
 
 
+def test_the_two_ways_to_grow_are_paired_by_seed(tmp_path: Path, bench: Variants) -> None:
+    """An old model that is worse by 10 % a seed makes both upgrades worse, which cancels."""
+
+    def grown(variant: Variant, pair: str) -> float | None:
+        if variant.name not in ("Mt25-wide", "Mt25-deep"):
+            return None
+        deeper = 1.25 if variant.name == "Mt25-deep" else 1.0
+        return 2 * deeper * (1 + 0.1 * variant.spec.seed)
+
+    write_store(tmp_path, MAIN, loss=grown)
+    found = upgrades.wider_over_deeper(variants_of(results.load(root=tmp_path), MAIN))
+    assert found["seeds"] == 3
+    assert [found[end] for end in ("gain, %", "low", "high")] == pytest.approx([20] * 3)
+    assert math.isnan(upgrades.wider_over_deeper(bench)["gain, %"])  # nothing deeper is stored
+
+
 def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Variants) -> None:
     scopes = [
         scope
