@@ -85,7 +85,7 @@ def test_all_that_is_known_is_cited_and_all_claims_exist() -> None:
 
 def test_a_finding_stands_beside_the_claims_own_title_and_our_verdict() -> None:
     verdicts = read_stored(ROOT)
-    table = related.as_markdown(verdicts, "A").splitlines()[2:]
+    table = related.findings_table(verdicts, "A").splitlines()[2:]
     assert len(table) == len(related.findings("A"))
     assert all(row.count("|") == 4 for row in table)
     for verdict in verdicts:

@@ -283,7 +283,7 @@ def test_membership_is_declared_by_the_cohorts(
 def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of two runs whose frames are in the cache."""
     monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(frames, "SMALL", 0)
+    monkeypatch.setattr(frames, "_SMALL", 0)
     store = tmp_path / "store"
     for run_id in ("run-a", "run-b"):
         write(store, content(run_id))

@@ -484,14 +484,14 @@ def largest(gains: list[tuple[float, Array]]) -> Measure:
     return Measure(value=value, low=value - float(above), high=value + float(below))
 
 
-def turned(found: Measure) -> Measure:
+def _turned(found: Measure) -> Measure:
     """The same with the other sign."""
     return Measure(value=-found.value, low=-found.high, high=-found.low)
 
 
 def lead(chosen: Sample, others: Iterable[Sample]) -> Measure:
     """Gain over the best of the others, in per cent: the least over any of them."""
-    return turned(largest([_signed(-1, chosen, other) for other in others]))
+    return _turned(largest([_signed(-1, chosen, other) for other in others]))
 
 
 def best_gain(control: Sample, others: Iterable[Sample]) -> Measure:
@@ -549,7 +549,7 @@ def _along(found: Measure, published: float) -> Measure:
     if published > 0:
         return found
     if published < 0:
-        return turned(found)
+        return _turned(found)
     least = max(found.low, -found.high, 0.0)
     most = max(abs(found.low), abs(found.high))
     return Measure(value=-abs(found.value), low=-most, high=-least)

@@ -47,8 +47,7 @@ def fraction_against_weight(fractions: pd.DataFrame) -> alt.LayerChart:
     x = alt.X("weight_ratio:Q", scale=alt.Scale(type="log"), title="weight / highest weight")
     y = alt.Y("fraction_ratio:Q", title="effective fraction / that at the highest weight")
     y = y.scale(type="log")
-    domains = sorted(fractions["domain"].unique())
-    colour = alt.Color("domain:N", title="domain").scale(domain=domains, range=list(CATEGORIES))
+    colour = _by_domain(fractions)
     ratio = alt.Tooltip("fraction_ratio", format=".3f")
     dots = alt.Chart(fractions).mark_point().encode(x, y, colour, tooltip=["domain", "p", ratio])
     return diagonal(x, y, (0.05, 1)) + dots
@@ -62,8 +61,7 @@ def own_coefficients(table: pd.DataFrame) -> alt.HConcatChart:
     table
         From `analysis.public_losses.separate_coefficients`.
     """
-    domains = sorted(table["domain"].unique())
-    colour = alt.Color("domain:N", title="domain").scale(domain=domains, range=list(CATEGORIES))
+    colour = _by_domain(table)
 
     def panel(column: str, title: str) -> alt.Chart:
         return (
@@ -79,3 +77,9 @@ def own_coefficients(table: pd.DataFrame) -> alt.HConcatChart:
         )
 
     return alt.hconcat(panel("alpha", "exponent α"), panel("L_inf", "irreducible loss L∞ (nats)"))
+
+
+def _by_domain(table: pd.DataFrame) -> alt.Color:
+    """A colour for each domain of a table."""
+    domains = sorted(table["domain"].unique())
+    return alt.Color("domain:N", title="domain").scale(domain=domains, range=list(CATEGORIES))

@@ -28,7 +28,7 @@ def findings(paper: str) -> list[Mapping[str, Any]]:
     return found[paper]
 
 
-def as_markdown(stored: Sequence[Mapping[str, Any]], paper: str) -> str:
+def findings_table(stored: Sequence[Mapping[str, Any]], paper: str) -> str:
     """Write a table of the findings: claims with our verdict, the finding, and how they compare.
 
     The title of a claim stands in its first row only.

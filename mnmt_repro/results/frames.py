@@ -22,7 +22,7 @@ from mnmt_repro.results.schema import (
 )
 from mnmt_repro.results.store import load_runs
 
-SMALL = 100
+_SMALL = 100
 """Files of a store that is read as fast as a frame of it would be found in the cache."""
 
 
@@ -82,7 +82,7 @@ def _kept(part: str, root: Root, read: Callable[[], pd.DataFrame]) -> pd.DataFra
         raise InputError(f"{folder}: no such folder of results")
     files = [path for pattern in ("*/*.json", "*/decoded/*.json") for path in folder.glob(pattern)]
     ours = bool(registered(COHORTS)) and not registered_elsewhere(COHORTS)  # whose code is hashed
-    if not ours or len(files) < SMALL:
+    if not ours or len(files) < _SMALL:
         return read()
     with kept_values(f"{part}-{text_digest(str(folder.resolve()))[:12]}", most=1) as recall:
         return recall(text_digest(files_digest(folder, files), code_digest()), read)
