@@ -10,11 +10,14 @@ from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.forest import forest
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, size_color, tips, weight_color
 
+_APART = 0.02
+"""Distance of the marks of two budgets at one weight."""
+
 
 def budget_laws_chart(table: pd.DataFrame) -> alt.ConcatChart:
     """Exponents (top) and slopes of the fraction (bottom, 95 %) against the weight.
 
-    A column per pair, a colour per budget.
+    A column per pair, a colour per budget. Slopes of one weight stand side by side around it.
 
     Parameters
     ----------
@@ -25,8 +28,11 @@ def budget_laws_chart(table: pd.DataFrame) -> alt.ConcatChart:
     names = list(dict.fromkeys(named.sort_values("budget")["tokens"]))
     colour = alt.Color("tokens:N", title="budget")
     colour = colour.scale(domain=names, range=list(CATEGORIES[: len(names)]))
-    x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1]))
-    shift = alt.XOffset("tokens:N", sort=names)
+    colour = colour.legend(orient="top")  # above both rows, which share it
+    middle = (len(names) - 1) / 2
+    named["beside"] = named["p"] + _APART * (named["tokens"].map(names.index) - middle)
+    weights = alt.Scale(domain=[0, 1])
+    x = alt.X("p:Q", title="weight p", scale=weights)
     tooltip = tips("p", "tokens", "alpha|.3f", "slope|+.3f")
     pairs = sorted(named["pair"].unique())
 
@@ -42,11 +48,11 @@ def budget_laws_chart(table: pd.DataFrame) -> alt.ConcatChart:
     def slopes(pair: str) -> alt.LayerChart:
         mine = named[(named["pair"] == pair) & named["slope"].notna()]
         base = alt.Chart(mine)
-        weight = alt.X("p:O", title="weight p", axis=alt.Axis(labelAngle=0))
+        weight = alt.X("beside:Q", title="weight p", scale=weights)
         zero = alt.Chart(pd.DataFrame({"slope": [0.0]})).mark_rule(color=GREY, strokeDash=[2, 3])
         y = alt.Y("slope:Q", title="slope of log f")
-        bars = base.mark_rule().encode(weight, alt.Y("low:Q"), colour, y2="high:Q").encode(shift)
-        dots = base.mark_point().encode(weight, y, colour, tooltip=tooltip).encode(shift)
+        bars = base.mark_rule().encode(weight, alt.Y("low:Q"), colour, y2="high:Q")
+        dots = base.mark_point().encode(weight, y, colour, tooltip=tooltip)
         return (zero.encode(y=y) + bars + dots).properties(
             title=pair_name(pair), width=250, height=150
         )
