@@ -105,5 +105,5 @@ def test_charts_hold_every_pair_and_weight():
     assert [len(row["concat"]) for row in chart["vconcat"]] == [2, 2]
     laws = budget_laws_chart(budget.laws_by_budget(found)).to_dict()
     assert len(laws["concat"]) == 4
-    for rows in laws["datasets"].values():  # slopes stand beside their weights
-        assert all(abs(row["beside"] - row["p"]) < 0.03 for row in rows if "p" in row)
+    for shown in laws["datasets"].values():  # slopes stand beside their weights
+        assert all(abs(row["beside"] - row["p"]) < 0.03 for row in shown if "p" in row)
