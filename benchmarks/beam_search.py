@@ -1,8 +1,10 @@
-"""Beam search: ours against Hugging Face's `generate` and against our own without cached states.
+"""Beam search: ours against Hugging Face's `generate`, CTranslate2, and ours without cached states.
 
 One run, the same random T5 v1.1 weights, the same sentences, beam 4, float32, every translation as
 long as is allowed (the end is made unlikely, so that all do the same number of steps). The ratio is
-the other's best time over ours; above 1, ours is faster. Needs the test tier (transformers).
+the other's best time over ours; above 1, ours is faster. CTranslate2 runs our export twice: called
+directly with pieces, and by `translate --engine ct2`, which also cuts and joins the pieces. Needs
+the test tier (transformers, ctranslate2).
 
     OMP_NUM_THREADS=1 python benchmarks/beam_search.py
 """
@@ -10,18 +12,24 @@ the other's best time over ours; above 1, ours is faster. Needs the test tier (t
 from __future__ import annotations
 
 import argparse
+import random
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import ctranslate2
 import pandas as pd
 import torch
 import transformers
 from stored import keep
 from torch import Tensor
 
+from mnmt_repro.corpora.encoding import encode_sources
+from mnmt_repro.corpora.vocabulary import VocabularyConfig, train_vocabulary
 from mnmt_repro.evaluation.search import SearchConfig, beam_search
 from mnmt_repro.interchange import from_t5
+from mnmt_repro.interchange.ctranslate import Ct2, write_ct2
 from mnmt_repro.model import DecoderCache, Transformer
 
 
@@ -40,6 +48,14 @@ class Uncached(Transformer):
         cache.past = [(prefix, prefix)]
         nothing_kept = DecoderCache(cache.memory, cache.memory_mask, [None] * len(self.decoder))
         return super().decode(prefix, nothing_kept)[:, -1:]
+
+
+def made_up(sentences: int, words: int, seed: int) -> list[str]:
+    """Sentences of words that are random syllables."""
+    rng = random.Random(seed)
+    syllables = [a + b for a in "bcdfghklmnprstvz" for b in "aeiouy"]
+    lexicon = ["".join(rng.choices(syllables, k=rng.randint(1, 4))) for _ in range(20_000)]
+    return [" ".join(rng.choices(lexicon, k=words)) for _ in range(sentences)]
 
 
 def main() -> None:
@@ -65,14 +81,20 @@ def main() -> None:
     ours = from_t5(config.to_dict(), peer.state_dict())
     uncached = Uncached(ours.config)
     uncached.load_state_dict(ours.state_dict())
-    source = torch.randint(4, options.vocabulary, (options.sentences, options.length))
-    source[:, -1] = 1
+    text = made_up(20_000, options.length // 2, 0)
+    vocabulary = train_vocabulary(
+        VocabularyConfig(pieces=options.vocabulary, languages=("src", "tgt")),
+        {"src-tgt": (text[::2], text[1::2])},
+    )
+    sentences = text[: options.sentences]
+    rows = encode_sources(sentences, vocabulary, "src-tgt", "none").source
+    source = torch.from_numpy(rows.pad(int(rows.lengths.max())))
     # `length` steps: the last of ours is the end of sentence, the last of theirs a piece.
     search = SearchConfig(beam=4, max_ratio=0, max_extra=options.length - 1)
 
     def generate() -> list[list[int]]:
         found = peer.generate(
-            input_ids=source, attention_mask=torch.ones_like(source), num_beams=4,
+            input_ids=source, attention_mask=(source != 0).long(), num_beams=4,
             length_penalty=1.0, early_stopping=True, do_sample=False, pad_token_id=0,
             eos_token_id=1, decoder_start_token_id=0, max_new_tokens=options.length,
         )  # fmt: skip
@@ -81,10 +103,26 @@ def main() -> None:
     def decode(model: Transformer) -> list[list[int]]:
         return [list(f[0].tokens) for f in beam_search(model, source, 0, search, forbidden=(0,))]
 
-    runs: dict[str, Callable[[], list[list[int]]]] = {
+    piece = vocabulary.processor.id_to_piece
+    pieces = [[piece(int(i)) for i in row if i] for row in source]
+    with tempfile.TemporaryDirectory() as folder:
+        write_ct2(Path(folder) / "ct2", ours, vocabulary, "none")
+        exported = Ct2.open(Path(folder) / "ct2")
+
+    def ct2() -> list[list[str]]:
+        found = exported.translator.translate_batch(
+            pieces, beam_size=4, length_penalty=1, max_decoding_length=options.length
+        )
+        return [each.hypotheses[0] for each in found]
+
+    runs: dict[str, Callable[[], list[list[int]] | list[list[str]] | list[str]]] = {
         "ours": lambda: decode(ours),
         "ours, nothing cached": lambda: decode(uncached),
         f"transformers {transformers.__version__} generate": generate,
+        f"ctranslate2 {ctranslate2.__version__}, our export": ct2,
+        "translate --engine ct2": lambda: exported.translate(
+            sentences, "src-tgt", config=search, batch_sentences=options.sentences
+        ),
     }
     best = dict.fromkeys(runs, float("inf"))
     results = {}
@@ -93,22 +131,22 @@ def main() -> None:
             began = time.process_time()
             results[name] = run()
             best[name] = min(best[name], time.process_time() - began)
-    mine, plain, theirs = results.values()
+    mine, plain, theirs, exports, _ = results.values()
     assert mine == plain
     assert {len(row) for row in mine} == {options.length - 1}
-    assert {len(row) for row in theirs} == {options.length}
+    assert {len(row) for row in theirs} == {len(row) for row in exports} == {options.length}
     print(
         f"{options.sentences} sentences, {options.length} steps, width {options.width}, "
         f"{options.layers}+{options.layers} layers, {options.vocabulary} pieces, "
         f"{torch.get_num_threads()} thread(s), torch {torch.__version__}"
     )
-    rows = []
+    table = []
     for name, seconds in best.items():
-        pieces = options.sentences * options.length / seconds
-        rows.append({"system": name, "s": seconds, "ratio": seconds / best["ours"]})
-        print(f"{name:32} {seconds:7.3f} s  {pieces:7.0f} pieces/s  {seconds / best['ours']:5.2f}")
+        speed = options.sentences * options.length / seconds
+        table.append({"system": name, "s": seconds, "ratio": seconds / best["ours"]})
+        print(f"{name:32} {seconds:7.3f} s  {speed:7.0f} pieces/s  {seconds / best['ours']:5.2f}")
     if options.out:
-        keep(options.out, pd.DataFrame(rows), width=options.width, layers=options.layers)
+        keep(options.out, pd.DataFrame(table), width=options.width, layers=options.layers)
 
 
 if __name__ == "__main__":
