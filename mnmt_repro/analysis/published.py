@@ -148,7 +148,7 @@ def printed_values(item: Mapping[str, Any]) -> str:
         cells = [c for c in comparisons(number, [filters["over"]]) if c.treated == filters["of"]]
         if not cells:
             raise InputError(f"published {item['quantity']!r}: the table has no such cell")
-        return ", ".join(f"{cell.difference:+.1f}" for cell in cells)
+        return ", ".join(f"{cell.difference:+.1f}" for cell in cells).replace("-", "−")
     rows = table(number)
     for column, wanted in filters.items():
         if column not in rows:

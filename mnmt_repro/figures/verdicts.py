@@ -111,6 +111,21 @@ def setting_of(
     return next((each for each in verdict["scopes"] if each["scope"] == name), None)
 
 
+def limits(stored: Sequence[Mapping[str, Any]], claim: str, measure: str) -> tuple[float, ...]:
+    """What the rule of the deciding setting compares a measure with, in the order of its steps.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict.
+    """
+    ruled = _claims_by_id()[claim]
+    decided = stored_verdict(stored, claim)["decided_in"]
+    scope = next((each for each in ruled.scopes if each.name == decided), ruled.scopes[0])
+    steps = ruled.in_scope(scope).rule
+    return tuple(each.value for step in steps for each in step.when if each.measure == measure)
+
+
 def _as_computed(
     badge: Badge, claim: Claim, stored: Mapping[str, Any], evidence: Evidence
 ) -> Badge:

@@ -110,21 +110,18 @@ class Mapped(Mapping[str, Tensor]):
     """
 
     def __init__(self, folder: Path) -> None:
-        self._files: dict[str, Path] = {}
         if (folder / INDEX).is_file():
             listed = Fields(read_object(folder / INDEX), str(folder / INDEX)).get("weight_map")
-            names = sorted(set(listed.values()))
         elif (folder / WEIGHTS_FILE).is_file():
-            names = [WEIGHTS_FILE]
+            with _opened(folder / WEIGHTS_FILE) as file:
+                listed = dict.fromkeys(file.keys(), WEIGHTS_FILE)
         else:
             other = " (its weights are of another format: save_pretrained writes them again)"
             raise InputError(
                 f"{folder}: has neither {WEIGHTS_FILE} nor {INDEX}; put the weights there"
                 + other * any(folder.glob("*.bin"))
             )
-        for name in names:
-            with _opened(folder / name) as file:
-                self._files |= dict.fromkeys(file.keys(), folder / name)
+        self._files = {name: folder / file for name, file in listed.items()}
 
     def __getitem__(self, name: str) -> Tensor:
         with _opened(self._files[name]) as file:

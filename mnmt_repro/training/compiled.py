@@ -159,19 +159,15 @@ class GroupedAdafactor(torch.optim.Adafactor):
             together: dict[tuple[torch.Size, float, int], list[Tensor]] = {}
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    state = self._begun(parameter)
+                    state = self.state[parameter]
+                    if not state:
+                        state.update(adafactor_state(parameter))
                     state["step"] += 1
                     alone = id(parameter) if parameter.numel() > _LARGE else 0
                     key = parameter.shape, float(state["step"]), alone
                     together.setdefault(key, []).append(parameter)
             for (_, step, _), parameters in together.items():
                 self._update(parameters, step, group)
-
-    def _begun(self, parameter: Tensor) -> dict[str, Tensor]:
-        state = self.state[parameter]
-        if not state:
-            state.update(adafactor_state(parameter))
-        return state
 
     def _update(self, parameters: list[Tensor], step: float, group: dict[str, Any]) -> None:
         share = step ** group["beta2_decay"]
