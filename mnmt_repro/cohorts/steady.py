@@ -232,15 +232,15 @@ _THREE = many("conlang-steady-three", ("aaa", "bbb", "ccc"), (0.5, 0.8, 0.9))
 _FIVE = many("conlang-steady-five", ("aaa", "bbb", "ccc", "ddd", "eee"), (0.6, 0.8))
 
 
-def _again(cohort: Cohort, seeds: tuple[int, ...], repeats: str = "") -> Cohort:
-    """The models of several pairs with further seeds; no claim reads them without `repeats`."""
+def _again(cohort: Cohort, seeds: tuple[int, ...]) -> Cohort:
+    """The models of several pairs with further seeds."""
     return replace(
         cohort,
         name=f"{cohort.name}-seeds",
         about=f"{cohort.about}; with further seeds",
         mixtures=cohort.mixtures[1:],
         seeds=seeds,
-        repeats=repeats,
+        repeats=cohort.name,
     )
 
 
@@ -314,7 +314,7 @@ STEADY_GRIDS: tuple[Cohort, ...] = (
         repeats=_REAL_GRID.name,
     ),
     *_THREE,
-    _again(_THREE[1], (2, 3, 4), repeats="conlang-steady-three"),
+    _again(_THREE[1], (2, 3, 4)),
     *_FIVE,
     _again(_FIVE[1], (2, 3, 4)),
 )
