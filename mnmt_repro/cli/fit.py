@@ -28,7 +28,6 @@ from mnmt_repro.errors import InputError, note
 
 if TYPE_CHECKING:
     from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit
-    from mnmt_repro.laws.diagnostics import LackOfFit
     from mnmt_repro.laws.uncertainty import Asked
 
     Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
@@ -342,8 +341,8 @@ def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {str(pair): rows for pair, rows in frame.groupby("pair", sort=True)}
 
 
-def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, Fit]]:
-    """Fit each pair of a table: name of the law and its fit.
+def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[Call, Fit]]:
+    """Fit each pair of a table: the call that did, and its fit.
 
     Raises
     ------
@@ -360,7 +359,7 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
             f"--law {law}: the table has no column of weights; name it by --p-column; there are "
             f"{there}"
         )
-    fits: dict[str, tuple[str, Fit]] = {}
+    fits = {}
     for pair, rows in by_pair(frame).items():
         weights = rows["p"].nunique() if "p" in rows.columns else 1
         if law == "power" and weights > 1:
@@ -368,9 +367,9 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
         several = "joint" if weights > 1 or options.by else "power"
-        name = several if law == "auto" else law
+        call = call_of(several if law == "auto" else law, pair, options)
         with of_pair(pair):
-            fits[pair] = name, call_of(name, pair, options).fit(rows)
+            fits[pair] = call, call.fit(rows)
     return fits
 
 
@@ -380,12 +379,14 @@ class Call:
 
     Attributes
     ----------
+    law : of which law, as `--law` calls it
     function : its name
     columns : those of the rows that it takes in order; none where it takes the rows themselves
     named : columns by the name of the parameter that takes them
     settings : values by the name of the parameter
     """
 
+    law: str
     function: str
     columns: tuple[str, ...] = ()
     named: dict[str, str] = field(default_factory=dict)
@@ -415,6 +416,7 @@ def call_of(law: str, pair: str, options: FitOptions) -> Call:
     if law == "additive":
         robust = {"huber_delta": HUBER_DELTA} if options.loss == "huber" else {}
         return Call(
+            law=law,
             function="fit_additive_law",
             columns=(n, str(data_of(options)), loss),
             named=groups,
@@ -425,12 +427,14 @@ def call_of(law: str, pair: str, options: FitOptions) -> Call:
     chosen |= {"direction": "max"} if options.direction == "max" else {}
     chosen |= {"ceiling": options.ceiling} if options.ceiling is not None else {}
     if law == "power":
-        return Call(function="fit_power_law", columns=(n, loss), named=groups, settings=chosen)
+        return Call(
+            law=law, function="fit_power_law", columns=(n, loss), named=groups, settings=chosen
+        )
     chosen = {"n": n, "loss": loss} | groups | chosen
     if law == "joint":
         by = {"by": options.by} if options.by else {}
-        return Call(function="fit_joint_law", settings=chosen | by)
-    return Call(function="fit_fraction", settings=chosen | {"form": law})
+        return Call(law=law, function="fit_joint_law", settings=chosen | by)
+    return Call(law=law, function="fit_fraction", settings=chosen | {"form": law})
 
 
 def data_of(options: FitOptions) -> str | None:
@@ -515,57 +519,31 @@ def _fractions(fit: Fit, asked: Asked) -> tuple[pd.DataFrame, str]:
     return pd.DataFrame(columns=columns), ""
 
 
-@dataclass(frozen=True, kw_only=True)
 class FittedPair:
-    """What `fit` says of one pair."""
+    """What `fit` says of one pair: its law, with intervals and diagnostics."""
 
-    pair: str
-    law: str
-    formula: str
-    call: Call
-    fit: Fit
-    table: pd.DataFrame
-    method: str
-    fraction: pd.DataFrame
-    fraction_method: str
-    doubts: tuple[str, ...]
-    fitness: LackOfFit
-    lack: str
-    strange: list[str]
-    clean: Fit
+    def __init__(
+        self, pair: str, call: Call, fit: Fit, rows: pd.DataFrame, options: FitOptions
+    ) -> None:
+        from mnmt_repro.laws import lack_of_fit
 
-
-def _outcome(pair: str, law: str, fit: Fit, rows: pd.DataFrame, options: FitOptions) -> FittedPair:
-    """Intervals and diagnostics of a fit to the rows of a pair."""
-    from mnmt_repro.laws import lack_of_fit
-
-    formula = FORMULA[law].replace("[p]", f"[{options.by or 'p'}]")
-    if options.direction == "max":
-        formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
-    with of_pair(pair):
-        call = call_of(law, pair, options)
-        strange, clean = strange_rows(rows, call, fit, options)
-        fitness = lack_of_fit(clean)
-        lack = f"without the rows that stand out, {fitness.words}" if strange else fitness.words
-        if fitness.test == "repeats" and fitness.fault:
-            lack += "; if rows of a cell are of one run, name their run with --groups"
-        fraction, fraction_method = _fractions(fit, options.interval)
-        return FittedPair(
-            pair=pair,
-            law=law,
-            formula=formula,
-            call=call,
-            fit=fit,
-            table=fit.summary(options.interval),
-            method=fit.method_in_words(options.interval) if fit.identified else "",
-            fraction=fraction,
-            fraction_method=fraction_method,
-            doubts=fit.doubts() if fit.identified else (),
-            fitness=fitness,
-            lack=lack,
-            strange=strange,
-            clean=clean,
-        )
+        self.pair, self.call, self.fit = pair, call, fit
+        self.formula = FORMULA[call.law].replace("[p]", f"[{options.by or 'p'}]")
+        if options.direction == "max":
+            self.formula = self.formula.replace("loss = ", "quality = l_inf - ")
+            self.formula = self.formula.replace(" + l_inf", "")
+        with of_pair(pair):
+            self.strange, self.clean = strange_rows(rows, call, fit, options)
+            self.fitness = lack_of_fit(self.clean)
+            self.lack = self.fitness.words
+            if self.strange:
+                self.lack = f"without the rows that stand out, {self.lack}"
+            if self.fitness.test == "repeats" and self.fitness.fault:
+                self.lack += "; if rows of a cell are of one run, name their run with --groups"
+            self.table = fit.summary(options.interval)
+            self.method = fit.method_in_words(options.interval) if fit.identified else ""
+            self.fraction, self.fraction_method = _fractions(fit, options.interval)
+            self.doubts = fit.doubts() if fit.identified else ()
 
 
 def act(options: FitOptions) -> int:
@@ -576,7 +554,7 @@ def act(options: FitOptions) -> int:
     notes = notes_on_rows(frame, options, data_of(options) or options.by)
     note(*notes)
     fits, rows = fit_table(frame, options), by_pair(frame)
-    outcomes = [_outcome(pair, law, fit, rows[pair], options) for pair, (law, fit) in fits.items()]
+    outcomes = [FittedPair(pair, *fits[pair], rows[pair], options) for pair in fits]
     grown = list(note_on_errors(each.clean for each in outcomes))
     note(*grown)
     notes += grown
@@ -597,7 +575,7 @@ def content(found: FittedPair, interval: Asked) -> dict[str, Any]:
     fractions = found.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
     return {
         "pair": found.pair,
-        "law": found.law,
+        "law": found.call.law,
         "params": fit.params,
         "stderr": fit.stderr,
         "interval": dict(zip(fit.names, ends, strict=True)),

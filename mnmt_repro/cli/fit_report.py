@@ -73,7 +73,7 @@ def _template(name: str) -> Template:
 def _parameters(found: FittedPair) -> pd.DataFrame:
     """The parameters of a law, with what they mean."""
     fit = found.fit
-    meaning = MEANING | ({"beta": "exponent of the data"} if found.law == "additive" else {})
+    meaning = MEANING | ({"beta": "exponent of the data"} if found.call.law == "additive" else {})
     meaning |= {"l_inf": "quality that no size exceeds"} if fit.direction == "max" else {}
     table = found.table.assign(held=np.where(found.table["held"], "yes", ""))
     table.insert(1, "meaning", [meaning[name.partition("[")[0]] for name in fit.names])
