@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from mnmt_repro.cli.sweep import SweepOptions
 
 SHOWN = 5  # runs named of a longer list
-SECONDS_TO_ANALYSE, SECONDS_TO_DECODE = 60.0, 15.0
-"""That a run takes on one thread, on the average of the mini tier."""
 
 
 def work_through(
@@ -25,13 +23,11 @@ def work_through(
     specs: Sequence[RunSpec],
     stored: Mapping[str, Mapping[str, Any]],
     *,
-    todo: Sequence[RunSpec],
+    todo: Mapping[str, str],
     needs: Callable[[RunSpec], Iterable[RunSpec]],
     verb: str,
-    what: Callable[[RunSpec], str],
     work: Callable[..., dict[str, Any]],
     store: Callable[[dict[str, Any]], object],
-    seconds: float,
 ) -> int:
     """Do some work with the checkpoint of each finished run, and store what comes of it.
 
@@ -42,18 +38,15 @@ def work_through(
     stored
         Run id to what the store says of the run.
     todo
-        Those of `specs` that are finished, and for which it is not done.
+        Ids of those of `specs` that are finished, and for which it is not done; with what
+        ``--dry-run`` says of each, beside its label.
     needs
         The runs without whose checkpoints it cannot be done for a run.
     verb
         What is done: ``"decode"``.
-    what
-        What ``--dry-run`` says of a run, beside its label.
     work
         As `sweep.sweep` takes it, with a further argument `runs`: of each run what the store says
         that its checkpoint is held against.
-    seconds
-        That a run takes on one thread, on the average.
 
     Returns
     -------
@@ -65,11 +58,12 @@ def work_through(
         When it can be done for none of `todo`.
     """
     from mnmt_repro.runs.finished import without_checkpoint
-    from mnmt_repro.runs.sweep import process_pool, seconds_per_cost_of, sweep
+    from mnmt_repro.runs.sweep import process_pool, sweep
 
-    needed = {spec.run_id: spec for each in todo for spec in needs(each)}
+    mine = [spec for spec in specs if spec.run_id in todo]
+    needed = {spec.run_id: spec for each in mine for spec in needs(each)}
     absent = without_checkpoint(list(needed.values()), options.runs)
-    there = [spec for spec in todo if not without_checkpoint(list(needs(spec)), options.runs)]
+    there = [spec for spec in mine if not without_checkpoint(list(needs(spec)), options.runs)]
     finished = sum(spec.run_id in stored for spec in specs)
     print(
         f"{len(specs)} runs: {finished} trained, {finished - len(todo)} {verb}d before, "
@@ -88,7 +82,7 @@ def work_through(
         print("\n".join(lines), file=sys.stderr)
     if options.dry_run:
         for spec in there:
-            print(f"{spec.run_id}  {spec.label}{what(spec)}")
+            print(f"{spec.run_id}  {spec.label}{todo[spec.run_id]}")
         return 0
     if todo and not there:
         raise InputError(f"--runs {options.runs}: no run to {verb} has its checkpoints here")
@@ -102,7 +96,6 @@ def work_through(
             runs_folder=options.runs,
             executor=executor,
             device=options.device,
-            seconds_per_cost=seconds_per_cost_of((spec, seconds) for spec in there),
             work=partial(work, runs=about),
         )
     return 1 if failures or absent or finished < len(specs) else 0
@@ -143,9 +136,9 @@ def analyse_runs(
     analysed = {run_id: names[run_id] for run_id in lacking(analyses) if names[run_id]}
     scored = lacking(sentences) & {s.run_id for s in finished if scored_by_sentence(s)}
 
-    def made(spec: RunSpec) -> str:
-        names = analysed.get(spec.run_id, ())
-        return ": " + ", ".join((*names, *("losses by sentence",) * (spec.run_id in scored)))
+    made = {run_id: list(names) for run_id, names in analysed.items()}
+    for run_id in scored:
+        made.setdefault(run_id, []).append("losses by sentence")
 
     def store(done: dict[str, Any]) -> None:
         corpus = done["corpus"]
@@ -158,13 +151,11 @@ def analyse_runs(
         options,
         specs,
         stored,
-        todo=[spec for spec in finished if spec.run_id in analysed.keys() | scored],
+        todo={run_id: f": {', '.join(names)}" for run_id, names in made.items()},
         needs=lambda spec: with_parents([spec]),
         verb="analyse",
-        what=made,
         work=partial(analyse_in_worker, analysed=analysed, scored=scored),
         store=store,
-        seconds=SECONDS_TO_ANALYSE,
     )
 
 
@@ -207,13 +198,11 @@ def decode_runs(
         options,
         specs,
         stored,
-        todo=[s for s in specs if s.run_id in stored and s.run_id not in decoded],
+        todo=dict.fromkeys((wanted & stored.keys()) - decoded, ""),
         needs=lambda spec: [spec],
         verb="decode",
-        what=lambda spec: "",
         work=partial(decode_in_worker, sentences=sentences, bleurt=options.bleurt),
         store=lambda content: results.write_decoding(content, root=options.results),
-        seconds=SECONDS_TO_DECODE,
     )
 
 

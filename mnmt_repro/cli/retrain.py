@@ -66,7 +66,7 @@ def act(options: RetrainOptions) -> int:
     """List runs, or train them again; 1 where one is not what is stored."""
     from mnmt_repro import results
     from mnmt_repro.results.schema import TIERS
-    from mnmt_repro.runs.sweep import process_pool, seconds_per_cost_of, sweep
+    from mnmt_repro.runs.sweep import process_pool, sweep
 
     check_count(options.workers, "--workers", "processes")
     catalogue = cohorts_module("catalogue")
@@ -105,9 +105,6 @@ def act(options: RetrainOptions) -> int:
             executor=executor,
             device=options.device,
             at_once=options.workers,
-            seconds_per_cost=seconds_per_cost_of(
-                (spec, stored[spec.run_id]["wall_seconds"]) for spec in specs
-            ),
         )
     return 1 if failures or not all(comparison.reproduced for comparison in found) else 0
 
