@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -379,29 +379,6 @@ def _write(
         write_about(stage, new)
 
 
-def added_pairs(pairs: Sequence[str], languages: Iterable[str]) -> list[str]:
-    """Pairs of new languages with the one that all old pairs share, on its side or sides.
-
-    Where they share none, or a single old pair leaves it open, a new language is beside `eng`, or
-    the pair is left to be named.
-
-    >>> added_pairs(["deu-eng", "fra-eng"], ["xho"]), added_pairs(["deu-fra"], ["xho"])
-    (['xho-eng'], ['PAIR-WITH-xho'])
-    """
-    split = [tuple(pair.split("-")) for pair in pairs]
-    shared = set.intersection(*map(set, split))
-    hub = "eng" if "eng" in shared else shared.pop() if len(shared) == 1 else ""
-    if not hub:
-        return [f"PAIR-WITH-{name}" for name in languages]
-    out, into = (any(pair[side] == hub for pair in split) for side in (0, 1))
-    return [
-        pair
-        for name in languages
-        for pair, wanted in ((f"{hub}-{name}", out), (f"{name}-{hub}", into))
-        if wanted
-    ]
-
-
 def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, told: dict[str, Any]) -> str:
     """The command that trains on, as far as it can be foreseen."""
     command = f"next: mnmt-repro train --continue-from {shlex.quote(str(out))}"
@@ -410,9 +387,8 @@ def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, told: dict[s
     if about["corpus"] == "own":
         command += "".join(f" --data {pair}=FILE" for pair in about["pairs"])
     if about["conlang"] is None:
-        added = added_pairs(
-            about["pairs"], sorted(set(vocabulary.languages) - set(about["languages"]))
-        )
+        languages = sorted(set(vocabulary.languages) - set(about["languages"]))
+        added = [f"PAIR-WITH-{language}" for language in languages]
         if added and about["corpus"] == "own":
             command += "".join(f" --data {pair}=FILE" for pair in added)
         elif added:
