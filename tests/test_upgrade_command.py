@@ -579,8 +579,8 @@ def test_an_option_that_nothing_would_use_is_refused(here: Path, capsys, option:
     fails(command, capsys, f"{idle}: has no effect without")
 
 
-def test_other_text_and_other_shares_are_told(here: Path, capsys) -> None:
-    """What the old model learnt from may be held out now, and its mixture is not carried over."""
+def test_other_text_is_told(here: Path, capsys) -> None:
+    """What the old model learnt from may be held out now."""
     lines = Path("talks.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
     Path("more.tsv").write_text("".join(lines[: len(lines) // 2]), encoding="utf-8")
     assert main([*UPGRADE]) == 0
@@ -590,32 +590,18 @@ def test_other_text_and_other_shares_are_told(here: Path, capsys) -> None:
     assert main([*train, "--out", "other"]) == 0
     told = capsys.readouterr().err
     assert "note: validation text of eng-deu is not the old model's" in told
-    assert "mixture" not in told  # one old pair, whose share of itself is all
     assert main([*train, "--valid", "eng-xho=new.tsv", "--out", "few"]) == 0
     assert "note: no validation text of eng-deu" in capsys.readouterr().err
-    both = [*text, "--pieces", "350", "--weights", "0.9,0.1", "--steps", "2", "--d-model", "8"]
-    assert main(["train", *both, "--heads", "2", "--tags", "both", "--out", "two"]) == 0
-    assert main(["upgrade", "--from", "two", "--out", "again"]) == 0
-    capsys.readouterr()
-    assert main(["train", "--continue-from", "again", *text, "--steps", "2", "--out", "on"]) == 0
-    told = capsys.readouterr().err
-    assert "note: mixture: of what is sampled from the old pairs, eng-deu was 90.0% and is" in told
-    assert "validation" not in told
 
 
 def test_no_two_upgrades_in_a_row_draw_alike(here: Path, capsys) -> None:
     drawn = [*UPGRADE, "--init", "random"]
-    fails([*drawn, "--seed", "1"], capsys, "--seed 1: the old model began as what this seed draws")
     fails([*drawn, "--seed", str(2**31)], capsys, "give 0 or more, below 2**31")
-    assert main([*UPGRADE, "--seed", "1"]) == 0  # copies of <unk> are not drawn
-    shutil.rmtree("start")
     assert main(drawn) == 0
     first = load_upgraded("start/start.safetensors").config.seed
     assert first not in (0, told("old")["seed"])
     assert main(TRAIN_ON) == 0
     again = ["upgrade", "--from", "both", "--deeper", "1", "--depth-init", "random", "-o", "second"]
-    capsys.readouterr()
-    fails([*again, "--seed", str(first)], capsys, f"--seed {first}: the old model began as")
     assert main(again) == 0
     assert load_upgraded("second/start.safetensors").config.seed != first
 
@@ -629,26 +615,14 @@ def test_embeddings_that_were_never_trained_are_told(here: Path, capsys) -> None
     command = ["upgrade", "--from", "plain", "--vocab", "both.model"]
     assert main([*command, "--init", "unk", "-o", "copied"]) == 0
     told = capsys.readouterr().err
-    assert "note: the old vocabulary has byte fallback, so that <unk> never occurred" in told
     assert "note: the old model was trained without language tags" in told
     assert main([*command, "-o", "split"]) == 0
     assert load_upgraded("split/start.safetensors").config.embeddings == "mean"
-    assert "<unk>" not in capsys.readouterr().err
     # Its rows are just what they began as.
     began = Transformer(load_checkpoint("plain/last.safetensors").config, seed=1).state_dict()
     rows = load_upgraded("copied/start.safetensors").model.state_dict()["embedding.weight"]
     xho = Vocabulary.load("both.model").tag("xho")
     assert torch.equal(rows[xho], began["embedding.weight"][2])
-
-
-def test_a_constant_rate_that_adafactor_cannot_keep_is_told(here: Path, capsys) -> None:
-    assert main([*UPGRADE, "--optimiser", "reset", "--schedule", "constant"]) == 0
-    on = [*TRAIN_ON, "--optimiser", "adafactor", "--learning-rate"]
-    assert main([*on, "0.5"]) == 0
-    assert "note: Adafactor takes no relative step above" in (told := capsys.readouterr().err)
-    assert "constant up to step 4, and falls" in told
-    assert main([*on, "0.4", "--out", "slower"]) == 0
-    assert "Adafactor" not in capsys.readouterr().err
 
 
 def test_the_command_named_next_fits_the_upgrade(here: Path, capsys) -> None:

@@ -154,50 +154,19 @@ def check_optimiser(upgraded: UpgradedFolder, start: Start, config: TrainingConf
 
 
 def notes(
-    upgraded: UpgradedFolder,
-    text: TrainingText,
-    mixture: Mixture,
-    config: TrainingConfig,
-    tags: str,
+    upgraded: UpgradedFolder, text: TrainingText, config: TrainingConfig, tags: str
 ) -> Iterator[str]:
     """What of the training to come does not fit the old one, and should not pass unsaid."""
     about = upgraded.about
     if tags != about["tags"]:
         yield f"language tags: {about['tags']} in the old model's text, {tags} from here on"
-    yield from _other_shares(about["mixture"], mixture)
     yield from _other_validation(about, text)
     steps = config.steps or (config.target_tokens or 0) // config.batch_tokens
-    constant = about["upgrade"]["config"]["schedule"] == "constant"
-    if constant and config.optimiser == "adafactor" and config.learning_rate**2 * steps > 1:
-        yield (
-            f"Adafactor takes no relative step above 1 / sqrt(step): the rate is constant up to "
-            f"step {1 / config.learning_rate**2:,.0f}, and falls from there on; see "
-            "--learning-rate, or --optimiser adamw"
-        )
     rising = steps_to_rise(upgraded.about["upgrade"])
     if steps < rising:
         yield (
             f"a learning-rate factor rises over {rising:,} steps, and this run takes about "
             f"{steps:,}; see --steps"
-        )
-
-
-SHIFT = 0.01
-"""Change of an old pair's share among the old pairs that is told."""
-
-
-def _other_shares(old: Mapping[str, float], mixture: Mixture) -> Iterator[str]:
-    """The old pair whose share among the old pairs changes most, where that is not a trifle."""
-    both = [pair for pair in mixture.pairs if pair in old]
-    before, after = (
-        {pair: weights[pair] / sum(weights[other] for other in both) for pair in both}
-        for weights in (old, mixture.weights)
-    )
-    pair = max(both, key=lambda each: abs(after[each] - before[each]), default=None)
-    if pair is not None and abs(after[pair] - before[pair]) > SHIFT:
-        yield (
-            f"mixture: of what is sampled from the old pairs, {pair} was {before[pair]:.1%} and is "
-            f"{after[pair]:.1%} from here on; see --weights, --temperature and --upsample"
         )
 
 

@@ -109,7 +109,7 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
         missing = [pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs]
         if missing:
             tell(f"not in the text, and soon forgotten: {', '.join(missing)}")
-        note(*notes(upgraded, text, mixture, config, tags))
+        note(*notes(upgraded, text, config, tags))
         start, origin = upgraded.start(), upgraded.origin
         check_optimiser(upgraded, start, config)
         model = start.model.config

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import shlex
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,8 @@ import pandas as pd
 
 from mnmt_repro.cli.exclusions import of_upgrade, refuse_excluded
 from mnmt_repro.cli.gamma import read_fisher, steps_to_rise
-from mnmt_repro.cli.options import add_command, chosen, print_json
-from mnmt_repro.cli.upgrade_options import UpgradeOptions, settle_seed, upgrade_config
+from mnmt_repro.cli.options import SEEDS, add_command, chosen, print_json
+from mnmt_repro.cli.upgrade_options import UpgradeOptions, upgrade_config
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.trained import check_free
 
@@ -77,7 +78,9 @@ def act(options: UpgradeOptions) -> int:
             optimiser=options.optimiser or "reset",
             schedule=options.schedule or "reset",
         )
-    config = settle_seed(options, config, about)
+    if options.seed is None:  # another than the old run's, whose weights began as its draws
+        seed = zlib.crc32(about["identity"].encode()) % SEEDS
+        config = dataclasses.replace(config, seed=seed)
     pieces = _unmet_pieces(about, checkpoint, old)
     refuse_excluded(of_upgrade(options, config, pieces is not None), chosen(options))
     new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
@@ -193,13 +196,6 @@ def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:
         yield (
             f"{len(overlap.dropped)} of the model's pieces and tags are dropped; a vocabulary of "
             "`mnmt-repro data extend` keeps them all"
-        )
-    bytewise = any(piece.kind == "byte" for piece in (*overlap.kept, *overlap.dropped))
-    untied = not made.report.old.tie_output
-    if overlap.added and made.config.embeddings == "unk" and bytewise and untied:
-        yield (
-            "the old vocabulary has byte fallback, so that <unk> never occurred in the old text: "
-            "new pieces are embedded as it was at the very start; see --init mean"
         )
     kept, added = (
         any(piece.kind == "tag" for piece in pieces) for pieces in (overlap.kept, overlap.added)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.gamma import parse_gamma
-from mnmt_repro.cli.options import SEEDS, by_place, check_count, check_seed
+from mnmt_repro.cli.options import by_place, check_count, check_seed
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import (
     FISHER_SENTENCES,
@@ -187,39 +185,6 @@ def upgrade_config(options: UpgradeOptions) -> UpgradeConfig:
         deeper=dataclasses.replace(base.deeper, **depth),
         **given,
     )
-
-
-def settle_seed(
-    options: UpgradeOptions, config: UpgradeConfig, about: Mapping[str, Any]
-) -> UpgradeConfig:
-    """The upgrade with a seed, the old run's identity's where none is given.
-
-    Parameters
-    ----------
-    about
-        The old run's `run.json`.
-
-    Raises
-    ------
-    InputError
-        When weights are to be drawn beside old ones that began as just these draws.
-    """
-    if options.seed is None:
-        return dataclasses.replace(config, seed=zlib.crc32(about["identity"].encode()) % SEEDS)
-    earlier = (about.get("continued_from") or {}).get("upgrade", {}).get("seed")
-    wider, deeper = config.wider != 1, bool(config.deeper.encoder or config.deeper.decoder)
-    drawn = (
-        config.keep == "body"
-        or (bool(options.vocabulary) and config.embeddings == "random")
-        or (wider and config.width.init == "random")
-        or (deeper and config.deeper.init == "random")
-    )
-    if options.seed in (about["seed"], earlier) and drawn and config.keep != "nothing":
-        raise InputError(
-            f"--seed {options.seed}: the old model began as what this seed draws, and what is new "
-            "would begin as old weights did; give another, or leave it out"
-        )
-    return config
 
 
 def _two(text: str, option: str, read: Any) -> tuple[Any, Any]:
