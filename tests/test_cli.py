@@ -27,11 +27,9 @@ from mnmt_repro import results
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.fit import LABELS
-from mnmt_repro.cli.recommend import decimals
 from mnmt_repro.corpora.bitext import read_bitexts
 from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_additive_law
@@ -1013,13 +1011,6 @@ def test_recommend(capsys) -> None:
     fails([*command, "--prefer", "eng-deu=-1,eng-zho=2"], capsys, "no number below 0")
     lone = [*command, "--equal-regret", "--where", "pair=eng-deu"]
     fails(lone, capsys, "l.csv: rows of eng-deu alone; a trade-off needs two pairs")
-
-
-@pytest.mark.parametrize("weights", [(0.0420349, 0.9579651), (1 / 3, 1 / 3, 1 / 3), (0.15, 0.85)])
-def test_recommended_weights_can_be_trained(weights: tuple[float, ...]) -> None:
-    texts = decimals(list(weights))
-    assert [float(text) for text in texts] == pytest.approx(weights, abs=2e-4)
-    Mixture.of({f"eng-{i}": float(text) for i, text in enumerate(texts)})  # refuses other sums
 
 
 def test_recommend_for_a_quality(capsys) -> None:

@@ -154,19 +154,7 @@ def act(options: RecommendOptions) -> int:
     )
     for each in found.notes:
         print(f"note: {each}")
-    weights = ",".join(decimals(list(found.weights.values())))
+    weights = ",".join(f"{p:.4f}" for p in found.weights.values())
     data = " ".join(f"--data {pair}=FILE" for pair in found.weights)
     print(f"\nas options of train: {data} --weights {weights}")
     return 0
-
-
-def decimals(weights: list[float]) -> list[str]:
-    """Write weights that sum to 1 with four decimals that sum to 1: the largest takes the rest.
-
-    >>> decimals([0.33333, 0.33334, 0.33333])
-    ['0.3333', '0.3334', '0.3333']
-    """
-    found = [round(p, 4) for p in weights]
-    largest = weights.index(max(weights))
-    found[largest] = 1 - sum(found[:largest]) - sum(found[largest + 1 :])
-    return [f"{p:.4f}" for p in found]
