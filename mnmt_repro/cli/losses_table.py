@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.cli.options import check_columns, read_table, write_file
+from mnmt_repro.cli.options import check_columns, read_table, write_output
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
         run_id=trained.folder.resolve().name,
     )
     both = pd.concat([table, new[list(_COLUMNS)].astype(str)])
-    write_file(path, "--add-to", both.to_csv(index=False))
+    write_output(path, "--add-to", both.to_csv(index=False))
 
 
 def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd.DataFrame:

@@ -329,8 +329,8 @@ def check_absent(path: Path | None, flag: str) -> None:
         raise InputError(f"{flag} {path}: is there already; name another file")
 
 
-def write_file(path: Path, flag: str, text: str) -> None:
-    """Write a file that an option names, whole or not at all.
+def write_output(path: Path, flag: str, text: str) -> None:
+    """Write a file that an option names, whole or not at all, and say so.
 
     Raises
     ------
@@ -341,11 +341,6 @@ def write_file(path: Path, flag: str, text: str) -> None:
         write_bytes(path, text.encode())
     except OSError as error:
         raise InputError(f"{flag} {path}: cannot be written: {error.strerror}") from error
-
-
-def write_output(path: Path, flag: str, text: str) -> None:
-    """Write a file as `write_file` does, and say so."""
-    write_file(path, flag, text)
     tell(f"wrote {path}")
 
 
