@@ -82,7 +82,6 @@ def add(commands: Any) -> None:
     )
     _add_out(parser)
     add_fields(parser, VocabularyConfig, {"pieces": 4000})
-    add_json(parser)
 
     parser = add_command(
         parts,
@@ -108,7 +107,6 @@ def add(commands: Any) -> None:
         "--pieces", type=int, default=1000, help="learnt from the languages that have no tag yet"
     )
     _add_out(parser)
-    add_json(parser)
 
     parser = add_command(
         parts,
@@ -125,7 +123,6 @@ def add(commands: Any) -> None:
         "--languages", required=True, metavar="CODE,...", help="as in the names of your pairs"
     )
     _add_out(parser)
-    add_json(parser)
 
     for module in registered(DATA_COMMANDS).values():
         module.add(parts)
@@ -248,15 +245,6 @@ def act_adopt(options: argparse.Namespace) -> int:
 
 def _write(vocabulary: Vocabulary, options: argparse.Namespace) -> int:
     vocabulary.save(options.out)
-    facts = {
-        "file": str(options.out),
-        "pieces": len(vocabulary),
-        "languages": list(vocabulary.languages),
-        "hash": vocabulary.hash,
-    }
-    if options.json:
-        print_json(facts)
-    else:
-        tags = ", ".join(vocabulary.languages)
-        print(f"{options.out}: {len(vocabulary)} pieces, tags for {tags}, hash {vocabulary.hash}")
+    tags = ", ".join(vocabulary.languages)
+    print(f"{options.out}: {len(vocabulary)} pieces, tags for {tags}, hash {vocabulary.hash}")
     return 0
