@@ -57,8 +57,18 @@ def of_train(options: TrainOptions) -> tuple[Refusal, ...]:
     )  # fmt: skip
 
 
-def of_upgrade(options: UpgradeOptions, config: UpgradeConfig, pieces: bool) -> tuple[Refusal, ...]:
-    """Of `upgrade`; `pieces`: a conlang's new languages have some without a new vocabulary."""
+def of_upgrade(
+    options: UpgradeOptions, config: UpgradeConfig, pieces: bool, imported: bool
+) -> tuple[Refusal, ...]:
+    """Of `upgrade`.
+
+    Parameters
+    ----------
+    pieces
+        A conlang's new languages have some without a new vocabulary.
+    imported
+        The old model is a Hugging Face model.
+    """
     wider, deeper = config.wider != 1, bool(config.deeper.encoder or config.deeper.decoder)
     pieces = pieces or bool(options.vocabulary)
     kept, fisher = config.keep != "nothing", options.fisher_threshold or ""
@@ -73,6 +83,8 @@ def of_upgrade(options: UpgradeOptions, config: UpgradeConfig, pieces: bool) -> 
         return f"{option}: has no effect without {needed}; add it, or leave this out"
 
     return (
+        ("checkpoint fisher_threshold", imported,
+         "{}: --from is a Hugging Face model; leave this out"),
         ("init", not pieces, idle("--vocab")),
         ("init", config.keep != "all", idle("--keep all")),
         ("width_init normalisation", not wider, idle("--wider")),

@@ -12,6 +12,7 @@ from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
+    from mnmt_repro.corpora.conlang import Conlang
     from mnmt_repro.runs.trained import Trained
 
 CONLANG_SENTENCES = 1000
@@ -109,12 +110,20 @@ def _having(name: str, pairs: list[str], trained: Trained) -> list[str]:
 
 
 def _read(name: str, pair: str, trained: Trained) -> Bitext:
-    from mnmt_repro.corpora.bitext import load_split, load_test_set
+    from mnmt_repro.corpora.bitext import load_test_set
 
     if name != "indomain":
         return load_test_set(name, pair)
-    if trained.conlang is None:
-        return load_split(trained.corpus, pair, "test")
-    sentences = trained.conlang.text(pair, 0, CONLANG_SENTENCES, split="test")
-    source, target = zip(*sentences, strict=True)
-    return Bitext(pair=pair, source=list(source), target=list(target))
+    return split_text(trained.corpus, trained.conlang, pair, "test", CONLANG_SENTENCES)
+
+
+def split_text(
+    corpus: str, conlang: Conlang | None, pair: str, split: str, sentences: int
+) -> Bitext:
+    """A pair's text of a split of a corpus; so many sentences where it is a conlang's."""
+    from mnmt_repro.corpora.bitext import load_split
+
+    if conlang is None:
+        return load_split(corpus, pair, split)
+    source, target = map(list, zip(*conlang.text(pair, 0, sentences, split=split), strict=True))
+    return Bitext(pair=pair, source=source, target=target)

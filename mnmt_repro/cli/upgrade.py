@@ -15,6 +15,7 @@ import pandas as pd
 from mnmt_repro.cli.exclusions import of_upgrade, refuse_excluded
 from mnmt_repro.cli.gamma import read_fisher, steps_to_rise
 from mnmt_repro.cli.options import SEEDS, add_command, chosen, print_json
+from mnmt_repro.cli.test_sets import split_text
 from mnmt_repro.cli.upgrade_options import UpgradeOptions, upgrade_config
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.trained import check_free
@@ -82,7 +83,8 @@ def act(options: UpgradeOptions) -> int:
         seed = zlib.crc32(about["identity"].encode()) % SEEDS
         config = dataclasses.replace(config, seed=seed)
     pieces = _unmet_pieces(about, checkpoint, old)
-    refuse_excluded(of_upgrade(options, config, pieces is not None), chosen(options))
+    excluded = of_upgrade(options, config, pieces is not None, imported is not None)
+    refuse_excluded(excluded, chosen(options))
     new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
     if new is not None:
         _check_vocabulary(options, about, new)
@@ -150,22 +152,17 @@ def _at_hand(
     about: Mapping[str, Any], old: Vocabulary, given: Mapping[str, Bitext]
 ) -> dict[str, Bitext]:
     """Validation text of the old pairs: given for another option, of a corpus, generated or own."""
-    from mnmt_repro.corpora.bitext import load_split
     from mnmt_repro.corpora.encoding import SyllableVocabulary
-    from mnmt_repro.corpora.formats import Bitext
     from mnmt_repro.runs.own import valid_text
 
     texts = dict(given)
     if about["corpus"] == "own" and not given:
         texts = dict(valid_text(about))
-    for pair in about["pairs"] if not given else ():
-        if isinstance(old, SyllableVocabulary):
-            lines = old.conlang.text(pair, 0, AT_HAND, split="valid")
-            source, target = map(list, zip(*lines, strict=True))
-            texts[pair] = Bitext(pair=pair, source=source, target=target)
-        elif about["corpus"] != "own":
+    elif not given:
+        conlang = old.conlang if isinstance(old, SyllableVocabulary) else None
+        for pair in about["pairs"]:
             with contextlib.suppress(InputError):  # not downloaded
-                texts[pair] = load_split(about["corpus"], pair, "valid")
+                texts[pair] = split_text(about["corpus"], conlang, pair, "valid", AT_HAND)
     return {pair: text.select(range(min(AT_HAND, len(text)))) for pair, text in texts.items()}
 
 
@@ -266,12 +263,6 @@ def _import(options: UpgradeOptions) -> Imported | None:
 
     if (options.source / RUN).is_file() or not is_hf(options.source):
         return None
-    for option, given in (
-        ("--checkpoint", options.checkpoint),
-        ("--fisher-threshold", options.fisher_threshold),
-    ):
-        if given is not None:
-            raise InputError(f"{option}: {options.source} is a Hugging Face model; leave this out")
     return read_folder(options.source)
 
 
