@@ -27,13 +27,12 @@ from mnmt_repro.companion.verify import PASSED
 def written(*ids: str, wrong: dict[str, str] | None = None, made: list | None = None) -> str:
     """The report on some claims, as they are stored, or on verdicts that were made."""
     return report(
+        ROOT,
+        ROOT / "data" / "claims",
         made or [each for each in read_stored(ROOT) if each["id"] in ids],
         [claim for claim in declared_claims().values() if claim.id in ids],
         wrong or {},
-        papers=papers(ROOT),
         exhibits=39,
-        environment={"Python": "3.11"},
-        hashes=hashes(ROOT, ROOT / "data" / "claims"),
     )
 
 

@@ -81,15 +81,8 @@ def act(options: argparse.Namespace) -> int:
     stored = claims.read_stored(options.root)
     wrong = claims.differences(verdicts, stored)
     store = results_root(options.results, checkout=options.root)
-    text = report(
-        with_stored_order(json.loads(claims.to_json(verdicts)), stored),
-        declared,
-        wrong,
-        papers=papers(options.root),
-        exhibits=len(exhibits),
-        environment=environment(),
-        hashes=hashes(options.root, store),
-    )
+    found = with_stored_order(json.loads(claims.to_json(verdicts)), stored)
+    text = report(options.root, store, found, declared, wrong, len(exhibits))
     options.out.mkdir(parents=True, exist_ok=True)
     for name, content in (("report.md", text), ("report.html", as_html(text))):
         write_bytes(options.out / name, content.encode())
@@ -128,31 +121,27 @@ def outcome(wrong: Mapping[str, str]) -> str:
 
 
 def report(
+    root: Path,
+    store: Path,
     verdicts: Sequence[Mapping[str, Any]],
     claims: Sequence[Claim],
     wrong: Mapping[str, str],
-    *,
-    papers: Sequence[Mapping[str, Any]],
     exhibits: int,
-    environment: Mapping[str, str],
-    hashes: Sequence[Mapping[str, Any]],
 ) -> str:
     """Write the report as Markdown.
 
     Parameters
     ----------
+    root, store
+        Top folder of the checkout, and folder of the rows.
     verdicts
         As `claims.to_json` writes them.
     claims
         Their entries in `data/claims`.
     wrong
         Claim id to what differs from its stored verdict.
-    papers
-        As `papers` reads them.
     exhibits
         How many figures and tables of the papers have a page or a reason.
-    environment, hashes
-        From the functions of these names.
     """
     from jinja2 import FileSystemLoader
 
@@ -186,10 +175,10 @@ def report(
         named=named,
         printed=printed,
         wrong=wrong,
-        papers=papers,
+        papers=papers(root),
         exhibits=exhibits,
-        environment=environment,
-        hashes=hashes,
+        environment=environment(),
+        hashes=hashes(root, store),
     )
 
 
