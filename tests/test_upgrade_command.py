@@ -370,7 +370,7 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
             ["--fisher-threshold", "1e-6=-1", "--data", "eng-deu=talks.tsv"],
             ["factor must be at least 0"],
         ),
-        (["--fisher-threshold", "1e-6=1", "--fisher-sentences", "0"], ["give 1 or more"]),
+        (["--fisher-threshold", "1e-6=1", "--fisher-sentences", "0"], ["sentences, 1 or more"]),
         (["--valid", "eng-deu=talks.tsv"], ["--valid goes with --fisher-threshold"]),
         (
             ["--fisher-threshold", "1e-6=1", "--valid", "eng-deu=talks.tsv"],

@@ -30,18 +30,25 @@ class UpgradedFolder:
     about: dict[str, Any]  # its `run.json`
     vocabulary: Vocabulary
 
-    def start(self) -> Start:
+    def start(self, config: TrainingConfig) -> Start:
         """The model itself, built anew at each call, since training changes it.
 
         Raises
         ------
         InputError
-            When its file is absent, damaged or of another upgrade.
+            When its file is absent, damaged or of another upgrade, or has the state of another
+            optimiser than `config`.
         """
         from mnmt_repro.upgrading.start import load_upgraded
 
         read_checkpoint(self.folder / START, self.about)
-        return load_upgraded(self.folder / START)
+        start, old = load_upgraded(self.folder / START), self.about["training"]["optimiser"]
+        if start.optimiser and config.optimiser != old:
+            raise InputError(
+                f"--optimiser {config.optimiser}: the old model's state is that of {old}; leave "
+                "the option out, or upgrade with --optimiser reset"
+            )
+        return start
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -135,22 +142,6 @@ def check_text(upgraded: UpgradedFolder, text: TrainingText, mixture: Mixture, t
             raise InputError(
                 f"{pair}: {error}; upgrade with a vocabulary of all languages (--vocab)"
             ) from error
-
-
-def check_optimiser(upgraded: UpgradedFolder, start: Start, config: TrainingConfig) -> None:
-    """Refuse to carry one optimiser's state over to another.
-
-    Raises
-    ------
-    InputError
-        When there is a state, and `config` has another optimiser than the old run.
-    """
-    old = upgraded.about["training"]["optimiser"]
-    if start.optimiser and config.optimiser != old:
-        raise InputError(
-            f"--optimiser {config.optimiser}: the old model's state is that of {old}; leave the "
-            "option out, or upgrade with --optimiser reset"
-        )
 
 
 def notes(

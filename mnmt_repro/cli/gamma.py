@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.options import comma_list, number
+from mnmt_repro.cli.options import check_count, comma_list, number
 from mnmt_repro.errors import InputError
 from mnmt_repro.reading import build
 from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp, UpgradeConfig, ramp_steps
@@ -139,8 +139,7 @@ def read_fisher(options: UpgradeOptions, about: Mapping[str, Any]) -> FisherScal
     bounds = [0.0, *(threshold for threshold, _ in thresholds)]
     if not all(low < high for low, high in pairwise(bounds)):
         raise InputError(f"{where}: thresholds must rise from above 0")
-    if sentences < 1:
-        raise InputError(f"--fisher-sentences {sentences}: give 1 or more")
+    check_count(sentences, "--fisher-sentences", "sentences")
     return FisherScaling(
         thresholds=tuple(thresholds),
         sentences=sentences,

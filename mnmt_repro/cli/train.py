@@ -103,15 +103,14 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     missing: list[str] = []
     start, origin, pieces = None, None, source.pieces_from if upgraded is None else None
     if upgraded is not None:
-        from mnmt_repro.cli.continuing import check_optimiser, check_text, notes
+        from mnmt_repro.cli.continuing import check_text, notes
 
         check_text(upgraded, text, mixture, tags)
         missing = [pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs]
         if missing:
             tell(f"not in the text, and soon forgotten: {', '.join(missing)}")
         note(*notes(upgraded, text, config, tags))
-        start, origin = upgraded.start(), upgraded.origin
-        check_optimiser(upgraded, start, config)
+        start, origin = upgraded.start(config), upgraded.origin
         model = start.model.config
     assert model is not None
     own = Own(text=text.hashes, pieces=pieces, continued_from=origin, left_out=tuple(missing))
