@@ -8,7 +8,7 @@ the order of the first rows of the tables. `transformers` is not needed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -153,23 +153,19 @@ def _m2m100_shape(config: Fields) -> ModelConfig:
         raise InputError(
             f"{config.file}: the field 'd_model' is {width}, no multiple of {heads} heads"
         )
-    return ModelConfig(
+    like_paper_b = ModelConfig.fairseq(
         vocab_size=config.count("vocab_size"),
         d_model=width,
-        d_ff=config.count("encoder_ffn_dim"),
+        layers=config.count("encoder_layers"),
         heads=heads,
-        head_dim=width // heads,
-        encoder_layers=config.count("encoder_layers"),
-        decoder_layers=config.count("decoder_layers"),
-        feed_forward="relu",
-        norm="layer",
-        positions="sinusoidal",
-        bias=True,
-        scale_attention=True,
-        scale_embedding=bool(config.get("scale_embedding", True)),
-        tie_output=True,
+        d_ff=config.count("encoder_ffn_dim"),
         dropout=config.share("dropout", 0.1),
         attention_dropout=config.share("attention_dropout", 0.1),
+    )
+    return replace(
+        like_paper_b,
+        decoder_layers=config.count("decoder_layers"),
+        scale_embedding=bool(config.get("scale_embedding", True)),
     )
 
 
@@ -249,7 +245,7 @@ class Renamed(Mapping[str, Tensor]):
     Raises
     ------
     InputError
-        When one is missing.
+        When one is missing, or is of another shape than the model's.
     """
 
     def __init__(
@@ -267,6 +263,7 @@ class Renamed(Mapping[str, Tensor]):
             raise InputError(
                 f"{where}: the weight {missing[0]} is missing; put a whole copy in its place"
             )
+        check_shapes(shape, self, where)
 
     def __getitem__(self, name: str) -> Tensor:
         return self._weights[self._names[name]].float()
@@ -333,7 +330,7 @@ def from_t5(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transfo
     """
     family: Family = "mt5" if config.get("model_type") == "mt5" else "t5"
     shape = shape_of(Fields(config), family)
-    return _fill_checked(shape, weights, None)
+    return fill(shape, Renamed(shape, weights))
 
 
 def from_m2m100(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
@@ -349,15 +346,8 @@ def from_m2m100(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Tra
         When the model computes something else, or a weight is missing or of another shape.
     """
     shape = shape_of(Fields(config), "m2m_100")
-    return _fill_checked(shape, weights, front_rows(M2M100_SPECIAL, shape.vocab_size))
-
-
-def _fill_checked(
-    shape: ModelConfig, weights: Mapping[str, Tensor], order: np.ndarray | None
-) -> Transformer:
-    renamed = Renamed(shape, weights)
-    check_shapes(shape, renamed, "the weights")
-    return fill(shape, renamed, order)
+    order = front_rows(M2M100_SPECIAL, shape.vocab_size)
+    return fill(shape, Renamed(shape, weights), order)
 
 
 def m2m100_ids(ids: Tensor) -> Tensor:
