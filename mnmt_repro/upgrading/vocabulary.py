@@ -140,19 +140,9 @@ def meanings(
     lacking = [SPECIAL[i] for i, role in enumerate(ROLES) if ids.get(role, 0) < 0]
     if lacking:
         raise InputError(f"{name} has no {', '.join(lacking)}; {remedy}")
-    roles = {index: role for role, index in ids.items()}
-    pieces = []
-    for index in range(len(vocabulary)):
-        text = processor.id_to_piece(index)
-        if index in roles:
-            pieces.append(Piece(kind="special", text=roles[index]))
-        elif processor.is_byte(index):
-            pieces.append(Piece(kind="byte", text=text))
-        elif text.startswith("<2") and text.endswith(">"):
-            pieces.append(Piece(kind="tag", text=text))
-        else:
-            pieces.append(Piece(kind="text", text=text))
-    return tuple(pieces)
+    tokens = [processor.id_to_piece(index) for index in range(len(vocabulary))]
+    tags = {text: text[2:-1] for text in tokens if text.startswith("<2") and text.endswith(">")}
+    return token_meanings(tokens, roles=ids, tags=tags)
 
 
 def token_meanings(
