@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from mnmt_repro.errors import InputError
 
 
-def option(help: str, **how: Any) -> dict[str, Any]:
-    """Metadata of a field: the help of its command-line option, which `cli.options` declares.
+def setting(help: str, default: Any = None, **how: Any) -> Any:
+    """A field with a default, and the help of its option, which `cli.options` declares.
 
     Parameters
     ----------
@@ -20,17 +20,12 @@ def option(help: str, **how: Any) -> dict[str, Any]:
         What else `argparse` takes, such as `metavar`; `flags` where the option has another name
         than the field; `group` where a titled group of options begins.
     """
-    return {"help": help, **how}
-
-
-def setting(help: str, default: Any = None, **how: Any) -> Any:
-    """A field with a default and the metadata of `option`."""
-    return field(default=default, metadata=option(help, **how))
+    return field(default=default, metadata={"help": help, **how})
 
 
 def required(help: str, **how: Any) -> Any:
-    """A field without a default, and the metadata of `option`."""
-    return field(metadata=option(help, **how))
+    """A field without a default; parameters as of `setting`."""
+    return field(metadata={"help": help, **how})
 
 
 def remedy(wanted: str, known: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.choices import listed, option, setting
+from mnmt_repro.choices import listed, required, setting
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.errors import InputError
 
@@ -47,7 +47,7 @@ class VocabularyConfig:
         ids, the language tags and the 256 bytes.
     """
 
-    pieces: int = field(metadata=option("size of the vocabulary"))  # everything included
+    pieces: int = required("size of the vocabulary")  # everything included
     languages: tuple[str, ...]  # each gets a tag; sorted, so that their order has no effect
     temperature: float = setting(
         "pairs are sampled by size ** (1 / temperature)", 1.0

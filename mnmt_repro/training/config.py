@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from mnmt_repro.choices import check_choices, option, setting
+from mnmt_repro.choices import check_choices, required, setting
 from mnmt_repro.errors import InputError
 
 LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
@@ -40,12 +40,10 @@ class TrainingConfig:
         When a field is out of its range; the message names the field.
     """
 
-    learning_rate: float = field(metadata=option("peak of the schedule"))
-    warmup_steps: int = field(
-        metadata=option("linear rise to the peak; then it falls with 1 / sqrt(step)")
-    )
+    learning_rate: float = required("peak of the schedule")
+    warmup_steps: int = required("linear rise to the peak; then it falls with 1 / sqrt(step)")
     # Ends of sentences count as tokens, padding does not.
-    batch_tokens: int = field(metadata=option("target tokens a step"))
+    batch_tokens: int = required("target tokens a step")
     # The budget is given in one of the two.
     target_tokens: int | None = setting("budget in target tokens over all pairs")
     steps: int | None = setting("budget in steps, in place of --target-tokens")
