@@ -107,29 +107,16 @@ def beam_search(
     """
     was_training = model.training
     model.eval()
-    try:
-        given = [start] if isinstance(start, int) else list(start)
-        return _search(model, source, given, config, list(forbidden))
-    finally:
-        model.train(was_training)
-
-
-def _search(
-    model: Transformer,
-    source: Tensor,
-    start: list[int],
-    config: SearchConfig,
-    forbidden: list[int],
-) -> list[list[Hypothesis]]:
+    given = [start] if isinstance(start, int) else list(start)
     # B sentences are not yet done; each has k prefixes (1 at first, then `beam`) of t pieces.
     device, beam = source.device, config.beam
     ended: list[list[Hypothesis]] = [[] for _ in source]
     limits = [config.longest(n) for n in (source != PAD).sum(1).tolist()]
     cache = model.start(*model.encode(source))
     active = list(range(len(source)))  # (B,) rows of `source`
-    if len(start) > 1:
-        model.decode(torch.tensor(start[:-1], device=device).expand(len(source), -1), cache)
-    prefixes = torch.full((len(source), 1, 1), start[-1], device=device)  # (B, k, 1 + t)
+    if len(given) > 1:
+        model.decode(torch.tensor(given[:-1], device=device).expand(len(source), -1), cache)
+    prefixes = torch.full((len(source), 1, 1), given[-1], device=device)  # (B, k, 1 + t)
     totals: Tensor | None = None  # (B, k) log-probabilities of the prefixes
     length = 0
     while active:
@@ -138,7 +125,7 @@ def _search(
         scores = model.logits(hidden[:, -1])
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32)).log_softmax(-1)
         V = scores.shape[-1]
-        scores[:, forbidden] = -math.inf
+        scores[:, list(forbidden)] = -math.inf
         steps = scores.view(B, k, V)
         if full := [row for row, i in enumerate(active) if limits[i] <= length]:
             only_end = torch.full_like(steps[full], -math.inf)
@@ -177,6 +164,7 @@ def _search(
         prefixes = torch.cat([grown, piece[kept][:, :, None]], dim=2)
         active = [active[row] for row in keep]
         length += 1
+    model.train(was_training)
     for i, ranked in enumerate(ended):
         if not ranked:
             raise InputError(
