@@ -19,13 +19,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mnmt_repro.architecture import SLICE_TOKENS
 from mnmt_repro.corpora.vocabulary import PAD
-from mnmt_repro.model import Transformer
+from mnmt_repro.model import Transformer, linear_cross_entropy
 from mnmt_repro.repository import cache_root
 from mnmt_repro.training.checkpoint import adafactor_state
 
@@ -74,12 +73,8 @@ def compiled_loss(network: Transformer) -> Callable[..., Tensor]:
             states = hidden(source.contiguous(), target_in.contiguous())
         real = target_out != PAD
         states, targets = states[real], target_out[real]
-        if states.is_cuda:
-            scores = network.logits(states).float()
-            return F.cross_entropy(
-                scores, targets, reduction="sum", label_smoothing=label_smoothing
-            )
-        return _CrossEntropy.apply(states, network.output_weight, targets, label_smoothing)
+        of_device = linear_cross_entropy if states.is_cuda else _CrossEntropy.apply
+        return of_device(states, network.output_weight, targets, label_smoothing)
 
     return loss
 
