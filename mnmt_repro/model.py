@@ -378,15 +378,14 @@ class _LinearCrossEntropy(torch.autograd.Function):
         weight: Tensor,  # (V, d)
         targets: Tensor,  # (n,)
         label_smoothing: float,
-        slice_tokens: int,
     ) -> Tensor:
         total = hidden.new_zeros(())
         grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight.T)
         by_width = weight.T.contiguous()  # (d, V)
         vocab, keep = weight.shape[0], 1.0 - label_smoothing
-        for start in range(0, hidden.shape[0], slice_tokens):
-            h = hidden[start : start + slice_tokens]
-            y = targets[start : start + slice_tokens, None]
+        for start in range(0, hidden.shape[0], SLICE_TOKENS):
+            h = hidden[start : start + SLICE_TOKENS]
+            y = targets[start : start + SLICE_TOKENS, None]
             scores = h @ by_width
             gradient = scores.softmax(1)
             # The normaliser follows from the likeliest piece, so that exp is taken only once.
@@ -396,7 +395,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 total = total - label_smoothing / vocab * scores.sum()
                 gradient.sub_(label_smoothing / vocab)
             gradient.scatter_add_(1, y, torch.full_like(y, -keep, dtype=scores.dtype))
-            grad_hidden[start : start + slice_tokens] = (by_width @ gradient.T).T
+            grad_hidden[start : start + SLICE_TOKENS] = (by_width @ gradient.T).T
             grad_weight.addmm_(h.T, gradient)
         ctx.save_for_backward(grad_hidden, grad_weight.T)
         return total
@@ -405,15 +404,11 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @torch.amp.custom_bwd(device_type="cpu")
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad_hidden, grad_weight = ctx.saved_tensors
-        return grads[0] * grad_hidden, grads[0] * grad_weight, None, None, None
+        return grads[0] * grad_hidden, grads[0] * grad_weight, None, None
 
 
 def linear_cross_entropy(
-    hidden: Tensor,
-    weight: Tensor,
-    targets: Tensor,
-    label_smoothing: float = 0.0,
-    slice_tokens: int = SLICE_TOKENS,
+    hidden: Tensor, weight: Tensor, targets: Tensor, label_smoothing: float = 0.0
 ) -> Tensor:
     """Summed cross-entropy in nats of `softmax(hidden @ weight.T)` against `targets`.
 
@@ -432,4 +427,4 @@ def linear_cross_entropy(
     if hidden.is_cuda:  # one large product is what a GPU wants
         scores = F.linear(hidden, weight).float()
         return F.cross_entropy(scores, targets, reduction="sum", label_smoothing=label_smoothing)
-    return _LinearCrossEntropy.apply(hidden, weight, targets, label_smoothing, slice_tokens)
+    return _LinearCrossEntropy.apply(hidden, weight, targets, label_smoothing)

@@ -103,7 +103,10 @@ def test_a_field_out_of_range_is_named(field: str, value: object) -> None:
 
 @pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 0.7])
 @pytest.mark.parametrize("slice_tokens", [1, 7, 40, 41, 256])
-def test_linear_cross_entropy(label_smoothing: float, slice_tokens: int) -> None:
+def test_linear_cross_entropy(
+    label_smoothing: float, slice_tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mnmt_repro.model.SLICE_TOKENS", slice_tokens)
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn(41, 6, dtype=torch.float64, generator=generator).requires_grad_()
     weight = torch.randn(17, 6, dtype=torch.float64, generator=generator).requires_grad_()
@@ -112,7 +115,7 @@ def test_linear_cross_entropy(label_smoothing: float, slice_tokens: int) -> None
         hidden @ weight.T, targets, reduction="sum", label_smoothing=label_smoothing
     )
     gradients = torch.autograd.grad(1.7 * expected, [hidden, weight])
-    found = linear_cross_entropy(hidden, weight, targets, label_smoothing, slice_tokens)
+    found = linear_cross_entropy(hidden, weight, targets, label_smoothing)
     torch.testing.assert_close(found, expected, rtol=1e-13, atol=0)
     found_gradients = torch.autograd.grad(1.7 * found, [hidden, weight])
     torch.testing.assert_close(found_gradients, gradients, rtol=1e-12, atol=1e-13)
