@@ -362,7 +362,7 @@ class Transformer(nn.Module):
         )
 
 
-class _LinearCrossEntropy(torch.autograd.Function):
+class LinearCrossEntropy(torch.autograd.Function):
     """Cross-entropy of `hidden @ weight.T`, a slice of tokens at a time.
 
     The logits of a whole batch are the largest tensor of a small model by far; taken in slices
@@ -427,4 +427,4 @@ def linear_cross_entropy(
     if hidden.is_cuda:  # one large product is what a GPU wants
         scores = F.linear(hidden, weight).float()
         return F.cross_entropy(scores, targets, reduction="sum", label_smoothing=label_smoothing)
-    return _LinearCrossEntropy.apply(hidden, weight, targets, label_smoothing)
+    return LinearCrossEntropy.apply(hidden, weight, targets, label_smoothing)
