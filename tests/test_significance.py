@@ -90,7 +90,7 @@ def test_equal_and_clearly_different_systems() -> None:
     )
     assert other.difference > 20
     assert other.p_value == 1 / 201
-    assert other.metric == "chrf" and "nc:6" in other.signature
+    assert "nc:6" in other.signature
 
 
 def test_bootstrap_refuses() -> None:
@@ -129,7 +129,6 @@ def test_t_test_ignores_what_directions_have_in_common() -> None:
     )
     assert (turned.t, turned.difference) == pytest.approx((-found.t, -found.difference))
     assert found.low < found.difference < found.high
-    assert paired_t_test(after, before, level=0.5).high < found.high
 
 
 @pytest.mark.parametrize(
@@ -144,5 +143,3 @@ def test_t_test_ignores_what_directions_have_in_common() -> None:
 def test_t_test_refuses(system: dict[str, float], baseline: dict[str, float], message: str) -> None:
     with pytest.raises(InputError, match=message):
         paired_t_test(system, baseline)
-    with pytest.raises(InputError, match="level"):
-        paired_t_test({"a": 1.0, "b": 2.0}, {"a": 0.0, "b": 3.0}, level=95)

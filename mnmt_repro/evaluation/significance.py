@@ -16,7 +16,7 @@ from scipy import stats
 
 from mnmt_repro.errors import InputError
 
-_LEVEL = 0.95  # of the intervals of `bootstrap_gaps`
+_LEVEL = 0.95  # of the intervals of `bootstrap_gaps` and `paired_t_test`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +35,11 @@ class LossBootstrap:
 class PairedBootstrap:
     """Two systems on one test set; half-widths are of 95 % bootstrap intervals."""
 
-    metric: str
     signature: str  # sacrebleu's, number of samples and seed included
     score: float
     half_width: float
     baseline: float
     p_value: float  # two-sided
-    samples: int
 
     @property
     def difference(self) -> float:
@@ -51,13 +49,12 @@ class PairedBootstrap:
 
 @dataclass(frozen=True, kw_only=True)
 class PairedTTest:
-    """Mean difference over directions (or any other pairing), two-sided, with its interval."""
+    """Mean difference over directions (or any other pairing), two-sided, with 95 % interval."""
 
     count: int
     difference: float
     low: float
     high: float
-    level: float  # of the interval
     t: float
     p_value: float
 
@@ -67,7 +64,6 @@ def bootstrap_gaps(
     units: Sequence[NDArray[np.float64]],
     *,
     draws: int = 1000,
-    seed: int = 0,
 ) -> LossBootstrap:
     """Resample the sentences within each direction, the same for both models (Koehn, 2004).
 
@@ -88,7 +84,7 @@ def bootstrap_gaps(
     >>> found.difference, found.low, found.high  # a nat less for every two tokens
     (-0.5, -0.5, -0.5)
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     drawn = np.zeros(draws)
     for gap, unit in zip(gaps, units, strict=True):
         picks = random.integers(len(gap), size=(draws, len(gap)))
@@ -147,19 +143,15 @@ def paired_bootstrap(
     assert isinstance(before, Result) and isinstance(after, Result)
     assert after.ci is not None and after.p_value is not None
     return PairedBootstrap(
-        metric=metric,
         signature=str(signatures[key]),
         score=float(after.score),
         half_width=float(after.ci),
         baseline=float(before.score),
         p_value=float(after.p_value),
-        samples=samples,
     )
 
 
-def paired_t_test(
-    system: Mapping[str, float], baseline: Mapping[str, float], *, level: float = 0.95
-) -> PairedTTest:
+def paired_t_test(system: Mapping[str, float], baseline: Mapping[str, float]) -> PairedTTest:
     """Compare two systems over the directions that both were scored on, as Paper B does.
 
     Parameters
@@ -184,8 +176,6 @@ def paired_t_test(
         raise InputError(f"scored for one system only: {', '.join(only)}")
     if len(system) < 2:
         raise InputError(f"a paired t-test needs at least two directions, got {len(system)}")
-    if not 0 < level < 1:
-        raise InputError(f"level must lie between 0 and 1, got {level}")
     for name in system:
         if not (math.isfinite(system[name]) and math.isfinite(baseline[name])):
             raise InputError(f"{name}: a score is not a finite number")
@@ -194,13 +184,12 @@ def paired_t_test(
     if np.ptp(after - before) == 0:
         raise InputError("all differences are equal: a t-test has nothing to compare them with")
     result = stats.ttest_rel(after, before)
-    interval = result.confidence_interval(level)
+    interval = result.confidence_interval(_LEVEL)
     return PairedTTest(
         count=len(after),
         difference=float((after - before).mean()),
         low=float(interval.low),
         high=float(interval.high),
-        level=level,
         t=float(result.statistic),
         p_value=float(result.pvalue),
     )
