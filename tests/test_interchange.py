@@ -28,6 +28,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vo
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, beam_search, translate
 from mnmt_repro.interchange import Ct2, Imported, read_folder, write_ct2, write_hf
+from mnmt_repro.interchange.folder import INDEX
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.trained import load_trained
 from mnmt_repro.scoring import sentence_losses
@@ -300,6 +301,8 @@ def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: st
         lossy = beam > 1 and tags == "both-after-end"
         assert sum(same) > len(same) / 2 if lossy else all(same)
     assert len(seen) >= 3
+    with pytest.raises(InputError, match=r"line 2 has \d+ tokens, more than 1024: split it"):
+        fast.translate([lines[0], " ".join(lines) * 200], pair)
 
 
 # --- what cannot be read --------------------------------------------------------------------------
@@ -360,6 +363,20 @@ def test_a_missing_file_is_named(
         (folder / name).unlink()
     with pytest.raises(InputError, match=part):
         read_folder(folder)
+
+
+@pytest.mark.parametrize("weight_map", [[], "model.safetensors", {}, {"shared.weight": 1}])
+def test_a_damaged_index_is_named(models, tmp_path: Path, weight_map: Any) -> None:
+    folder = changed(models["nllb"][0], tmp_path, INDEX, weight_map=weight_map)
+    with pytest.raises(InputError, match=rf"{INDEX}: 'weight_map' .*whole copy"):
+        read_folder(folder)
+
+
+def test_an_export_takes_the_vocabulary_of_the_model(tmp_path: Path, pieces) -> None:
+    model = Transformer(replace(own_model("t5", pieces).config, vocab_size=len(pieces) + 1))
+    for write in (write_ct2, write_hf):
+        with pytest.raises(InputError, match=r"vocabulary has \d+ pieces, the model \d+"):
+            write(tmp_path / "out", model, pieces, "source")
 
 
 def test_a_torn_shard_is_named(models, tmp_path: Path) -> None:

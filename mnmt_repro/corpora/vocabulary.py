@@ -202,6 +202,14 @@ class Vocabulary:
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 
+    def check_rows(self, rows: int) -> None:
+        """Raise `InputError` when a model's tables have another number of rows than pieces."""
+        if len(self) != rows:
+            raise InputError(
+                f"the vocabulary has {len(self)} pieces, the model {rows}: give the vocabulary "
+                "that the model was trained with"
+            )
+
     def check_free(self, path: Path) -> None:
         """Raise `InputError` when there is another file of that name."""
         if path.exists() and path.read_bytes() != self.model:

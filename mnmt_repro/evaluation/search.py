@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mnmt_repro.corpora.encoding import Tags, encode_sources
+from mnmt_repro.corpora.encoding import EncodedPair, Tags, encode_sources
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, Vocabulary
 from mnmt_repro.errors import InputError
@@ -226,6 +226,24 @@ def search_all(
     return [found[row] for row in range(len(source))]
 
 
+def encode_lines(
+    sentences: Sequence[str], vocabulary: Vocabulary, pair: str, tags: Tags, longest: int
+) -> tuple[list[int], EncodedPair]:
+    """Numbers of the lines that are not empty, and these encoded as `encode_sources` says.
+
+    Raises
+    ------
+    InputError
+        When a line has more than `longest` tokens; the message names it.
+    """
+    full = [i for i, sentence in enumerate(sentences) if sentence.strip()]
+    framed = encode_sources([sentences[i] for i in full], vocabulary, pair, tags)
+    for i, tokens in zip(full, framed.source.lengths.tolist(), strict=True):
+        if tokens > longest:
+            raise InputError(f"line {i + 1} has {tokens} tokens, more than {longest}: split it")
+    return full, framed
+
+
 def translate(
     model: Transformer,
     vocabulary: Vocabulary,
@@ -257,23 +275,13 @@ def translate(
         Before anything is translated: when the vocabulary is not the model's or has no tag for a
         language of `pair`, or when a line is too long; the message names the line.
     """
-    if len(vocabulary) != model.config.vocab_size:
-        raise InputError(
-            f"the vocabulary has {len(vocabulary)} pieces, the model {model.config.vocab_size}: "
-            "give the vocabulary that the model was trained with"
-        )
-    full = [i for i, sentence in enumerate(sentences) if sentence.strip()]
+    vocabulary.check_rows(model.config.vocab_size)
+    full, framed = encode_lines(sentences, vocabulary, pair, tags, longest_source)
     outputs = [""] * len(sentences)
     if progress is not None and len(full) < len(sentences):
         progress(len(sentences) - len(full))
     if not full:
         return outputs
-    framed = encode_sources([sentences[i] for i in full], vocabulary, pair, tags)
-    for i, tokens in zip(full, framed.source.lengths.tolist(), strict=True):
-        if tokens > longest_source:
-            raise InputError(
-                f"line {i + 1} has {tokens} tokens, more than {longest_source}: split it"
-            )
     best = search_all(
         model,
         framed.source,

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from mnmt_repro.corpora.encoding import Tags, encode_sources, tag_ids
+from mnmt_repro.corpora.encoding import Tags, tag_ids
 from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, UNK, Vocabulary
 from mnmt_repro.errors import InputError
-from mnmt_repro.evaluation.search import SearchConfig
+from mnmt_repro.evaluation.search import SearchConfig, encode_lines
 from mnmt_repro.interchange.folder import CT2
 from mnmt_repro.interchange.weights import names_of
 from mnmt_repro.interchange.writing import check_pieces, new_folder, write_json
@@ -60,11 +60,12 @@ def write_ct2(
     Raises
     ------
     InputError
-        When CTranslate2 is not installed, the model is of neither papers' shape, or the folder is
-        there or cannot be written.
+        When CTranslate2 is not installed, the model is of neither papers' shape, the vocabulary is
+        not the model's, or the folder is there or cannot be written.
     """
     need_ctranslate2()
     check_pieces(vocabulary)
+    vocabulary.check_rows(model.config.vocab_size)
     names_of(model.config)  # refuses other shapes
     spec = _specification(model)
     pieces = [vocabulary.processor.id_to_piece(i) for i in range(len(vocabulary))]
@@ -208,11 +209,10 @@ class Ct2:
         """Translate text, line by line and in order; as `evaluation.search.translate`."""
         vocabulary = self.vocabulary
         _, target_tag = tag_ids(vocabulary, pair, self.tags)
-        full = [i for i, sentence in enumerate(sentences) if sentence.strip()]
+        full, framed = encode_lines(sentences, vocabulary, pair, self.tags, POSITIONS)
         outputs = [""] * len(sentences)
         if progress is not None and len(full) < len(sentences):
             progress(len(sentences) - len(full))
-        framed = encode_sources([sentences[i] for i in full], vocabulary, pair, self.tags)
         piece = vocabulary.processor.id_to_piece
         prefix = [piece(target_tag)] if self.tags in ("both", "both-after-end") else []
         # With "both" the tag starts the decoder; else it is the first piece of what is found.

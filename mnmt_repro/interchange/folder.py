@@ -108,6 +108,11 @@ class Mapped(Mapping[str, Tensor]):
     def __init__(self, folder: Path) -> None:
         if (folder / INDEX).is_file():
             listed = Fields(read_object(folder / INDEX), str(folder / INDEX)).get("weight_map")
+            if not isinstance(listed, dict) or {type(file) for file in listed.values()} != {str}:
+                raise InputError(
+                    f"{folder / INDEX}: 'weight_map' does not name a file for each tensor; put a "
+                    "whole copy in its place"
+                )
         elif (folder / WEIGHTS_FILE).is_file():
             with _opened(folder / WEIGHTS_FILE) as file:
                 listed = dict.fromkeys(file.keys(), WEIGHTS_FILE)

@@ -360,17 +360,13 @@ def m2m100_ids(ids: Tensor) -> Tensor:
     return torch.where(ids < len(special), special[ids.clamp_max(len(special) - 1)], ids)
 
 
-def to_hf(
-    shape: ModelConfig, start: int, pieces: int
-) -> tuple[dict[str, Any], dict[str, str], np.ndarray]:
+def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str], np.ndarray]:
     """Configuration, names and rows of a model of ours as one of `transformers`.
 
     Parameters
     ----------
     start
         Our id that the decoder starts with.
-    pieces
-        Of the vocabulary.
 
     Returns
     -------
@@ -384,16 +380,11 @@ def to_hf(
     Raises
     ------
     InputError
-        When the model is neither of T5's shape nor of M2M-100's, or the pieces are not the model's.
+        When the model is neither of T5's shape nor of M2M-100's.
     """
-    if pieces != shape.vocab_size:
-        raise InputError(
-            f"the vocabulary has {pieces} pieces, the model {shape.vocab_size}: give the "
-            "vocabulary that the model was trained with"
-        )
     names = names_of(shape)
     m2m100 = shape.tie_output
-    rows = front_rows(M2M100_SPECIAL if m2m100 else (), pieces)
+    rows = front_rows(M2M100_SPECIAL if m2m100 else (), shape.vocab_size)
     special = {
         "pad_token_id": int(rows[PAD]),
         "eos_token_id": int(rows[EOS]),

@@ -56,7 +56,8 @@ def write_hf(
         there or cannot be written.
     """
     check_pieces(vocabulary)
-    config, names, order = to_hf(model.config, vocabulary.start, len(vocabulary))
+    vocabulary.check_rows(model.config.vocab_size)
+    config, names, order = to_hf(model.config, vocabulary.start)
     config[TAGS_FIELD] = tags
     rows = [int(row) for row in order.argsort()]
     if tags == "both-after-end":
