@@ -28,7 +28,6 @@ from mnmt_repro.figures.gains import (
     how_many_stored,
     interval,
     narrow,
-    show_gains,
     source,
 )
 from mnmt_repro.figures.provenance import Provenance
@@ -167,9 +166,6 @@ def test_a_table_of_gains_is_narrow() -> None:
     assert shown["gain, %"].fillna("").tolist() == ["", "-5.00*"]
     assert shown[INTERVAL].fillna("").tolist() == ["", interval(-6, -4)]
     assert "seeds" in narrow(table.assign(seeds=[1, 3]))
-    display = show_gains(table, name="t", provenance="made up", caption="Made up.")
-    assert display.caption == "Made up. 3 seeds a row." and display.data is table
-    assert display.shown["p"].tolist() == ["–", "0.01"]
 
 
 # Table 1
