@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mnmt_repro.errors import InputError
 
@@ -37,6 +39,15 @@ def said(verdict: str) -> str:
     ('reproduced', 'not enough runs yet')
     """
     return _SAID.get(verdict, verdict)
+
+
+def told(verdict: Mapping[str, Any]) -> str:
+    """Say the verdict of a claim or of a setting, and whether its rule came after the rows.
+
+    >>> told({"verdict": "reproduced", "post_hoc": True})
+    'reproduced, post hoc'
+    """
+    return said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"])
 
 
 @dataclass(frozen=True, kw_only=True)

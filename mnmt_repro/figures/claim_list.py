@@ -19,7 +19,7 @@ from mnmt_repro.claims.standing import (
     PUBLISHED_NUMBERS,
     REGIME,
 )
-from mnmt_repro.figures.badge import Badge, said, typeset
+from mnmt_repro.figures.badge import Badge, said, told, typeset
 from mnmt_repro.figures.measures import condition, measured, named, printed
 from mnmt_repro.figures.template import Html, render
 from mnmt_repro.figures.theme import plain
@@ -74,7 +74,7 @@ def _row(verdict: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
         else "–",
         "badge": Badge(
             verdict=verdict["verdict"],
-            text=said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"]),
+            text=told(verdict),
             href=f"{claim.page}.html" if claim.page else "",
         ),
         "where": _where(verdict),
@@ -159,6 +159,6 @@ def _setting(scope: Mapping[str, Any], measure: str, claim: str) -> dict[str, st
         "evidence": scope["kind"],
         "ours": typeset(measured(measure, scope, claim)) if measure else "–",
         "by the rule": said(scope["raw_verdict"]),
-        "verdict": said(scope["verdict"]) + ", post hoc" * bool(scope["post_hoc"]),
+        "verdict": told(scope),
         **{title: "–" if share is None else f"{share:.0%}" for title, share in shares.items()},
     }

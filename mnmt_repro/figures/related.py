@@ -13,7 +13,7 @@ import yaml
 
 from mnmt_repro.analysis.published import PAPERS
 from mnmt_repro.claims.report import stored_verdict
-from mnmt_repro.figures.badge import Badge, said
+from mnmt_repro.figures.badge import Badge, told
 from mnmt_repro.figures.verdicts import VERDICTS_PAGE, anchor
 
 SAME = "same"
@@ -64,7 +64,7 @@ def findings_table(stored: Sequence[Mapping[str, Any]], paper: str) -> str:
 def _badge(verdict: Mapping[str, Any]) -> Badge:
     return Badge(
         verdict=verdict["verdict"],
-        text=f"{verdict['id']} {said(verdict['verdict'])}" + ", post hoc" * verdict["post_hoc"],
+        text=f"{verdict['id']} {told(verdict)}",
         href=f"{VERDICTS_PAGE}#{anchor(verdict['id'])}",
     )
 

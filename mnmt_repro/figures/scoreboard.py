@@ -14,7 +14,7 @@ import yaml
 
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
-from mnmt_repro.figures.badge import Badge, said
+from mnmt_repro.figures.badge import Badge, told
 from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.template import Html, render
 from mnmt_repro.figures.theme import BILLIONS, CATEGORIES, INK
@@ -66,12 +66,11 @@ def _row(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> dict[str,
     verdicts = {claim: _verdict(exhibit.scope, stored[claim]) for claim in exhibit.claims}
     badges: list[Badge] = []
     for claim, verdict in verdicts.items():
-        told = said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"])
         badges.append(
             Badge(
                 verdict=verdict["verdict"],
-                text=claim if badges else f"{claim} {told}",
-                title=told if badges else "",
+                text=claim if badges else f"{claim} {told(verdict)}",
+                title=told(verdict) if badges else "",
                 href=f"verdicts.html#{anchor(claim)}",
             )
         )
