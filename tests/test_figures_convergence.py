@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.analysis import convergence, convergence_trust
+from mnmt_repro.analysis import convergence
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.convergence import cells_chart, curve_chart, law_chart, trust_chart
 
@@ -130,14 +130,14 @@ def test_effect_shows_both_states(corrected: pd.DataFrame) -> None:
 
 
 def test_the_ends_of_exact_curves_are_predicted() -> None:
-    found = convergence_trust.backtest(learning())
+    found = convergence.backtest(learning())
     assert len(found) == 2 * 8 * 8
     # Kept up to step 1,260, the last at or before 3,920 / 2.5.
     assert set(found["multiple"]) == {3920 / 1260}
     np.testing.assert_allclose(found["missed"], 0, atol=1e-4)
     small = found[(found["p"] == 0.05) & found["n"].isin(LARGE)]
     np.testing.assert_allclose(small["fall"] / HARDER, 12 * (1260**-0.5 - 3920**-0.5), rtol=1e-9)
-    table = convergence_trust.trust_table(found).set_index("p")
+    table = convergence.trust_table(found).set_index("p")
     assert table.loc[1.0, "curves"] == 16
     fall = HARDER * (1260**-0.5 - 3920**-0.5)
     assert table.loc[1.0, "fall"] == pytest.approx(fall)
@@ -148,19 +148,17 @@ def test_the_ends_of_exact_curves_are_predicted() -> None:
 def test_short_and_flat_curves_are_left_out_of_the_backtest() -> None:
     curves = learning()
     short = curves[curves["step"] >= 860]  # two points before the cut
-    assert convergence_trust.backtest(short).empty
+    assert convergence.backtest(short).empty
     flat = curves[curves["p"] == 0.05].assign(cross_entropy=3.0)
-    assert convergence_trust.backtest(flat).empty
-    assert convergence_trust.trust_table(convergence_trust.backtest(flat)).empty
+    assert convergence.backtest(flat).empty
+    assert convergence.trust_table(convergence.backtest(flat)).empty
 
 
 def test_longer_runs_are_predicted() -> None:
     longer = [
         stored(k, (0.1, 1.0)).assign(cohort=f"webtech-en-dezh-{m}m") for k, m in ((2, 8), (4, 16))
     ]
-    found = convergence_trust.against_longer(
-        stored(), learning(), pd.concat(longer, ignore_index=True)
-    )
+    found = convergence.against_longer(stored(), learning(), pd.concat(longer, ignore_index=True))
     assert len(found) == 2 * 2 * 2 * 8
     assert set(found["cohort"]) == {
         "English→{German, Chinese}, 8M tokens", "English→{German, Chinese}, 16M tokens",
@@ -169,11 +167,9 @@ def test_longer_runs_are_predicted() -> None:
     np.testing.assert_allclose(found["missed"], 0, atol=1e-4)
     half = found[found["multiple"] == 4.0]
     np.testing.assert_allclose(half["fall"], 3920**-0.5 / 2, rtol=1e-9)
-    nothing = convergence_trust.against_longer(stored(), learning(), stored(2).iloc[:0])
-    assert nothing.empty and convergence_trust.trust_table(nothing, "cohort").empty
-    assert convergence_trust.against_longer(
-        stored(), learning(), stored()
-    ).empty  # no longer than ours
+    nothing = convergence.against_longer(stored(), learning(), stored(2).iloc[:0])
+    assert nothing.empty and convergence.trust_table(nothing, "cohort").empty
+    assert convergence.against_longer(stored(), learning(), stored()).empty  # no longer than ours
 
 
 def test_a_curve_that_no_power_law_fits_is_left_alone_and_said() -> None:
@@ -209,4 +205,4 @@ def test_charts_are_valid(corrected: pd.DataFrame) -> None:
     assert len(drawn) == 2 * len(found) == 8
     assert drawn["value"].sum() == pytest.approx(found["before"].sum() + found["after"].sum())
     curves = learning()[learning()["p"] == 0.05]
-    trust_chart(convergence_trust.backtest(curves)).to_dict()
+    trust_chart(convergence.backtest(curves)).to_dict()

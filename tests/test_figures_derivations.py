@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 from synthetic import loss_of, rows
 
-from mnmt_repro.analysis import derivations, doubling, fraction_forms, scalarization, scaling
+from mnmt_repro.analysis import derivations, fraction_forms, scalarization, scaling
 from mnmt_repro.analysis.derivations import ALPHA, BETA_1, BETA_P, L_INF, N
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.derivations import batch_chart, doubling_chart
@@ -110,7 +110,7 @@ def test_doubling_takes_a_share_of_the_reducible_loss_only() -> None:
 
 def test_doubling_by_weight_assumes_no_law_in_common() -> None:
     frame = points(lambda p, n: 1.5 + 20.0 * n ** -(0.3 if p > 0.5 else 0.2))
-    table = doubling.doubling_by_weight(frame, dict.fromkeys(PAIRS, 1.5))
+    table = derivations.doubling_by_weight(frame, dict.fromkeys(PAIRS, 1.5))
     small = table[table["p"] <= 0.5]
     np.testing.assert_allclose(small["factor"], 2**-0.2, rtol=1e-6)
     np.testing.assert_allclose(table[table["p"] > 0.5]["factor"], 2**-0.3, rtol=1e-6)
@@ -118,7 +118,7 @@ def test_doubling_by_weight_assumes_no_law_in_common() -> None:
     np.testing.assert_allclose(table["common"], 2**-0.25, rtol=1e-6)
     outside = (table["low"] > table["common"]) | (table["high"] < table["common"])
     assert outside.all()
-    too_high = doubling.doubling_by_weight(frame, dict.fromkeys(PAIRS, 9.0))
+    too_high = derivations.doubling_by_weight(frame, dict.fromkeys(PAIRS, 9.0))
     assert too_high.empty  # losses below L∞ have no logarithm
     doubling_chart(table).to_dict()
 
@@ -128,9 +128,9 @@ def test_the_limit_is_exact_where_it_is_known() -> None:
     fits = scaling.fit_pairs(points(pairs=pairs))
     q = 0.2  # six words of two syllables and an end, each word in one of two spellings
     choice = -(q * np.log(q) + (1 - q) * np.log(1 - q))
-    known = doubling.known_limits("conlang-sim0", fits)
+    known = derivations.known_limits("conlang-sim0", fits)
     assert known == pytest.approx(dict.fromkeys(pairs, 6 * choice / 13))
-    fitted = doubling.known_limits("webtech-en-dezh", scaling.fit_pairs(points()))
+    fitted = derivations.known_limits("webtech-en-dezh", scaling.fit_pairs(points()))
     assert fitted == pytest.approx(dict.fromkeys(PAIRS, 1.5), rel=1e-3)
 
 

@@ -11,7 +11,7 @@ effective fractions (A7 to A13, A21)            `fractions`, `fraction_draws`, `
                                                 `fraction_forms`
 errors on held-out weights and sizes (A14-A17)  `held_out`
 translation quality (A16 to A18)                `quality`
-convergence (A19), budgets, learning curves     `convergence`, `budget`, `regime`, `equal_text`
+convergence (A19), budgets, learning curves     `convergence`, `budget`, `regime`
 three pairs from laws of two (A20)              `three_pairs`
 public losses of larger runs                    `public_losses`
 variants of Paper B compared                    `variants`, `ablations`, `upgrades`, `groupings`

@@ -1,4 +1,8 @@
-"""The same runs, longer: how much of a law's failure is due to under-training."""
+"""The same runs, longer: how much of a law's failure is due to under-training.
+
+Other suspects are text that a pair was not shown (`split_gap`, `predicted_by_text`), tables that N
+leaves out, and the mix of domains (`other_causes`).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,17 @@ import pandas as pd
 
 from mnmt_repro.analysis.cells import mean_losses
 from mnmt_repro.analysis.framed import Rows, framed
+from mnmt_repro.analysis.scaling import observed
 from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import direct_slopes, effective_fraction_direct, fit_per_weight_laws
+from mnmt_repro.laws import (
+    direct_slopes,
+    effective_fraction_direct,
+    fit_additive_law,
+    fit_joint_law,
+    fit_per_weight_laws,
+)
 
 CELL = ["pair", "p", "n_non_embedding"]
 
@@ -155,3 +166,150 @@ def changes(table: pd.DataFrame) -> Rows:
             row[f"at_bound_{when}"] = int(at["at_bound"].sum())
             row[f"slope_{when}"] = at.loc[at["p"].isin(both), "slope"].mean()
         yield row
+
+
+TEXT_PARTS = {"text": "the text it was not shown", "equal": "at equal text"}
+
+
+def split_gap(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """How far every cell with 0 < p < 1 is behind the single pair, before and after as much text.
+
+    A mixture shows a pair only part of the budget. So its loss above that of the single-pair model
+    of the same size is taken apart at the point where that model had read as much of the pair:
+
+        L(p, N) - L(1, N)  =  [L(p, N) - L(1, N; the same text)]       at equal text
+                            + [L(1, N; the same text) - L(1, N)]       text
+
+    The parts bound the causes and are not the causes: at equal text the mixture has taken 1/p times
+    the updates. So the first is the least that sharing the model can cost, and the second the most
+    that can be due to text not shown. Losses are those of validation, since a single-pair model's
+    is known at points of its training.
+
+    The single-pair model's loss is interpolated along the logarithm of its tokens; cells that saw
+    less text than its first point are left out, and so are those without one of their size.
+
+    Parameters
+    ----------
+    curves
+        From `results.load_curves`, of one cohort.
+    rows
+        From `results.load`, of the same runs: how many target tokens of each pair they saw.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, tokens`` (of the pair), ``loss``; ``gap`` (nats above the single-pair model)
+        and its parts ``equal`` and ``text``.
+    """
+    seen = rows.drop_duplicates(["run_id", "pair"]).set_index(["run_id", "pair"])
+    last = curves.sort_values("step").groupby(["run_id", "pair"], as_index=False).last()
+    single = {
+        (pair, n): group.groupby("target_tokens")["cross_entropy"].mean()
+        for (pair, n), group in curves[curves["p"] == 1].groupby(["pair", "n_non_embedding"])
+    }
+    found = []
+    for cell in last[(last["p"] > 0) & (last["p"] < 1)].to_dict("records"):
+        alone = single.get((cell["pair"], cell["n_non_embedding"]))
+        tokens = float(seen.loc[(cell["run_id"], cell["pair"]), "pair_target_tokens"])
+        if alone is None or tokens < alone.index[0]:
+            continue
+        loss, end = cell["cross_entropy"], alone.iloc[-1]
+        same_text = float(np.interp(np.log(tokens), np.log(alone.index), alone))
+        key = (cell["pair"], cell["p"], cell["n_non_embedding"])
+        found.append((*key, tokens, loss, loss - end, loss - same_text, same_text - end))
+    columns = ["pair", "p", "n", "tokens", "loss", "gap", "equal", "text"]
+    return pd.DataFrame(found, columns=columns).groupby(columns[:3], as_index=False).mean()
+
+
+@framed()
+def predicted_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> Rows:
+    """What a law of size and text, fitted to one budget, predicts of another one.
+
+    If the weight acted by the text that it shows and by nothing else, then twice the budget at the
+    same weight would be worth as much as twice the weight at the same budget.
+
+    Parameters
+    ----------
+    short, longer
+        From `results.load`: all runs of a grid at one budget, and runs of the same cells at a
+        larger one.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n``, ``observed`` and ``predicted``: by how many nats the longer run is lower.
+    """
+    for pair, rows in short[short["p"] > 0].groupby("pair"):
+        law = fit_additive_law(
+            rows["n_non_embedding"], rows["pair_target_tokens"], rows["cross_entropy"]
+        )
+        both = rows.merge(longer[longer["pair"] == pair], on=CELL, suffixes=("", "_longer"))
+        size, text = both["n_non_embedding"], "pair_target_tokens"
+        yield both[CELL[:2]].assign(
+            n=size,
+            observed=both["cross_entropy"] - both["cross_entropy_longer"],
+            predicted=law.predict(size, both[text]) - law.predict(size, both[f"{text}_longer"]),
+        )
+
+
+def common_domain(rows: pd.DataFrame) -> str:
+    """The domain that is largest where it is smallest, over the pairs of the rows.
+
+    Raises
+    ------
+    ValueError
+        When no domain has text of all pairs.
+    """
+    parts = rows[(rows["domain"] != "all") & (rows["test_set"] == "indomain")]
+    tokens = parts.pivot_table(index="domain", columns="pair", values="test_tokens", aggfunc="max")
+    return str(tokens.dropna().min(axis=1).idxmax())
+
+
+@framed(by=["pair"])
+def other_causes(rows: pd.DataFrame) -> Rows:
+    """The laws of a grid as they are, with the tables counted in N, and of one domain alone.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one grid, all its domains.
+
+    Returns
+    -------
+    DataFrame
+        A row a pair and setting: ``pair, fitted to``; ``α alone`` and ``α, least weight``, of the
+        single pair's own law (Eq. 6) and of the smallest weight's, and the ``spread of α``, largest
+        less smallest; at how many weights ``L∞ at bound`` is; ``slope of log f`` on log N, the mean
+        of what the direct estimator gives over the weights that have one in every setting, and how
+        many these ``weights`` are; ``R²`` of the joint law (Eq. 7); ``test tokens`` of the pair.
+    """
+    domain = common_domain(rows)
+    own = rows[rows["test_set"] == "indomain"]
+    whole = own[own["domain"] == "all"]
+    settings = {
+        "as above": ("all", observed(whole)),
+        "N with the tables": ("all", observed(whole, "n_total")),
+        f"{domain} alone": (domain, observed(own[own["domain"] == domain])),
+    }
+    tokens = own.groupby(["domain", "pair"])["test_tokens"].max()
+    laws = {name: laws_by_budget(points.assign(budget=0)) for name, (_, points) in settings.items()}
+    sloped = pd.concat([each.dropna(subset=["slope"]) for each in laws.values()])
+    times = sloped.groupby(["pair", "p"]).size()
+    in_all = set(times[times == len(laws)].index)
+    for name, (text, points) in settings.items():
+        for pair, group in laws[name].groupby("pair"):
+            common = pd.Series([(pair, p) in in_all for p in group["p"]], index=group.index)
+            mine = points[points["pair"] == pair]
+            alpha = group.set_index("p")["alpha"]
+            yield {
+                "pair": pair_name(str(pair)),
+                "fitted to": name,
+                "α alone": alpha[1.0],
+                "α, least weight": alpha[alpha.index.min()],
+                "spread of α": alpha.max() - alpha.min(),
+                "L∞ at bound": f"{int(group['at_bound'].sum())} of {len(group)}",
+                "slope of log f": group.loc[common, "slope"].mean(),
+                "weights": int(common.sum()),
+                "test tokens": int(tokens[text, pair]),
+                "R²": fit_joint_law(mine, n="n", loss="loss").r2,
+            }

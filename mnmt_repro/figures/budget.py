@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.equal_text import TEXT_PARTS
+from mnmt_repro.analysis.budget import TEXT_PARTS
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.forest import forest
 from mnmt_repro.figures.theme import CATEGORIES, GREY, size_axis, size_color, tips, weight_color
@@ -89,7 +89,7 @@ def equal_text_chart(parts: pd.DataFrame) -> alt.FacetChart:
     Parameters
     ----------
     parts
-        From `split`, not empty.
+        From `split_gap`, not empty.
     """
     long = parts.melt(["pair", "p", "n"], list(TEXT_PARTS), var_name="part", value_name="nats")
     long = long.assign(pair=long["pair"].map(pair_name), part=long["part"].map(TEXT_PARTS))
@@ -117,7 +117,7 @@ def exponent_chart(table: pd.DataFrame) -> alt.ConcatChart:
     Parameters
     ----------
     table
-        From `other_causes.compared`.
+        From `other_causes`.
     """
     share = table["α, least weight"] / table["α alone"]
     rows = pd.DataFrame({"group": table["pair"], "label": table["fitted to"], "value": share})
