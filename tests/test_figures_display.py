@@ -81,9 +81,7 @@ def test_more_than_four_passes_over_a_text_are_named() -> None:
     assert "data d · up to 4.4 passes over a pair's text · 3.0 h" in many.line()
 
 
-def test_provenance_needs_its_columns_and_some_rows() -> None:
-    with pytest.raises(InputError, match="columns commit, wall_seconds"):
-        Provenance.of(ROWS.drop(columns=["commit", "wall_seconds"]))
+def test_provenance_needs_some_rows() -> None:
     with pytest.raises(InputError, match="no rows"):
         Provenance.of(ROWS.iloc[:0])
 
@@ -194,8 +192,6 @@ def test_weights_are_told_apart_without_colour_vision() -> None:
     assert all(after - before > 6 for before, after in zip(steps, steps[1:], strict=False))
     assert light == sorted(light) and len(steps) >= 7
     assert 1.05 / (light[-1] + 0.05) > 2.2  # on white
-    with pytest.raises(InputError, match="outside"):
-        weight_colours([1.5])
 
 
 def test_one_weight_has_one_colour_in_every_figure() -> None:

@@ -15,10 +15,6 @@ def test_rows_of_claims_are_their_stored_measures() -> None:
     assert (table["low"] <= table["value"]).all() and (table["value"] <= table["high"]).all()
 
 
-def test_a_claim_without_measures_has_no_rows() -> None:
-    assert of_claims(read_stored(ROOT), {"A8": "domains"}, "no such measure").empty
-
-
 def test_a_panel_a_group_and_an_axis_that_holds_the_marks() -> None:
     rows = pd.DataFrame({"label": ["a", "b"], "value": [2.0, 3.0], "group": ["x", "y"]})
     chart = forest(rows, "ratio", log=True, marks={"one": 1}).to_dict()

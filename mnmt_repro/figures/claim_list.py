@@ -58,6 +58,7 @@ def _row(verdict: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
     known = measure and verdict["measured"] is not None
     missing = _missing(verdict, claim)
     decided = next(scope for scope in claim.scopes if scope.name == verdict["decided_in"])
+    worlds = claim.in_scope(decided).worlds if verdict["attainability"] is not None else None
     own = {f"The rule in “{plain(scope.name)}”": scope.rule for scope in claim.scopes}
     rules = {f"The rule in “{plain(decided.name)}”, which decided": decided.rule}
     general = "The rule of other settings" if decided.rule else "The rule"
@@ -80,7 +81,7 @@ def _row(verdict: Mapping[str, Any], claim: Claim) -> dict[str, Any]:
         "where": _where(verdict),
         "beside": f"missing: {missing}" if missing else _chance(verdict),
         "rules": {title: _steps(rule, claim.id) for title, rule in rules.items() if rule},
-        "simulated": _simulated(verdict, claim),
+        "simulated": worlds.described() if worlds else {},  # what is true of simulated data
         "says": f"{_SAYS[verdict['says']]}, because {verdict['because']}.",
         "why": claim.explained.get(verdict["raw_verdict"]),
         "settings": [
@@ -130,13 +131,6 @@ def _chance(verdict: Mapping[str, Any]) -> str:
     if verdict["verdict"] == "not reproduced":
         return f"if right, not reproduced in {failed}"
     return f"if right, reproduced in full in {right}"
-
-
-def _simulated(verdict: Mapping[str, Any], claim: Claim) -> Mapping[str, str]:
-    """What is true of the simulated data of the setting that decided."""
-    (scope,) = (each for each in claim.scopes if each.name == verdict["decided_in"])
-    worlds = claim.in_scope(scope).worlds
-    return worlds.described() if worlds and verdict["attainability"] is not None else {}
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:

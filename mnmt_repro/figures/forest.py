@@ -147,19 +147,16 @@ def of_claims(
     stored
         From `claims.read_stored`.
     groups
-        Claim to the title of its panel; a claim without measures has none.
+        Claim to the title of its panel.
     measure
         Which one.
     """
-    parts = [
-        found.assign(group=group, series="our runs")
+    found = [
+        claim_measures(stored, claim, measure).assign(group=group, series="our runs")
         for claim, group in groups.items()
-        if len(found := claim_measures(stored, claim, measure))
     ]
     columns = ["label", "group", "series", "value", "low", "high"]
-    if not parts:
-        return pd.DataFrame(columns=columns)
-    return _labelled(pd.concat(parts, ignore_index=True))[columns]
+    return _labelled(pd.concat(found, ignore_index=True))[columns]
 
 
 def _labelled(table: pd.DataFrame) -> pd.DataFrame:

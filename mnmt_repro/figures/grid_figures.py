@@ -110,11 +110,9 @@ def coefficient_figure(grid: LossGrid) -> Figure:
 
 def exponents_alone(grid: LossGrid) -> str:
     """From which exponent to which the laws of one weight go as the weight falls, for each pair."""
-    table = scaling.coefficient_table(grid.fits)
-    own = table[table["parameter"] == "alpha"].sort_values("p")
     return " and ".join(
-        f"from {part['value'].iloc[-1]:.2g} to {part['value'].iloc[0]:.2g} ({pair_name(str(pair))})"
-        for pair, part in own.groupby("pair")
+        f"from {alone[max(alone)].alpha:.2g} to {alone[min(alone)].alpha:.2g} ({pair_name(pair)})"
+        for pair, (alone, _) in sorted(grid.fits.items())
     )
 
 

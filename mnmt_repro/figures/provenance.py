@@ -43,11 +43,8 @@ class Provenance:
         Raises
         ------
         InputError
-            If a column is missing, or there are no rows.
+            If there are no rows.
         """
-        missing = {*_COLUMNS, "wall_seconds"} - {*rows.columns}
-        if missing:
-            raise InputError(f"provenance needs the columns {', '.join(sorted(missing))}")
         if rows.empty:
             raise InputError("provenance of no rows: nothing was selected from the results")
         runs = rows.drop_duplicates("run_id")

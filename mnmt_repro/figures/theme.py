@@ -9,9 +9,6 @@ import altair
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.cohorts.names import beside_hub, pair_name
-from mnmt_repro.errors import InputError
-
 INK = "#1b1f24"
 GREY = "#5c6670"
 GRID = "#e4e7eb"
@@ -85,8 +82,6 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
     known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in _OF_WEIGHT.values()])
     colours = []
     for weight in weights:
-        if not 0 <= weight <= 1:
-            raise InputError(f"weight {weight!r} is outside [0, 1]")
         mixed = [np.interp(weight, list(_OF_WEIGHT), channel) for channel in known.T]
         colours.append("#" + "".join(f"{round(float(value)):02x}" for value in mixed))
     return colours
@@ -98,34 +93,6 @@ def weight_color(weights: Sequence[float]) -> altair.Color:
     scale = altair.Scale(domain=values, range=weight_colours(values))
     legend = altair.Legend(columns=5, symbolOpacity=1)
     return altair.Color("p", type="ordinal", scale=scale, title="weight p", legend=legend)
-
-
-_LANGUAGES = ("deu", "zho", "fra", "aaa", "bbb", "ccc", "ddd")  # in the order of `CATEGORIES`
-
-
-def pair_colours(pairs: Iterable[str]) -> list[str]:
-    """Give each directed pair the colour of its language beside the hub, the same in every figure.
-
-    A language that is in no chart of ours has what is left over.
-
-    Examples
-    --------
-    >>> pair_colours(["eng-deu", "zho-eng", "eng-zho"])
-    ['#0072b2', '#d55e00', '#d55e00']
-    """
-    beside = list(map(beside_hub, pairs))
-    known = dict(zip(_LANGUAGES, CATEGORIES, strict=True))
-    left = [colour for name, colour in known.items() if name not in beside]
-    others = [name for name in dict.fromkeys(beside) if name not in known]
-    known |= {name: left[i % len(left)] for i, name in enumerate(others)}
-    return [known[name] for name in beside]
-
-
-def pair_color(pairs: Iterable[str]) -> altair.Color:
-    """Encode a frame's column ``name``, of the names of directed `pairs`, as colour; no legend."""
-    found = sorted(set(pairs))
-    scale = altair.Scale(domain=list(map(pair_name, found)), range=pair_colours(found))
-    return altair.Color("name:N", title=None, scale=scale, legend=None)
 
 
 def plain(label: str) -> str:

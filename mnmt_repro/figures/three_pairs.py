@@ -7,8 +7,9 @@ import pandas as pd
 
 from mnmt_repro.cohorts.names import beside_hub, cohort_name, language, pair_name
 from mnmt_repro.figures.scaling import losses_and_laws
-from mnmt_repro.figures.theme import GREY, INK, pair_color, size_axis, tips, weight_color
+from mnmt_repro.figures.theme import CATEGORIES, GREY, INK, size_axis, tips, weight_color
 
+_COLOURS = dict(zip(("deu", "zho", "fra"), CATEGORIES, strict=False))
 _NAMES = {"pair": pair_name, "law of": cohort_name, "beside": cohort_name}
 
 
@@ -78,7 +79,11 @@ def company(ratios: pd.DataFrame, noise: float) -> alt.LayerChart | alt.FacetCha
     )[["row", "name", "mixture", "p", "n", "change"]]
     x = alt.X("change:Q", axis=alt.Axis(format="+%", tickCount=6), title="change of the loss")
     y = alt.Y("row:N", title=None, axis=alt.Axis(labelExpr="split(datum.label, '|')"))
-    colour = pair_color(ratios["pair"])  # the rows name the pairs
+    pairs = sorted(set(ratios["pair"]))
+    colour = alt.Color("name:N", title=None, legend=None)  # the rows name the pairs
+    colour = colour.scale(
+        domain=list(map(pair_name, pairs)), range=[_COLOURS[beside_hub(pair)] for pair in pairs]
+    )
     dots = (
         alt.Chart(shown)
         .mark_point(opacity=0.5)
