@@ -10,7 +10,6 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.analysis import convergence
-from mnmt_repro.errors import InputError
 from mnmt_repro.figures.convergence import cells_chart, curve_chart, law_chart, trust_chart
 
 PAIRS = ("eng-deu", "eng-zho")
@@ -180,12 +179,6 @@ def test_a_curve_that_no_power_law_fits_is_left_alone_and_said() -> None:
     chinese = found[found["pair"] == "English→Chinese"]
     assert (chinese["observed"] == chinese["corrected loss"]).all()
     assert (chinese["reason"] != "corrected").all()
-
-
-def test_without_declared_runs_it_says_so() -> None:
-    frame = stored(weights=(0.5, 1.0))
-    with pytest.raises(InputError, match="p of at most 0.05"):
-        convergence.correct(frame, learning())
 
 
 def test_charts_are_valid(corrected: pd.DataFrame) -> None:

@@ -86,11 +86,6 @@ def test_a_cohort_that_is_not_declared_is_read():
     assert len(read_grid(rows("some-cohort"), "some-cohort").points) == 128
 
 
-def test_missing_columns_are_named():
-    with pytest.raises(InputError, match="grid of webtech-en-dezh: rows lack domain, test_set"):
-        read_grid(rows(COHORT).drop(columns=["test_set", "domain"]), COHORT)
-
-
 def test_an_unknown_count_of_parameters_is_named():
     with pytest.raises(InputError, match="n = 'n_params': .* n_non_embedding or n_total"):
         read_grid(rows(COHORT), COHORT, n="n_params")

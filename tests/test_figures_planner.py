@@ -104,7 +104,7 @@ def test_three_pairs_and_laws_without_an_answer_are_refused(laws, points):
     with pytest.raises(InputError, match="two pairs"):
         planner({**laws, "eng-fra": laws["eng-deu"]}, N)
     one_size = fractions.fraction_fits(points[points["n"] == points["n"].min()])
-    with pytest.raises(InputError, match="the law of eng-deu is not identified"):
+    with pytest.raises(InputError, match="eng-deu: its law is not identified"):
         planner(one_size, N)
 
 

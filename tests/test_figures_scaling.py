@@ -109,11 +109,6 @@ def test_the_held_out_error_is_relative_and_that_of_claim_a6():
     assert quality[scaling.HELD_OUT].iloc[1] == pytest.approx(whole)
 
 
-def test_an_unknown_count_of_parameters_is_named():
-    with pytest.raises(InputError, match="n = 'n_params': .* n_non_embedding or n_total"):
-        scaling.observed(rows("some-cohort"), "n_params")
-
-
 def test_truth_is_given_for_generated_languages_only():
     points = exact(pairs=("src-aaa", "src-bbb"))
     truth = against_truth({"conlang-sim0": points, "webtech-en-dezh": points})

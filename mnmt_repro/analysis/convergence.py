@@ -23,7 +23,6 @@ from mnmt_repro.analysis.noise import curve, noisy, refits
 from mnmt_repro.analysis.scaling import fit_pairs, joint_curves, observed
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.cohorts.names import cohort_name, pair_name
-from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 
@@ -85,7 +84,7 @@ def correct(
     Parameters
     ----------
     rows
-        From `results.load`, of one cohort, test set and domain.
+        From `results.load`, of one cohort, test set and domain, with some declared run.
     curves
         From `results.load_curves`, of the same cohort.
 
@@ -98,11 +97,9 @@ def correct(
     Raises
     ------
     InputError
-        When no row is declared, or one has no learning curve.
+        When a declared row has no learning curve.
     """
     declared = laws.declared_runs(rows)
-    if not declared.any():
-        raise InputError("no run with p of at most 0.05 is among the two largest sizes")
     found = laws.correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
     return found.assign(declared=declared)
 

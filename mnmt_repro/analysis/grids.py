@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro import results
-from mnmt_repro.analysis.scaling import PairFits, check_size, fit_pairs, observed
+from mnmt_repro.analysis.scaling import SIZE_TITLES, PairFits, fit_pairs, observed
 from mnmt_repro.cohorts.catalogue import RUN_TIERS, declared, get_cohort
 from mnmt_repro.cohorts.names import cohort_name, setting_label
 from mnmt_repro.errors import InputError
@@ -163,12 +163,10 @@ def read_grid(
     Raises
     ------
     InputError
-        When `stored` lacks a column or is of several domains.
+        When there is no such count of parameters.
     """
-    check_size(n)
-    missing = {"cohort", "test_set", "domain", "pair", "p", "cross_entropy", n} - {*stored.columns}
-    if missing:
-        raise InputError(f"grid of {cohort}: rows lack {', '.join(sorted(missing))}")
+    if n not in SIZE_TITLES:
+        raise InputError(f"n = {n!r}: what counts as size is {' or '.join(SIZE_TITLES)}")
     rows = stored[(stored["cohort"] == cohort) & (stored["p"] > 0)]
     if isinstance(test_set, str):
         rows, name = rows[rows["test_set"] == test_set], test_set

@@ -37,18 +37,6 @@ SIZE_TITLES = {
 HELD_OUT = "relative error on a size held out"
 
 
-def check_size(n: str) -> None:
-    """Refuse a count of parameters that no figure has.
-
-    Raises
-    ------
-    InputError
-        When `n` is none of `SIZE_TITLES`.
-    """
-    if n not in SIZE_TITLES:
-        raise InputError(f"n = {n!r}: what counts as size is {' or '.join(SIZE_TITLES)}")
-
-
 def observed(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
     """Observed losses as the figures plot them: the mean over seeds at each pair, weight and size.
 
@@ -67,10 +55,8 @@ def observed(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
     Raises
     ------
     InputError
-        When the rows are of several cohorts, test sets or domains, or there are none, or there is
-        no such count of parameters.
+        When the rows are of several cohorts, test sets or domains, or there are none.
     """
-    check_size(n)
     if rows.empty:
         raise InputError("no rows to draw: no run of this cohort is stored for this selection")
     for column in ("cohort", "test_set", "domain"):

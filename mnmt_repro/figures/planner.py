@@ -21,6 +21,7 @@ from mnmt_repro.figures.display import Figure
 from mnmt_repro.figures.template import Html
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK, plain
 from mnmt_repro.laws import FractionFit, Importance, recommend_weights
+from mnmt_repro.laws.frontier import checked_pairs
 from mnmt_repro.laws.recommendation import LEVEL
 
 _WEIGHTS = tuple(round(float(p), 2) for p in np.arange(0.01, 1.0, 0.01))  # of drawn curves
@@ -157,10 +158,7 @@ def planner(laws: Mapping[str, FractionFit], n: float) -> alt.VConcatChart:
     """
     if len(laws) != 2:
         raise InputError(f"the planner is for two pairs, got {', '.join(laws)}")
-    for pair, law in laws.items():
-        if not law.identified:
-            raise InputError(f"the law of {pair} is not identified: {law.reason}")
-    pairs = sorted(laws)
+    pairs = sorted(checked_pairs(laws))
     x = alt.X("p:Q", scale=alt.Scale(domain=[0, 1]), title=f"weight of {pair_name(pairs[0])}")
     scale = alt.Scale(domain=list(loss_axis(laws, n)), nice=False, zero=False)
 

@@ -14,7 +14,6 @@ import pandas as pd
 from mnmt_repro.analysis.quality import LEAST_CELLS, parallel_slope
 from mnmt_repro.cohorts import names
 from mnmt_repro.cohorts.names import beside_hub, cohort_name, pair_name
-from mnmt_repro.errors import InputError
 from mnmt_repro.figures import fractions
 from mnmt_repro.figures.forest import forest
 from mnmt_repro.figures.theme import GREY, tips, weight_color
@@ -104,15 +103,7 @@ def why_no_frontier(laws: Mapping[str, FractionFit]) -> str:
 def score_frontier(
     laws: Mapping[str, FractionFit], points: pd.DataFrame, metric: str
 ) -> alt.LayerChart:
-    """Figures 8 and 19, right: as `fractions.frontier_chart`, of scores.
-
-    Raises
-    ------
-    InputError
-        When there is no frontier; `why_no_frontier` says why.
-    """
-    if reason := why_no_frontier(laws):
-        raise InputError(reason)
+    """Figures 8 and 19, right: as `fractions.frontier_chart`, of scores."""
     return fractions.frontier_chart(
         laws, points.assign(loss=points["score"]), METRIC_TITLES[metric], least=0.0
     )
