@@ -6,6 +6,8 @@ it. `errata()` lists the misprints, and `followed()` what looked like one and ca
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from string import Template
 from typing import Any
 
@@ -13,7 +15,6 @@ import pandas as pd
 import yaml
 
 from mnmt_repro.analysis import scalarization
-from mnmt_repro.analysis.audit.tables import appendix_a
 from mnmt_repro.analysis.published import PAPERS
 from mnmt_repro.architecture import PAPER_A
 from mnmt_repro.cohorts.grids import WEIGHTS
@@ -43,7 +44,7 @@ def followed() -> pd.DataFrame:
     DataFrame
         ``where, stated, recomputed, remark``.
     """
-    weights, sizes, cohorts = len(WEIGHTS), len(appendix_a()), 3
+    weights, sizes, cohorts = len(WEIGHTS), len(PAPER_A), 3
     fitted = sum(p > 0 for p in WEIGHTS)
     steps, batch_tokens, sentences = 1e6, 5e5, 600e6  # of the paper's larger models, and a pair's
     seen = steps * batch_tokens / sentences
@@ -135,14 +136,12 @@ def growth_steps() -> dict[str, int]:
     >>> growth_steps()
     {'both': 1, 'depth only': 3, 'width only': 3}
     """
-    sizes = appendix_a()
-    deeper = sizes["encoder_layers"].diff().iloc[1:] > 0
-    wider = sizes["d_model"].diff().iloc[1:] > 0
-    return {
-        "both": int((deeper & wider).sum()),
-        "depth only": int((deeper & ~wider).sum()),
-        "width only": int((wider & ~deeper).sum()),
-    }
+    names = {(True, True): "both", (True, False): "depth only", (False, True): "width only"}
+    steps = Counter(
+        names[after.encoder_layers > before.encoder_layers, after.d_model > before.d_model]
+        for before, after in pairwise(size.config for size in PAPER_A)
+    )
+    return dict(sorted(steps.items()))
 
 
 def doubling_factors(alpha: float, beta: float, l_inf: float, n: float) -> tuple[float, float]:

@@ -1,9 +1,9 @@
 """The papers' printed tables, and what their own numbers give when added up again.
 
-`printed_table(n)` loads Table n of Paper B and `appendix_a()` the sizes of Paper A, both from
-`data/papers`. Every other function recomputes one kind of aggregate and returns a frame of checks,
-whose columns are described in `mnmt_repro.analysis.audit.checks`. `disagreements()` lists every
-check that fails.
+`printed_table(n)` loads Table n of Paper B from `data/papers`; the sizes of Paper A are
+`architecture.PAPER_A`. Every other function recomputes one kind of aggregate and returns a frame of
+checks, whose columns are described in `mnmt_repro.analysis.audit.checks`. `disagreements()` lists
+every check that fails.
 """
 
 from __future__ import annotations

@@ -4,40 +4,31 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.analysis.audit.checks import check, checked, rows_of
-from mnmt_repro.analysis.audit.tables import appendix_a
+from mnmt_repro.analysis.audit.checks import check, checked
 from mnmt_repro.analysis.framed import Rows
-from mnmt_repro.architecture import ModelConfig, parameter_counts
+from mnmt_repro.architecture import PAPER_A, ModelConfig, parameter_counts
 
 
 @checked
 def parameters_paper_a() -> Rows:
     """Compare both counts of each size of Paper A's Appendix A with those of its shape."""
-    for size in rows_of(appendix_a()):
-        shape = ModelConfig.t5(
-            vocab_size=size.vocabulary,
-            d_model=size.d_model,
-            layers=size.encoder_layers,
-            heads=size.heads,
-            head_dim=size.head_dim,
-            d_ff=size.d_ff,
-        )
-        counts = parameter_counts(shape)
-        name = f"{size.encoder_layers} + {size.decoder_layers} layers, d {size.d_model}"
+    for size in PAPER_A:
+        shape, counts = size.config, parameter_counts(size.config)
+        name = f"{shape.encoder_layers} + {shape.decoder_layers} layers, d {shape.d_model}"
         printed = {
-            "total": size.parameters_total,
-            "non_embedding": size.parameters_non_embedding,
+            "total": size.published_total,
+            "non_embedding": size.published_non_embedding,
         }
         for kind, value in printed.items():
-            excess = (value - counts[kind]) // size.d_model
+            excess = (value - counts[kind]) // shape.d_model
             yield check(
                 f"Paper A, Appendix A, {name}: {kind.replace('_', ' ')}",
                 value,
                 counts[kind],
                 reading=(
                     f"{excess} more rows in the two embedding tables together, "
-                    f"{size.vocabulary + excess // 2:,} pieces in place of "
-                    f"{size.vocabulary:,}, would explain it"
+                    f"{shape.vocab_size + excess // 2:,} pieces in place of "
+                    f"{shape.vocab_size:,}, would explain it"
                 ),
             )
 

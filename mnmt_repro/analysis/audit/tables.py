@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.published import PAPERS, table
+from mnmt_repro.analysis.published import table
 from mnmt_repro.cohorts.languages25 import GROUPINGS, foreign
 
 GROUPS = ("all", "original", "added")
@@ -42,11 +42,6 @@ def printed_table(number: int) -> pd.DataFrame:
     ('M25', 31.6, 1)
     """
     return _read(number).copy()
-
-
-def appendix_a() -> pd.DataFrame:
-    """Load Paper A's Appendix A: one row a model size, its shape and both printed counts."""
-    return pd.read_csv(PAPERS / "paper-a-appendix-a.csv")
 
 
 def grouping(name: str) -> pd.DataFrame:
