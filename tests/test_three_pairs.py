@@ -79,12 +79,8 @@ def test_laws_come_from_every_cohort_that_holds_the_pair() -> None:
 
 def test_a_grid_that_determines_no_law_gives_none() -> None:
     whole = two_pair_points()["webtech-en-dezh"]
-    few_weights = whole[whole["p"].isin([0.5, 0.9, 1.0])]
-    few_sizes = whole[whole["n"].isin(SIZES[:3])]
-    without_single = whole[whole["p"] < 1]
-    for points in (few_weights, few_sizes, without_single, whole.iloc[:0]):
-        assert three_pairs.pair_laws({"some": points}) == {}
-    assert three_pairs.pair_laws({}) == {}
+    one_size = whole[whole["n"] == SIZES[0]]
+    assert three_pairs.pair_laws({"some": one_size}) == {}
 
 
 def test_three_pairs_that_obey_the_laws_are_predicted_exactly() -> None:
@@ -145,20 +141,6 @@ def test_pairs_without_a_law_are_left_out_unless_all_languages_are_alike() -> No
     alike = three_pairs.for_all_alike(laws, PAIRS)
     assert {pair: len(own) for pair, own in alike.items()} == dict.fromkeys(PAIRS, 2)
     assert three_pairs.error_table(three_pairs.predict(alike, cells))["error"].max() < 2e-4
-    assert three_pairs.for_all_alike({}, PAIRS) == {}
-
-
-def test_nothing_stored_gives_empty_frames() -> None:
-    laws = three_pairs.pair_laws({})
-    cells = three_pairs.mixture_cells(three_pair_rows().iloc[:0])
-    assert cells.empty
-    found = three_pairs.predict(laws, cells)
-    assert found.empty and {"predicted", "relative_error"} <= set(found)
-    assert three_pairs.predict(laws, three_pairs.mixture_cells(three_pair_rows())).empty
-    assert three_pairs.error_table(found).empty
-    assert three_pairs.own_residuals(laws, cells).empty
-    assert three_pairs.same_share(cells, two_pair_points()).empty
-    assert three_pairs.rest_matters(cells).empty
 
 
 def test_mixtures_are_kept_apart_and_two_pair_runs_are_not_taken_for_three() -> None:

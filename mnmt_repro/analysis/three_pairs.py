@@ -24,9 +24,6 @@ from mnmt_repro.laws.checks import Errors
 Laws = dict[str, list[FractionFit]]
 """Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
 
-_MIN_WEIGHTS = 5  # of a pair, the single pair among them: Eq. 11 with Eq. 12 has six parameters
-_MIN_SIZES = 4
-
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
@@ -92,10 +89,9 @@ def from_two(
     pairs = sorted(mine.loc[mine["p"] > 0, "pair"].unique())
     laws = for_all_alike(fitted, pairs) if alike else fitted
     cells = mixture_cells(mine, pairs=len(pairs))
-    missed = predict(laws, cells)
-    if missed.empty:
+    if not set(laws) & set(cells["pair"]):
         raise InputError(f"{cohort}: no stored run can be predicted from {', '.join(known)}")
-    residuals = own_residuals(fitted, cells)
+    missed, residuals = predict(laws, cells), own_residuals(fitted, cells)
     return Prediction(points=points, laws=laws, cells=cells, errors=missed, residuals=residuals)
 
 
@@ -110,16 +106,11 @@ def pair_laws(points: Mapping[str, pd.DataFrame], errors: Errors = "absolute") -
     Returns
     -------
     dict
-        Pairs with at least one law. A cohort with too few weights or sizes gives no law, and
-        neither does one whose rows do not determine it.
+        Pairs with at least one law. A cohort whose rows do not determine a law gives none.
     """
     laws: Laws = {}
     for cohort, frame in points.items():
         for pair, group in frame.groupby("pair"):
-            weights, sizes = group["p"].nunique(), group["n"].nunique()
-            single = (group["p"] == 1).sum()
-            if weights < _MIN_WEIGHTS or sizes < _MIN_SIZES or single < _MIN_SIZES:
-                continue
             law = fit_fraction(group, n="n", loss="loss", label=cohort, errors=errors)
             if law.identified:
                 laws.setdefault(str(pair), []).append(law)
@@ -133,7 +124,7 @@ def for_all_alike(laws: Laws, pairs: Sequence[str]) -> Laws:
     of them describes another up to chance, even one that no two-pair model has read.
     """
     every = [law for own in laws.values() for law in own]
-    return {pair: list(every) for pair in pairs} if every else {}
+    return {pair: list(every) for pair in pairs}
 
 
 def mixture_cells(rows: pd.DataFrame, *, pairs: int = 3) -> pd.DataFrame:
@@ -158,8 +149,6 @@ def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
         law are left out.
     """
     known = cells[cells["pair"].isin(list(laws))].reset_index(drop=True)
-    if known.empty:
-        return known.assign(predicted=[], error=[], relative_error=[])
     found = mixture_errors(laws, known, n="n", loss="loss")
     return known.assign(**{name: found[name] for name in ("predicted", "error", "relative_error")})
 
@@ -235,8 +224,6 @@ def each_law(laws: Laws, cells: pd.DataFrame) -> Rows:
     for pair, fitted in laws.items():
         for law in fitted:
             mine = predict({pair: [law]}, cells[cells["pair"] == pair])
-            if mine.empty:
-                continue
             known = own[(own["pair"] == pair) & (own["fitted to"] == law.label)]
             errors = {"own error": root_mean_square(known["relative_error"]).value}
             row = {"pair": pair, "law of": law.label, "cells": len(mine)}
