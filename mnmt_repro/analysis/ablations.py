@@ -205,11 +205,12 @@ def gains(table: pd.DataFrame, group: str, *names: str) -> pd.Series[float]:
     return table.loc[chosen, "gain, %"].dropna()
 
 
-def turned(table: pd.DataFrame) -> pd.DataFrame:
-    """Cells with the gains of the controls over the variants, in place of the other way round.
+def as_gains(ablation: Ablation, table: pd.DataFrame) -> pd.DataFrame:
+    """Cells by the base of the claims: how much lower the loss is with a part than without it.
 
-    A gain is in per cent of the loss of what is beaten. So a variant whose loss is a quarter above
-    the control's has a gain of -25 %, and the control has one of 20 % over it.
+    The loss without the part is 100 %. Where the control is the recipe's choice, the gains of the
+    controls over the variants take the place of the other way round: a variant whose loss is a
+    quarter above the control's has a gain of -25 %, and the control has one of 20 % over it.
 
     Parameters
     ----------
@@ -219,29 +220,22 @@ def turned(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same columns; a printed ``difference`` changes its sign.
+        The same columns; where gains are turned, a printed ``difference`` changes its sign.
 
     Examples
     --------
     >>> cell = {"difference": -3.6, "gain, %": -25.0, "low": -100.0, "high": 20.0}
-    >>> turned(pd.DataFrame([cell])).iloc[0].tolist()
+    >>> as_gains(ABLATIONS[0], pd.DataFrame([cell])).iloc[0].tolist()
     [3.6, 20.0, -25.0, 50.0]
     """
+    if not ablation.control_is_choice:
+        return table
     value, low, high = (
         -100 * table[name] / (100 - table[name]) for name in ("gain, %", "high", "low")
     )
     return table.assign(
         **{"gain, %": value, "low": low, "high": high}, difference=0 - table["difference"]
     )
-
-
-def as_gains(ablation: Ablation, table: pd.DataFrame) -> pd.DataFrame:
-    """Cells by the base of the claims: how much lower the loss is with a part than without it.
-
-    The loss without the part is 100 %. Where the control is the recipe's choice, the cells are
-    `turned`.
-    """
-    return turned(table) if ablation.control_is_choice else table
 
 
 @framed()
@@ -302,8 +296,7 @@ SMALL = 0.5
 """Per cent of the loss, below which a part has a small effect."""
 
 
-@framed("label", "table", "value", "low", "high", "group")
-def worth(tables: Mapping[str, pd.DataFrame]) -> Rows:
+def worth(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """How much each part of the recipe lowers the loss, the largest first.
 
     Parameters
@@ -317,23 +310,15 @@ def worth(tables: Mapping[str, pd.DataFrame]) -> Rows:
         ``label, table, value, low, high``: by how many per cent the loss is lower with the part
         than without it; ``group``, whether the effect is below `SMALL`. For `figures.forest`.
     """
-    found: list[dict[str, Any]] = []
-    for label, table, variant, group in _PARTS:
-        cells = tables[table]
-        mine = cells["variant"].eq(variant) & cells["group"].eq(group)
-        for row in cells[mine].to_dict("records"):
-            size = "effects below" if abs(row["gain, %"]) < SMALL else "effects of at least"
-            found.append(
-                {
-                    "label": label,
-                    "table": table,
-                    "value": row["gain, %"],
-                    "low": row["low"],
-                    "high": row["high"],
-                    "group": f"{size} {SMALL:g} %",
-                }
-            )
-    yield from sorted(found, key=lambda row: -row["value"])
+    parts = []
+    for label, name, variant, group in _PARTS:
+        table = tables[name].rename(columns={"gain, %": "value"})
+        mine = table["variant"].eq(variant) & table["group"].eq(group)
+        parts.append(table[mine].assign(label=label, table=name))
+    found = pd.concat(parts)[["label", "table", "value", "low", "high"]]
+    size = np.where(found["value"].abs() < SMALL, "effects below", "effects of at least")
+    found = found.assign(group=[f"{each} {SMALL:g} %" for each in size])
+    return found.sort_values("value", ascending=False, kind="stable", ignore_index=True)
 
 
 _NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}

@@ -15,7 +15,7 @@ import pandas as pd
 from mnmt_repro.analysis.cells import common_cells
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
 from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.analysis.grids import LossGrid, read_grid, read_grids
+from mnmt_repro.analysis.grids import LossGrid, read_grid
 from mnmt_repro.cohorts.names import beside_hub, language
 
 ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
@@ -77,8 +77,7 @@ def compare_lines(stored: pd.DataFrame, wanted: Sequence[Line]) -> _Comparison:
     rows = [stored.iloc[:0]]
     panels: dict[str, list[tuple[Line, pd.DataFrame]]] = {}
     for line in wanted:
-        grids, _ = read_grids(stored, [line.cohort], line.test_set)
-        for grid in grids.values():
+        if grid := read_grid(stored, line.cohort, line.test_set):
             own = grid.rows[grid.rows["pair"].isin(list(line.pairs))] if line.pairs else grid.rows
             panels.setdefault(line.panel, []).append((line, own))
     for panel in panels.values():

@@ -281,11 +281,11 @@ def by_direction(table: pd.DataFrame) -> pd.DataFrame:
         for model in tables.UPGRADES
         for whose, column in (("paper", "difference, paper"), ("ours, %", "gain, %"))
     }
-    return pd.DataFrame(columns).reset_index().sort_values("pair", key=_by_name, ignore_index=True)
-
-
-def _by_name(pairs: pd.Series[str]) -> pd.Series[str]:
-    return pairs.map(pair_name)
+    return (
+        pd.DataFrame(columns)
+        .reset_index()
+        .sort_values("pair", key=lambda pairs: pairs.map(pair_name), ignore_index=True)
+    )
 
 
 @framed(*LEAD)

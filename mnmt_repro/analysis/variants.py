@@ -225,11 +225,11 @@ class Study:
 
     def _repeated(self, cohort: str) -> pd.DataFrame:
         """Log mean scores of variants with several seeds: a row each, a column a shared seed."""
-        last: dict[str, VariantAt] = {}
-        for variant in self.scores:
-            if variant.cohort == cohort and variant in self._whole:
-                later = max(variant.share, last.get(variant.name, variant).share)
-                last[variant.name] = VariantAt(cohort, variant.name, later)
+        last = {  # shares rise, so that the last one of a name stays
+            variant.name: variant
+            for variant in self.scores
+            if variant.cohort == cohort and variant in self._whole
+        }
         found = {}
         for name, variant in last.items():
             whole = self.scores[variant].reindex(columns=list(self.pairs)).dropna()
