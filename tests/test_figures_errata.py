@@ -43,15 +43,6 @@ def test_width_and_depth_grow_together_once():
     assert errata.growth_steps() == {"both": 1, "depth only": 3, "width only": 3}
 
 
-def test_doubling_cuts_the_reducible_loss_alone():
-    whole, part = errata.doubling_factors(alpha=1.0, beta=8.0, l_inf=2.0, n=4.0)
-    assert part == 0.5  # 8 / 4 = 2 becomes 8 / 8 = 1
-    assert whole == 3 / 4  # 2 + 2 becomes 1 + 2
-    assert errata.doubling_factors(alpha=0.7, beta=3.0, l_inf=0.0, n=5.0)[0] == pytest.approx(
-        2**-0.7
-    )
-
-
 def test_the_last_line_of_the_derivation_holds_at_weight_one_only():
     losses = errata.derivation(alpha=0.3, beta_one=12.0, beta_p=30.0, l_inf=1.5, n=1e6)
     assert losses["L(N; p)"] == pytest.approx(losses["L(N_eff; 1)"])

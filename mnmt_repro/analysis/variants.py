@@ -127,7 +127,8 @@ class Study:
             Saying what is missing.
         """
         if variant not in self.scores:
-            raise NoRowsYet(f"{variant}: no rows of {self.of.where}")
+            of = self.of
+            raise NoRowsYet(f"{variant}: no rows of {of.test_set}, tier {of.tier}")
         found = self.scores[variant].reindex(columns=list(self.pairs))
         whole = found.dropna()
         if whole.empty:
@@ -319,22 +320,12 @@ class Variants:
         """Rows of the cohort itself."""
         return self.of(self.cohort)
 
-    @property
-    def where(self) -> str:
-        """Test set and tier, for messages."""
-        return f"{self.test_set}, tier {self.tier}"
-
-    @cached_property
-    def trained_on(self) -> pd.DataFrame:
-        """Rows of all cohorts, without zero-shot ones."""
-        rows = self.of(*self.cohorts)
-        return rows[rows["p"] > 0]
-
     def scores(self, metric: str) -> pd.DataFrame:
-        """A row a variant and seed, by `_KEYS` and ``seed``, and a column a direction."""
+        """A row a variant and seed, by `_KEYS` and ``seed``, and a column a trained direction."""
         if metric not in self._scores:
-            rows = self.trained_on.reindex(columns=[*_KEYS, "seed", "pair", metric])
-            known = rows.dropna(subset=[*_KEYS, metric])
+            rows = self.of(*self.cohorts)
+            trained = rows[rows["p"] > 0].reindex(columns=[*_KEYS, "seed", "pair", metric])
+            known = trained.dropna(subset=[*_KEYS, metric])
             self._scores[metric] = known.pivot_table(
                 index=[*_KEYS, "seed"], columns="pair", values=metric
             )
