@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 from synthetic import loss_of, rows
 
-from mnmt_repro.analysis import derivations, fraction_forms, scalarization, scaling
+from mnmt_repro.analysis import derivations, fractions, scalarization, scaling
 from mnmt_repro.analysis.derivations import ALPHA, BETA_1, BETA_P, L_INF, N
 from mnmt_repro.figures.derivations import batch_chart, doubling_chart
 from mnmt_repro.figures.fractions import form_chart
@@ -208,15 +208,15 @@ def linear(p: float) -> float:
 
 def test_a_linear_fraction_is_found_and_held_out_errors_vanish() -> None:
     frame = points(lambda p, n: loss_of(p, n, fraction=linear))
-    laws = fraction_forms.both_forms(frame)
-    table = fraction_forms.form_table(frame, laws).set_index(["pair", "form"])
+    laws = fractions.both_forms(frame)
+    table = fractions.form_table(frame, laws).set_index(["pair", "form"])
     for pair in ("English→German", "English→Chinese"):
         row = table.loc[(pair, "Eq. 13")]
         assert row["c₁"] == pytest.approx(0.8, abs=1e-4)
         assert row["parameters"] == 4 and table.loc[(pair, "Eq. 12"), "parameters"] == 6
         assert row["error"] < 1e-5 and row["held-out error"] < 1e-5
         assert row["at a bound"] == "none"
-    curves = fraction_forms.form_curves(laws)
+    curves = fractions.form_curves(laws)
     line = curves[(curves["form"] == "Eq. 13") & (curves["pair"] == "eng-deu")]
     np.testing.assert_allclose(line["f"], 0.8 * (line["p"] - 1) + 1, atol=1e-4)
     form_chart(scaling.fit_pairs(frame), laws).to_dict()
@@ -225,16 +225,16 @@ def test_a_linear_fraction_is_found_and_held_out_errors_vanish() -> None:
 def test_a_grid_too_small_to_hold_anything_out_has_no_held_out_errors() -> None:
     frame = points()
     few = frame[frame["p"].isin([0.1, 0.5, 0.9, 1.0])]  # all but the single pair are held out
-    table = fraction_forms.form_table(few, fraction_forms.both_forms(few))
+    table = fractions.form_table(few, fractions.both_forms(few))
     assert table["error"].max() < 1e-3 and table["held-out error"].isna().all()
     alone = frame[frame["p"] == 1]
-    empty = fraction_forms.form_table(alone, fraction_forms.both_forms(alone))
+    empty = fractions.form_table(alone, fractions.both_forms(alone))
     assert empty.empty
 
 
 def test_a_fraction_below_the_diagonal_holds_the_line_at_its_bound() -> None:
     frame = points(lambda p, n: loss_of(p, n, fraction=lambda q: q**1.5))
-    table = fraction_forms.form_table(frame, fraction_forms.both_forms(frame))
+    table = fractions.form_table(frame, fractions.both_forms(frame))
     simple = table[table["form"] == "Eq. 13"]
     assert list(simple["c₁"]) == pytest.approx([1.0, 1.0])
     assert simple["at a bound"].str.contains("c₁ ≤ 1").all()

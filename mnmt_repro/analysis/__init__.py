@@ -7,8 +7,7 @@ cells of a grid, and its laws                   `cells`, `grids`, `scaling`
 intervals, power, laws under noise              `intervals`, `noise`
 R² and errors on a size left out (A2, A6)       `fit_quality`
 coefficients that move with the weight (A3-A5)  `drift`, `uncertainty`
-effective fractions (A7 to A13, A21)            `fractions`, `fraction_draws`, `fraction_lines`,
-                                                `fraction_forms`
+effective fractions (A7 to A13, A21)            `fractions`, `fraction_draws`, `fraction_lines`
 errors on held-out weights and sizes (A14-A17)  `held_out`
 translation quality (A16 to A18)                `quality`
 convergence (A19), budgets, learning curves     `convergence`, `budget`, `regime`

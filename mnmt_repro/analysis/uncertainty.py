@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.fraction_forms import FORMS
+from mnmt_repro.analysis.fractions import FORMS
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.grids import LossGrid
 from mnmt_repro.analysis.noise import between_seeds, pooled_sd

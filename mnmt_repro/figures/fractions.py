@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.analysis.fraction_forms import form_curves
-from mnmt_repro.analysis.fractions import fractions, observed_frontier
+from mnmt_repro.analysis.fractions import form_curves, fractions, observed_frontier
 from mnmt_repro.analysis.scaling import PairFits
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.errors import InputError
@@ -108,7 +107,7 @@ def frontiers(
     Parameters
     ----------
     forms
-        From `fraction_forms.both_forms`.
+        From `analysis.fractions.both_forms`.
     """
     titles: dict[Form, str] = {
         "eq12": "Eq. 12, three coefficients",
