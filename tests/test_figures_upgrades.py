@@ -14,9 +14,9 @@ from software25_store import write_store
 from stored_claims import ROOT, declared_claims, first_round
 
 from mnmt_repro import results
-from mnmt_repro.analysis import audit, upgrade_curves, upgrades
+from mnmt_repro.analysis import audit, upgrades
 from mnmt_repro.analysis.intervals import NoRowsYet
-from mnmt_repro.analysis.upgrade_curves import PRINTED, SCRATCH, TEST, UPGRADED
+from mnmt_repro.analysis.upgrades import PRINTED, SCRATCH, TEST, UPGRADED
 from mnmt_repro.analysis.variants import MAIN, Variants, star, variants_of
 from mnmt_repro.analysis.variants import VariantAt as Run
 from mnmt_repro.claims import read_stored
@@ -79,9 +79,7 @@ def nothing(tmp_path_factory) -> Variants:
 
 @pytest.fixture(scope="module")
 def points(bench: Variants, root: Path) -> pd.DataFrame:
-    return upgrade_curves.figure4(
-        upgrades.recovery(bench), results.load_curves(root=root, cohort=MAIN)
-    )
+    return upgrades.figure4(upgrades.recovery(bench), results.load_curves(root=root, cohort=MAIN))
 
 
 # The variants
@@ -403,7 +401,7 @@ def test_curves_hold_each_point_once(points: pd.DataFrame) -> None:
 
 def test_compute_to_reach_by_hand(points: pd.DataFrame) -> None:
     """Straight between validation points, e.g. closed: 0.8 at 10 %, -1.1 at 15 %, 0.9 at 30 %."""
-    table = upgrade_curves.compute_to_reach(points).set_index(["shape", "model"])
+    table = upgrades.compute_to_reach(points).set_index(["shape", "model"])
     upgraded = table.loc[("wider", UPGRADED)]
     # -0.2 at 5 % and 0.8 at 10 %: 0.773 on the way.
     assert upgraded["77.3 % closed"] == pytest.approx(0.05 + 0.05 * (0.773 + 0.2) / 1.0)
@@ -429,10 +427,10 @@ def test_the_chart_has_a_panel_a_shape(points: pd.DataFrame, bench: Variants) ->
 
 def test_without_rows_there_are_no_curves(nothing: Variants, tmp_path: Path) -> None:
     curves = results.load_curves(root=tmp_path)
-    points = upgrade_curves.figure4(upgrades.recovery(nothing), curves)
-    assert set(points["points"]) == {PRINTED} and list(points) == upgrade_curves._COLUMNS
-    table = upgrade_curves.compute_to_reach(points)
-    assert table[list(upgrade_curves.READINGS)].isna().all(axis=None)
+    points = upgrades.figure4(upgrades.recovery(nothing), curves)
+    assert set(points["points"]) == {PRINTED} and list(points) == upgrades._COLUMNS
+    table = upgrades.compute_to_reach(points)
+    assert table[list(upgrades.READINGS)].isna().all(axis=None)
 
 
 def test_other_sentences_are_drawn_for_runs_that_have_their_losses(bench: Variants) -> None:

@@ -9,8 +9,15 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.conlang_upgrades import LIKE, UNLIKE
-from mnmt_repro.analysis.upgrade_curves import PRINTED, SCRATCH, TARGET, TEST, UPGRADED
-from mnmt_repro.analysis.upgrades import LAST_SHARES, MODEL_CHANGES
+from mnmt_repro.analysis.upgrades import (
+    LAST_SHARES,
+    MODEL_CHANGES,
+    PRINTED,
+    SCRATCH,
+    TARGET,
+    TEST,
+    UPGRADED,
+)
 from mnmt_repro.cohorts.conlang_upgrade import SIMILARITIES, UPGRADE_SHARES
 from mnmt_repro.figures.forest import PRINTED_SERIES, forest
 from mnmt_repro.figures.theme import CATEGORIES, GREY, tips
