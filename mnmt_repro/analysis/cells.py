@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.analysis.intervals import NoRowsYet
+from mnmt_repro.errors import InputError
 
 Cells = pd.DataFrame
 """A row a cell: `pair`, `p`, `n_non_embedding`, `n_total`, `cross_entropy`, the metrics and `runs`,
@@ -31,6 +32,19 @@ def mean_losses(rows: pd.DataFrame, *keys: str, n: str = "n_non_embedding", **mo
     """
     grouped = rows[rows["p"] > 0].groupby([*keys, n], as_index=False)
     return grouped.agg(loss=("cross_entropy", "mean"), **more).rename(columns={n: "n"})
+
+
+def check_one(rows: pd.DataFrame, *columns: str) -> None:
+    """Refuse rows of which a figure would mix several settings.
+
+    Raises
+    ------
+    InputError
+        When one of these columns has several values.
+    """
+    for column in columns:
+        if column in rows and rows[column].nunique() > 1:
+            raise InputError(f"a figure is of one {column}, filter first: {rows[column].unique()}")
 
 
 def check_grid(

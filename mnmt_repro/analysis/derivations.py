@@ -145,13 +145,13 @@ def appendix_d_last_line() -> _Step:
     )
 
 
-def solved_size() -> sp.Expr:
+def solved_size(alpha_1: sp.Expr = ALPHA, alpha_p: sp.Expr = ALPHA) -> sp.Expr:
     """Eq. 8 solved for the effective size by the algebra system, without the steps above.
 
     >>> equal(solved_size(), EQ_9)
     True
     """
-    gap = sp.log(BETA_1) - ALPHA * sp.log(N_EFF) - (sp.log(BETA_P) - ALPHA * sp.log(N))
+    gap = sp.log(BETA_1) - alpha_1 * sp.log(N_EFF) - (sp.log(BETA_P) - alpha_p * sp.log(N))
     (answer,) = sp.solve(gap, N_EFF)
     return answer
 
@@ -208,9 +208,7 @@ def fraction_with_own_exponents() -> sp.Expr:
     >>> equal(elasticity, ALPHA_P / ALPHA_1 - 1)
     True
     """
-    gap = sp.log(BETA_1) - ALPHA_1 * sp.log(N_EFF) - (sp.log(BETA_P) - ALPHA_P * sp.log(N))
-    (answer,) = sp.solve(gap, N_EFF)
-    return answer / N
+    return solved_size(ALPHA_1, ALPHA_P) / N
 
 
 @framed(

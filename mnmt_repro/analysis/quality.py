@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from mnmt_repro.analysis.cells import mean_losses
+from mnmt_repro.analysis.cells import check_one, mean_losses
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.held_out import fit_eq11, held_out, predict_unseen
 from mnmt_repro.analysis.intervals import root_mean_square
@@ -70,9 +70,7 @@ def observed_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     if metric not in STORED_METRICS:
         raise InputError(f"metric {metric!r}: use one of {', '.join(STORED_METRICS)}")
     kept = decoded(rows, metric)
-    for column in ("cohort", "domain", "decoding"):
-        if kept[column].nunique() > 1:
-            raise InputError(f"a figure is of one {column}, filter first: {kept[column].unique()}")
+    check_one(kept, "cohort", "domain", "decoding")
     if (kept.groupby("pair")["test_set"].nunique() > 1).any():
         raise InputError(f"a pair is of one test set, filter first: {kept['test_set'].unique()}")
     return mean_losses(kept, "pair", "p", score=(metric, "mean"), seeds=(metric, "size"))[_COLUMNS]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.cells import mean_losses
+from mnmt_repro.analysis.cells import check_one, mean_losses
 from mnmt_repro.analysis.fit_quality import size_left_out
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.cohorts.names import pair_name
@@ -59,9 +59,7 @@ def observed(rows: pd.DataFrame, n: str = "n_non_embedding") -> pd.DataFrame:
     """
     if rows.empty:
         raise InputError("no rows to draw: no run of this cohort is stored for this selection")
-    for column in ("cohort", "test_set", "domain"):
-        if column in rows and rows[column].nunique() > 1:
-            raise InputError(f"a figure is of one {column}, filter first: {rows[column].unique()}")
+    check_one(rows, "cohort", "test_set", "domain")
     return mean_losses(rows, "pair", "p", n=n, seeds=("cross_entropy", "size"))
 
 

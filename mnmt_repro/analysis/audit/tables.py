@@ -41,7 +41,13 @@ def printed_table(number: int) -> pd.DataFrame:
     >>> first["model"], float(first["value"]), int(first["decimals"])
     ('M25', 31.6, 1)
     """
-    return _read(number).copy()
+    frame = table(number).copy()
+    if "value" in frame:
+        frame["decimals"] = frame["value"].str.partition(".")[2].str.len()
+        frame["value"] = pd.to_numeric(frame["value"])
+    for column in frame.columns.intersection(list(_NUMBERS)):
+        frame[column] = pd.to_numeric(frame[column])
+    return frame
 
 
 def grouping(name: str) -> pd.DataFrame:
@@ -84,18 +90,6 @@ def column_mean(model: str, group: str, metric: str = "spbleu") -> float:
     """Average one column of Table 12 over a group of directions."""
     frame = _directions()
     return float(of_group(frame[frame["model"] == model], group)[metric].mean())
-
-
-@cache
-def _read(number: int) -> pd.DataFrame:
-    frame = table(number).copy()
-    if "value" in frame:
-        digits = frame["value"].str.partition(".")[2]
-        frame["decimals"] = digits.str.len()
-        frame["value"] = pd.to_numeric(frame["value"])
-    for column in frame.columns.intersection(list(_NUMBERS)):
-        frame[column] = pd.to_numeric(frame[column])
-    return frame
 
 
 @cache
