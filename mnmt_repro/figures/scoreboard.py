@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +23,16 @@ _CLAIM = re.compile(r"\{([AB]\d+)(?: on '([^']+)')?\}")
 _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Headline:
-    """A paper, a question, its answer in a sentence, and the chart of a page that answers it."""
+def headlines(*shown: Mapping[str, str]) -> Html:
+    """Display headlines side by side.
 
-    paper: str
-    question: str
-    answer: str
-    page: str
-    chart: str
-    alt: str
-    caption: str
-
-
-def headlines(*shown: Headline) -> Html:
-    """Display headlines side by side."""
-    words = "\n".join(f"{headline.question} {headline.answer}" for headline in shown)
+    Parameters
+    ----------
+    shown
+        ``paper``, its ``question``, our ``answer`` in a sentence, and the ``chart`` of a ``page``
+        that answers it, with its ``alt`` and ``caption``.
+    """
+    words = "\n".join(f"{headline['question']} {headline['answer']}" for headline in shown)
     return Html(html=render("headlines", headlines=shown, thumbnail=_THUMBNAIL), words=words)
 
 
