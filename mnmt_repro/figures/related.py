@@ -55,18 +55,15 @@ def findings_table(stored: Sequence[Mapping[str, Any]], paper: str) -> str:
         for claim in entry["claims"]:
             verdict = stored_verdict(stored, claim)
             title = "" if claim in known else f" {html.escape(verdict['title'])}."
-            claims.append(f"{_badge(verdict).to_html()}{title}")
+            badge = Badge(
+                verdict=verdict["verdict"],
+                text=f"{claim} {told(verdict)}",
+                href=f"{VERDICTS_PAGE}#{anchor(claim)}",
+            )
+            claims.append(f"{badge.to_html()}{title}")
             known.add(claim)
         lines.append(f"| {'<br>'.join(claims)} | {entry['found']} | {entry['agrees']} |")
     return "\n".join(lines)
-
-
-def _badge(verdict: Mapping[str, Any]) -> Badge:
-    return Badge(
-        verdict=verdict["verdict"],
-        text=f"{verdict['id']} {told(verdict)}",
-        href=f"{VERDICTS_PAGE}#{anchor(verdict['id'])}",
-    )
 
 
 def confirmed(paper: str) -> list[str]:
