@@ -203,6 +203,7 @@ def test_a_page_says_in_one_sentence_what_is_missing() -> None:
     text = charts.not_decoded(undecoded(), "c", "chrf")
     assert "scored with chrF yet (`mnmt-repro sweep c --decode` does it, where" in text
     assert "BLEURT's weights" in charts.not_decoded(scored(), "c", "bleurt")
+    assert "'rouge'; take one of" in charts.not_decoded(scored(), "c", "rouge")
     assert quality.observed_scores(undecoded(), "chrf").empty
     assert quality.linearity(quality.observed_scores(undecoded(), "chrf")).empty
 

@@ -111,6 +111,8 @@ def score_frontier(
 
 def not_decoded(rows: pd.DataFrame, cohort: str, metric: str) -> str:
     """One sentence where no row has the metric, and empty where some have."""
+    if metric not in METRIC_TITLES:
+        return f"There is no metric {metric!r}; take one of {', '.join(METRIC_TITLES)}."
     if metric in rows and rows[metric].notna().any():
         return ""
     weights = ", with BLEURT's weights after `--bleurt`" * (metric == "bleurt")
