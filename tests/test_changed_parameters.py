@@ -22,7 +22,6 @@ from mnmt_repro import results
 from mnmt_repro.claims import read_stored
 from mnmt_repro.figures import answer as answers
 from mnmt_repro.figures.answer import Answer, how_sure
-from mnmt_repro.figures.display import Figure
 from mnmt_repro.figures.verdicts import setting_of
 from mnmt_repro.laws import effective
 from mnmt_repro.laws.fit_result import LawFit
@@ -113,7 +112,6 @@ def prepare() -> None:
     results.load = filtered
     LawFit.draws = few(LawFit.draws, FEW)
     effective._direct_draws = few(effective._direct_draws, FEW)
-    Figure.png = b""
 
 
 SHOWN: list[Answer] = []  # boxes of the page that is executed

@@ -13,8 +13,7 @@ from mnmt_repro.cohorts.names import cohort_name
 LAST_POINTS = 4  # of a learning curve, from which its end slope is read
 
 
-@framed("run_id", "pair", "p", "size", "n_non_embedding", "end_slope")
-def end_slopes(curves: pd.DataFrame) -> Rows:
+def end_slopes(curves: pd.DataFrame) -> pd.DataFrame:
     """Slope of validation loss on log2(target tokens) at the end of each curve.
 
     It is what the loss would change by if the run were twice as long and kept its pace: minus 0.1
@@ -31,10 +30,13 @@ def end_slopes(curves: pd.DataFrame) -> Rows:
         ``run_id, pair, p, size, n_non_embedding, end_slope``.
     """
     keys = ["run_id", "pair", "p", "size", "n_non_embedding"]
-    for key, group in curves.groupby(keys):
-        last = group.sort_values("target_tokens").tail(LAST_POINTS)
-        slope = np.polyfit(np.log2(last["target_tokens"]), last["cross_entropy"], 1)[0]
-        yield {**dict(zip(keys, key, strict=True)), "end_slope": slope}
+    last = curves.sort_values("target_tokens").groupby(keys).tail(LAST_POINTS)
+    last = last[keys].assign(x=np.log2(last["target_tokens"]), y=last["cross_entropy"])
+    last[["x", "y"]] -= last.groupby(keys)[["x", "y"]].transform("mean")
+    sums = (
+        last.assign(xy=last["x"] * last["y"], xx=last["x"] ** 2).groupby(keys)[["xy", "xx"]].sum()
+    )
+    return (sums["xy"] / sums["xx"]).rename("end_slope").reset_index()
 
 
 def by_size(rows: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:

@@ -26,7 +26,6 @@ from mnmt_repro.laws import (
     fit_fraction,
     fit_joint_law,
     fit_per_weight_laws,
-    leave_one_size_out,
     leave_one_weight_out,
 )
 from mnmt_repro.laws.fit_result import LawFit
@@ -140,10 +139,7 @@ def _deviations(law: LawFit | None, method: Method, draws: int) -> dict[str, flo
         return nothing
 
 
-@framed(
-    *("label", "cohort", "pair", "law", "parameters", "R²", "ΔAICc", "error on a size"),
-    "error on a weight",
-)
+@framed(*("label", "cohort", "pair", "law", "parameters", "R²", "ΔAICc", "error on a weight"))
 def law_comparison(grids: Mapping[str, LossGrid]) -> Rows:
     """Which law describes and predicts best: Paper A's, or one to which the weight adds a term.
 
@@ -154,13 +150,12 @@ def law_comparison(grids: Mapping[str, LossGrid]) -> Rows:
     Returns
     -------
     DataFrame
-        ``label, cohort, pair, law, parameters, R², ΔAICc, error on a size, error on a weight``.
+        ``label, cohort, pair, law, parameters, R², ΔAICc, error on a weight``.
         AICc is pooled over all rows of a pair, without parameters that a bound holds, and given
-        less the least of these laws; errors are root
-        mean squares in nats per token over sizes, or weights, left out of the fit one at a time.
+        less the least of these laws; errors are root mean squares in nats per token over weights
+        left out of the fit one at a time.
         Eq. 6 and 7 cannot predict a weight that they were not fitted to.
     """
-    names = {"r2": "R²", "rmse_size_out": "error on a size", "rmse_weight_out": "error on a weight"}
     for grid in grids.values():
         cell = ["pair", "p", grid.n]
         seen = grid.rows.groupby(cell)["pair_target_tokens"].mean().rename_axis(["pair", "p", "n"])
@@ -168,11 +163,11 @@ def law_comparison(grids: Mapping[str, LossGrid]) -> Rows:
             of: Reading = {"n": "n", "loss": "loss", "errors": grid.errors}
             table = compare_per_weight_joint(rows, **of)
             table = table.rename(index={"per_weight": "Eq. 6", "joint": "Eq. 7"})
-            table["rmse_weight_out"] = np.nan
+            table["error on a weight"] = np.nan
             for form, title in FORMS.items():
                 table.loc[f"Eq. 11 with {title}"] = _fraction_law(rows, form, of)
             table.loc[ADDITIVE] = _law_of_text(rows, log=grid.errors == "relative")
-            table = table.reset_index(names="law").rename(columns=names)
+            table = table.reset_index(names="law").rename(columns={"r2": "R²"})
             table["ΔAICc"] = table["aicc"] - table["aicc"].min()
             yield table.assign(
                 label=grid.row_label(str(pair)),
@@ -192,8 +187,7 @@ def best_laws(laws: pd.DataFrame, column: str) -> str:
 
 def _fraction_law(rows: pd.DataFrame, form: Form, of: Reading) -> dict[str, float]:
     fit = fit_fraction(rows, form=form, **of)
-    left_out = (leave_one_size_out(rows, form, **of), leave_one_weight_out(rows, form, **of))
-    return _compared(fit, *(error_summary(found)["rmse"] for found in left_out))
+    return _compared(fit, error_summary(leave_one_weight_out(rows, form, **of))["rmse"])
 
 
 def _law_of_text(rows: pd.DataFrame, log: bool) -> dict[str, float]:
@@ -202,18 +196,15 @@ def _law_of_text(rows: pd.DataFrame, log: bool) -> dict[str, float]:
     def fit(some: pd.DataFrame) -> AdditiveLawFit:
         return fit_additive_law(some["n"], some["pair_target_tokens"], some["loss"], log_loss=log)
 
-    def rmse_without(column: str) -> float:
-        errors = [
-            fit(rows.drop(out.index)).predict(out["n"], out["pair_target_tokens"]) - out["loss"]
-            for _, out in rows.groupby(column)
-        ]
-        known = np.concatenate(errors)
-        known = known[np.isfinite(known)]  # none where no group can be left out
-        return float(np.sqrt(np.mean(known**2))) if len(known) else float("nan")
-
-    return _compared(fit(rows), rmse_without("n"), rmse_without("p"))
+    errors = [
+        fit(rows.drop(out.index)).predict(out["n"], out["pair_target_tokens"]) - out["loss"]
+        for _, out in rows.groupby("p")
+    ]
+    known = np.concatenate(errors)
+    known = known[np.isfinite(known)]  # none where no weight can be left out
+    return _compared(fit(rows), float(np.sqrt(np.mean(known**2))) if len(known) else float("nan"))
 
 
-def _compared(fit: LawFit, size_out: float, weight_out: float) -> dict[str, float]:
-    found = {"parameters": len(fit.names), "rss": fit.rss, "r2": fit.r2, "aicc": pooled_aicc([fit])}
-    return found | {"rmse_size_out": size_out, "rmse_weight_out": weight_out}
+def _compared(fit: LawFit, weight_out: float) -> dict[str, float]:
+    found = {"parameters": len(fit.names), "r2": fit.r2, "aicc": pooled_aicc([fit])}
+    return found | {"error on a weight": weight_out}

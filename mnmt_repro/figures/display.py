@@ -25,7 +25,7 @@ import vl_convert
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.badge import Badge, typeset
 from mnmt_repro.figures.provenance import Provenance, counted
-from mnmt_repro.figures.template import Html, in_base64, render
+from mnmt_repro.figures.template import Html, render
 from mnmt_repro.figures.theme import plain, vega_lite_version
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -96,17 +96,13 @@ class Figure(_Display):
     @cached_property
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification, which carries the text alternative as its description."""
-        return {**self.chart.to_dict(), "description": self.alt}
+        # Not validated: that takes most of the time of a chart, and the tests of charts do it.
+        return {**self.chart.to_dict(validate=False), "description": self.alt}
 
     @cached_property
     def svg(self) -> str:
         """The chart as SVG."""
         return vl_convert.vegalite_to_svg(self.spec, vl_version=vega_lite_version())
-
-    @cached_property
-    def png(self) -> bytes:
-        """The chart as PNG at twice its size, for LaTeX."""
-        return vl_convert.vegalite_to_png(self.spec, vl_version=vega_lite_version(), scale=2)
 
     def _body(self) -> str:
         # "<" is escaped so that no text of the data can close the script element.
@@ -117,11 +113,7 @@ class Figure(_Display):
         return self.alt
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {
-            "text/html": self.to_html(),
-            "image/png": in_base64(self.png),
-            "text/plain": self.text(),
-        }
+        return {"text/html": self.to_html(), "text/plain": self.text()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,7 +277,6 @@ def tabs(name: str, figures: Mapping[str, Figure]) -> Html:
     return Html(
         html=render("tabs", name=name, figures=labelled),
         words="\n\n".join(f"{label}\n{each.text()}" for label, each in labelled.items()),
-        png=next(iter(figures.values())).png,
     )
 
 

@@ -245,4 +245,4 @@ def with_controls(
         f'<script type="application/json" class="mnmt-planner-tables">{text}</script>\n'
         f"{figure.to_html()}\n</div>"
     )
-    return Html(html=html, words=figure.text(), png=figure.png)
+    return Html(html=html, words=figure.text())

@@ -18,22 +18,20 @@ def render(template: str, **values: Any) -> str:
     return _TEMPLATES.get_template(f"{template}.html").render(values)
 
 
-def in_base64(content: str | bytes) -> str:
-    """Content as an address or a notebook carries it."""
-    return base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
+def _in_base64(content: str) -> str:
+    """Content as an address carries it."""
+    return base64.b64encode(content.encode()).decode()
 
 
-_TEMPLATES.filters["base64"] = in_base64
+_TEMPLATES.filters["base64"] = _in_base64
 
 
 @dataclass(frozen=True, kw_only=True)
 class Html:
-    """What a page displays: HTML, its words for a terminal, and perhaps a picture for print."""
+    """What a page displays: HTML, and its words for a terminal."""
 
     html: str
     words: str
-    png: bytes = b""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        picture = {"image/png": in_base64(self.png)} if self.png else {}
-        return {"text/html": self.html, **picture, "text/plain": self.words}
+        return {"text/html": self.html, "text/plain": self.words}
