@@ -72,9 +72,9 @@ Of grids of sizes and mixtures (`GridData`):
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -102,15 +102,6 @@ WORLD_DRAWS = 400
 
 ADMITTED = {"attainability": 0.8, "false_fail": 0.05, "false_pass": 0.1}
 """A rule is registered only if its attainability is at least, and its errors at most, as large."""
-
-
-class Simulator(Protocol):
-    """Data of a claim's scope in which a stated world is true."""
-
-    def __init__(self, claim: Claim, scope: Scope, evidence: Evidence) -> None: ...
-
-    def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
-        """One simulated data set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +229,7 @@ class VariantData:
             self._group = np.where(frame["pair"].isin(added), "added", "original")
 
     def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
-        """One data set; see `Simulator`."""
+        """One data set in which a world is true."""
         frame = self._frame
         moved = self._truth(world)
         moved = moved + self._old_sd * self._has_old * _each(self._old, random)
@@ -354,22 +345,17 @@ class GridData:
         self._laws: dict[tuple[str, str], JointLawFit] = {}
         rows = np.zeros((len(frame), 5))
         for cohort in scope.cohorts:
-            for (_, pair), mine in frame[frame["cohort"] == cohort].groupby(["cohort", "pair"]):
+            for pair, mine in frame[frame["cohort"] == cohort].groupby("pair"):
                 fit = self._law(cohort, str(pair), mine, scope.n, by, errors_of(claim))
-                n, p = mine[scope.n].to_numpy(dtype=float), mine["p"].to_numpy(dtype=float)
+                n = mine[scope.n].to_numpy(dtype=float)
                 place = mine[by].map(mine.groupby(by)["p"].mean().rank(method="dense"))
                 place = 2 * (place - 1) / max(place.max() - 1, 1) - 1  # -1 to 1 over the weights
                 middle = np.exp(np.log(n).mean())
                 beta = np.array(fit.values)[2:]
-                group = fit.index(mine[by] if self._mixed else np.ones(len(p)))
+                group = fit.index(mine[by] if self._mixed else np.ones(len(n)))
+                at_middle = beta[group] * middle**-fit.alpha
                 rows[mine.index] = np.column_stack(
-                    [
-                        np.full(len(n), fit.alpha),
-                        np.full(len(n), fit.l_inf),
-                        beta[group] * middle**-fit.alpha,
-                        n / middle,
-                        place,
-                    ]
+                    np.broadcast_arrays(fit.alpha, fit.l_inf, at_middle, n / middle, place)
                 )
         self._alpha, self._l_inf, self._at_middle, self._size, self._place = rows.T
         self._noise = self._noise_by_size(by)
@@ -461,7 +447,7 @@ class GridData:
         return found
 
     def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
-        """One data set; see `Simulator`."""
+        """One data set in which a world is true."""
         sd = self._noise / np.sqrt(world.get("seeds", 1.0))
         losses = self._mean(world) * np.exp(sd * random.standard_normal(len(self._frame)))
         if "unexplained" in world:
@@ -505,7 +491,7 @@ class CorrectionData(GridData):
         return super()._law(cohort, pair, rows[~self._corrected(rows)], n, by, errors)
 
     def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
-        """One data set; see `Simulator`."""
+        """One data set in which a world is true."""
         drawn = super().draw({}, random)
         losses = drawn.frame["cross_entropy"] * (1 + self._distance)
         curves = []
@@ -548,7 +534,7 @@ def _each(index: NDArray[np.intp], random: np.random.Generator) -> Array:
 
 
 _NOT_SIMULATED = ("parameter_counts_agree", "metric_frontier", "halves_apart")
-SIMULATORS: dict[str, Callable[[Claim, Scope, Evidence], Simulator]] = {
+SIMULATORS: dict[str, type[GridData | VariantData | AnalysisData | MetricData]] = {
     **{name: GridData for name in ESTIMANDS if name not in _NOT_SIMULATED},
     "ablation": VariantData,
     "directions_learned": VariantData,

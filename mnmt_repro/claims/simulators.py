@@ -50,7 +50,7 @@ class AnalysisData:
             self._place = (weight.max() - weight) / np.ptp(weight)  # 0 the largest, 1 the smallest
 
     def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
-        """One data set; see `attainability.Simulator`."""
+        """One data set in which a world is true."""
         rows = self._rows
         truth = self._drops(world, random) if self._name == "substituted" else self._moves(world)
         run = pd.factorize(rows["run_id"])[0]
@@ -105,7 +105,7 @@ class MetricData:
         self._rows = rows[rows[self._metric].notna()]
 
     def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
-        """One data set; see `attainability.Simulator`."""
+        """One data set in which a world is true."""
         frame = self._evidence.frame.copy()
         for _, mine in self._rows.groupby("pair"):
             loss = mine["cross_entropy"].to_numpy(dtype=float)
