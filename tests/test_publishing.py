@@ -77,7 +77,7 @@ def test_declared_parameters_are_read_with_their_defaults(tmp_path: Path) -> Non
     [
         ("import os", "may only assign"),
         ("a, b = 1, 2", "may only assign"),
-        ("seed = int('1')", "must be a literal"),
+        ("seed = int('1')", "may only assign"),
         ("seed = ", "not Python"),
     ],
 )

@@ -19,6 +19,9 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.kept import kept_values, text_digest
 from mnmt_repro.repository import git
 
+_FOLDER = "data/claims"
+"""Where the claims files lie in a checkout."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ancestry:
@@ -35,14 +38,11 @@ class History:
     Parameters
     ----------
     root : Path
-    folder : str
-        Where the claims files lie, relative to `root`.
     fresh : bool
         Read the rules of every version again, also those in the cache.
     """
 
     root: Path
-    folder: str = "data/claims"
     fresh: bool = False
 
     @cached_property
@@ -57,7 +57,7 @@ class History:
             return "not a git checkout"
         if Path(top).resolve() != self.root.resolve():
             return "not a git checkout of its own"
-        if self._status("rev-parse", "--verify", "--quiet", "HEAD"):
+        if not git(self.root, "rev-list", "--all", "--max-count=1"):
             return "no commit yet"
         if shallow == "true":
             return "a shallow clone holds no history (git fetch --unshallow)"
@@ -101,12 +101,12 @@ class History:
         """The commit from which each rule (claim id, fingerprint) of HEAD holds."""
         fixed: dict[tuple[str, str], str] = {}
         code = text_digest(Path(schema.__file__).read_bytes(), schema.yaml.__version__, sys.version)
-        paths = f":(glob){self.folder}/*.yml"
+        paths = f":(glob){_FOLDER}/*.yml"
         log = git(self.root, "log", "--reverse", "--topo-order", "--format=%H", "--", paths)
         with kept_values("rules", fresh=self.fresh, most=5000) as recall:
             for commit in log.split():
                 present: set[tuple[str, str]] = set()
-                for line in git(self.root, "ls-tree", commit, f"{self.folder}/").splitlines():
+                for line in git(self.root, "ls-tree", commit, f"{_FOLDER}/").splitlines():
                     entry, name = line.split("\t")
                     blob = entry.split()[-1]
                     if name.endswith(".yml"):
@@ -121,10 +121,6 @@ class History:
         except InputError:
             return set()
         return {(claim.id, claim.fingerprint(scope)) for claim in claims for scope in claim.scopes}
-
-    def _status(self, *arguments: str) -> int:
-        """Exit status of a command of git."""
-        return subprocess.run(("git", *arguments), cwd=self.root, capture_output=True).returncode
 
 
 @cache

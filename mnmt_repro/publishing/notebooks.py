@@ -78,35 +78,29 @@ def declared_parameters(notebook: Path) -> dict[str, Any]:
         return {}
     if len(tagged) > 1:
         raise InputError(f"{notebook}: {len(tagged)} cells are tagged `parameters`; keep one")
-    parameters: dict[str, Any] = {}
-    for name, value in _assignments(tagged[0].source, notebook):
-        try:
-            parameters[name] = ast.literal_eval(value)
-        except ValueError as error:
-            raise InputError(
-                f"{notebook}: parameter {name!r} must be a literal, not {ast.unparse(value)!r}"
-            ) from error
-    return parameters
-
-
-def _assignments(source: str, notebook: Path) -> Iterator[tuple[str, ast.expr]]:
     try:
-        statements = ast.parse(source).body
+        statements = ast.parse(tagged[0].source).body
     except SyntaxError as error:
         raise InputError(f"{notebook}: the `parameters` cell is not Python ({error})") from error
+    parameters: dict[str, Any] = {}
     for statement in statements:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                yield name, value
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                yield name, value
-            case ast.Expr(value=ast.Constant()):
-                continue  # a bare string, as a comment
-            case _:
-                raise InputError(
-                    f"{notebook}: the `parameters` cell may only assign literals to names, "
-                    f"not {ast.unparse(statement)!r}"
-                )
+        try:
+            match statement:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=value)
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                ):
+                    parameters[name] = ast.literal_eval(value)
+                case ast.Expr(value=ast.Constant()):
+                    pass  # a bare string, as a comment
+                case _:
+                    raise ValueError
+        except ValueError:
+            raise InputError(
+                f"{notebook}: the `parameters` cell may only assign literals to names, "
+                f"not {ast.unparse(statement)!r}"
+            ) from None
+    return parameters
 
 
 def match_parameters(
