@@ -102,20 +102,12 @@ def load_external(folder: Path) -> pd.DataFrame:
         for wide in [pd.read_csv(folder / name)]
         for domain in wide.filter(regex="_loss$").columns.str.removesuffix("_loss")
     ]
-    translation = pd.read_csv(folder / "translation.csv")
-    parts.append(
-        pd.DataFrame(
-            {
-                "cohort": translation["cohort"],
-                "pair": translation["pair"],
-                "mixture": "alone",
-                "p": 1.0,
-                "n_non_embedding": translation["parameters"],
-                "cross_entropy": translation["loss"],
-            }
-        )
+    translation = pd.read_csv(folder / "translation.csv").rename(
+        columns={"parameters": "n_non_embedding", "loss": "cross_entropy"}
     )
-    frame = pd.concat(parts, ignore_index=True).query("p > 0").reset_index(drop=True)
+    parts.append(translation.assign(mixture="alone", p=1.0))
+    frame = pd.concat(parts, ignore_index=True, join="inner")
+    frame = frame.query("p > 0").reset_index(drop=True)
     cells = zip(frame["cohort"], frame["mixture"], frame["n_non_embedding"], strict=True)
     return frame.assign(
         run_id=[f"{cohort} {mixture} {n}" for cohort, mixture, n in cells],
