@@ -46,13 +46,10 @@ def mathjax_file() -> Path:
         If that package is absent or does not hold the file.
     """
     spec = find_spec("sphinx-mathjax-offline")
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError(
-            "sphinx-mathjax-offline is not installed; formulas need its MathJax"
-        )
-    path = Path(spec.origin).parent / "static" / "mathjax" / "tex-svg-full.js"
+    installed = Path(spec.origin if spec and spec.origin else "sphinx-mathjax-offline")
+    path = installed.parent / "static" / "mathjax" / "tex-svg-full.js"
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: MathJax is missing from sphinx-mathjax-offline")
+        raise FileNotFoundError(f"{path}: formulas need it; install sphinx-mathjax-offline")
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -24,8 +25,7 @@ def remote_resources(html: Path) -> list[tuple[Path, str]]:
     list of (file, address)
         Empty for a book that works with the network off.
     """
-    pages = sorted(html.rglob("*.html"))
-    found = [(page, url) for page in pages for url in _Resources().read(page)]
+    found = [(page, url) for page, read in _pages(html) for url in read.remote]
     for sheet in sorted(html.rglob("*.css")):
         text = sheet.read_text(encoding="utf-8", errors="replace")
         found += [(sheet, url) for url in _CSS.findall(text)]
@@ -40,22 +40,25 @@ def raw_formulas(html: Path) -> list[tuple[Path, str]]:
     list of (file, first words)
         Empty where every formula is typeset.
     """
-    pages = sorted(html.rglob("*.html"))
-    return [(page, " ".join(x.split())[:80]) for page in pages for x in _Text().read(page)]
+    return [(page, " ".join(x.split())[:80]) for page, read in _pages(html) for x in read.formulas]
 
 
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
+def _pages(html: Path) -> Iterator[tuple[Path, _Page]]:
+    for page in sorted(html.rglob("*.html")):
+        yield page, _Page(page.read_text(encoding="utf-8"))
+
+
+class _Page(HTMLParser):
+    """The addresses of other hosts that a page loads, and its texts with a formula's source."""
+
+    def __init__(self, content: str) -> None:
         super().__init__()
-        self.found: list[str] = []
-        self.inside = 0  # elements whose text is told apart from that of others
+        self.remote: list[str] = []
+        self.formulas: list[str] = []
+        self._unread = 0  # elements around the text whose text is no prose
+        self._style = False
+        self.feed(content)
 
-    def read(self, page: Path) -> list[str]:
-        self.feed(page.read_text(encoding="utf-8"))
-        return self.found
-
-
-class _Resources(_Reader):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
         urls = []
@@ -70,23 +73,17 @@ class _Resources(_Reader):
             urls.append(values.get("poster", ""))
         if tag == "link" and _LINKS & set(values.get("rel", "").lower().split()):
             urls.append(values.get("href", ""))
-        self.found += [url for url in urls if _REMOTE.match(url)]
-        self.found += _CSS.findall(values.get("style", ""))
-        self.inside = int(tag == "style")
-
-    def handle_data(self, data: str) -> None:
-        if self.inside:
-            self.found += _CSS.findall(data)
-            self.inside = 0
-
-
-class _Text(_Reader):
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside += tag in _UNREAD
+        self.remote += [url for url in urls if _REMOTE.match(url)]
+        self.remote += _CSS.findall(values.get("style", ""))
+        self._style = tag == "style"
+        self._unread += tag in _UNREAD
 
     def handle_endtag(self, tag: str) -> None:
-        self.inside -= tag in _UNREAD
+        self._unread -= tag in _UNREAD
 
     def handle_data(self, data: str) -> None:
-        if not self.inside and _FORMULA.search(data):
-            self.found.append(data)
+        if self._style:
+            self.remote += _CSS.findall(data)
+            self._style = False
+        if not self._unread and _FORMULA.search(data):
+            self.formulas.append(data)
