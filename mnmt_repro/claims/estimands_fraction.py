@@ -12,7 +12,7 @@ import numpy as np
 from mnmt_repro.analysis import fraction_draws
 from mnmt_repro.analysis.cells import Cells, common_cells
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet, measure
-from mnmt_repro.claims.estimands_law import draws_of, errors_of, joint_law
+from mnmt_repro.claims.estimands_law import draws_of, joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.cohorts.catalogue import get_cohort
@@ -22,7 +22,7 @@ from mnmt_repro.errors import InputError
 def _fractions(
     cells: Cells, scope: Scope, pair: str, weights: tuple[float, ...], claim: Claim, seed: int = 0
 ) -> fraction_draws.Fractions:
-    fit = joint_law(cells, scope.n, pair, errors=errors_of(claim))
+    fit = joint_law(cells, claim, scope, pair)
     return fraction_draws.Fractions.drawn(fit, weights, draws_of(claim), seed)
 
 
@@ -37,7 +37,7 @@ def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     weights = tuple(options["weights"])
 
     def grid(cohort: str, test_set: str) -> dict[str, Cells]:
-        return evidence.grid(scope, cohort, options["needs"], test_set, weights=(*weights, 1))
+        return evidence.grid(claim, scope, cohort, test_set, weights=(*weights, 1))
 
     same_test = options["between"] != "test_set"
     if same_test:
@@ -52,7 +52,7 @@ def fraction_contrast(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     units: Units = {}
     for a, b in matched:
         one = _fractions(first[a], scope, a, weights, claim)
-        fit = joint_law(second[b], scope.n, b, errors=errors_of(claim))
+        fit = joint_law(second[b], claim, scope, b)
         two = one.beside(
             fit, fraction_draws.same_runs(first[a], one.fit, second[b], fit, scope.n), same_test
         )
@@ -75,10 +75,7 @@ def fraction_trend(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     assert claim.alternative is not None
     options = claim.options
     weights = tuple(options["weights"])
-    grids = [
-        evidence.grid(scope, cohort, options["needs"], weights=(*weights, 1))
-        for cohort in scope.cohorts
-    ]
+    grids = [evidence.grid(claim, scope, cohort, weights=(*weights, 1)) for cohort in scope.cohorts]
     similarity = np.array([_similarity(cohort, scope.tier) for cohort in scope.cohorts])
     units: Units = {}
     for pair in sorted(set.intersection(*(set(grid) for grid in grids))):
@@ -115,8 +112,7 @@ def neutral_fraction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     effect = claim.alternative.effect
     log_p = np.log(weights)
     units: Units = {}
-    needs = claim.options["needs"]
-    for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(*weights, 1)).items():
+    for pair, cells in evidence.grid(claim, scope, weights=(*weights, 1)).items():
         f = _fractions(cells, scope, pair, weights, claim)
         alternatives = [(sign, f.draws_with(log_p + sign * effect) - log_p) for sign in (1, -1)]
         inside = Measure(value=fraction_draws.interpolated(cells, weights))
@@ -129,7 +125,7 @@ def relative_capacity(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A11, A12: f(p) over p at one small weight."""
     p, wanted = claim.options["weight"], claim.options["pairs"]
     units: Units = {}
-    grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], weights=(p, 1))
+    grid = evidence.grid(claim, scope, weights=(p, 1))
     for pair in named_pairs(sorted(grid), wanted):
         f = _fractions(grid[pair], scope, pair, (p,), claim)
         log = measure(f.log_f[0] - np.log(p), f.draws[:, 0] - f.log_f[0])

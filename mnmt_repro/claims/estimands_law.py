@@ -35,12 +35,11 @@ def errors_of(claim: Claim) -> Errors:
     return claim.options.get("errors", "absolute")
 
 
-def joint_law(
-    cells: Cells, n: str, what: str, by: str = "p", errors: Errors = "absolute"
-) -> JointLawFit:
+def joint_law(cells: Cells, claim: Claim, scope: Scope, pair: str) -> JointLawFit:
     """Fit the joint law of a pair; `NotIdentified` where it is not."""
-    fit = fit_joint_law(cells, n=n, by=by, errors=errors)
-    require(fit, f"joint law of {what}")
+    by = claim.options.get("by", "p")
+    fit = fit_joint_law(cells, n=scope.n, by=by, errors=errors_of(claim))
+    require(fit, f"joint law of {pair}")
     return fit
 
 
@@ -60,8 +59,7 @@ def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A2: R² of Eq. 6 at each weight, and its error on a size left out."""
     units: Units = {}
     by, errors = claim.options.get("by", "p"), errors_of(claim)
-    grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], by=by)
-    for pair, cells in grid.items():
+    for pair, cells in evidence.grid(claim, scope).items():
         laws = fit_per_weight_laws(cells, n=scope.n, by=by, errors=errors)
         for p, law in laws.items():
             require(law, f"law of {pair} at {by} = {p}")
@@ -89,9 +87,8 @@ def irreducible_loss_unchanged(evidence: Evidence, claim: Claim, scope: Scope) -
 def factor_rises(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A5: order of beta over p, and log beta(0.05) / beta(1)."""
     units: Units = {}
-    needs = claim.options["needs"]
-    for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(0.05, 1)).items():
-        fit = joint_law(cells, scope.n, pair, errors=errors_of(claim))
+    for pair, cells in evidence.grid(claim, scope, weights=(0.05, 1)).items():
+        fit = joint_law(cells, claim, scope, pair)
         tau = stats.kendalltau(list(fit.beta), list(fit.beta.values())).statistic
         small, one = (2 + int(fit.index(p)[0]) for p in (0.05, 1.0))
         drawn = refits(fit, 0, draws_of(claim))
@@ -108,10 +105,9 @@ def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A6: error on a size left out, joint law over per-weight laws; R² and AICc."""
     by, errors = claim.options.get("by", "p"), errors_of(claim)
     draws = draws_of(claim, _HELD_OUT_DRAWS)
-    grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], by=by)
     units: Units = {}
-    for pair, cells in grid.items():
-        fit = joint_law(cells, scope.n, pair, by, errors)
+    for pair, cells in evidence.grid(claim, scope).items():
+        fit = joint_law(cells, claim, scope, pair)
         units[pair] = fit_quality.joint_against_separate(fit, cells, scope.n, by, errors, draws)
         if claim.options.get("unjudged", True):
             units[pair]["delta_aicc"] = fit_quality.aicc_difference(fit, cells, scope.n, by, errors)
@@ -123,8 +119,7 @@ def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     assert claim.alternative is not None
     wanted = claim.options["weights"]
     units: Units = {}
-    grid = evidence.grid(scope, scope.cohorts[0], claim.options["needs"], weights=(*wanted, 1))
-    for pair, cells in grid.items():
+    for pair, cells in evidence.grid(claim, scope, weights=(*wanted, 1)).items():
         laws = fit_per_weight_laws(cells, n=scope.n, errors=errors_of(claim))
         one = laws[1.0]
         require(one, f"single-pair law of {pair}")
@@ -147,9 +142,8 @@ def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 def _unchanged(evidence: Evidence, claim: Claim, scope: Scope, name: Coefficient) -> Units:
     assert claim.alternative is not None
     units: Units = {}
-    needs = claim.options["needs"]
-    for pair, cells in evidence.grid(scope, scope.cohorts[0], needs, weights=(0.05, 1)).items():
-        fit = joint_law(cells, scope.n, pair, errors=errors_of(claim))
+    for pair, cells in evidence.grid(claim, scope, weights=(0.05, 1)).items():
+        fit = joint_law(cells, claim, scope, pair)
         laws = fit_per_weight_laws(cells, n=scope.n, errors=errors_of(claim))
         good = [law for law in laws.values() if law.identified and not law.active_bounds]
         smallest = cells["n_non_embedding"] == cells["n_non_embedding"].min()

@@ -37,7 +37,7 @@ def held_out_prediction(evidence: Evidence, claim: Claim, scope: Scope) -> Units
     """A14: Eq. 11 with Eq. 12 on weights and sizes that it was not fitted to."""
     options = claim.options
     units: Units = {}
-    for pair, cells in evidence.grid(scope, scope.cohorts[0], options["needs"]).items():
+    for pair, cells in evidence.grid(claim, scope).items():
         found, nearest = _predicted(cells, options["form"], scope.n, pair, claim)
         units[pair] = {
             "error": root_mean_square(found.relative),
@@ -52,7 +52,7 @@ def held_out_forms(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A15: the held-out error of Eq. 13 beside that of Eq. 12."""
     options = claim.options
     units: Units = {}
-    for pair, cells in evidence.grid(scope, scope.cohorts[0], options["needs"]).items():
+    for pair, cells in evidence.grid(claim, scope).items():
         simple, flexible = (
             _predicted(cells, form, scope.n, pair, claim)[0].relative for form in options["forms"]
         )
@@ -87,7 +87,7 @@ def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Unit
     *known, wanted = scope.cohorts
     laws: Laws = {}
     for cohort in known:
-        for pair, cells in evidence.grid(scope, cohort, options["needs"]).items():
+        for pair, cells in evidence.grid(claim, scope, cohort).items():
             laws.setdefault(pair, []).append(_law(cells, options["form"], scope.n, pair, claim))
     cells = evidence.cells(scope, wanted, apart=["mixture"])
     if options.get("alike"):
@@ -116,13 +116,10 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
         & (curves["p"].round(9) <= options["max_weight"])
     ]
     found = []
-    for k, (pair, cells) in enumerate(
-        evidence.grid(scope, cohort, options["needs"], weights=(0.05, 1)).items()
-    ):
+    for k, (pair, cells) in enumerate(evidence.grid(claim, scope, weights=(0.05, 1)).items()):
         most, count = options["max_weight"], options["largest_sizes"]
         declared = declared_runs(cells, most_weight=most, largest=count)
-        errors = errors_of(claim)
-        fit = joint_law(cells[~declared], scope.n, pair, errors=errors)
+        fit = joint_law(cells[~declared], claim, scope, pair)
         mine = cells[declared]
         ratios = np.array(
             [
@@ -130,7 +127,7 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
                 for cell in mine.to_dict("records")
             ]
         )
-        drawn = drawn_distances(mine, fit, errors, seed=k, n=scope.n)
+        drawn = drawn_distances(mine, fit, errors_of(claim), seed=k, n=scope.n)
         found.append((*distances(mine, ratios, fit, scope.n), drawn))
     return {"all": distance_measures(found)}
 

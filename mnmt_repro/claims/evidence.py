@@ -13,7 +13,7 @@ from pandas.util import hash_pandas_object
 from mnmt_repro.analysis.cells import Cells, check_grid, mean_losses
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.analysis.variants import Variants
-from mnmt_repro.claims.schema import Scope
+from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.kept import text_digest
 from mnmt_repro.results.schema import STORED_METRICS
 
@@ -139,26 +139,30 @@ class Evidence:
 
     def grid(
         self,
+        claim: Claim,
         scope: Scope,
-        cohort: str,
-        needs: Mapping[str, Any],
+        cohort: str = "",
         test_set: str = "",
         weights: Sequence[float] = (),
-        by: str = "p",
     ) -> dict[str, Cells]:
-        """Cells of each pair of a cohort, once the grid is full enough.
+        """Cells of each pair of a cohort, once the grid is as full as the claim needs it.
 
-        Parameters are those of `check_grid`.
+        The cohort is the scope's first unless named. `weights` are as for `check_grid`.
 
         Raises
         ------
         NoRowsYet
             Saying what is missing.
         """
+        cohort, by = cohort or scope.cohorts[0], claim.options.get("by", "p")
         cells = self.cells(scope, cohort, test_set, apart=[] if by == "p" else [by])
         return {
             str(pair): check_grid(
-                rows.reset_index(drop=True), f"{cohort}, {pair}", needs, weights, by
+                rows.reset_index(drop=True),
+                f"{cohort}, {pair}",
+                claim.options["needs"],
+                weights,
+                by,
             )
             for pair, rows in cells.groupby("pair")
         }
