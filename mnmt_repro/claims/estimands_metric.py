@@ -14,12 +14,16 @@ from mnmt_repro.claims.schema import Claim, Scope
 def metric_linear(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """Correlation of a metric with cross-entropy over decoded cells, and its curvature."""
     options, metric = claim.options, claim.options["metric"]
+    wanted = options["needs"]["cells"]
     decoded = evidence.cells(scope, scope.cohorts[0], scored=metric)
     units: Units = {}
     for pair in named_pairs(sorted(decoded["pair"].unique()), options["pairs"]):
         rows = decoded[decoded["pair"] == pair]
-        if len(rows) < options["needs"]["cells"]:
-            continue
+        if len(rows) < wanted:
+            raise NoRowsYet(
+                f"{scope.cohorts[0]}, {scope.test_set}, {pair}: {len(rows)} of {wanted} cells "
+                f"are decoded and scored with {metric}"
+            )
         line = straight_line(rows["cross_entropy"], rows[metric])
         units[pair] = {
             "correlation": Measure(value=line.r, low=line.low, high=line.high),
@@ -27,9 +31,4 @@ def metric_linear(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             "curvature_gain": Measure(value=line.curvature_gain),
             "metric_range": Measure(value=float(np.ptp(rows[metric]))),
         }
-    if not units:
-        raise NoRowsYet(
-            f"{scope.cohorts[0]}, {scope.test_set}: fewer than {options['needs']['cells']} "
-            f"cells decoded and scored with {metric}"
-        )
     return units

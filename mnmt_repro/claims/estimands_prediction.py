@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mnmt_repro.analysis.cells import Cells, check_grid
+from mnmt_repro.analysis.cells import Cells
 from mnmt_repro.analysis.convergence import (
     distance_measures,
     distances,
@@ -65,20 +65,9 @@ def held_out_forms(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 
 def metric_frontier(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A17: as A14 for a metric of decoded output; errors in shares of its range."""
-    options, metric = claim.options, claim.options["metric"]
-    decoded = evidence.cells(scope, scope.cohorts[0], scored=metric)
-    units: Units = {}
-    reasons = []
-    for pair, rows in decoded.groupby("pair"):
-        try:
-            check_grid(rows, f"{scope.cohorts[0]}, {pair}", options["needs"], (1,))
-        except NoRowsYet as reason:
-            reasons.append(reason)
-            continue
-        units[str(pair)] = _metric(rows.reset_index(drop=True), str(pair), metric, claim, scope.n)
-    if not units:
-        raise reasons[0]
-    return units
+    metric = claim.options["metric"]
+    grid = evidence.grid(claim, scope, weights=(1,), scored=metric)
+    return {pair: _metric(cells, pair, metric, claim, scope.n) for pair, cells in grid.items()}
 
 
 def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Units:

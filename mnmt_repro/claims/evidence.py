@@ -144,10 +144,12 @@ class Evidence:
         cohort: str = "",
         test_set: str = "",
         weights: Sequence[float] = (),
+        scored: str = "cross_entropy",
     ) -> dict[str, Cells]:
         """Cells of each pair of a cohort, once the grid is as full as the claim needs it.
 
-        The cohort is the scope's first unless named. `weights` are as for `check_grid`.
+        The cohort is the scope's first unless named. `weights` are as for `check_grid`, and
+        `scored` is as for `cells`.
 
         Raises
         ------
@@ -155,7 +157,7 @@ class Evidence:
             Saying what is missing.
         """
         cohort, by = cohort or scope.cohorts[0], claim.options.get("by", "p")
-        cells = self.cells(scope, cohort, test_set, apart=[] if by == "p" else [by])
+        cells = self.cells(scope, cohort, test_set, scored, apart=[] if by == "p" else [by])
         return {
             str(pair): check_grid(
                 rows.reset_index(drop=True),
