@@ -538,7 +538,7 @@ def test_the_drift_fit_is_the_least_squares_optimum(coefficient: Coefficient) ->
     model, values, sd = fit_drift(fit, coefficient)
     oracle = least_squares(
         lambda theta: model.predict(theta[None])[0] - fit.observed(),
-        model.start(fit),
+        model.start,
         x_scale="jac",
         xtol=1e-14,
         ftol=1e-14,

@@ -105,7 +105,7 @@ def test_a_trend_agrees_with_its_derivatives(trend: Coefficient) -> None:
     frame["loss"] = np.where(frame["p"] == 1, 40.0, 50.0) * frame["n"] ** -0.3 + 1.5
     joint = fit_joint_law(frame, n="n", loss="loss")
     law = TrendLaw.of(joint, np.array([1.0, 0.0]), trend)
-    theta = law.start(joint) * np.linspace(0.9, 1.1, 5)
+    theta = law.start * np.linspace(0.9, 1.1, 5)
     by_difference = differences(lambda t: law.predict(t[None])[0], theta)
     assert law.evaluate(theta[None])[1][0] == pytest.approx(by_difference, rel=1e-6, abs=1e-8)
 

@@ -38,7 +38,7 @@ def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Arr
         When the fit does not converge.
     """
     law = TrendLaw.of(fit, along(np.array(fit.p)), coefficient)
-    values = _found(law.fit(fit.observed()[None], law.start(fit)))[0]
+    values = _found(law.fit(fit.observed()[None], law.start))[0]
     if not np.isfinite(values).all():
         raise NotIdentified(f"a drift of {coefficient} with the weight cannot be fitted")
     residual = fit.observed() - law.predict(values[None])[0]
@@ -62,11 +62,12 @@ def drift_measures(
     noise is larger than the drifting law's where there is a drift.
     """
     law, values, sd = fit_drift(fit, name)
-    one, small = law.ends(name)
+    one, small = law.ends
     unit = fit.alpha if name == "alpha" else loss_scale
 
     def shift(theta: Array) -> Array:
-        return law.change(name, theta) / (theta[:, one] if name == "alpha" else loss_scale)
+        moved = theta[:, small] - theta[:, one]
+        return moved / (theta[:, one] if name == "alpha" else loss_scale)
 
     def refitted(theta: Array, noise_sd: Array, seed: int) -> Array:
         """Shifts of laws fitted to data of parameters `theta` (P,)."""
@@ -74,14 +75,15 @@ def drift_measures(
         return _finite(shift(_found(law.fit(losses, theta, REFIT_TOLERANCE))))
 
     value = shift(values[None])[0]
-    noise, level = fit.noise_sd(), law.start(fit)
+    noise, level = fit.noise_sd(), law.start
     deviations = refitted(values, sd / np.sqrt(fit.row_weights()), 0) - value
     undrifted = refitted(level, noise, 2)
     powers = []
     for sign in (1, -1):
         moved = level.copy()
         moved[small] += sign * effect * unit
-        if law.allows(moved):  # a constant below zero, say: no law that could be drawn from
+        # A constant below zero, say, makes no law that could be drawn from.
+        if ((law.lower <= moved) & (moved <= law.upper)).all():
             powers.append(power(refitted(moved, noise, 1), undrifted, sign))
     return {"shift": measure(value, deviations), "power": Measure(value=min(powers))}
 

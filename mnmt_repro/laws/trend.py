@@ -36,20 +36,25 @@ class TrendLaw(Curve):
         Log of the size over the geometric mean.
     alpha, l_inf : (m, 1 or 2)
         Share of each of the coefficient's entries in a row's.
+    ends : positions of the coefficient with a trend among the parameters, at places 0 and 1
     group : (m,)
     weights : (m,)
         Of the squared residuals, those of the joint law.
-    sign : 1 for losses, -1 for qualities
-    least : lowest constant allowed, of what is fitted
+    start : (P,)
+        Parameters that make this the joint law.
+    lower, upper : (P,)
+        Their bounds.
     """
 
     log_x: Array
     alpha: Array
     l_inf: Array
+    ends: tuple[int, int]
     group: NDArray[np.intp]
     weights: Array
-    sign: float
-    least: float
+    start: Array
+    lower: Array
+    upper: Array
 
     @classmethod
     def of(cls, fit: JointLawFit, place: Array, trend: Coefficient) -> TrendLaw:
@@ -63,35 +68,23 @@ class TrendLaw(Curve):
         trend : the coefficient that follows it
         """
         log_n, group = np.log(np.array(fit.n)), np.array(fit.group)
-        ends = np.column_stack([1 - place, place])[group]
+        shares = np.column_stack([1 - place, place])[group]
         one = np.ones((len(group), 1))
+        sign = 1.0 if fit.direction == "min" else -1.0
+        beta = np.array(fit.values[2:]) * np.exp(-fit.alpha * log_n.mean())
+        entries = [2 if trend == "alpha" else 1, 2 if trend == "l_inf" else 1, len(beta)]
+        least = [ALPHA_BOUNDS[0], least_constant(fit.direction, fit.ceiling), 0.0]
         return cls(
             log_x=log_n - log_n.mean(),
-            alpha=ends if trend == "alpha" else one,
-            l_inf=ends if trend == "l_inf" else one,
+            alpha=shares if trend == "alpha" else one,
+            l_inf=shares if trend == "l_inf" else one,
+            ends=(0, 1) if trend == "alpha" else (1, 2),
             group=group,
             weights=fit.row_weights(),
-            sign=1.0 if fit.direction == "min" else -1.0,
-            least=least_constant(fit.direction, fit.ceiling),
+            start=np.append(np.repeat([fit.alpha, sign * fit.l_inf], entries[:2]), beta),
+            lower=np.repeat(least, entries),
+            upper=np.repeat([ALPHA_BOUNDS[1], np.inf, np.inf], entries),
         )
-
-    def ends(self, coefficient: Coefficient) -> list[int]:
-        """Positions among the parameters of a coefficient's entries."""
-        first = 0 if coefficient == "alpha" else self.alpha.shape[1]
-        shares = self.alpha if coefficient == "alpha" else self.l_inf
-        return list(range(first, first + shares.shape[1]))
-
-    def change(self, coefficient: Coefficient, theta: Array) -> Array:
-        """Value at place 1 less that at place 0, (B,), at parameters (B, P)."""
-        low, high = self.ends(coefficient)
-        return theta[:, high] - theta[:, low]
-
-    def start(self, fit: JointLawFit) -> Array:
-        """Parameters (P,) that make this the joint law."""
-        a, b = self.alpha.shape[1], self.l_inf.shape[1]
-        centre = np.log(np.array(fit.n)).mean()
-        beta = np.array(fit.values[2:]) * np.exp(-fit.alpha * centre)
-        return np.concatenate([[fit.alpha] * a, [self.sign * fit.l_inf] * b, beta])
 
     def predict(self, theta: Array) -> Array:
         """Losses (B, m) at parameters (B, P)."""
@@ -99,16 +92,10 @@ class TrendLaw(Curve):
 
     def fit(self, losses: Array, start: Array, tolerance: float = TOLERANCE) -> Minimum:
         """Fit losses (B, m) by least squares, all from the parameters `start` (P,)."""
-        lower, upper = self._bounds()
-        starts = np.tile(start, (len(losses), 1))
         return minimise(
-            self, losses, starts, self.weights[None], lower=lower, upper=upper, tolerance=tolerance
-        )
-
-    def allows(self, theta: Array) -> bool:
-        """Whether parameters (P,) keep to the bounds."""
-        lower, upper = self._bounds()
-        return bool(((theta >= lower) & (theta <= upper)).all())
+            self, losses, np.tile(start, (len(losses), 1)), self.weights[None], lower=self.lower,
+            upper=self.upper, tolerance=tolerance,
+        )  # fmt: skip
 
     def evaluate(self, theta: Array) -> tuple[Array, Array]:
         """Losses (B, m) and their derivatives (B, m, P) at parameters (B, P)."""
@@ -119,11 +106,6 @@ class TrendLaw(Curve):
         jacobian[:, :, a : a + b] = self.l_inf
         jacobian[:, np.arange(len(self.group)), a + b + self.group] = power
         return losses, jacobian
-
-    def _bounds(self) -> tuple[Array, Array]:
-        a, b, g = self.alpha.shape[1], self.l_inf.shape[1], int(self.group.max()) + 1
-        lower = np.repeat([ALPHA_BOUNDS[0], self.least, 0.0], [a, b, g])
-        return lower, np.repeat([ALPHA_BOUNDS[1], np.inf, np.inf], [a, b, g])
 
     def _parts(self, theta: Array) -> tuple[Array, Array, Array]:
         a, b = self.alpha.shape[1], self.l_inf.shape[1]
