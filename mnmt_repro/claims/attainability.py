@@ -72,24 +72,28 @@ Of grids of sizes and mixtures (`GridData`):
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from mnmt_repro.analysis.drift import along
+from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.noise import require
 from mnmt_repro.analysis.published import comparisons, zoomed
 from mnmt_repro.analysis.variants import left_by_means
+from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims.estimands_law import errors_of
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import ESTIMANDS, judge
 from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, Claim, Options, Scope
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
+from mnmt_repro.cohorts.catalogue import declared
 from mnmt_repro.cohorts.languages25 import groups_of, old_model
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import JointLawFit, fit_fraction, fit_joint_law
@@ -328,18 +332,32 @@ def _variant_noise(scope: Scope, evidence: Evidence) -> tuple[float, float, floa
     return run, old, float(np.sqrt(squares / cells))
 
 
+_PILOT = ("steady", "conlang-pilot")
+"""Tier and cohort of the runs from which a grid is planned before it has rows."""
+
+
 class GridData:
     """Simulated losses of a grid of sizes and mixtures, around the joint law of each pair.
 
     Noise is relative to the loss, and estimated for each pair and model size by itself. Where seeds
     repeat cells it is that of the seeds. Where they do not, what the joint law leaves stands in for
-    it, which is at least as large.
+    it, which is at least as large. A grid that lacks cells of its own is planned: its losses and
+    its noise are those of the pilot's law and seeds, with a fraction that is a power of the weight.
+    Further seeds and sizes that are declared beside it are not waited for: a verdict does not
+    wait for them either, and must be simulated with the runs that it reads.
     """
 
     def __init__(self, claim: Claim, scope: Scope, evidence: Evidence) -> None:
         claim = claim.in_scope(scope)
         self._evidence, by = evidence, claim.options.get("by", "p")
-        frame = evidence.rows(scope, test_set=scope.test_set).reset_index(drop=True)
+        frame = evidence.rows(scope, test_set=scope.test_set)
+        planned = not set(scope.cohorts) <= set(frame["cohort"])
+        if planned or scope.tier == _PILOT[0]:
+            plan = _planned(scope, evidence)
+            own = plan[plan["own"]]
+            planned = not set(_cells(own)) <= set(_cells(frame))
+            frame = plan if planned else frame
+        frame = frame.reset_index(drop=True)
         self._frame = frame = frame.assign(p=frame["p"].round(9))
         self._mixed, self._cohorts = by != "p", scope.cohorts
         self._laws: dict[tuple[str, str], JointLawFit] = {}
@@ -358,7 +376,7 @@ class GridData:
                     np.broadcast_arrays(fit.alpha, fit.l_inf, at_middle, n / middle, place)
                 )
         self._alpha, self._l_inf, self._at_middle, self._size, self._place = rows.T
-        self._noise = self._noise_by_size(by)
+        self._noise = _pilot_noise(frame, evidence) if planned else self._noise_by_size(by)
         # What no law explains is the same for all seeds of a cell, whose mean would hide it.
         cell = frame.groupby(["cohort", "pair", by, "n_non_embedding"], sort=False)
         self._cell = cell.ngroup().to_numpy()
@@ -521,6 +539,86 @@ def _log_fraction(fit: JointLawFit, p: Array, form: str | float) -> Array:
     table["loss"] = np.asarray(fit.predict(table["p"], table["n"]))
     law = fit_fraction(table, form="eq13" if form == "eq13" else "eq12", n="n", loss="loss")
     return np.asarray(np.log(law.fraction(p)))
+
+
+@framed()
+def _planned(scope: Scope, evidence: Evidence) -> Rows:
+    """Rows (with `p`) that a scope's declared cohorts will have, by the law of the pilot.
+
+    `own` tells the runs of a cohort from those declared beside it: further seeds, further sizes.
+    """
+    fit, known = _pilot(evidence)
+    half = float(np.exp(_log_fraction(fit, np.array([0.5]), "fitted"))[0])
+    for name in scope.cohorts:
+        again = [c for c in declared(scope.tier) if name in (c.name, getattr(c, "repeats", ""))]
+        for each, run in ((c, run) for c in again for run in c.runs()):
+            n = parameter_counts(run.model)
+            for pair, p in run.mixture.items:
+                if p <= 0:
+                    continue
+                f = p ** (np.log(half) / np.log(0.5))
+                loss = fit.predict([1.0], [f * n["non_embedding"]])
+                yield {
+                    "own": each.name == name,
+                    "cohort": name,
+                    "tier": scope.tier,
+                    "test_set": scope.test_set,
+                    "domain": scope.domain,
+                    "pair": pair,
+                    "p": p,
+                    "seed": run.seed,
+                    "run_id": run.run_id,
+                    "mixture": str(run.mixture.items),
+                    "n_non_embedding": n["non_embedding"],
+                    "n_total": n["total"],
+                    "cross_entropy": float(np.asarray(loss)[0]),
+                }
+
+
+def _cells(frame: pd.DataFrame) -> Iterable[tuple[str, str, float, int]]:
+    """Cohort, pair, weight and size of each row."""
+    keys = ["cohort", "pair", "p", "n_non_embedding"]
+    return frame.assign(p=frame["p"].round(9))[keys].itertuples(index=False, name=None)
+
+
+def _pilot(evidence: Evidence) -> tuple[JointLawFit, pd.DataFrame]:
+    tier, cohort = _PILOT
+    frame = evidence.frame
+    rows = frame[(frame["tier"] == tier) & (frame["cohort"] == cohort) & (frame["p"] > 0)]
+    if rows.empty:
+        raise NoRowsYet(f"no rows of {cohort}, from which a grid without rows is planned")
+    rows = rows[rows["pair"] == rows["pair"].min()]
+    fit = fit_joint_law(rows, errors="relative")
+    require(fit, "joint law of the pilot")
+    return fit, rows
+
+
+def _pilot_noise(frame: pd.DataFrame, evidence: Evidence) -> Array:
+    """Noise (rows,) of a plan: a power of the size, the likeliest one for the pilot's seeds.
+
+    What a law leaves is no measure of noise, because a law that does not fit leaves more. Each size
+    has few seeds, so a single size says little of its noise.
+    """
+    _, rows = _pilot(evidence)
+    log_loss = rows["cross_entropy"].astype(float).map(np.log)
+    cells = log_loss.groupby([rows["p"].round(9), rows["n_non_embedding"]])
+    freedom = cells.size() - 1
+    freedom = freedom[freedom > 0]
+    if len(freedom) < 2:
+        raise NoRowsYet("the pilot has no seeds at two sizes, from which noise is planned")
+    variance = np.maximum(cells.var()[freedom.index].to_numpy(), 1e-18)
+    log_n = np.log(freedom.index.get_level_values(1).to_numpy(dtype=float))
+    middle = log_n.mean()
+
+    def misfit(line: Array) -> float:
+        """Minus the log likelihood of Gaussian noise whose log variance is a line in log N."""
+        log_variance = line[0] + line[1] * (log_n - middle)
+        terms = freedom.to_numpy() * (log_variance + variance / np.exp(log_variance))
+        return float(terms.sum())
+
+    level, slope = minimize(misfit, [np.log(variance.mean()), 0.0]).x
+    size = np.log(frame["n_non_embedding"].to_numpy(dtype=float))
+    return np.asarray(np.exp((level + slope * (size - middle)) / 2))
 
 
 def _index(*columns: pd.Series) -> NDArray[np.intp]:
