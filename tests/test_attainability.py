@@ -16,6 +16,7 @@ from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.claims import read_stored
 from mnmt_repro.claims.attainability import (
     ADMITTED,
+    FIRST_ROUND,
     SIMULATORS,
     Attainability,
     CorrectionData,
@@ -87,7 +88,7 @@ def test_a_world_has_the_gains_that_it_states() -> None:
         gains.append(100 * (1 - losses["noise 0.01"] / losses["no noise"]))
     assert np.mean(gains) == pytest.approx(2.0, abs=0.02)
     # The difference of two means over four seeds has the noise of both; the old model's cancels.
-    assert np.std(gains) == pytest.approx(100 * data._run_sd * np.sqrt(2 / 4), rel=0.25)
+    assert np.std(gains) == pytest.approx(100 * data._noise.run * np.sqrt(2 / 4), rel=0.25)
 
 
 def test_a_printed_world_has_the_differences_of_the_papers_table() -> None:
@@ -101,11 +102,20 @@ def test_a_printed_world_has_the_differences_of_the_papers_table() -> None:
         assert 1 - losses[name] / losses["alpha 1"] == pytest.approx(gain, abs=0.002)
 
 
+def test_before_its_runs_a_scope_is_simulated_from_the_first_round() -> None:
+    claim, scope = fresh("B16")
+    first = rows("software25-noise", {"noise 0.01": better(0), "no noise": better(0)})
+    data = VariantData(claim, scope, Evidence(frame=first))
+    assert data._noise == FIRST_ROUND
+    drawn = data.draw(claim.worlds.right, np.random.default_rng(0)).frame
+    assert set(drawn["seed"]) == {4, 5, 6, 7} and set(drawn["cohort"]) == {FRESH}
+
+
 def test_the_noise_is_that_of_repeated_runs() -> None:
     _, scope = fresh("B9")
-    run, _, cell = _variant_noise(scope, stored("software25-table6-fresh", noise=0.003))
-    assert run == pytest.approx(0.003, rel=0.4)
-    assert cell == pytest.approx(0, abs=1e-6)  # `rows` moves all directions of a run alike
+    found = _variant_noise(scope, stored("software25-table6-fresh", noise=0.003))
+    assert found.run == pytest.approx(0.003, rel=0.4)
+    assert found.cell == pytest.approx(0, abs=1e-6)  # `rows` moves all directions of a run alike
 
 
 def test_a_rule_for_no_change_sees_one_where_noise_is_small_and_not_where_it_is_large() -> None:

@@ -12,7 +12,7 @@ from stored_claims import ROOT, declared_claims
 from mnmt_repro import results
 from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.published import zoomed
-from mnmt_repro.claims.attainability import VariantData, _printed_sides, attainability
+from mnmt_repro.claims.attainability import VariantData, _printed_sides
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
 from mnmt_repro.results import results_root
@@ -110,8 +110,8 @@ def test_a_world_of_scores_leaves_the_stated_share_unexplained() -> None:
     drawn = MetricData(claim, scope, Evidence(frame=frame)).draw({"unexplained": 0.2}, RANDOM)
     r = np.corrcoef(loss, drawn.frame["chrf"])[0, 1]
     assert r < 0 and r**2 == pytest.approx(0.8, abs=0.04)
-    with pytest.raises(NoRowsYet, match="no run has been decoded and scored with chrf"):
-        attainability(claim, scope, Evidence(frame=frame.assign(chrf=np.nan)))
+    with pytest.raises(NoRowsYet, match="no run is scored with chrf"):
+        MetricData(claim, scope, Evidence(frame=frame.assign(chrf=np.nan)))
 
 
 def test_a_world_of_two_sides_has_their_gains_over_the_baseline() -> None:

@@ -72,7 +72,7 @@ Of grids of sizes and mixtures (`GridData`):
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,10 +91,11 @@ from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.claims.estimands_law import errors_of
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import ESTIMANDS, judge
-from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, Claim, Options, Scope
+from mnmt_repro.claims.schema import Claim, Options, Scope
 from mnmt_repro.claims.simulators import AnalysisData, MetricData
-from mnmt_repro.cohorts.catalogue import declared
+from mnmt_repro.cohorts.catalogue import declared, find_cohort
 from mnmt_repro.cohorts.languages25 import groups_of, old_model
+from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import JointLawFit, fit_fraction, fit_joint_law
 from mnmt_repro.laws.checks import Array, Errors
@@ -153,16 +154,13 @@ def attainability(
     InputError
         When the claim states no worlds, or its estimand has no simulator.
     NoRowsYet
-        When there are no rows to judge, hence none with the noise and the shape of the data.
+        When there are no rows to take the noise and the shape of the data from.
     """
     worlds = claim.in_scope(scope).worlds
     if worlds is None or claim.function not in SIMULATORS:
         raise InputError(f"claim {claim.id}, {scope.name}: states no worlds to simulate")
-    light = _lighter(claim.in_scope(scope))
-    stored = judge(light, scope, evidence)
-    if stored.verdict in (NO_ROWS, OUT_OF_REACH):
-        raise NoRowsYet(stored.reason)
     data = SIMULATORS[claim.function](claim, scope, evidence)
+    light = _lighter(claim.in_scope(scope))
 
     def shares(world: Mapping[str, Any]) -> dict[str, float]:
         random = np.random.default_rng(0)
@@ -199,9 +197,28 @@ def _lighter(claim: Claim) -> Claim:
     )
 
 
-_OLD_MODEL = 0.01
-"""Relative standard deviation that an old model gives to all its upgrades of a seed, where a scope
-has no models from scratch beside them: what the first round shows, rounded up."""
+@dataclass(frozen=True, kw_only=True)
+class VariantNoise:
+    """Relative standard deviations of the losses of variants of software25.
+
+    Attributes
+    ----------
+    run
+        Of a run's mean loss, beside what its old model gives to all its upgrades.
+    old
+        Of what an old model gives to all its upgrades of a seed.
+    cell
+        Of a run's loss in one direction, beside its mean.
+    """
+
+    run: float
+    old: float
+    cell: float
+
+
+FIRST_ROUND = VariantNoise(run=0.0015, old=0.01, cell=0.0045)
+"""What the repeated runs of the first round show, rounded up (Tables 1 and 3, three seeds). Used
+where a scope has no repeated runs of its own."""
 
 
 class VariantData:
@@ -215,9 +232,9 @@ class VariantData:
 
     def __init__(self, claim: Claim, scope: Scope, evidence: Evidence) -> None:
         self._claim, self._scope, self._evidence = claim.in_scope(scope), scope, evidence
-        parts = [evidence.rows(scope, [cohort], scope.test_set) for cohort in scope.cohorts]
-        self._frame = frame = pd.concat(parts, ignore_index=True)
-        self._run_sd, self._old_sd, self._cell_sd = _variant_noise(scope, evidence)
+        frame = pd.concat([self._rows(cohort) for cohort in scope.cohorts], ignore_index=True)
+        self._frame = frame
+        self._noise = _variant_noise(scope, evidence)
         self._log_loss = np.log(frame["cross_entropy"].to_numpy(dtype=float))
         old = [
             "" if name.startswith("M2") or "random init all" in name else old_model(name) or "M20"
@@ -232,13 +249,39 @@ class VariantData:
             added = set(groups_of("Mt25")["added"])
             self._group = np.where(frame["pair"].isin(added), "added", "original")
 
+    def _rows(self, cohort: str) -> pd.DataFrame:
+        """Rows of a cohort; before it was trained, those of its first round under its own seeds."""
+        scope = self._scope
+        rows = self._evidence.rows(scope, [cohort], scope.test_set)
+        declared = find_cohort(cohort, scope.tier)
+        assert isinstance(declared, VariantCohort)
+        wanted = {(v.name, round(v.updates_share, 6), v.spec.seed) for v in declared.variants}
+        if not rows.empty and wanted <= set(
+            zip(rows["variant"], rows["updates_share"].round(6), rows["seed"], strict=True)
+        ):
+            return rows
+        first = self._evidence.rows(scope, [cohort.removesuffix("-fresh")], scope.test_set)
+        first = first[first["seed"] == first["seed"].min()]
+        parts = []
+        for variant in declared.variants:
+            mine = first[
+                (first["variant"] == variant.name)
+                & np.isclose(first["updates_share"].astype(float), variant.updates_share)
+            ]
+            if mine.empty:
+                raise NoRowsYet(f"{cohort}: no rows of {variant.name} to simulate from")
+            parts.append(
+                mine.assign(cohort=cohort, seed=variant.spec.seed, run_id=variant.spec.run_id)
+            )
+        return pd.concat(parts)
+
     def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
         """One data set in which a world is true."""
-        frame = self._frame
+        noise, frame = self._noise, self._frame
         moved = self._truth(world)
-        moved = moved + self._old_sd * self._has_old * _each(self._old, random)
-        moved += self._run_sd * _each(self._run, random)
-        moved += self._cell_sd * random.standard_normal(len(frame))
+        moved = moved + noise.old * self._has_old * _each(self._old, random)
+        moved += noise.run * _each(self._run, random)
+        moved += noise.cell * random.standard_normal(len(frame))
         return replace(self._evidence, frame=frame.assign(cross_entropy=np.exp(moved)))
 
     def _truth(self, world: Mapping[str, Any]) -> Array:
@@ -309,27 +352,27 @@ def _printed_sides() -> dict[str, float]:
     }
 
 
-def _variant_noise(scope: Scope, evidence: Evidence) -> tuple[float, float, float]:
-    """Relative standard deviations of losses that repeated runs of a scope show.
-
-    They are of a run's mean loss, beside what its old model gives to all its upgrades; of what an
-    old model gives to all its upgrades of a seed; and of a run's loss in one direction, beside its
-    mean.
-    """
+def _variant_noise(scope: Scope, evidence: Evidence) -> VariantNoise:
+    """The noise that repeated runs of a scope show; `FIRST_ROUND` where they cannot show it."""
     variants = replace(evidence.variants(scope, {"needs": {}}), apart=True)
     study = variants.study(groups_of("Mt25")["all"])
-    run = study.noise[0]
+    try:
+        run, freedom = study.noise
+    except NoRowsYet:
+        return FIRST_ROUND
     try:
         old = study.noise_of_old_models[0]
     except NoRowsYet:
-        old = _OLD_MODEL
+        old = FIRST_ROUND.old
     squares, cells = 0.0, 0
     for table in study.scores.values():
         whole = np.log(table.dropna(axis=1).to_numpy())
         if len(whole) > 1:
             left, spare = left_by_means(whole)
             squares, cells = squares + left, cells + spare
-    return run, old, float(np.sqrt(squares / cells))
+    if not freedom or not cells:
+        return FIRST_ROUND
+    return VariantNoise(run=run, old=old, cell=float(np.sqrt(squares / cells)))
 
 
 _PILOT = ("steady", "conlang-pilot")

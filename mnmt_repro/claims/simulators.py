@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.forgetting import analysed
+from mnmt_repro.analysis.intervals import NoRowsYet
 from mnmt_repro.analysis.variants import VariantAt
 from mnmt_repro.claims.estimands_forgetting import resources
 from mnmt_repro.claims.evidence import Evidence
@@ -103,6 +104,8 @@ class MetricData:
         self._evidence, self._metric = evidence, claim.options["metric"]
         rows = evidence.rows(scope, scope.cohorts[:1], scope.test_set)
         self._rows = rows[rows[self._metric].notna()]
+        if self._rows.empty:
+            raise NoRowsYet(f"{scope.cohorts[0]}: no run is scored with {self._metric}")
 
     def draw(self, world: Mapping[str, Any], random: np.random.Generator) -> Evidence:
         """One data set in which a world is true."""
