@@ -22,14 +22,6 @@ from mnmt_repro.repository import ROOT
 # Lines that gzip hardly shortens: a hundred kilobytes in all.
 HASHES = [hashlib.sha256(bytes([i % 256, i // 256])).hexdigest() for i in range(3000)]
 CONTENT = gzip.compress("".join(f"{line}\n" for line in HASHES).encode())
-HALF = len(CONTENT) // 2
-CHUNK = 4096  # bytes that a broken connection may lose
-
-
-def start_of(asked: str | None) -> int:
-    """The first byte that a Range header asks for: 5 for ``bytes=5-``."""
-    assert asked is not None
-    return int(asked.removeprefix("bytes=").removesuffix("-"))
 
 
 class Server(ThreadingHTTPServer):
@@ -38,9 +30,8 @@ class Server(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.content = CONTENT
-        self.ranges = True  # whether it can send a part
         self.faults: list[str] = []
-        self.asked: list[str | None] = []  # the Range header of each request
+        self.asked = 0  # requests
 
     @property
     def url(self) -> str:
@@ -51,19 +42,13 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
-        asked = self.headers.get("Range")
-        self.server.asked.append(asked)
+        self.server.asked += 1
         fault = self.server.faults.pop(0) if self.server.faults else ""
         if fault.isdigit():
             self.send_error(int(fault))
             return
-        content = self.server.content
-        start = start_of(asked) if asked and self.server.ranges else 0
-        if start and start >= len(content):
-            self.send_error(416)
-            return
-        body = content[start:]
-        self.send_response(206 if start else 200)
+        body = self.server.content
+        self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body[: len(body) // 2] if fault == "drop" else body)
@@ -108,61 +93,31 @@ def test_a_file_is_downloaded_once(server: Server, tmp_path: Path) -> None:
     assert path == tmp_path / "cache" / "multi30k" / "val.de.gz"
     assert path.read_bytes() == CONTENT
     assert fetch.obtain(card(), base_url=server.url) == path
-    assert server.asked == [None]
+    assert server.asked == 1
     assert listing(tmp_path) == ["val.de.gz"]
 
 
-def test_a_dropped_connection_is_resumed_where_it_broke(server: Server, tmp_path: Path) -> None:
-    server.faults = ["drop", "drop"]
+@pytest.mark.parametrize("fault", ["drop", "503"])
+def test_a_passing_fault_is_tried_again(server: Server, tmp_path: Path, fault: str) -> None:
+    server.faults = [fault, fault]
     assert fetch.obtain(card(), base_url=server.url, retries=2).read_bytes() == CONTENT
-    assert server.asked[0] is None
-    first, second = (start_of(asked) for asked in server.asked[1:])
-    assert HALF - CHUNK < first <= HALF
-    half_of_rest = first + (len(CONTENT) - first) // 2
-    assert half_of_rest - CHUNK < second <= half_of_rest
+    assert server.asked == 3
     assert listing(tmp_path) == ["val.de.gz"]
 
 
-def test_a_download_given_up_is_resumed_by_the_next_call(server: Server, tmp_path: Path) -> None:
+def test_nothing_is_left_of_a_download_given_up(server: Server, tmp_path: Path) -> None:
     server.faults = ["drop"]
     with pytest.raises(InputError, match="cannot be downloaded"):
         fetch.obtain(card(), base_url=server.url, retries=0)
-    assert listing(tmp_path) == ["val.de.gz.part"]
-    assert registry.locate(card()) is None  # the part is not taken for the file
-    assert fetch.obtain(card(), base_url=server.url, retries=0).read_bytes() == CONTENT
-    assert HALF - CHUNK < start_of(server.asked[1]) <= HALF
-
-
-def test_a_server_that_cannot_resume_sends_all_again(server: Server) -> None:
-    server.ranges = False
-    server.faults = ["drop"]
-    assert fetch.obtain(card(), base_url=server.url, retries=1).read_bytes() == CONTENT
-    assert len(server.asked) == 2
-
-
-@pytest.mark.parametrize("left", [b"x" * 100, b"x" * (len(CONTENT) + 5)])
-def test_a_part_of_something_else_is_thrown_away(
-    server: Server, tmp_path: Path, left: bytes
-) -> None:
-    folder = tmp_path / "cache" / "multi30k"
-    folder.mkdir(parents=True)
-    (folder / "val.de.gz.part").write_bytes(left)
-    assert fetch.obtain(card(), base_url=server.url, retries=1).read_bytes() == CONTENT
-    assert server.asked == [f"bytes={len(left)}-", None]
-
-
-def test_a_passing_fault_of_the_server_keeps_the_part(server: Server) -> None:
-    server.faults = ["drop", "503"]
-    assert fetch.obtain(card(), base_url=server.url, retries=2).read_bytes() == CONTENT
-    assert HALF - CHUNK < start_of(server.asked[1]) <= HALF
-    assert server.asked[2] == server.asked[1]
+    assert listing(tmp_path) == []
+    assert registry.locate(card()) is None
 
 
 def test_another_content_is_refused(server: Server, tmp_path: Path) -> None:
     server.content = CONTENT[:-1] + b"!"
     with pytest.raises(InputError, match="another SHA-256 than expected"):
         fetch.obtain(card(), base_url=server.url, retries=1)
-    assert len(server.asked) == 2
+    assert server.asked == 2
     assert listing(tmp_path) == []
 
 
@@ -181,7 +136,7 @@ def test_the_data_folder_comes_first(
     own.write_bytes(CONTENT)
     monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path / "data"))
     assert fetch.obtain(card(), base_url=server.url) == own
-    assert server.asked == []
+    assert server.asked == 0
 
 
 def test_offline_says_what_to_do(server: Server, tmp_path: Path) -> None:
@@ -229,7 +184,7 @@ def test_a_test_set_is_read_through_the_download(
     text = load_test_set("multi30k-2016", "deu-eng")
     assert len(text) == 3000
     assert text.source == text.target == HASHES
-    assert len(server.asked) == 2
+    assert server.asked == 2
 
 
 def test_the_public_address() -> None:

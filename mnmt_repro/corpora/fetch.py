@@ -1,83 +1,18 @@
-"""Multi30k from its public repository: downloaded once, resumed when cut, checked by SHA-256.
+"""Multi30k from its public repository: downloaded once, and checked by SHA-256.
 
-`pooch` keeps the cache, retries and compares the hash before a file gets its name. `resume` is the
-downloader that it calls, which goes on where a broken download stopped.
+`pooch` keeps the cache, retries and compares the hash before a file gets its name.
 """
 
 from __future__ import annotations
 
-import contextlib
+import sys
 from pathlib import Path
-from typing import Any
 
 from mnmt_repro.corpora.registry import CorpusFile, locate
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import cache_root
 
 MULTI30K_URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
-_CHUNK = 1 << 12  # bytes; what a broken connection loses at most
-
-
-def resume(url: str, output: str | Path, pooch: Any = None, *, timeout: float = 30.0) -> None:
-    """Download `url` to `output`, going on from a part that an earlier call left behind.
-
-    A download that breaks leaves what it has beside `output`, under the name at the end of `url`
-    with ``.part`` added. The next one takes that file over by renaming it, so two processes never
-    write to the same one. A progress bar is shown on a terminal. The signature is that of a
-    `pooch` downloader.
-
-    Parameters
-    ----------
-    url : str
-        What to fetch, by HTTP or HTTPS.
-    output : str or Path
-        Where to put it.
-    pooch : object
-        Given by `pooch`; not used.
-    timeout : float
-        Seconds without a byte after which the connection counts as broken.
-
-    Raises
-    ------
-    requests.exceptions.RequestException
-        If the server cannot be reached, refuses, or closes the connection early.
-    """
-    output = Path(output)
-    part = output.with_name(url.rpartition("/")[2] + ".part")
-    with contextlib.suppress(FileNotFoundError):
-        part.replace(output)
-    try:
-        _append(url, output, timeout)
-    except BaseException:
-        if output.exists() and output.stat().st_size:
-            output.replace(part)
-        raise
-
-
-def _append(url: str, output: Path, timeout: float) -> None:
-    """Fetch what `output` lacks of `url`, or all of it where the server cannot send a range."""
-    import requests
-    from tqdm import tqdm
-
-    done = output.stat().st_size if output.exists() else 0
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
-    with requests.get(url, headers=headers, stream=True, timeout=timeout) as response:
-        if response.status_code == requests.codes.requested_range_not_satisfiable:
-            output.unlink()  # what there is cannot be the beginning of the file
-        response.raise_for_status()
-        if response.status_code != requests.codes.partial_content:
-            done = 0
-        length = response.headers.get("Content-Length")
-        total = None if length is None else done + int(length)
-        name = url.rpartition("/")[2]
-        bar = tqdm(desc=name, total=total, initial=done, unit="B", unit_scale=True, disable=None)
-        with bar, output.open("ab" if done else "wb") as file:
-            for chunk in response.iter_content(_CHUNK):
-                file.write(chunk)
-                bar.update(len(chunk))
-    size = output.stat().st_size
-    if total is not None and size < total:
-        raise requests.exceptions.ConnectionError(f"connection closed at {size} of {total} bytes")
 
 
 def obtain(file: CorpusFile, *, base_url: str = MULTI30K_URL, retries: int = 3) -> Path:
@@ -146,7 +81,7 @@ def download(base_url: str, name: str, sha256: str, folder: Path, *, retries: in
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return Path(store.fetch(name, downloader=resume))
+        return Path(store.fetch(name, progressbar=sys.stderr.isatty()))
     except requests.exceptions.RequestException as error:
         reason = f"cannot be downloaded from {base_url} ({_short(error)})"
     except ValueError as error:
