@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ def test_on_a_cluster_a_killed_worker_loses_no_run(tmp_path: Path, name: Executo
     specs, marker, done = grid(), tmp_path / "killed", []
     victim = specs[1].run_id
 
-    def work(spec: RunSpec, folder: Path, device: str) -> dict[str, str]:
+    def work(spec: RunSpec) -> dict[str, str]:
         if spec.run_id == victim and not marker.exists():
             marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -109,7 +110,7 @@ def test_on_a_cluster_a_killed_worker_loses_no_run(tmp_path: Path, name: Executo
             return sweep(
                 specs, is_done=lambda spec: spec.run_id in done, runs_folder=tmp_path / "runs",
                 store=lambda content: done.append(content["run_id"]), executor=executor,
-                progress_bar=False, work=work,
+                progress_bar=False, work=lambda spec: partial(work, spec),
             )  # fmt: skip
 
     failures = missing()
@@ -146,14 +147,15 @@ def test_each_run_is_stored_once_and_a_done_one_is_skipped(tmp_path: Path) -> No
 def test_without_a_terminal_each_run_is_a_line_of_the_log(tmp_path: Path, capsys) -> None:
     specs = grid()
 
-    def work(spec: RunSpec, folder: Path, device: str) -> dict:
+    def work(spec: RunSpec) -> dict:
         if spec == specs[1]:
             raise InputError("no text")
         return {}
 
     sweep(
         specs, is_done=lambda spec: False, store=lambda content: None, runs_folder=tmp_path,
-        executor=InThisProcess(), at_once=1, work=work,
+        executor=InThisProcess(), at_once=1,
+        work=lambda spec: partial(work, spec),
     )  # fmt: skip
     first, second, third = capsys.readouterr().err.splitlines()
     assert first.startswith("1/3 runs, about ") and first.endswith(f"left; done: {specs[0].label}")
@@ -182,7 +184,7 @@ def test_a_run_at_work_is_not_started_twice(tmp_path: Path) -> None:
     spec = grid()[0]
     refused = pytest.raises(InputError, match="another process is at work")
     with run_lock(tmp_path / spec.run_id), refused:
-        sweep_module._work(spec, tmp_path / spec.run_id, "cpu")
+        sweep_module._in_worker(dict, tmp_path / spec.run_id)
     with run_lock(tmp_path / spec.run_id):  # free again
         pass
 

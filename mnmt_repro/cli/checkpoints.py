@@ -27,6 +27,7 @@ def work_through(
     needs: Callable[[RunSpec], Iterable[RunSpec]],
     verb: str,
     work: Callable[..., dict[str, Any]],
+    given: Callable[[RunSpec], tuple[Any, ...]],
     store: Callable[[dict[str, Any]], object],
 ) -> int:
     """Do some work with the checkpoint of each finished run, and store what comes of it.
@@ -45,8 +46,8 @@ def work_through(
     verb
         What is done: ``"decode"``.
     work
-        As `sweep.sweep` takes it, with a further argument `runs`: of each run what the store says
-        that its checkpoint is held against.
+        Done for a run, its folder, what the store says of it, and what is `given` for it; see
+        `runs.decoding.decode`.
 
     Returns
     -------
@@ -86,8 +87,11 @@ def work_through(
         return 0
     if todo and not there:
         raise InputError(f"--runs {options.runs}: no run to {verb} has its checkpoints here")
-    keep = ("steps", "vocabulary_hash")
-    about = {spec.run_id: {name: stored[spec.run_id][name] for name in keep} for spec in there}
+
+    def job(spec: RunSpec) -> Callable[[], dict[str, Any]]:
+        about = (options.runs / spec.run_id, stored[spec.run_id])
+        return partial(work, spec, *about, *given(spec), device=options.device)
+
     with process_pool(options.workers) as executor:
         failures = sweep(
             there,
@@ -95,8 +99,7 @@ def work_through(
             store=store,
             runs_folder=options.runs,
             executor=executor,
-            device=options.device,
-            work=partial(work, runs=about),
+            work=job,
         )
     return 1 if failures or absent or finished < len(specs) else 0
 
@@ -120,7 +123,7 @@ def analyse_runs(
     """
     from mnmt_repro import results
     from mnmt_repro.results import analyses, sentences
-    from mnmt_repro.runs.analysing import analyse_in_worker
+    from mnmt_repro.runs.analysing import analyse_and_score
 
     cohorts = cohorts_module("analysed")
     analyses_of, scored_by_sentence = cohorts.analyses_of, cohorts.scored_by_sentence
@@ -154,7 +157,8 @@ def analyse_runs(
         todo={run_id: f": {', '.join(names)}" for run_id, names in made.items()},
         needs=lambda spec: with_parents([spec]),
         verb="analyse",
-        work=partial(analyse_in_worker, analysed=analysed, scored=scored),
+        work=analyse_and_score,
+        given=lambda spec: (analysed.get(spec.run_id, ()), spec.run_id in scored),
         store=store,
     )
 
@@ -178,7 +182,7 @@ def decode_runs(
         should be, or there is nothing that can be decoded.
     """
     from mnmt_repro import results
-    from mnmt_repro.runs.decoding import decode_in_worker, settings_of, usual
+    from mnmt_repro.runs.decoding import decode, settings_of, usual
 
     sentences = options.sentences
     if sentences is None:
@@ -201,7 +205,8 @@ def decode_runs(
         todo=dict.fromkeys((wanted & stored.keys()) - decoded, ""),
         needs=lambda spec: [spec],
         verb="decode",
-        work=partial(decode_in_worker, sentences=sentences, bleurt=options.bleurt),
+        work=partial(decode, bleurt=options.bleurt),
+        given=lambda spec: (sentences,),
         store=lambda content: results.write_decoding(content, root=options.results),
     )
 

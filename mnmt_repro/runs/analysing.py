@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import torch
 
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.results.sentences import SentenceLosses
@@ -113,37 +112,26 @@ def score_by_sentence(
     )
 
 
-def analyse_in_worker(
+def analyse_and_score(
     spec: RunSpec,
     folder: Path,
-    device: str,
+    run: Mapping[str, Any],
+    names: Sequence[str],
+    by_sentence: bool,
     *,
-    runs: Mapping[str, Mapping[str, Any]],
-    analysed: Mapping[str, Sequence[str]],
-    scored: frozenset[str],
+    device: str = "cpu",
 ) -> dict[str, Any]:
-    """What is missing of a run, as the work of `sweep.sweep`, on one thread.
-
-    Parameters
-    ----------
-    runs
-        What the store says, by run id.
-    analysed
-        Names of the analyses that are wanted, by run id.
-    scored
-        Ids of the runs whose losses of single sentences are wanted.
+    """`analyse` and `score_by_sentence`, as far as they are wanted.
 
     Returns
     -------
     dict
         `corpus`, and of `analyses` and `sentences` those that were made.
     """
-    torch.set_num_threads(1)
     done: dict[str, Any] = {"corpus": spec.corpus}
-    run = runs[spec.run_id]
-    if names := analysed.get(spec.run_id):
+    if names:
         done["analyses"] = analyse(spec, folder, run, names, device=device)
-    if spec.run_id in scored:
+    if by_sentence:
         done["sentences"] = score_by_sentence(spec, folder, run, device=device)
     return done
 

@@ -32,7 +32,6 @@ from mnmt_repro.runs.environment import called_now
 from mnmt_repro.runs.execute import hardware
 from mnmt_repro.runs.finished import checkpoint_path, load_finished
 from mnmt_repro.runs.spec import RunSpec, digest
-from mnmt_repro.runs.sweep import run_lock
 from mnmt_repro.training.checkpoint import Checkpoint
 
 Texts = dict[str, dict[str, list[str]]]
@@ -145,21 +144,6 @@ def decode(
         "started": called["started"],
     }
     return {"decoding": decoding, "rows": rows}
-
-
-def decode_in_worker(
-    spec: RunSpec,
-    folder: Path,
-    device: str,
-    *,
-    runs: Mapping[str, Mapping[str, Any]],
-    sentences: int,
-    bleurt: Path | None = None,
-) -> dict[str, Any]:
-    """`decode` as the work of `sweep.sweep`, on one thread; `runs` has the store's by run id."""
-    torch.set_num_threads(1)
-    with run_lock(folder):
-        return decode(spec, folder, runs[spec.run_id], sentences, bleurt=bleurt, device=device)
 
 
 def translate_tests(

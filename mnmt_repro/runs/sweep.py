@@ -38,7 +38,7 @@ PATIENCE = 2.0
 MOST_MINUTES = 24 * 60
 """Of a Slurm job; a run that takes longer goes on with the next sweep."""
 
-Work = Callable[[RunSpec, Path, str], dict[str, Any]]
+Job = Callable[[], dict[str, Any]]
 
 DEFAULT_SECONDS_PER_COST = 6.5e-11
 """Seconds a unit of `RunSpec.cost` takes on one thread of a 2023 server, where nothing is known."""
@@ -124,34 +124,24 @@ def is_held(folder: Path) -> bool:
         return True
 
 
-def _work(
-    spec: RunSpec,
-    folder: Path,
-    device: str,
-    among: tuple[RunSpec, ...] = (),
-    source: TextSource | None = None,
-    recompute: bool = False,
-) -> dict[str, Any]:
-    """One run, in a worker; `among` are shorter ones that it may go on from."""
+def _in_worker(job: Job, folder: Path) -> dict[str, Any]:
+    """Do a job on one thread, while no other process works in the run's folder."""
     import torch
-
-    from mnmt_repro.runs.execute import execute
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with run_lock(folder):
-            return execute(
-                spec,
-                folder,
-                among=among,
-                source=source,
-                device=device,
-                recompute=recompute,
-                progress_bar=False,
-            )
+            return job()
     finally:
         torch.set_num_threads(threads)
+
+
+def _execute(spec: RunSpec, folder: Path, **how: Any) -> dict[str, Any]:
+    """`runs.execute.execute`, whose torch only workers need."""
+    from mnmt_repro.runs.execute import execute
+
+    return execute(spec, folder, progress_bar=False, **how)
 
 
 class OwnProcesses(ThreadPoolExecutor):
@@ -282,7 +272,7 @@ def sweep(
     at_once: int | None = None,
     seconds_per_cost: float = DEFAULT_SECONDS_PER_COST,
     progress_bar: bool | None = None,
-    work: Work = _work,
+    work: Callable[[RunSpec], Job] | None = None,
 ) -> list[str]:
     """Execute every run that is not done, in order; call `store` with each as it ends.
 
@@ -317,8 +307,8 @@ def sweep(
     progress_bar
         None: on a terminal; elsewhere a line a run in its place, for a log.
     work
-        What is done for each run, from its declaration, its folder and the device; picklable. Where
-        it is not training, no run waits for another.
+        From a run to what is done for it in place of training, picklable; then no run waits for
+        another.
 
     Returns
     -------
@@ -327,16 +317,17 @@ def sweep(
     """
     missing = list({spec.run_id: spec for spec in specs if not is_done(spec)}.values())
     tasks = [Task(spec=spec) for spec in missing]
-    if work is _work:
+    if work is None:
         stored = frozenset(spec.run_id for spec in with_parents(missing) if is_done(spec))
         tasks = plan(missing, stored, runs_folder)
     known = specs if among is None else among
 
-    def job(spec: RunSpec) -> Work:
-        if work is not _work:
-            return work
+    def job(spec: RunSpec, folder: Path) -> Job:
+        if work is not None:
+            return work(spec)
         shorter = shorter_runs(spec, known)
-        return partial(_work, among=shorter, source=source, recompute=recompute)
+        how = {"source": source, "device": device, "recompute": recompute}
+        return partial(_execute, spec, folder, among=shorter, **how)
 
     seconds = seconds_left(tasks, seconds_per_cost)
     waiting = {task.spec.run_id: task for task in tasks}
@@ -370,7 +361,7 @@ def sweep(
 
     def elsewhere(task: Task) -> bool:
         """Whether another sweep has finished the run."""
-        if work is _work and task.only_weights:
+        if task.only_weights:
             return is_trained(task.spec, runs_folder)
         return is_done(task.spec)
 
@@ -389,13 +380,11 @@ def sweep(
                         del waiting[run_id]
                         ended(task)
                         continue
-                    if is_held(runs_folder / run_id):
+                    folder = runs_folder / run_id
+                    if is_held(folder):
                         continue
                     del waiting[run_id]
-                    future = executor.submit(
-                        job(task.spec), task.spec, runs_folder / run_id, device
-                    )
-                    running[future] = task
+                    running[executor.submit(_in_worker, job(task.spec, folder), folder)] = task
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 task = running.pop(future)
                 try:
