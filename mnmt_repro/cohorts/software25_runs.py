@@ -38,13 +38,22 @@ class Tier:
     d_model: int
     layers: int  # of each stack
     heads: int
-    d_ff: int
-    wider: float  # factor of d_ff in the wide models
-    deeper: int  # layers added to each stack in the deep ones
-    attention_dropout: float
     pieces: int
     vocabulary_sentences: int
     training: TrainingConfig  # of the baselines; its steps are the whole of which shares are taken
+
+    wider = 2.0  # factor of d_ff in the wide models
+    attention_dropout = 0.1
+
+    @property
+    def d_ff(self) -> int:
+        """Units of a feed-forward layer."""
+        return 4 * self.d_model
+
+    @property
+    def deeper(self) -> int:
+        """Layers added to each stack in the deep models: half as many again, as published."""
+        return self.layers // 2
 
     def model(self, kind: Kind) -> ModelConfig:
         """The shape of a model; dropout other than in attention is not printed, and zero here."""
@@ -78,10 +87,6 @@ PAPER = Tier(
     d_model=_PAPER.model.d_model,
     layers=_PAPER.model.encoder_layers,
     heads=_PAPER.model.heads,
-    d_ff=_PAPER.model.d_ff,
-    wider=2.0,
-    deeper=6,
-    attention_dropout=_PAPER.model.attention_dropout,
     pieces=_PAPER.model.vocab_size,
     vocabulary_sentences=10_000_000,  # not said
     training=_PAPER.training,
@@ -95,10 +100,6 @@ GPU = Tier(
     d_model=256,
     layers=6,
     heads=4,
-    d_ff=1024,
-    wider=2.0,
-    deeper=3,
-    attention_dropout=0.1,
     pieces=16_000,
     vocabulary_sentences=1_000_000,
     training=TrainingConfig(
@@ -120,10 +121,6 @@ MINI = Tier(
     d_model=64,
     layers=2,
     heads=4,
-    d_ff=256,
-    wider=2.0,
-    deeper=1,  # half as many again, as published
-    attention_dropout=0.1,
     pieces=6_000,  # two thirds of the work is done at the output already
     vocabulary_sentences=300_000,
     training=TrainingConfig(
@@ -237,13 +234,10 @@ def recipe(
     The deep model's factor rises over the half of the baselines' updates that the paper trains it.
     How its new layers are made and where they go, `layers` says by fields of `DepthConfig`.
     """
-    deeper = DepthConfig(encoder=tier.deeper, decoder=tier.deeper, **(layers or {}))
-    sizes: dict[Kind, dict[str, Any]] = {
-        "same": {},
-        "wide": {"wider": tier.wider},
-        "deep": {"deeper": deeper},
-    }
-    config = replace(published(kind, tier.steps(0.5)), **({"seed": seed} | sizes[kind] | changes))
+    if kind == "deep":
+        added = DepthConfig(encoder=tier.deeper, decoder=tier.deeper, **(layers or {}))
+        changes = {"deeper": added, **changes}
+    config = replace(published(kind, tier.steps(0.5)), **{"seed": seed, **changes})
     if config.width.normalisation == "auto":
         config = replace(config, width=replace(config.width, normalisation="frobenius"))
     drawn = (config.embeddings, config.width.init, config.deeper.init)
