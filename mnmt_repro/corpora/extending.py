@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mnmt_repro.corpora.encoding import SyllableVocabulary
-from mnmt_repro.corpora.vocabulary import Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import Vocabulary, learn_pieces, tag
 from mnmt_repro.errors import InputError
 
 
@@ -33,38 +31,21 @@ def extend_vocabulary(
     InputError
         When the text gives fewer pieces, or the vocabulary is a generated language's.
     """
-    from sentencepiece import SentencePieceTrainer
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
     if isinstance(old, SyllableVocabulary):
         raise InputError("the vocabulary is the syllables of a conlang, which cannot be extended")
     model = ModelProto.FromString(old.model)
     kind: Any = ModelProto.SentencePiece
-    learnt = io.BytesIO()
     bpe = model.trainer_spec.model_type == model.trainer_spec.BPE
-    try:
-        SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_writer=learnt,
-            model_type="bpe" if bpe else "unigram",
-            vocab_size=pieces,
-            normalization_rule_name="nmt_nfkc",
-            shuffle_input_sentence=False,
-            num_threads=1,
-            minloglevel=2,
-        )
-    except RuntimeError as error:
-        most = re.search(r"<= (\d+)", str(error))
-        least = re.search(r"vs (\d+)", str(error))
-        bound = f"at most {most[1]}" if most else f"at least {least[1]}" if least else "other sizes"
-        raise InputError(f"--pieces {pieces}: this text gives {bound}") from error
+    learnt = learn_pieces(lines, pieces, model_type="bpe" if bpe else "unigram")
     known = {each.piece for each in model.pieces}
     for name in sorted(set(languages)):
         if tag(name) not in known:
             model.pieces.append(kind(piece=tag(name), type=kind.USER_DEFINED))
     # A merge of BPE comes after all old ones; the scores of unigram pieces are of one scale.
     last = min(each.score for each in model.pieces) if bpe else 0.0
-    for each in ModelProto.FromString(learnt.getvalue()).pieces:
+    for each in ModelProto.FromString(learnt).pieces:
         if each.type == kind.NORMAL and each.piece not in known:
             model.pieces.append(kind(piece=each.piece, score=last + each.score - bpe))
     model.trainer_spec.vocab_size = len(model.pieces)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -229,8 +229,6 @@ def train_vocabulary(
     InputError
         When the text holds too little for that many pieces, or too many characters for them.
     """
-    from sentencepiece import SentencePieceTrainer
-
     sizes = np.array([len(source) for source, _ in text.values()], dtype=float)
     if not sizes.size or not sizes.min():
         raise InputError("a vocabulary needs at least one sentence of every pair")
@@ -241,13 +239,11 @@ def train_vocabulary(
     for (source, target), count in zip(text.values(), wanted, strict=True):
         chosen = np.sort(rng.permutation(len(source))[: max(count, 1)])
         lines += [source[i] for i in chosen] + [target[i] for i in chosen]
-    model = io.BytesIO()
-    try:
-        SentencePieceTrainer.train(
-            sentence_iterator=iter(lines),
-            model_writer=model,
+    return Vocabulary(
+        learn_pieces(
+            lines,
+            config.pieces,
             model_type="unigram",
-            vocab_size=config.pieces,
             character_coverage=config.character_coverage,
             byte_fallback=True,
             user_defined_symbols=[tag(language) for language in config.languages],
@@ -259,22 +255,44 @@ def train_vocabulary(
             eos_piece=SPECIAL[EOS],
             unk_piece=SPECIAL[UNK],
             bos_piece=SPECIAL[BOS],
+        )
+    )
+
+
+def learn_pieces(lines: Iterable[str], pieces: int, **settings: Any) -> bytes:
+    """Let SentencePiece learn a model from text; the same text gives the same model.
+
+    Parameters
+    ----------
+    pieces
+        Of the model, everything included.
+    **settings
+        Further ones of SentencePiece's trainer.
+
+    Raises
+    ------
+    InputError
+        When the text holds too little for that many pieces, or too many characters for them.
+    """
+    from sentencepiece import SentencePieceTrainer
+
+    model = io.BytesIO()
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            vocab_size=pieces,
             normalization_rule_name="nmt_nfkc",
             shuffle_input_sentence=False,
             num_threads=1,
             minloglevel=2,
+            **settings,
         )
     except RuntimeError as error:
+        why = f"SentencePiece could not learn so many from this text: {error}"
         if most := re.search(r"<= (\d+)", str(error)):
-            raise InputError(
-                f"--pieces {config.pieces}: this text gives at most {most[1]}, so give that number"
-            ) from error
-        if least := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
-            raise InputError(
-                f"--pieces {config.pieces}: this text needs at least {least[1]}, of its characters "
-                "alone"
-            ) from error
-        raise InputError(
-            f"SentencePiece could not make {config.pieces} pieces of this text: {error}"
-        ) from error
-    return Vocabulary(model.getvalue())
+            why = f"this text gives at most {most[1]}, so give that number"
+        elif least := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):
+            why = f"this text needs at least {least[1]}, of its characters alone"
+        raise InputError(f"--pieces {pieces}: {why}") from error
+    return model.getvalue()
