@@ -993,7 +993,7 @@ def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
     assert evidence.commits(scope) == {"c0ffee", "beef"}
     for changes, message in (
         ({"schema": 2}, "schema is 2"),
-        ({"run_id": "other"}, "run_id is 'other'"),
+        ({"run_id": "other"}, r"holds analyses/other\.json"),
         ({"rows": [row | {"value": "1"}]}, r"rows\[0\].value must be a valid number"),
         ({"rows": [{"analysis": "moved"}]}, r"rows\[0\].layer is missing"),
         ({"rows": [row | {"layer": 3}]}, "layer must be a valid string"),

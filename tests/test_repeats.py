@@ -126,7 +126,7 @@ def test_an_outcome_is_stored_once_and_read_back(tmp_path: Path) -> None:
     assert len(found) == 2 and {each["run"]["run_id"] for each in found} == {"run-a"}
     assert results.load_runs(tmp_path) == []  # a repeat is no run of the store
     first.rename(first.with_name("run-b-0.json"))
-    with pytest.raises(InputError, match=r"run-b-0\.json: run\.run_id is 'run-a'"):
+    with pytest.raises(InputError, match=r"run-b-0\.json: holds webtech/repeats/run-a-"):
         results.load_repeats(root=tmp_path)
     torn = again((4.6, 4.3))
     del torn["rows"][0]["passes"]

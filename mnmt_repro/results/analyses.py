@@ -44,8 +44,7 @@ from typing import Any
 
 import pandas as pd
 
-from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import Root, read_json, results_root, write_once
+from mnmt_repro.results.files import Root, read_checked, results_root, write_once
 from mnmt_repro.results.schema import ANALYSIS_KEYS, SCHEMA, check_analyses
 
 _FOLDER = "analyses"
@@ -90,13 +89,9 @@ def read_analyses(path: Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        Naming the file and the field, when the file is torn or breaks the schema.
+        As `files.read_checked`.
     """
-    content = read_json(path)
-    check_analyses(content, str(path))
-    if content["run_id"] != path.stem:
-        raise InputError(f"{path}: run_id is {content['run_id']!r}, not {path.stem!r}")
-    return content
+    return read_checked(path, check_analyses, lambda found: f"{_FOLDER}/{found['run_id']}.json")
 
 
 def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import Root, read_json, results_root, write_once
+from mnmt_repro.results.files import Root, read_checked, results_root, write_once
 from mnmt_repro.results.schema import SCHEMA, SCORERS, STORED_METRICS, check_decoding
 
 _FOLDER = "decoded"
@@ -70,23 +70,13 @@ def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read and check one file.
+    """Read and check one file; raises as `files.read_checked`."""
+    return read_checked(path, check_decoding, _name_of)
 
-    Raises
-    ------
-    InputError
-        Naming the file and the field, when the file is torn, of another schema version, or a field
-        is missing, unknown or of the wrong kind.
-    """
-    content = read_json(path)
-    check_decoding(content, str(path))
+
+def _name_of(content: Mapping[str, Any]) -> str:
     about = content["decoding"]
-    expected = file_name(about["run_id"], about["scorer"])
-    if path.name != expected or path.parent.parent.name != about["corpus"]:
-        raise InputError(
-            f"{path}: holds {about['corpus']}/{_FOLDER}/{expected}; give it its own name again"
-        )
-    return content
+    return f"{about['corpus']}/{_FOLDER}/{file_name(about['run_id'], about['scorer'])}"
 
 
 def load_decodings(root: Root = None) -> list[dict[str, Any]]:

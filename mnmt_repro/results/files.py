@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +70,33 @@ def write_once(path: Path, content: Mapping[str, Any], *, refusal: str) -> Path:
     return path
 
 
-def read_json(path: Path) -> Any:
-    """What a file of the store holds, not checked yet.
+def read_checked(
+    path: Path, check: Callable[[Any, str], None], name_of: Callable[[Any], str]
+) -> dict[str, Any]:
+    """Read and check one JSON file of the store.
+
+    Parameters
+    ----------
+    check
+        Of `results.schema`.
+    name_of
+        From what the file holds to its name in the store, with the folders from the corpus on.
 
     Raises
     ------
     InputError
-        When the file cannot be read, or is torn.
+        Naming the file and the field, when the file is torn, of another schema version, or a field
+        is missing, unknown or of the wrong kind; and when the file has the name of another.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}: not whole JSON (line {error.lineno}: {error.msg}); restore the file"
         ) from error
+    check(content, str(path))
+    if not path.match(name := name_of(content)):
+        raise InputError(f"{path}: holds {name}; give it its own name again")
+    return content

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import Root, read_json, results_root, write_once
+from mnmt_repro.results.files import Root, read_checked, results_root, write_once
 from mnmt_repro.results.schema import SCHEMA, check_run
 from mnmt_repro.runs.spec import digest
 
@@ -165,13 +165,11 @@ def load_repeats(*, root: Root = None) -> list[dict[str, Any]]:
     Raises
     ------
     InputError
-        Naming the file and the field, when one is torn or breaks the schema.
+        As `files.read_checked`.
     """
-    found = []
-    for path in sorted(results_root(root).glob(f"*/{_FOLDER}/*.json")):
-        content = read_json(path)
-        check_run(content, str(path))
-        if path.stem.rpartition("-")[0] != content["run"]["run_id"]:
-            raise InputError(f"{path}: run.run_id is {content['run']['run_id']!r}")
-        found.append(content)
-    return found
+    paths = sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))
+    return [read_checked(path, check_run, _name_of) for path in paths]
+
+
+def _name_of(content: Mapping[str, Any]) -> str:
+    return f"{content['run']['corpus']}/{_FOLDER}/{content['run']['run_id']}-*.json"

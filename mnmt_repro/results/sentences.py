@@ -89,7 +89,10 @@ def write_sentence_losses(losses: SentenceLosses, *, corpus: str, root: Root = N
     file = io.BytesIO()
     np.savez_compressed(file, allow_pickle=False, **arrays)
     path = path_of(results_root(root), corpus, losses.run_id)
-    if not write_new(path, file.getvalue()) and _differ(arrays, _arrays(path)):
+    if write_new(path, file.getvalue()):
+        return path
+    stored = _arrays(path)
+    if not all(np.array_equal(array, stored.get(name, [])) for name, array in arrays.items()):
         raise InputError(
             f"{path}: the sentence losses of this run are stored already; they are never replaced "
             "(remove the file to make them again)"
@@ -138,11 +141,3 @@ def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:
             return {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
-
-
-def _differ(
-    first: Mapping[str, NDArray[np.generic]], second: Mapping[str, NDArray[np.generic]]
-) -> bool:
-    return first.keys() != second.keys() or not all(
-        np.array_equal(first[name], second[name]) for name in first
-    )

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import Root, read_json, results_root, write_once
+from mnmt_repro.results.files import Root, read_checked, results_root, write_once
 from mnmt_repro.results.schema import SCHEMA, check_run
 
 
@@ -61,16 +60,13 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        Naming the file and the field, when the file is torn, of another schema version, or a field
-        is missing, unknown or of the wrong kind.
+        As `files.read_checked`.
     """
-    path = Path(path)
-    content = read_json(path)
-    check_run(content, str(path))
-    for field, found in (("run_id", path.stem), ("corpus", path.parent.name)):
-        if content["run"][field] != found:
-            raise InputError(f"{path}: run.{field} is {content['run'][field]!r}, not {found!r}")
-    return content
+    return read_checked(Path(path), check_run, _name_of)
+
+
+def _name_of(content: Mapping[str, Any]) -> str:
+    return "{corpus}/{run_id}.json".format_map(content["run"])
 
 
 def load_runs(root: Root = None) -> list[dict[str, Any]]:
