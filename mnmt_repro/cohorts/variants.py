@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mnmt_repro.errors import InputError
 from mnmt_repro.runs.spec import RunSpec
 
 
@@ -21,14 +20,9 @@ class Variant:
 
 @dataclass(frozen=True, kw_only=True)
 class VariantCohort:
-    """A declared list of runs.
+    """A declared list of runs, each with another name, share or seed.
 
     `about` says in one line what the cohort is for.
-
-    Raises
-    ------
-    InputError
-        When two runs have one name, share and seed.
     """
 
     name: str
@@ -36,16 +30,6 @@ class VariantCohort:
     variants: tuple[Variant, ...]
     tier: str = "mini"
     repeats: str = ""  # as of a grid
-
-    def __post_init__(self) -> None:
-        names = {(v.name, v.updates_share, v.spec.seed) for v in self.variants}
-        if len(names) < len(self.variants):
-            raise InputError(f"cohort {self.name}: two runs have one name, share and seed")
-
-    @property
-    def pairs(self) -> tuple[str, ...]:
-        """All pairs of its runs."""
-        return tuple(sorted({pair for v in self.variants for pair in v.spec.mixture.pairs}))
 
     def runs(self) -> Iterator[RunSpec]:
         """All runs, in the order in which they matter."""
