@@ -356,8 +356,7 @@ def test_the_root_is_argument_then_environment_then_checkout(
     assert results.results_root(tmp_path) == tmp_path
     assert results.results_root() == tmp_path / "named"
     monkeypatch.delenv("MNMT_REPRO_RESULTS")
-    monkeypatch.setattr(files, "ROOT", tmp_path)  # as if installed as a wheel
-    with pytest.raises(InputError, match="MNMT_REPRO_RESULTS"):
-        results.results_root()
-    (tmp_path / "pyproject.toml").touch()
+    monkeypatch.setattr(files, "ROOT", tmp_path)
     assert results.results_root() == tmp_path / "data" / "results"
+    with pytest.raises(InputError, match="set MNMT_REPRO_RESULTS"):
+        results.load()

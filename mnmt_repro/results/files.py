@@ -21,25 +21,14 @@ def results_root(root: Root = None, *, checkout: Path | None = None) -> Path:
     Parameters
     ----------
     checkout
-        Top folder of the checkout; by default the one that the package runs from.
-
-    Raises
-    ------
-    InputError
-        When none is given and the package does not run from a checkout.
+        Top folder of the checkout; by default the one that the package runs from, or what its wheel
+        carries.
     """
     if root is not None:
         return Path(root)
     if named := os.environ.get("MNMT_REPRO_RESULTS"):
         return Path(named)
-    if checkout is not None:
-        return checkout / "data" / "results"
-    if (ROOT / "pyproject.toml").is_file() or (ROOT / "data" / "results").is_dir():
-        return ROOT / "data" / "results"
-    raise InputError(
-        "no results here: the installed package carries none; run from a checkout, or set "
-        "MNMT_REPRO_RESULTS to its data/results folder"
-    )
+    return (checkout or ROOT) / "data" / "results"
 
 
 def use(root: str | os.PathLike[str]) -> None:

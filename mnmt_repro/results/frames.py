@@ -79,7 +79,7 @@ def _kept(part: str, root: Root, read: Callable[[], pd.DataFrame]) -> pd.DataFra
     """Take a frame from the cache while no file of the store, and no code, has changed."""
     folder = results_root(root)
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder of results")
+        raise InputError(f"{folder}: no such folder of results; set MNMT_REPRO_RESULTS to one")
     files = [path for pattern in ("*/*.json", "*/decoded/*.json") for path in folder.glob(pattern)]
     ours = bool(registered(COHORTS)) and not registered_elsewhere(COHORTS)  # whose code is hashed
     if not ours or len(files) < _SMALL:

@@ -113,23 +113,18 @@ def _model(fields: Mapping[str, Any], optional: Mapping[str, Any] | None = None)
     return create_model("part", __config__=ConfigDict(extra="forbid", strict=True), **given)
 
 
-def _rows(row: Any, *keys: str) -> Any:
-    """A list of rows that differ in these keys, where there are some."""
+def _rows(row: Any, *keys: str, least: int = 0) -> Any:
+    """A list of at least so many rows that differ in these keys."""
     distinct = AfterValidator(lambda rows: _distinct(rows, keys))
-    return Annotated[list[row], distinct] if keys else list[row]
-
-
-def _some(rows: Any) -> Any:
-    """A list of one or more."""
-    return Annotated[rows, Field(min_length=1)]
+    return Annotated[list[row], distinct, Field(min_length=least)]
 
 
 _KEYS = ("pair", "test_set", "domain")
 _RUN = _model(
     {
         "run": _model(RUN_FIELDS),
-        "rows": _some(_rows(_model(ROW_FIELDS, DECODED_FIELDS), *_KEYS)),
-        "curve": _rows(_model(CURVE_FIELDS)),
+        "rows": _rows(_model(ROW_FIELDS, DECODED_FIELDS), *_KEYS, least=1),
+        "curve": list[_model(CURVE_FIELDS)],  # type: ignore[misc]
     }
 )
 _SETTINGS = {
@@ -159,7 +154,7 @@ _DECODINGS = {
     scorer: _model(
         {
             "decoding": _model(_DECODING),
-            "rows": _some(_rows(_model(_DECODED_ROW, dict.fromkeys(metrics, Number)), *_KEYS)),
+            "rows": _rows(_model(_DECODED_ROW, dict.fromkeys(metrics, Number)), *_KEYS, least=1),
         }
     )
     for scorer, metrics in SCORERS.items()
