@@ -322,7 +322,7 @@ WAITING = """\
 import os, sys, time
 from pathlib import Path
 
-from mnmt_repro.runs.sweep import OwnProcesses
+from mnmt_repro.runs.sweep import process_pool
 
 
 def wait(file):
@@ -331,7 +331,7 @@ def wait(file):
 
 
 if __name__ == "__main__":
-    OwnProcesses(1).submit(wait, sys.argv[1]).result()
+    process_pool(1).submit(wait, sys.argv[1]).result()
 """
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mnmt_repro.architecture import PAPER_A, PublishedSize, parameter_counts
+from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.cohorts import grids
 from mnmt_repro.runs.grid import Size
 from mnmt_repro.training.config import TrainingConfig
@@ -24,17 +24,15 @@ LARGE, LARGE_STEPS = 500_000_000, 1_000_000
 they do not."""
 
 
-def _published(row: PublishedSize) -> Size:
-    large = parameter_counts(row.config)["non_embedding"] >= LARGE
-    return Size(
+PAPER_SIZES = tuple(
+    Size(
         d_model=row.config.d_model,
         layers=row.config.encoder_layers,
         heads=row.config.heads,
-        steps=LARGE_STEPS if large else None,
+        steps=LARGE_STEPS if parameter_counts(row.config)["non_embedding"] >= LARGE else None,
     )
-
-
-PAPER_SIZES = tuple(map(_published, PAPER_A))
+    for row in PAPER_A
+)
 """Appendix A."""
 
 GPU_SIZES = (

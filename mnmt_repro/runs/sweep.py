@@ -144,21 +144,27 @@ def _execute(spec: RunSpec, folder: Path, **how: Any) -> dict[str, Any]:
     return execute(spec, folder, progress_bar=False, **how)
 
 
-class OwnProcesses(ThreadPoolExecutor):
-    """An executor that gives every task a fresh process of its own.
+class HandedOver(ThreadPoolExecutor):
+    """An executor whose threads each hand a task over to a worker, and wait for it.
 
-    A process that is killed takes its own task with it and no other.
+    Where a worker is killed, Dask gives its run to another; a job of submitit and a process of this
+    machine fail, and the next sweep goes on from the run's checkpoint.
     """
+
+    def __init__(self, workers: int, hand_over: Callable[..., Any]) -> None:
+        super().__init__(workers)
+        self.hand_over = hand_over  # as `submit`; what it returns has a `result`
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule ``fn(*args, **kwargs)``; all must be picklable."""
-        return super().submit(_in_own_process, fn, args, kwargs)
+        return super().submit(lambda: self.hand_over(fn, *args, **kwargs).result())
 
 
-def _in_own_process(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _to_own_process(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    """Call a function in a fresh process, so that one that is killed takes no other task along."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_end_with_parent) as pool:
-        return pool.submit(fn, *args, **kwargs).result()
+        return pool.submit(fn, *args, **kwargs)
 
 
 def _end_with_parent() -> None:
@@ -190,23 +196,7 @@ def process_pool(workers: int) -> Executor:
     """So many single-thread processes at a time on this machine."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
-    return OwnProcesses(workers)
-
-
-class OnCluster(ThreadPoolExecutor):
-    """A cluster's own executor behind futures that can be waited for together.
-
-    A thread waits for each run. Where a worker is killed, Dask gives its run to another; a job of
-    submitit fails, and the next sweep goes on from its checkpoint.
-    """
-
-    def __init__(self, workers: int, hand_over: Callable[..., Any]) -> None:
-        super().__init__(workers)
-        self.hand_over = hand_over  # as `submit`; what it returns has a `result`
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Hand ``fn(*args, **kwargs)`` to the cluster."""
-        return super().submit(lambda: self.hand_over(fn, *args, **kwargs).result())
+    return HandedOver(workers, _to_own_process)
 
 
 ExecutorName = Literal["local", "submitit", "dask"]
@@ -235,7 +225,7 @@ def executor_of(name: ExecutorName, workers: int, folder: Path) -> Iterator[Exec
 
             jobs = submitit.AutoExecutor(folder / "submitit")
             jobs.update_parameters(timeout_min=MOST_MINUTES, cpus_per_task=1)
-            with OnCluster(workers, jobs.submit) as executor:
+            with HandedOver(workers, jobs.submit) as executor:
                 yield executor
         elif name == "dask":
             from dask import config
@@ -245,7 +235,7 @@ def executor_of(name: ExecutorName, workers: int, folder: Path) -> Iterator[Exec
             local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
             with (
                 Client(address, **({} if address else local)) as client,
-                OnCluster(workers, partial(client.submit, pure=False)) as executor,
+                HandedOver(workers, partial(client.submit, pure=False)) as executor,
             ):
                 yield executor
         else:
