@@ -104,6 +104,7 @@ def test_a_figure_that_names_a_scope_shows_its_verdict_and_not_the_headline() ->
     assert news["verdict"] != stored["A2"]["verdict"]  # else this test shows nothing
     row = scoreboard([listed["A Figure 9"]], list(stored.values()), "A").html
     assert f'data-verdict="{news["verdict"]}"' in row
+    assert "A2 undecided, not converged" in row and "A2 undecided here" not in row
     assert f"R² of at least {measured(stored['A2']['measure'], news, 'A2')}." in row
 
 

@@ -13,6 +13,8 @@ import yaml
 
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
+from mnmt_repro.claims.schema import UNDECIDED
+from mnmt_repro.claims.standing import REGIME
 from mnmt_repro.figures.badge import Badge, told
 from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.template import Html, render
@@ -59,11 +61,14 @@ def _row(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> dict[str,
     verdicts = {claim: _verdict(exhibit.scope, stored[claim]) for claim in exhibit.claims}
     badges: list[Badge] = []
     for claim, verdict in verdicts.items():
+        words = told(verdict)
+        if verdict is not stored[claim] and verdict["undecided"] == REGIME:
+            words = words.replace(UNDECIDED, "undecided, not converged")  # and not of the claim
         badges.append(
             Badge(
                 verdict=verdict["verdict"],
-                text=claim if badges else f"{claim} {told(verdict)}",
-                title=told(verdict) if badges else "",
+                text=claim if badges else f"{claim} {words}",
+                title=words if badges else "",
                 href=f"verdicts.html#{anchor(claim)}",
             )
         )
