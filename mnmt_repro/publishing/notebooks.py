@@ -211,6 +211,9 @@ def _papermill(run: PageRun, part: Path, folder: Path) -> None:
     """Execute a page. A kernel that lost one of its ports before it began is started again."""
     import papermill  # slow to import, and needed in the worker processes alone
 
+    from mnmt_repro.publishing.preloaded import use_forked_kernels
+
+    use_forked_kernels()
     for starts_left in reversed(range(KERNEL_STARTS)):
         try:
             papermill.execute_notebook(
