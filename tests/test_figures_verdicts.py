@@ -62,10 +62,13 @@ def test_why_is_the_reason_and_what_was_found_out_about_this_verdict() -> None:
 
 def test_a_count_names_the_verdicts_as_the_badges_do() -> None:
     names = ["undecided here", "no rows yet", "reproduced", "no rows yet"]
-    stored = [{"verdict": name, "undecided": "regime"} for name in names]
+    stored = [
+        {"id": f"A{i}", "verdict": name, "undecided": "regime", "post_hoc": i == 3}
+        for i, name in enumerate(names, 1)
+    ]
     assert count(stored) == (
         "Of 4 claims: 1 reproduced, 1 undecided here, 2 not enough runs yet. "
-        "Undecided because of: runs that stopped too early (1)."
+        "Undecided because of: runs that stopped too early (A1). Post hoc: A3."
     )
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from small_text import small_bitext
 from synthetic import rows
 from test_repeats import QUICK
 
 from mnmt_repro import results
 from mnmt_repro.cli import build_parser, main
+from mnmt_repro.runs.grid import Grid
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "recipes" / "how-do-i.md"
 GRID = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -59,7 +61,7 @@ def write_files() -> None:
         text = small_bitext(pair, count, seed)
         lines = [f"{a}\t{b}\n" for a, b in zip(text.source, text.target, strict=True)]
         Path(f"{name}.tsv").write_text("source\ttarget\n" + "".join(lines), encoding="utf-8")
-    (grid,) = GRID.findall(PAGE.read_text(encoding="utf-8"))
+    grid, _ = GRID.findall(PAGE.read_text(encoding="utf-8"))
     for given, less in SMALLER_GRID.items():
         assert given in grid
         grid = grid.replace(given, less)
@@ -86,6 +88,20 @@ def test_the_table_of_losses_shows_rows_of_ours() -> None:
         (loss,) = stored.loc[same & (stored["n_non_embedding"] == row.n), "cross_entropy"]
         assert round(loss, 3) == row.loss
     assert len(shown) == 6 and shown["p"].tolist()[:2] == [0.3, 0.7]
+
+
+def test_a_grid_of_three_pairs_gives_each_four_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files()
+    weights = GRID.findall(PAGE.read_text(encoding="utf-8"))[1]
+    grid = yaml.safe_load(Path("grid.yml").read_text(encoding="utf-8")) | yaml.safe_load(weights)
+    grid["data"]["eng-kaz"] = "xhosa.tsv"
+    Path("three.yml").write_text(yaml.safe_dump(grid), encoding="utf-8")
+    mixtures = [mixture.weights for mixture in Grid.read("three.yml").mixtures]
+    for pair in ("eng-deu", "eng-xho", "eng-kaz"):
+        assert len({each[pair] for each in mixtures if each.get(pair)}) == 4
 
 
 def test_the_recipes_run_in_order(

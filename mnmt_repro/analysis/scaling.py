@@ -24,7 +24,7 @@ from mnmt_repro.laws import (
     fit_per_weight_laws,
 )
 from mnmt_repro.laws.checks import Array, Errors
-from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.fit_result import LawFit, r_squared
 from mnmt_repro.laws.selection import pooled_aicc
 
 PairFits = Mapping[str, tuple[Mapping[float, PowerLawFit], JointLawFit]]
@@ -151,7 +151,7 @@ def fit_quality(points: pd.DataFrame, fits: PairFits, errors: Errors = "absolute
     """
     for pair, (separate, joint) in fits.items():
         alone, group = list(separate.values()), points[points["pair"] == pair]
-        total = ((group["loss"] - group["loss"].mean()) ** 2).sum()
+        observed, weights = joint.observed(), joint.row_weights()
         joint_error, alone_error = size_left_out(
             group.rename(columns={"loss": "cross_entropy"}), "n", errors=errors
         )
@@ -164,7 +164,7 @@ def fit_quality(points: pd.DataFrame, fits: PairFits, errors: Errors = "absolute
                 "pair": pair_name(pair),
                 "law": name,
                 "parameters": sum(len(fit.names) for fit in chosen),
-                "R²": 1 - sum(fit.rss for fit in chosen) / total,
+                "R²": r_squared(observed, sum(fit.rss for fit in chosen), weights),
                 "lowest R² of a weight": lowest,
                 HELD_OUT: float(held_out[0]),
                 "AICc": pooled_aicc(chosen),

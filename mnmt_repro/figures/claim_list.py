@@ -33,7 +33,7 @@ _MISSING = {
     NEITHER: "an outcome that the rule calls met or failed",
     NOT_SIMULATED: "a simulation of what chance does",
 }
-FILTERS = ("paper", "verdict", "evidence")
+FILTERS = ("paper", "verdict", "evidence", "rule")
 
 
 def claim_list(stored: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> Html:
@@ -98,6 +98,7 @@ def _facts(verdict: Mapping[str, Any]) -> dict[str, str]:
         "paper": f"Paper {verdict['paper']}",
         "verdict": said(verdict["verdict"]),
         "evidence": verdict["kind"],
+        "rule": {True: "post hoc", False: "before the runs", None: "–"}[verdict["post_hoc"]],
     }
 
 
@@ -130,7 +131,7 @@ def _chance(verdict: Mapping[str, Any]) -> str:
         return f"if wrong, reproduced in {passed}"
     if verdict["verdict"] == "not reproduced":
         return f"if right, not reproduced in {failed}"
-    return f"if right, reproduced in full in {right}"
+    return f"if right, reproduced in full in {right}; if wrong, in {passed}"
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:

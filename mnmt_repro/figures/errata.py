@@ -114,8 +114,10 @@ def as_list(found: pd.DataFrame) -> str:
         From `errata`.
     """
     plain = found["formula"] == "–"
-    parts = ["**Misprints that touch a formula**:\n\n" + _lines(found[~plain], certainty=True)]
-    for certainty, meaning in _read("certainty").items():
+    order = _read("certainty")
+    first = found[~plain].sort_values("certainty", key=lambda c: c.map([*order].index))
+    parts = [f"**Misprints that touch a formula**:\n\n{_lines(first, certainty=True)}"]
+    for certainty, meaning in order.items():
         if lines := _lines(found[plain & (found["certainty"] == certainty)]):
             parts.append(f"**{certainty.capitalize()}** ({meaning}):\n\n{lines}")
     return "\n\n".join(parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -204,17 +203,22 @@ def tally(stored: Sequence[Mapping[str, Any]]) -> list[Badge]:
 def count(stored: Sequence[Mapping[str, Any]]) -> str:
     """How many claims have which verdict, in words, and why the undecided ones are undecided.
 
-    >>> count([{"verdict": "undecided here", "undecided": "noise"}])
-    'Of 1 claims: 1 undecided here. Undecided because of: too much noise (1).'
+    >>> count([{"id": "A8", "verdict": "undecided here", "undecided": "noise", "post_hoc": True}])
+    'Of 1 claims: 1 undecided here. Undecided because of: too much noise (A8). Post hoc: A8.'
     """
     told = [badge.text for badge in tally(stored)]
-    return f"Of {len(stored)} claims: {', '.join(told)}. {why_undecided(stored)}".strip()
+    late = ", ".join(each["id"] for each in stored if each["post_hoc"])
+    text = f"Of {len(stored)} claims: {', '.join(told)}. {why_undecided(stored)}".strip()
+    return f"{text} Post hoc: {late}." if late else text
 
 
 def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
-    """Give each reason for which claims are undecided, and for how many."""
-    reasons = Counter(each["undecided"] for each in stored if each["verdict"] == UNDECIDED)
-    listed = ", ".join(f"{IN_SHORT[why]} ({many})" for why, many in reasons.most_common())
+    """Give each reason for which claims are undecided, and the claims."""
+    reasons: dict[str, list[str]] = {}
+    for each in stored:
+        if each["verdict"] == UNDECIDED:
+            reasons.setdefault(each["undecided"], []).append(each["id"])
+    listed = ", ".join(f"{IN_SHORT[why]} ({', '.join(ids)})" for why, ids in reasons.items())
     return f"Undecided because of: {listed}." if listed else ""
 
 
