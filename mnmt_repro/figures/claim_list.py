@@ -131,7 +131,7 @@ def _chance(verdict: Mapping[str, Any]) -> str:
         return f"if wrong, reproduced in {passed}"
     if verdict["verdict"] == "not reproduced":
         return f"if right, not reproduced in {failed}"
-    return f"if right, reproduced in full in {right}; if wrong, in {passed}"
+    return f"if right, reproduced in {right}; if wrong, in {passed}"
 
 
 def _steps(rule: Sequence[RuleStep], claim: str) -> list[tuple[str, str]]:
