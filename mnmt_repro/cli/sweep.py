@@ -175,7 +175,7 @@ def act(options: SweepOptions) -> int:
             is_done=lambda spec: results.run_file(spec.corpus, spec.run_id, root).exists(),
             store=lambda done: store_once(done, options.results),
             repeated=lambda done: keep_repeat(done, root=options.results, required=True),
-            among=catalogue.runs_of("mini", "steady"),
+            among=catalogue.runs_of(*{"mini", "steady", options.tier}),
             runs_folder=options.runs,
             executor=executor,
             device=options.device,
