@@ -25,7 +25,6 @@ from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.figures.display import show, show_table
 from mnmt_repro.figures.gains import (
     INTERVAL,
-    how_many_stored,
     interval,
     narrow,
     source,
@@ -114,9 +113,7 @@ def test_a_single_direction_has_no_interval_without_noise_of_the_seed(bench: Var
     assert math.isnan(found["low"]) and math.isnan(found["p"]) and found["our mark"] == ""
 
 
-def test_what_is_stored_is_told(bench: Variants, nothing: Variants) -> None:
-    assert how_many_stored(bench).startswith(f"{len(FACTORS)} of 63 declared runs are stored;")
-    assert how_many_stored(nothing) == "None of 63 declared runs is stored yet."
+def test_rows_have_a_source_and_so_have_none(bench: Variants, nothing: Variants) -> None:
     assert isinstance(source(bench.own), Provenance)
     assert "no run of ours" in source(nothing.own)
     assert (star(True), star(False)) == ("*", "")

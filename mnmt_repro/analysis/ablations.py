@@ -33,7 +33,6 @@ class Ablation:
     cohort: str
     number: int = 0  # of the printed table; 0: the paper prints no numbers
     controls: tuple[str, ...]  # one for each model
-    setup: str  # what the control is
     claims: tuple[str, ...]
     groups: tuple[str, ...] = GROUPS
     control_is_choice: bool = False  # a control is what the recipe has, unlike the others
@@ -72,7 +71,6 @@ ABLATIONS = (
         cohort="software25-table3",
         number=3,
         controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
-        setup="the full recipe of the same model",
         claims=("B4",),
         groups=PARTS,
         control_is_choice=True,
@@ -81,13 +79,12 @@ ABLATIONS = (
         where="Table 4",
         cohort="software25-table4",
         number=4,
+        # Neither learning-rate scaling nor up-sampling of related languages (footnote 9).
         controls=(
             "Mt25, new embeddings from unk",
             "Mt25-wide, concatenation",
             "Mt25-deep, average layer",
         ),
-        setup="the paper's choice, with neither learning-rate scaling nor up-sampling of related "
-        "languages (its footnote 9)",
         claims=("B5", "B6", "B7"),
         control_is_choice=True,
     ),
@@ -95,8 +92,7 @@ ABLATIONS = (
         where="Table 5",
         cohort="software25-table5",
         number=5,
-        controls=("alpha 1",),
-        setup="no up-sampling; Mt25 without learning-rate scaling",
+        controls=("alpha 1",),  # without learning-rate scaling
         claims=("B8", "B19"),
         groups=PARTS,
     ),
@@ -104,24 +100,21 @@ ABLATIONS = (
         where="Table 6",
         cohort="software25-table6",
         number=6,
-        controls=("old 1, new 1",),
-        setup="no scaling; Mt25-wide without up-sampling of related languages",
+        controls=("old 1, new 1",),  # without up-sampling of related languages
         claims=("B9",),
     ),
     Ablation(
         where="Table 11, right",
         cohort="software25-table11",
         number=11,
+        # Its score is taken to be that of Table 3, which the paper does not say; Table 6 has 0.3 less.
         controls=("full recipe",),
-        setup="the full recipe of Mt25-wide, which slows down all old weights; its score is "
-        "taken to be that of Table 3, which the paper does not say (Table 6 has 0.3 less)",
         claims=("B15",),
     ),
     Ablation(
         where="Footnote 7",
         cohort="software25-schedule",
         controls=("not reset",),
-        setup="Mt25 with the full recipe, whose schedule goes on",
         claims=("B17",),
         control_is_choice=True,
     ),
@@ -129,7 +122,6 @@ ABLATIONS = (
         where="§4.2",
         cohort="software25-insertion",
         controls=("encoder bottom, decoder top",),
-        setup="Mt25-deep with the full recipe, new layers where the paper has them",
         claims=("B18",),
         control_is_choice=True,
     ),
@@ -137,14 +129,12 @@ ABLATIONS = (
         where="Footnote 10",
         cohort="software25-noise",
         controls=("no noise",),
-        setup="Mt25-wide as in Table 4, its new units copied without noise",
         claims=("B16",),
     ),
     Ablation(
         where="Not said",
         cohort="software25-unsaid",
         controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
-        setup="the full recipe of the same model; that of Mt25-deep is a run of Table 3",
         claims=(),
         control_is_choice=True,
     ),

@@ -21,7 +21,6 @@ TABLE7 = Ablation(
     cohort="software25-table7",
     number=7,
     controls=("Mt25",),
-    setup="the main grouping",
     claims=("B10",),
     groups=("all", *LEVELS),
 )

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from mnmt_repro.analysis.variants import Variants
-from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.figures.provenance import Provenance
 
 INTERVAL = "95 % interval"
@@ -17,19 +15,6 @@ INTERVAL = "95 % interval"
 def source(rows: pd.DataFrame) -> Provenance | str:
     """Provenance of stored rows beside printed numbers, or a sentence where there are none."""
     return Provenance.of(rows) if len(rows) else "Paper B, in data/papers; no run of ours."
-
-
-def how_many_stored(variants: Variants) -> str:
-    """How many of a cohort's declared runs are stored, in a sentence."""
-    declared = {run.config_hash for run in find_cohort(variants.cohort, variants.tier).runs()}
-    found = len(declared & set(variants.own["config_hash"]))
-    if found == len(declared):
-        return f"All {found} declared runs are stored."
-    if found == 0:
-        return f"None of {len(declared)} declared runs is stored yet."
-    are = "is" if found == 1 else "are"
-    told = f"{found} of {len(declared)} declared runs {are} stored"
-    return f"{told}; what needs the others is a dash."
 
 
 def narrow(table: pd.DataFrame) -> pd.DataFrame:

@@ -41,7 +41,7 @@ class ForkedProvisioner(LocalProvisioner):
         given = (cmd[cmd.index("-f") :], os.fspath(kwargs.get("cwd") or os.getcwd()), kwargs["env"])
         process = context.Process(target=_kernel, args=given)
         process.start()
-        self.process = _Popen(process)
+        self.process = _Popen(process)  # type: ignore[assignment]
         self.pid = process.pid
         return self.connection_info
 
