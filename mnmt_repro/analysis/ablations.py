@@ -107,7 +107,7 @@ ABLATIONS = (
         where="Table 11, right",
         cohort="software25-table11",
         number=11,
-        # Its score is taken to be that of Table 3, which the paper does not say (Table 6: 0.3 less).
+        # Its score is taken to be that of Table 3, which the paper does not say; Table 6 has less.
         controls=("full recipe",),
         claims=("B15",),
     ),
