@@ -43,7 +43,7 @@ def _panel(
 ) -> alt.LayerChart | alt.FacetChart:
     scale = alt.Scale(domain=[0, top])
     legend = alt.Legend(
-        title=None, orient="bottom", columns=1, symbolType="stroke", symbolOpacity=1, labelLimit=0
+        title=None, orient="top", columns=1, symbolType="stroke", symbolOpacity=1, labelLimit=0
     )
     x = alt.X("p:Q", title="weight p", scale=alt.Scale(domain=[0, 1.02]))
     y = alt.Y("f:Q", title="effective fraction f", scale=scale)
@@ -59,14 +59,14 @@ def _panel(
     )
     tooltip = ["line", "language", "p", *(alt.Tooltip(v, format=".3f") for v in _VALUES), "sizes"]
     line = base.mark_line(point=True, clip=True).encode(x, y, colour, dash, tooltip=tooltip)
-    layers = [spread, diagonal(x, y)]
+    layers = [spread, diagonal(x, y), line]
     printed = printed[printed["line"].isin(order)]
     if len(printed):
         marks = alt.Chart(printed.drop(columns="panel")).mark_point(
             shape="triangle-up", size=130, filled=True, stroke="black", strokeWidth=1, opacity=1
         )
         layers.append(marks.encode(x, y, colour, tooltip=["line", "p", "f"]))
-    return alt.layer(*layers, line).properties(title=panel, width=150, height=210)
+    return alt.layer(*layers).properties(title=panel, width=150, height=210)
 
 
 @framed("label", "series", "value", "low", "high")
