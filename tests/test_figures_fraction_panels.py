@@ -125,8 +125,9 @@ def test_printed_values_are_triangles_on_their_lines():
         columns=["panel", "line", "p", "f"],
     )
     chart = fraction_panels(table[table["estimator"] == JOINT], printed).to_dict()
-    *_, marks, _ = chart["concat"][0]["layer"]  # below the lines, whose dots stay in sight
+    *_, marks = chart["concat"][0]["layer"]
     assert marks["mark"]["shape"] == "triangle-up"
+    assert not marks["mark"]["filled"]  # so that the dots of the lines below stay in sight
     assert len(chart["datasets"][marks["data"]["name"]]) == 1  # a line that is not drawn has none
 
 

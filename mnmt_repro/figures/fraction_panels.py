@@ -63,7 +63,7 @@ def _panel(
     printed = printed[printed["line"].isin(order)]
     if len(printed):
         marks = alt.Chart(printed.drop(columns="panel")).mark_point(
-            shape="triangle-up", size=130, filled=True, stroke="black", strokeWidth=1, opacity=1
+            shape="triangle-up", size=170, filled=False, strokeWidth=2, opacity=1
         )
         layers.append(marks.encode(x, y, colour, tooltip=["line", "p", "f"]))
     return alt.layer(*layers).properties(title=panel, width=150, height=210)
