@@ -67,8 +67,8 @@ def test_a_count_names_the_verdicts_as_the_badges_do() -> None:
         for i, name in enumerate(names, 1)
     ]
     assert count(stored) == (
-        "Of 4 claims: 1 reproduced, 1 undecided here, 2 not enough runs yet. "
-        "Undecided because of: runs that stopped too early (A1). Post hoc: A3."
+        "Of 4 claims: 1 reproduced (post hoc: A3), 1 undecided here, 2 not enough runs yet. "
+        "Undecided because of: runs that stopped too early (A1)."
     )
 
 

@@ -9,7 +9,7 @@ from mnmt_repro.analysis.regime import paper_sizes
 from mnmt_repro.cohorts.names import pair_name
 from mnmt_repro.figures.theme import CATEGORIES, INK, size_axis, tips, weight_color
 
-_PAPER = "Paper A"
+_PAPER = "the paper's (A)"
 
 
 def beside_the_paper(table: pd.DataFrame) -> alt.HConcatChart:

@@ -204,12 +204,14 @@ def count(stored: Sequence[Mapping[str, Any]]) -> str:
     """How many claims have which verdict, in words, and why the undecided ones are undecided.
 
     >>> count([{"id": "A8", "verdict": "undecided here", "undecided": "noise", "post_hoc": True}])
-    'Of 1 claims: 1 undecided here. Undecided because of: too much noise (A8). Post hoc: A8.'
+    'Of 1 claims: 1 undecided here (post hoc: A8). Undecided because of: too much noise (A8).'
     """
-    told = [badge.text for badge in tally(stored)]
-    late = ", ".join(each["id"] for each in stored if each["post_hoc"])
-    text = f"Of {len(stored)} claims: {', '.join(told)}. {why_undecided(stored)}".strip()
-    return f"{text} Post hoc: {late}." if late else text
+    told = []
+    for badge in tally(stored):
+        mine = (each for each in stored if each["verdict"] == badge.verdict)
+        late = ", ".join(each["id"] for each in mine if each["post_hoc"])
+        told.append(f"{badge.text} (post hoc: {late})" if late else badge.text)
+    return f"Of {len(stored)} claims: {', '.join(told)}. {why_undecided(stored)}".strip()
 
 
 def why_undecided(stored: Sequence[Mapping[str, Any]]) -> str:
