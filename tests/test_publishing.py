@@ -237,6 +237,17 @@ def test_the_sources_stay_as_they_were(first_page: Path) -> None:
         assert not cell.get("outputs") and cell.get("execution_count") is None
 
 
+def test_a_kernel_has_the_package_loaded_and_runs_in_the_folder(tmp_path: Path) -> None:
+    page = notebook("import os, sys\nprint('mnmt_repro.claims' in sys.modules, os.getcwd())")
+    run = PageRun(
+        source=write(tmp_path, page), output=tmp_path / "done.ipynb", name="a", parameters={}
+    )
+    (done,) = notebooks.execute_pages([run])
+    assert not done.error
+    cell = nbformat.read(run.output, as_version=4).cells[-1]
+    assert cell.outputs[0].text.split() == ["True", str(tmp_path)]
+
+
 # Failures
 
 
