@@ -53,7 +53,8 @@ def scoreboard(
         for i, (exhibit, picture) in enumerate(zip(own, pictures, strict=True))
     ]
     words = "\n".join(f"{row['exhibit'].id}: {row['ours']}" for row in rows)
-    return Html(html=render("scoreboard", rows=rows), words=words)
+    unjudged = [each.id.removeprefix(f"{paper} ") for each in own if not each.claims]
+    return Html(html=render("scoreboard", rows=rows, unjudged=unjudged), words=words)
 
 
 def _row(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
