@@ -42,7 +42,7 @@ def test_the_answer_comes_first_and_each_verdict_has_a_row() -> None:
     text = written("B3", open_, "A11")
     title, _, answer, _, count, *_ = text.splitlines()
     assert title.startswith("# Review of mnmt-repro") and answer == f"**{PASSED}**"
-    assert count.startswith("Of 3 claims: 2 reproduced, 1 undecided here.")
+    assert count.startswith("Of 3 claims: 2 reproduced (post hoc: B3), 1 undecided here")
     for claim, of_group in (("B3", "reproduced (2)"), (open_, "undecided here (1)")):
         group = text.partition(of_group)[2].partition("\n#")[0]
         (row,) = [line for line in group.splitlines() if line.startswith(f"| **{claim}**")]
