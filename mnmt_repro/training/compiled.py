@@ -3,7 +3,7 @@
 - `torch.compile` makes one program of the encoder and the decoder, for batches of any shape. So
   batches are padded to their longest sentence, and not to a multiple of 8.
 - The loss normalises scores after the products and not before them, which saves four passes over
-  tokens times pieces.
+  tokens times pieces. With `precision` bfloat16 it takes the products of scores in bfloat16, too.
 - Adafactor updates all parameters of one shape together.
 
 PyTorch keeps compiled programs in the user's cache, so that a grid compiles each size of its models
@@ -42,6 +42,9 @@ def can_compile(device: str) -> bool:
 _EXAMPLE = (12, 24, 40)
 """Sentences, source and target tokens of the batch that a program is compiled for."""
 
+_WIDE = 32
+"""Width from which layers gain from bfloat16 on a processor; below it, conversions take longer."""
+
 
 def compiled_loss(network: Transformer) -> Callable[..., Tensor]:
     """`network.loss`, compiled when it is first called."""
@@ -66,15 +69,22 @@ def compiled_loss(network: Transformer) -> Callable[..., Tensor]:
     def loss(
         source: Tensor, target_in: Tensor, target_out: Tensor, label_smoothing: float = 0.0
     ) -> Tensor:
-        # The plain formula of attention, whose parts the compiler fuses.
-        with sdpa_kernel(SDPBackend.MATH):
+        lower = torch.is_autocast_enabled("cpu")
+        with (
+            sdpa_kernel(SDPBackend.MATH),  # the plain formula, whose parts the compiler fuses
+            torch.autocast("cpu", enabled=lower and network.config.d_model >= _WIDE),
+        ):
             if not compiled:
                 compile_once()
             states = hidden(source.contiguous(), target_in.contiguous())
         real = target_out != PAD
         states, targets = states[real], target_out[real]
-        of_device = linear_cross_entropy if states.is_cuda else _CrossEntropy.apply
-        return of_device(states, network.output_weight, targets, label_smoothing)
+        if states.is_cuda:
+            return linear_cross_entropy(states, network.output_weight, targets, label_smoothing)
+        products = torch.get_autocast_dtype("cpu") if lower else torch.float32
+        return _CrossEntropy.apply(
+            states, network.output_weight, targets, label_smoothing, products
+        )
 
     return loss
 
@@ -90,40 +100,49 @@ def _exponentials(scores: Tensor) -> tuple[Tensor, Tensor]:
 
     Returns
     -------
-    The likeliest piece's scores (n, 1), and sums of the exponentials (n, 1).
+    The likeliest piece's scores (n, 1), and sums of the exponentials (n, 1), in float32.
     """
-    top = scores.amax(1, keepdim=True)
-    exponentials = (scores - top).exp()
+    top = scores.amax(1, keepdim=True).float()
+    exponentials = (scores.float() - top).exp().to(scores.dtype)
     scores.copy_(exponentials)
-    return top, exponentials.sum(1, keepdim=True)
+    return top, exponentials.float().sum(1, keepdim=True)
 
 
 class _CrossEntropy(LinearCrossEntropy):
     """The same loss and gradients with fewer passes over the scores.
 
     With e = exp(score - top) and their sum z, softmax is e / z. The products are taken with e, and
-    the division and the target's -1 are made in their results, which are V / d times smaller.
+    the division and the target's -1 are made in their results, which are V / d times smaller. The
+    target's own score, all sums and both gradients are float32, whatever the products are.
     """
 
     @staticmethod
     @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
     def forward(
-        ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor, label_smoothing: float
-    ) -> Tensor:  # (n, d), (V, d), (n,)
+        ctx: Any,
+        hidden: Tensor,  # (n, d)
+        weight: Tensor,  # (V, d)
+        targets: Tensor,  # (n,)
+        label_smoothing: float,
+        products: torch.dtype,
+    ) -> Tensor:
         keep, even = 1.0 - label_smoothing, label_smoothing / len(weight)
-        by_width = weight.T.contiguous()  # (d, V)
+        by_width = weight.T.contiguous().to(products)  # (d, V)
         own = weight[targets]
         grad_hidden = own * -keep
-        grad_weight = torch.zeros_like(by_width)
-        buffer = hidden.new_empty(min(SLICE_TOKENS, len(hidden)), len(weight))
+        grad_weight = hidden.new_zeros(by_width.shape)
+        buffer = by_width.new_empty(min(SLICE_TOKENS, len(hidden)), len(weight))
         total = -keep * (hidden * own).sum()
         for start in range(0, len(hidden), SLICE_TOKENS):
             h = hidden[start : start + SLICE_TOKENS]
-            scores = torch.mm(h, by_width, out=buffer[: len(h)])
+            scores = torch.mm(h.to(products), by_width, out=buffer[: len(h)])
             top, z = _compiled(_exponentials)(scores)
             total += (top + z.log()).sum()
             grad_hidden[start : start + SLICE_TOKENS] += (by_width @ scores.T).T / z
-            grad_weight.addmm_((h / z).T, scores)
+            if products == torch.float32:
+                grad_weight.addmm_((h / z).T, scores)
+            else:
+                grad_weight += (h / z).T.to(products) @ scores
         grad_weight = grad_weight.T.contiguous().index_add_(0, targets, hidden, alpha=-keep)
         if even:
             all_pieces, all_hidden = weight.sum(0), hidden.sum(0)
@@ -132,6 +151,10 @@ class _CrossEntropy(LinearCrossEntropy):
             grad_weight -= even * all_hidden
         ctx.save_for_backward(grad_hidden, grad_weight)
         return total
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        return *LinearCrossEntropy.backward(ctx, *grads), None
 
 
 _LARGE = 50_000

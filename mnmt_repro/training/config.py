@@ -57,7 +57,11 @@ class TrainingConfig:
     # The gradient is that of the mean loss per token.
     clip_norm: float | None = setting("clip the gradient to this norm (default: never)")
     label_smoothing: float = setting("share of probability spread evenly over all pieces", 0.0)
-    precision: Literal["float32", "bfloat16"] = setting("bfloat16: autocast, for GPUs", "float32")
+    precision: Literal["float32", "bfloat16"] = setting(
+        "bfloat16: lower precision where it is safe, for GPUs and, with --compile, for processors "
+        "with AVX512-BF16 or AMX",
+        "float32",
+    )
     curve_points: int = setting("number of validations, spaced evenly in log(target tokens)", 12)
     keep: Literal["last", "best"] = setting(
         "which weights are the result: last, or best on validation", "last"
