@@ -131,14 +131,17 @@ class _CrossEntropy(LinearCrossEntropy):
         own = weight[targets]
         grad_hidden = own * -keep
         grad_weight = hidden.new_zeros(by_width.shape)
-        buffer = by_width.new_empty(min(SLICE_TOKENS, len(hidden)), len(weight))
+        size = (
+            SLICE_TOKENS * hidden.itemsize // by_width.itemsize
+        )  # tokens; as many bytes of scores
+        buffer = by_width.new_empty(min(size, len(hidden)), len(weight))
         total = -keep * (hidden * own).sum()
-        for start in range(0, len(hidden), SLICE_TOKENS):
-            h = hidden[start : start + SLICE_TOKENS]
+        for start in range(0, len(hidden), size):
+            h = hidden[start : start + size]
             scores = torch.mm(h.to(products), by_width, out=buffer[: len(h)])
             top, z = _compiled(_exponentials)(scores)
             total += (top + z.log()).sum()
-            grad_hidden[start : start + SLICE_TOKENS] += (by_width @ scores.T).T / z
+            grad_hidden[start : start + size] += (by_width @ scores.T).T / z
             if products == torch.float32:
                 grad_weight.addmm_((h / z).T, scores)
             else:
