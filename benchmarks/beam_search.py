@@ -3,8 +3,8 @@
 One run, the same random T5 v1.1 weights, the same sentences, beam 4, float32, every translation as
 long as is allowed (the end is made unlikely, so that all do the same number of steps). The ratio is
 the other's best time over ours; above 1, ours is faster. CTranslate2 runs our export twice: called
-directly with pieces, and by `translate --engine ct2`, which also cuts and joins the pieces. Needs
-the test tier (transformers, ctranslate2).
+directly with pieces, and by `translate --engine ct2`, which also cuts and joins the pieces. Ours
+runs in bfloat16, too. Needs the test tier (transformers, ctranslate2).
 
     OMP_NUM_THREADS=1 python benchmarks/beam_search.py
 """
@@ -100,8 +100,10 @@ def main() -> None:
         )  # fmt: skip
         return [row[1:] for row in found.tolist()]
 
-    def decode(model: Transformer) -> list[list[int]]:
-        return [list(f[0].tokens) for f in beam_search(model, source, 0, search, forbidden=(0,))]
+    def decode(model: Transformer, lower: bool = False) -> list[list[int]]:
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
+            found = beam_search(model, source, 0, search, forbidden=(0,))
+        return [list(each[0].tokens) for each in found]
 
     piece = vocabulary.processor.id_to_piece
     pieces = [[piece(int(i)) for i in row if i] for row in source]
@@ -117,6 +119,7 @@ def main() -> None:
 
     runs: dict[str, Callable[[], list[list[int]] | list[list[str]] | list[str]]] = {
         "ours": lambda: decode(ours),
+        "ours, bfloat16": lambda: decode(ours, True),
         "ours, nothing cached": lambda: decode(uncached),
         f"transformers {transformers.__version__} generate": generate,
         f"ctranslate2 {ctranslate2.__version__}, our export": ct2,
@@ -131,9 +134,9 @@ def main() -> None:
             began = time.process_time()
             results[name] = run()
             best[name] = min(best[name], time.process_time() - began)
-    mine, plain, theirs, exports, _ = results.values()
+    mine, lower, plain, theirs, exports, _ = results.values()
     assert mine == plain
-    assert {len(row) for row in mine} == {options.length - 1}
+    assert {len(row) for row in mine + lower} == {options.length - 1}
     assert {len(row) for row in theirs} == {len(row) for row in exports} == {options.length}
     print(
         f"{options.sentences} sentences, {options.length} steps, width {options.width}, "

@@ -506,13 +506,19 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     assert main(["evaluate", "out", "--data", "src-aaa=test.tsv", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["sentences"] == row["sentences"] == len(source)
     outputs = []
-    for given, engine in ((folder, "torch"), ("out", "torch"), (folder, "ct2")):
+    for given, way in (
+        (folder, "--engine torch"), ("out", "--engine torch"), (folder, "--engine ct2"),
+        (folder, "--precision bfloat16"),
+    ):  # fmt: skip
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(source).encode())))
-        assert main(["translate", str(given), "--from", "src", "--to", "aaa", "--beam", "1",
-                     "--engine", engine]) == 0  # fmt: skip
+        command = ["translate", str(given), "--from", "src", "--to", "aaa", "--beam", "1"]
+        assert main([*command, *way.split()]) == 0
         outputs.append(capsys.readouterr().out.splitlines())
     assert outputs[0] == outputs[1] and len(outputs[0]) == len(source)
-    assert sum(a == b for a, b in zip(outputs[0], outputs[2], strict=True)) > len(source) / 2
+    for other in outputs[2:]:
+        assert sum(a == b for a, b in zip(outputs[0], other, strict=True)) > len(source) / 2
+    both = ["translate", str(folder), "--to", "aaa", "--engine", "ct2", "--precision", "bfloat16"]
+    fails(both, capsys, "--precision", "--engine torch")
     fails(["translate", "out", "--to", "aaa"], capsys, "say --from which language")
     assert main(["export", "out", "--to", "ct2", "-o", "fast"]) == 0
     capsys.readouterr()

@@ -60,12 +60,20 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         ("--batch", int, 64, "sentences translated together"),
     ):
         parser.add_argument(name, type=kind, default=default, action=Noted, help=told)
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        action=Noted,
+        help="bfloat16: faster on GPUs and on processors with AVX512-BF16 or AMX; a few "
+        "translations can differ",
+    )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
 
 
 def check_search(options: argparse.Namespace, decode: bool = True) -> None:
     """Refuse an option that is out of range, or given where only `--decode` would use it."""
-    for name in ("metric", "beam", "length_penalty", "batch"):
+    for name in ("metric", "beam", "length_penalty", "batch", "precision"):
         if name in options.given and not decode:
             option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option}: goes with --decode; add it, or leave this out")
@@ -85,10 +93,14 @@ def translations(
     trained: Trained, lines: Sequence[str], pair: str, options: argparse.Namespace
 ) -> list[str]:
     """Translate lines as the options of `add_search` ask, with a progress bar."""
+    import torch
+
     from mnmt_repro.evaluation.search import translate
 
     call = partial(translate, trained.model, trained.vocabulary, lines, pair, trained.tags)
-    return _with_bar(call, len(lines), pair, options)
+    device, lower = torch.device(options.device).type, options.precision == "bfloat16"
+    with torch.autocast(device, dtype=torch.bfloat16, enabled=lower):
+        return _with_bar(call, len(lines), pair, options)
 
 
 def _with_bar(
@@ -128,6 +140,8 @@ def _with_ct2(options: argparse.Namespace) -> list[str]:
     from mnmt_repro.interchange.ctranslate import need_ctranslate2
     from mnmt_repro.runs.trained import load_trained
 
+    if "precision" in options.given:
+        raise InputError("--precision: goes with --engine torch; leave one of the two out")
     need_ctranslate2()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder
