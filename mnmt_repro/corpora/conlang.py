@@ -158,7 +158,8 @@ class ConlangConfig:
         if strings < needed:
             raise InputError(
                 f"conlang syllables allow {strings} words of {self.syllables_per_concept} "
-                f"syllables, but {self.concepts} concepts need {needed}: raise syllables"
+                f"syllables, but {self.concepts} concepts need {needed}: lower concepts, or raise "
+                "syllables"
             )
         shared = [_shared_syllables(self, similarity) for similarity in self.similarities]
         pieces = len(names) * self.syllables - sum(
@@ -553,7 +554,7 @@ def _shared_syllables(config: ConlangConfig, similarity: float) -> int:
     if not feasible:
         raise InputError(
             f"conlang syllables ({size}) are too few for similarity {similarity:g} of "
-            f"{config.concepts} concepts: raise syllables"
+            f"{config.concepts} concepts: lower concepts, or raise syllables"
         )
     return min(feasible, key=lambda m: abs(m - size * similarity ** (1 / k)))
 
