@@ -109,7 +109,7 @@ def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
     open_ = [v for v in verdicts if v["verdict"] in ("undecided here", "no rows yet")]
     assert open_ and text.count("<small>missing: ") == len(open_)
     failed = next(v for v in verdicts if v["id"] == "A3")
-    chance = f"if right, not reproduced in {failed['false_fail']:.0%}"
+    chance = f"if right, fails in {failed['false_fail']:.0%}"
     assert f"<small>{chance}</small>" in text
     assert text.count("<b>Which came first, by commit.</b> Rule of ") > 20
     for facet in ("Paper A", "Paper B", "undecided here", "generated languages"):

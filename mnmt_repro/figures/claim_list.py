@@ -130,7 +130,7 @@ def _chance(verdict: Mapping[str, Any]) -> str:
     if verdict["verdict"] == "reproduced":
         return f"if wrong, reproduced in {passed}"
     if verdict["verdict"] == "not reproduced":
-        return f"if right, not reproduced in {failed}"
+        return f"if right, fails in {failed}"
     return f"if right, reproduced in {right}; if wrong, in {passed}"
 
 
