@@ -131,9 +131,7 @@ class _CrossEntropy(LinearCrossEntropy):
         own = weight[targets]
         grad_hidden = own * -keep
         grad_weight = hidden.new_zeros(by_width.shape)
-        size = (
-            SLICE_TOKENS * hidden.itemsize // by_width.itemsize
-        )  # tokens; as many bytes of scores
+        size = SLICE_TOKENS * hidden.itemsize // by_width.itemsize  # as many bytes of scores
         buffer = by_width.new_empty(min(size, len(hidden)), len(weight))
         total = -keep * (hidden * own).sum()
         for start in range(0, len(hidden), size):
