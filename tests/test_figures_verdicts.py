@@ -119,7 +119,7 @@ def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
 def test_how_sure_is_of_the_setting_that_is_asked_for() -> None:
     verdicts = read_stored(ROOT)
     decided = how_sure(verdicts, "A3")
-    assert decided.startswith("On generated languages. If A3 were right")
+    assert decided.startswith("On generated languages. In simulations, a right A3 fails")
     assert how_sure(verdicts, "A3", "conlang-steady", "steady") == decided
     early = how_sure(verdicts, "A3", "webtech-en-dezh", "mini")
     assert early.startswith("On real text, these runs stopped too early")

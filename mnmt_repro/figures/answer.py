@@ -124,17 +124,12 @@ def how_sure(
         return f"{where}, {verdict['because']} ({claim})."
     if verdict["attainability"] is None:
         return f"{where}, by a rule without chance."
-    if verdict["verdict"] == "not reproduced":
-        return (
-            f"{where}. If {claim} were right, its rule would fail in "
-            f"{verdict['false_fail']:.0%} of simulated data."
-        )
-    if verdict["verdict"] == "direction only":
-        return (
-            f"{where}. If {claim} were right in full, it would be reproduced in "
-            f"{verdict['attainability']:.0%} of simulated data."
-        )
-    return (
-        f"{where}. If {claim} is right, it is reproduced in {verdict['attainability']:.0%} of "
-        f"simulated data; if wrong, in {verdict['false_pass']:.0%}."
+    simulated = f"{where}. In simulations, a right {claim}"
+    right, failed, passed = (
+        f"{verdict[name]:.0%}" for name in ("attainability", "false_fail", "false_pass")
     )
+    if verdict["verdict"] == "not reproduced":
+        return f"{simulated} fails its rule in {failed}."
+    if verdict["verdict"] == "direction only":
+        return f"{simulated} passes in full in {right}."
+    return f"{simulated} passes its rule in {right}, and a wrong one in {passed}."
