@@ -7,6 +7,7 @@ machine-readable part of a claim (estimand, options, scope, alternative, rule) h
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import operator
@@ -283,7 +284,8 @@ def load_claims(folder: Path | str) -> list[Claim]:
     return claims
 
 
-def parse_claims(text: str, where: str) -> list[Claim]:
+@functools.lru_cache(maxsize=4)  # a page asks for them again and again
+def parse_claims(text: str, where: str) -> tuple[Claim, ...]:
     """Claims of one YAML text; `where` names it in messages. Raises as `load_claims`."""
     try:
         content = yaml.load(text, Loader=_Loader)
@@ -300,7 +302,7 @@ def parse_claims(text: str, where: str) -> list[Claim]:
     paper = content.get("paper")
     if not isinstance(paper, str):
         raise InputError(f"{where}: paper is missing")
-    return [_claim(entry, paper, where) for entry in entries]
+    return tuple(_claim(entry, paper, where) for entry in entries)
 
 
 _CLAIM = TypeAdapter(Claim)
