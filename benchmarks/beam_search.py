@@ -30,7 +30,7 @@ from mnmt_repro.corpora.vocabulary import VocabularyConfig, train_vocabulary
 from mnmt_repro.evaluation.search import SearchConfig, beam_search
 from mnmt_repro.interchange import from_t5
 from mnmt_repro.interchange.ctranslate import Ct2, write_ct2
-from mnmt_repro.model import DecoderCache, Transformer
+from mnmt_repro.model import DecoderCache, Transformer, autocast
 
 
 class Uncached(Transformer):
@@ -100,8 +100,8 @@ def main() -> None:
         )  # fmt: skip
         return [row[1:] for row in found.tolist()]
 
-    def decode(model: Transformer, lower: bool = False) -> list[list[int]]:
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
+    def decode(model: Transformer, precision: str = "float32") -> list[list[int]]:
+        with autocast("cpu", precision):
             found = beam_search(model, source, 0, search, forbidden=(0,))
         return [list(each[0].tokens) for each in found]
 
@@ -119,7 +119,7 @@ def main() -> None:
 
     runs: dict[str, Callable[[], list[list[int]] | list[list[str]] | list[str]]] = {
         "ours": lambda: decode(ours),
-        "ours, bfloat16": lambda: decode(ours, True),
+        "ours, bfloat16": lambda: decode(ours, "bfloat16"),
         "ours, nothing cached": lambda: decode(uncached),
         f"transformers {transformers.__version__} generate": generate,
         f"ctranslate2 {ctranslate2.__version__}, our export": ct2,

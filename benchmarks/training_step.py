@@ -29,6 +29,7 @@ from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig, flops_per_target_token, parameter_counts
 from mnmt_repro.interchange import from_t5
+from mnmt_repro.model import autocast
 from mnmt_repro.training.config import usual_training
 from mnmt_repro.training.loop import make_loss, make_optimiser
 
@@ -90,7 +91,7 @@ def steps_of(
 
 
 def mean_loss(loss: Callable[[], Tensor], tokens: int, precision: str) -> Tensor:
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bfloat16"):
+    with autocast("cpu", precision):
         return loss() / tokens
 
 

@@ -362,6 +362,12 @@ class Transformer(nn.Module):
         )
 
 
+def autocast(device: str, precision: str) -> torch.autocast:
+    """Context in which products are taken in a precision, ``float32`` or ``bfloat16``."""
+    lower = precision == "bfloat16"
+    return torch.autocast(torch.device(device).type, dtype=torch.bfloat16, enabled=lower)
+
+
 class LinearCrossEntropy(torch.autograd.Function):
     """Cross-entropy of `hidden @ weight.T`, a slice of tokens at a time.
 

@@ -93,13 +93,11 @@ def translations(
     trained: Trained, lines: Sequence[str], pair: str, options: argparse.Namespace
 ) -> list[str]:
     """Translate lines as the options of `add_search` ask, with a progress bar."""
-    import torch
-
     from mnmt_repro.evaluation.search import translate
+    from mnmt_repro.model import autocast
 
     call = partial(translate, trained.model, trained.vocabulary, lines, pair, trained.tags)
-    device, lower = torch.device(options.device).type, options.precision == "bfloat16"
-    with torch.autocast(device, dtype=torch.bfloat16, enabled=lower):
+    with autocast(options.device, options.precision):
         return _with_bar(call, len(lines), pair, options)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import sys
@@ -21,7 +20,7 @@ from mnmt_repro.corpora.batches import PAD_TO, Batch, BatchStream, EncodedPair, 
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.vocabulary import PAD
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import Transformer
+from mnmt_repro.model import Transformer, autocast
 from mnmt_repro.scoring import cross_entropy
 from mnmt_repro.training.checkpoint import (
     Checkpoint,
@@ -386,17 +385,12 @@ def _step(
     tokens = (batch.target[:, 1:] != PAD).sum(1)
     for settings in optimiser.param_groups:
         settings["lr"] = rate
-    autocast = (
-        torch.autocast(torch.device(device).type, dtype=torch.bfloat16)
-        if config.precision == "bfloat16"
-        else contextlib.nullcontext()
-    )
     total = float(tokens.sum()) / group.count  # the mean over processes is taken of what follows
     value = 0.0
     for share in group.shares(batch, config.accumulate):
         source = torch.from_numpy(share.source).to(device)
         target = torch.from_numpy(share.target).to(device)
-        with autocast:
+        with autocast(device, config.precision):
             loss = objective(source, target[:, :-1], target[:, 1:], config.label_smoothing)
         loss = loss / total
         value += group.mean(loss.detach())
