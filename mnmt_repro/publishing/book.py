@@ -245,7 +245,9 @@ def _write(folder: Path, files: Mapping[Path, bytes]) -> None:
 def _typeset(pages: Path, output: Path, *, strict: bool) -> None:
     """Run jupyter-book over executed pages; where `strict`, a warning is an error."""
     print("typesetting the book ...", file=sys.stderr, flush=True)
-    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    # Docutils keeps many objects that never go: to look through them often takes a quarter of it.
+    begin = "import gc; gc.set_threshold(100_000); from jupyter_book.cli.main import main; main()"
+    command = [sys.executable, "-c", begin]
     command += ["build", str(pages), "--path-output", str(output), "--all", "--quiet"]
     command += ["--warningiserror", "--keep-going"] * strict
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
