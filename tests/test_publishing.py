@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -237,15 +238,19 @@ def test_the_sources_stay_as_they_were(first_page: Path) -> None:
         assert not cell.get("outputs") and cell.get("execution_count") is None
 
 
-def test_a_kernel_has_the_package_loaded_and_runs_in_the_folder(tmp_path: Path) -> None:
+def test_kernels_have_the_package_loaded_and_run_each_in_its_folder(tmp_path: Path) -> None:
     page = notebook("import os, sys\nprint('mnmt_repro.claims' in sys.modules, os.getcwd())")
-    run = PageRun(
-        source=write(tmp_path, page), output=tmp_path / "done.ipynb", name="a", parameters={}
-    )
-    (done,) = notebooks.execute_pages([run])
-    assert not done.error
-    cell = nbformat.read(run.output, as_version=4).cells[-1]
-    assert cell.outputs[0].text.split() == ["True", str(tmp_path)]
+    source = write(tmp_path, page)
+    runs = [
+        PageRun(source=source, output=tmp_path / name / "done.ipynb", name=name, parameters={})
+        for name in "abc"
+    ]
+    before = os.getcwd()
+    for done in notebooks.execute_pages(runs, jobs=3):
+        assert not done.error
+        cell = nbformat.read(done.output, as_version=4).cells[-1]
+        assert cell.outputs[0].text.split() == ["True", str(tmp_path / done.name)]
+    assert os.getcwd() == before
 
 
 # Failures

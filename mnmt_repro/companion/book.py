@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from mnmt_repro.cli import main
 from mnmt_repro.cli.options import add_command, check_count
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import ROOT
@@ -36,7 +38,7 @@ def add(commands: Any) -> None:
         "--output", type=Path, help="folder in which _build/ is made (default: the source)"
     )
     parser.add_argument(
-        "--jobs", type=int, help="pages executed at once (default: one a processor)"
+        "--jobs", type=int, help="pages executed at once (default: one more than the processors)"
     )
     parser.add_argument(
         "-p",
@@ -72,29 +74,33 @@ def act(options: argparse.Namespace) -> int:
     parameters = dict(_parameter(text) for text in options.parameter)
     if options.store_outputs and (parameters or options.output or options.only or options.watch):
         raise InputError("--store-outputs takes none of -p, --output, --only and --watch")
+    if options.watch:
+        watch_book(options.source, _build_afresh)
+    try:
+        if options.store_outputs:
+            for path in store_lessons(options.source, jobs=options.jobs):
+                print(path)
+            return 0
+        first = build_book(
+            options.source,
+            options.output,
+            jobs=options.jobs,
+            parameters=parameters,
+            only=options.only,
+        )
+    except PageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"The book is built. Open its first page:\n{first}", flush=True)
+    return 0
 
-    def build() -> int:
-        try:
-            if options.store_outputs:
-                for path in store_lessons(options.source, jobs=options.jobs):
-                    print(path)
-                return 0
-            first = build_book(
-                options.source,
-                options.output,
-                jobs=options.jobs,
-                parameters=parameters,
-                only=options.only,
-            )
-        except (PageError, InputError) as error:
-            if isinstance(error, InputError) and not options.watch:
-                raise  # while pages are watched, one may be in the middle of being written
-            print(f"error: {error}", file=sys.stderr)
-            return 1
-        print(f"The book is built. Open its first page:\n{first}", flush=True)
-        return 0
 
-    return watch_book(options.source, build) if options.watch else build()
+def _build_afresh() -> None:
+    """Run this command once, in a process that has the package as it is now."""
+    once = [word for word in sys.argv[1:] if not word.startswith("--w")]  # less --watch
+    process = get_context("spawn").Process(target=main, args=(once,))
+    process.start()
+    process.join()
 
 
 def _parameter(text: str) -> tuple[str, Any]:

@@ -55,7 +55,7 @@ def build_book(
         Folder in which `_build/executed`, `_build/pages` (what is typeset) and `_build/html` (the
         book) are made; default `source`. The same meaning as `jupyter-book build --path-output`.
     jobs
-        Pages executed at once; default one a processor.
+        Pages executed at once; by default one more than the processors.
     parameters
         Values for the pages' `parameters` cells; each goes to every page that declares its name.
     only
@@ -148,7 +148,7 @@ def store_lessons(source: Path, *, jobs: int | None = None) -> list[Path]:
     source
         Folder of the book, a git checkout.
     jobs
-        Pages executed at once; default one a processor.
+        Pages executed at once; by default one more than the processors.
 
     Returns
     -------

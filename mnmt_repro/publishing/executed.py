@@ -60,7 +60,7 @@ def executed_pages(
     parameters
         As for `build_book`.
     jobs
-        Pages executed at once; default one a processor.
+        Pages executed at once; by default one more than the processors.
     folder
         In which the pages' cells run, each in the page's subfolder; by default `source`.
 

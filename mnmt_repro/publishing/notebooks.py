@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import multiprocessing
 import os
 import re
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -166,15 +165,18 @@ def _same_type(page: str, name: str, default: Any, value: Any) -> Any:
 
 
 def execute_pages(runs: Sequence[PageRun], *, jobs: int | None = None) -> Iterator[PageRun]:
-    """Execute pages, `jobs` at once in processes of their own; yield each as it ends.
+    """Execute pages, `jobs` at once in kernels of their own; yield each as it ends.
 
-    A failing page is yielded with its `error` set; the others go on.
+    A failing page is yielded with its `error` set; the others go on. By default `jobs` is one more
+    than the processors, since a kernel waits while it starts and ends.
     """
-    jobs = max(1, min(jobs or os.cpu_count() or 1, len(runs)))
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the pages already share the cores
+    pool = ThreadPoolExecutor(jobs or (os.cpu_count() or 1) + 1)
+    try:
         for future in as_completed([pool.submit(_execute, run) for run in runs]):
             yield future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)  # an interruption reaches the kernels, too
 
 
 def fold_parameters(page: nbformat.NotebookNode) -> None:
@@ -209,7 +211,7 @@ def without_colours(text: str) -> str:
 
 def _papermill(run: PageRun, part: Path, folder: Path) -> None:
     """Execute a page. A kernel that lost one of its ports before it began is started again."""
-    import papermill  # slow to import, and needed in the worker processes alone
+    import papermill  # slow to import
 
     from mnmt_repro.publishing.preloaded import use_forked_kernels
 
@@ -221,7 +223,7 @@ def _papermill(run: PageRun, part: Path, folder: Path) -> None:
                 str(part),
                 parameters=dict(run.parameters),
                 kernel_name="python3",
-                cwd=str(folder),
+                resources={"metadata": {"path": str(folder)}},  # `cwd` would move all threads
                 progress_bar=False,
                 execution_timeout=CELL_TIMEOUT,
                 extra_arguments=["--log-level=CRITICAL"],  # of the kernel's log, not of the page
@@ -235,7 +237,6 @@ def _papermill(run: PageRun, part: Path, folder: Path) -> None:
 def _execute(run: PageRun) -> PageRun:
     from papermill.exceptions import PapermillExecutionError
 
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the pages already share the cores
     folder = run.folder or run.output.parent
     for each in (folder, run.output.parent):
         each.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,8 @@ class ForkedProvisioner(LocalProvisioner):
             for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}.")
         ]
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["ipykernel.kernelapp", "IPython.display", *modules])
+        others = ["__main__", __name__, "ipykernel.kernelapp", "IPython.display"]
+        context.set_forkserver_preload([*others, *modules])
         given = (cmd[cmd.index("-f") :], os.fspath(kwargs.get("cwd") or os.getcwd()), kwargs["env"])
         process = context.Process(target=_kernel, args=given)
         process.start()
