@@ -89,7 +89,8 @@ def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -
     for pair, test_set in wanted:
         if (pair, test_set) in known:
             raise InputError(
-                f"--add-to {path}: has {pair}, {test_set} of {run} already; remove those rows first"
+                f"--add-to {path}: has {pair}, {test_set} of {run} already; remove those rows, or "
+                "rename the test file, by which its set is called"
             )
     return table
 

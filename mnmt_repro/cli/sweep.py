@@ -163,12 +163,12 @@ def act(options: SweepOptions) -> int:
     )
     places = catalogue.places(options.tier)
     names = {spec.run_id: _name(spec, options.names, places) for spec in specs}
-    _announce(options, specs, frozenset(stored), seconds_per_cost, names)
+    root = results.results_root(options.results)
+    _announce(options, specs, frozenset(stored), seconds_per_cost, names, root)
     if options.tier in NOT_RUN and not known:
         print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
     if options.dry_run:
         return 0
-    root = results.results_root(options.results)
     with executor_of(options.executor, options.workers, options.runs) as executor:
         failures = sweep(
             specs,
@@ -203,7 +203,7 @@ def _act_on_file(options: SweepOptions) -> int:
         raise InputError(f"{options.names[0]}: {error}") from error
     part = _part(options.array)
     stored = frozenset(spec.run_id for spec in grid.runs if done.row(spec).exists())
-    _announce(options, grid.runs[part], stored, done.seconds_per_cost, {})
+    _announce(options, grid.runs[part], stored, done.seconds_per_cost, {}, done.store)
     if options.dry_run:
         return 0
     failures = sweep_grid(
@@ -238,6 +238,7 @@ def _announce(
     stored: frozenset[str],
     seconds_per_cost: float,
     names: Mapping[str, str],
+    store: Path,
 ) -> None:
     """Say how many runs are missing and what they take; with `--dry-run` of each of them."""
     from mnmt_repro.runs.parents import plan
@@ -267,6 +268,8 @@ def _announce(
         f"{options.workers} worker(s), each of which takes at most {most} for a model",
         flush=True,
     )
+    if not store.exists():  # a misspelled one is seen here, before anything is trained
+        print(f"a new folder for their rows: {store}", flush=True)
 
 
 def _name(
