@@ -10,8 +10,8 @@ import os
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from mnmt_repro.choices import check_choices
 from mnmt_repro.errors import InputError
+from mnmt_repro.option_fields import check_choices
 
 SLICE_TOKENS = 256  # tokens whose scores over the vocabulary are held at one time
 

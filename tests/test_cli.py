@@ -34,7 +34,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_additive_law
 from mnmt_repro.laws.checks import OF_ONE
-from mnmt_repro.runs.own import hold_out
+from mnmt_repro.runs.training_text import hold_out
 from mnmt_repro.training.config import TrainingConfig
 
 ROOT = Path(__file__).resolve().parents[1]

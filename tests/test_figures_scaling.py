@@ -12,7 +12,7 @@ from mnmt_repro.analysis.exact_loss import absolute_and_relative, against_truth,
 from mnmt_repro.claims import load_claims
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.fractions import frontier_chart
-from mnmt_repro.figures.scaling import (
+from mnmt_repro.figures.loss_laws import (
     coefficients_against_weight,
     floor_chart,
     loss_against_size,

@@ -14,12 +14,12 @@ from test_registered_run import spec  # noqa: F401
 from mnmt_repro import results
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.conlang import ConlangConfig
-from mnmt_repro.reading import build
 from mnmt_repro.runs.data import run_vocabulary
 from mnmt_repro.runs.execute import execute
-from mnmt_repro.runs.own import hold_out
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.trained import load_trained
+from mnmt_repro.runs.training_text import hold_out
+from mnmt_repro.typed_config import build
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 SHORT = ["train", "--curve-points", "3", "--steps", "3"]

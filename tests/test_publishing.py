@@ -16,7 +16,7 @@ import small_book
 import yaml
 from small_book import ROOT, notebook, write_source
 
-from mnmt_repro import kept
+from mnmt_repro import disk_cache
 from mnmt_repro.errors import InputError
 from mnmt_repro.publishing import (
     PageError,
@@ -354,7 +354,7 @@ def executions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     for name in ("package", "root/data", "root/data/results", "store"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "file.py").write_text("x = 1", encoding="utf-8")
-    monkeypatch.setattr(kept, "PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(disk_cache, "PACKAGE", tmp_path / "package")
     monkeypatch.setattr(executed, "ROOT", tmp_path / "root")
     monkeypatch.setenv("MNMT_REPRO_RESULTS", str(tmp_path / "root" / "data" / "results"))
     source = write_source(

@@ -45,7 +45,7 @@ def test_every_room_of_the_companion_is_there() -> None:
 @pytest.mark.parametrize("path", LIBRARY)
 def test_the_library_never_imports_the_companion(path: str) -> None:
     assert not imported(PACKAGE / path) & set(COMPANION)
-    if path != "registered.py":  # whose groups of entry points have names like those of rooms
+    if path != "plugins.py":  # whose groups of entry points have names like those of rooms
         assert not NAMED.findall((PACKAGE / path).read_text(encoding="utf-8"))
 
 
@@ -62,8 +62,8 @@ def test_the_library_works_without_the_companion() -> None:
     """Each library module can be imported where no module of the companion can."""
     code = (
         "import importlib, sys\n"
-        "from mnmt_repro import registered\n"
-        "registered._points = lambda group: []\n"
+        "from mnmt_repro import plugins\n"
+        "plugins._points = lambda group: []\n"
         f"for room in {COMPANION!r}: sys.modules[f'mnmt_repro.{{room}}'] = None\n"
         "for room in ('laws', 'results', 'runs.sweep', 'upgrading.recipe', 'interchange'):\n"
         "    importlib.import_module(f'mnmt_repro.{room}')\n"

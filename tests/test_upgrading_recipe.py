@@ -13,8 +13,8 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.reading import build
 from mnmt_repro.training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
+from mnmt_repro.typed_config import build
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig, published
 from mnmt_repro.upgrading.learning_rate import NEW, OLD, diagonal_fisher
 from mnmt_repro.upgrading.recipe import upgrade

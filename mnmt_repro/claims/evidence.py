@@ -14,7 +14,7 @@ from mnmt_repro.analysis.cells import Cells, check_grid, mean_losses
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims.schema import Claim, Scope
-from mnmt_repro.kept import text_digest
+from mnmt_repro.disk_cache import text_digest
 from mnmt_repro.results.schema import STORED_METRICS
 
 Units = dict[str, Measures]
@@ -133,7 +133,7 @@ class Evidence:
             "pair",
             "p",
             **means,
-            runs=("run_id", _joined),
+            runs=("run_id", lambda ids: " ".join(sorted(ids))),
         )
         return cells.rename(columns={"n": "n_non_embedding", "loss": "cross_entropy"})
 
@@ -168,7 +168,3 @@ class Evidence:
             )
             for pair, rows in cells.groupby("pair")
         }
-
-
-def _joined(ids: pd.Series) -> str:
-    return " ".join(sorted(ids))

@@ -15,8 +15,8 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 
 from mnmt_repro.claims import schema
+from mnmt_repro.disk_cache import kept_values, text_digest
 from mnmt_repro.errors import InputError
-from mnmt_repro.kept import kept_values, text_digest
 from mnmt_repro.repository import git
 
 _FOLDER = "data/claims"

@@ -26,8 +26,8 @@ from mnmt_repro.claims.judging import Outcome, judge
 from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, Claim, Scope, load_claims
 from mnmt_repro.claims.simulations import read_simulations
 from mnmt_repro.claims.standing import EVIDENCE_KINDS
+from mnmt_repro.disk_cache import Recall, code_digest, files_digest, kept_values, text_digest
 from mnmt_repro.errors import InputError
-from mnmt_repro.kept import Recall, code_digest, files_digest, kept_values, text_digest
 
 CLAIMS = Path("data", "claims")
 STORED = CLAIMS / "verdicts.json"

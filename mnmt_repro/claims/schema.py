@@ -29,7 +29,7 @@ from pydantic import (
 
 from mnmt_repro.claims.worlds import described
 from mnmt_repro.errors import InputError
-from mnmt_repro.reading import shown
+from mnmt_repro.typed_config import shown
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where libyaml is installed
 

@@ -18,7 +18,7 @@ from importlib import import_module
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import HelpFormatter
 from mnmt_repro.errors import InputError, tell
-from mnmt_repro.registered import COMMANDS, registered
+from mnmt_repro.plugins import COMMANDS, registered
 
 PURPOSES = {
     "data": "list corpora, check texts, fetch public losses, train or adopt a vocabulary",

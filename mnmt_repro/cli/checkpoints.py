@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.registered import cohorts_module
+from mnmt_repro.plugins import cohorts_module
 from mnmt_repro.runs.parents import with_parents
 from mnmt_repro.runs.spec import RunSpec
 

@@ -18,7 +18,7 @@ from mnmt_repro.training.config import BUDGET, TrainingConfig
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary
-    from mnmt_repro.runs.own import TrainingText
+    from mnmt_repro.runs.training_text import TrainingText
     from mnmt_repro.upgrading.start import Start
 
 

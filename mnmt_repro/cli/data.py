@@ -20,11 +20,11 @@ from mnmt_repro.cli.options import (
 )
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError, note
-from mnmt_repro.registered import DATA_COMMANDS, registered
+from mnmt_repro.plugins import DATA_COMMANDS, registered
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.checking import CheckReport
-    from mnmt_repro.corpora.own_text import OwnReport
+    from mnmt_repro.corpora.text_checks import OwnReport
     from mnmt_repro.corpora.vocabulary import Vocabulary
 
 
@@ -167,7 +167,7 @@ def act_check(options: argparse.Namespace) -> int:
     """Print the report of one corpus, or of one's own text; 1 where something is wrong."""
     from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.checking import check_corpus
-    from mnmt_repro.corpora.own_text import check_own
+    from mnmt_repro.corpora.text_checks import check_own
 
     report: CheckReport | OwnReport
     if options.name and not (options.data or options.test):
@@ -189,7 +189,7 @@ def act_vocabulary(options: argparse.Namespace) -> int:
     from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.registry import split_pair
     from mnmt_repro.corpora.vocabulary import train_vocabulary
-    from mnmt_repro.runs.own import TextSource
+    from mnmt_repro.runs.training_text import TextSource
 
     if options.corpus == "conlang":
         raise InputError("--corpus conlang: its pieces are its syllables; it needs no vocabulary")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.choices import required, setting
 from mnmt_repro.cli import losses_table
 from mnmt_repro.cli.exclusions import of_fit, refuse_excluded
 from mnmt_repro.cli.options import (
@@ -25,6 +24,7 @@ from mnmt_repro.cli.options import (
     write_output,
 )
 from mnmt_repro.errors import InputError, note
+from mnmt_repro.option_fields import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit

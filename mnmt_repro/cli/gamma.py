@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import check_count, comma_list, number
 from mnmt_repro.errors import InputError
-from mnmt_repro.reading import build
-from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp, UpgradeConfig, ramp_steps
+from mnmt_repro.typed_config import build, convert
+from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp, UpgradeConfig
 
 if TYPE_CHECKING:
     from mnmt_repro.cli.upgrade_options import UpgradeOptions
@@ -52,9 +52,11 @@ def steps_to_rise(told: Mapping[str, Any]) -> int:
     told
         What `run.json` says of an upgrade.
     """
-    gammas = [gamma for _, gamma in told.get("fisher", {}).get("thresholds", ())]
-    ramps = [gamma["steps"] for gamma in gammas if isinstance(gamma, dict)]
-    return max(ramp_steps(build(UpgradeConfig, told["config"])), *ramps, 0)
+    config = build(UpgradeConfig, told["config"])
+    above = [gamma for _, gamma in told.get("fisher", {}).get("thresholds", ())]
+    slowed = convert(above, tuple[Gamma, ...], ("fisher", "thresholds"))
+    gammas = (config.gamma_old, config.gamma_new, *slowed)
+    return max((gamma.steps for gamma in gammas if isinstance(gamma, Ramp)), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +154,7 @@ def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mappi
     """Validation text of a corpus; of the user's own, `--valid` or what `train` holds out."""
     from mnmt_repro.corpora.bitext import load_split, read_bitexts
     from mnmt_repro.corpora.formats import content_hash
-    from mnmt_repro.runs.own import hold_out, valid_text
+    from mnmt_repro.runs.training_text import hold_out, valid_text
 
     corpus, pairs = about["corpus"], about["pairs"]
     if corpus != "own":

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.fit import (
     FitOptions,
     TableOptions,
@@ -25,6 +24,7 @@ from mnmt_repro.cli.options import (
     write_output,
 )
 from mnmt_repro.errors import InputError, note, tell
+from mnmt_repro.option_fields import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.laws.recommendation import Preference

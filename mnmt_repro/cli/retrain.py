@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.options import add_command, check_count, check_device
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.errors import InputError, tell
-from mnmt_repro.registered import cohorts_module
+from mnmt_repro.option_fields import required, setting
+from mnmt_repro.plugins import cohorts_module
 from mnmt_repro.results.repeats import BEGINNING, END
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse_excluded
 from mnmt_repro.cli.options import add_command, check_count, check_device, chosen
 from mnmt_repro.errors import InputError
-from mnmt_repro.registered import cohorts_module
+from mnmt_repro.option_fields import required, setting
+from mnmt_repro.plugins import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
 
 NOT_RUN = {

@@ -72,8 +72,8 @@ def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tu
 
 def _held_out(trained: Trained, pairs: list[str]) -> Iterable[Bitext]:
     """What `train` held out of a user's own text, where her files are still there."""
-    from mnmt_repro.runs.own import valid_text
     from mnmt_repro.runs.trained import RUN, read_about
+    from mnmt_repro.runs.training_text import valid_text
 
     try:
         found = valid_text(read_about(trained.folder) if (trained.folder / RUN).is_file() else {})

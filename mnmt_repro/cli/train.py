@@ -21,8 +21,8 @@ from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, re
 from mnmt_repro.cli.training_text import read_mixture, text_source
 from mnmt_repro.corpora.encoding import resolve_tags
 from mnmt_repro.errors import InputError, note, tell
-from mnmt_repro.runs.own import TextSource, TrainingText
 from mnmt_repro.runs.spec import OWN, Own, RunSpec
+from mnmt_repro.runs.training_text import TextSource, TrainingText
 
 if TYPE_CHECKING:
     from mnmt_repro.cli.continuing import UpgradedFolder

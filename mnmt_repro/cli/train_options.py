@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.choices import setting
 from mnmt_repro.cli.options import Noted, NotedAppend, NotedTrue, add_fields, read_fields
 from mnmt_repro.cli.presets import Preset
 from mnmt_repro.errors import InputError
+from mnmt_repro.option_fields import setting
 from mnmt_repro.training.config import FIRST_BUDGET, USUAL, TrainingConfig, usual_training
 
 FIRST_RUN: dict[str, Any] = {"concepts": 64, "syllables": 24, "min_concepts": 4}

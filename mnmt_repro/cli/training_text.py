@@ -9,7 +9,7 @@ from mnmt_repro.cli.train_options import FIRST_RUN, TrainOptions
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.own import TextSource, TrainingText
+from mnmt_repro.runs.training_text import TextSource, TrainingText
 
 ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
 

@@ -153,7 +153,7 @@ def _at_hand(
 ) -> dict[str, Bitext]:
     """Validation text of the old pairs: given for another option, of a corpus, generated or own."""
     from mnmt_repro.corpora.encoding import SyllableVocabulary
-    from mnmt_repro.runs.own import valid_text
+    from mnmt_repro.runs.training_text import valid_text
 
     texts = dict(given)
     if about["corpus"] == "own" and not given:

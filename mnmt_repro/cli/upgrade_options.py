@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mnmt_repro.choices import required, setting
 from mnmt_repro.cli.gamma import parse_gamma
 from mnmt_repro.cli.options import by_place, check_count, check_seed
 from mnmt_repro.errors import InputError
+from mnmt_repro.option_fields import required, setting
 from mnmt_repro.upgrading.config import (
     FISHER_SENTENCES,
     DepthConfig,

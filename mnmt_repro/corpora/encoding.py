@@ -18,7 +18,6 @@ from typing import Any, Literal
 import numpy as np
 
 from mnmt_repro.atomic import write_with
-from mnmt_repro.choices import listed
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.formats import Bitext
@@ -27,6 +26,7 @@ from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
+from mnmt_repro.option_fields import listed
 from mnmt_repro.repository import cache_root
 
 Tags = Literal["none", "source", "both", "both-after-end"]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.choices import listed, required, setting
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.errors import InputError
+from mnmt_repro.option_fields import listed, required, setting
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor

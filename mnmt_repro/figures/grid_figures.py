@@ -10,12 +10,12 @@ from mnmt_repro.analysis import scaling
 from mnmt_repro.analysis.grids import TABS, LossGrid
 from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.figures.display import Figure, Table, show, show_table
-from mnmt_repro.figures.provenance import Provenance
-from mnmt_repro.figures.scaling import (
+from mnmt_repro.figures.loss_laws import (
     coefficients_against_weight,
     loss_against_size,
     reducible_against_size,
 )
+from mnmt_repro.figures.provenance import Provenance
 from mnmt_repro.figures.theme import plain
 
 NUMBERS: dict[tuple[str, str], dict[str, int]] = {

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.cohorts.names import beside_hub, cohort_name, language, pair_name
-from mnmt_repro.figures.scaling import losses_and_laws
+from mnmt_repro.figures.loss_laws import losses_and_laws
 from mnmt_repro.figures.theme import CATEGORIES, GREY, INK, size_axis, tips, weight_color
 
 _COLOURS = dict(zip(("deu", "zho", "fra"), CATEGORIES, strict=False))

@@ -20,8 +20,8 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from tqdm import tqdm
 
+from mnmt_repro.disk_cache import code_digest, files_digest, text_digest
 from mnmt_repro.errors import InputError
-from mnmt_repro.kept import code_digest, files_digest, text_digest
 from mnmt_repro.publishing.notebooks import (
     PageError,
     PageRun,

@@ -6,8 +6,8 @@ from mnmt_repro import results
 from mnmt_repro.analysis import scaling
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.figures.display import show
+from mnmt_repro.figures.loss_laws import loss_against_size
 from mnmt_repro.figures.provenance import Provenance
-from mnmt_repro.figures.scaling import loss_against_size
 from mnmt_repro.repository import ROOT
 
 PATH = ROOT / "book" / "images" / "loss-against-size.svg"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from mnmt_repro.disk_cache import code_digest, files_digest, kept_values, text_digest
 from mnmt_repro.errors import InputError
-from mnmt_repro.kept import code_digest, files_digest, kept_values, text_digest
-from mnmt_repro.registered import COHORTS, registered, registered_elsewhere
+from mnmt_repro.plugins import COHORTS, registered, registered_elsewhere
 from mnmt_repro.results import decodings
 from mnmt_repro.results.files import Root, results_root
 from mnmt_repro.results.schema import (

@@ -20,8 +20,8 @@ from pydantic import (
 )
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.reading import LARGEST, place, shown
 from mnmt_repro.runs.spec import digest
+from mnmt_repro.typed_config import LARGEST, place, shown
 
 SCHEMA = 1
 """Version of the file format; a file of another version is refused."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -26,8 +26,8 @@ from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import cache_root
-from mnmt_repro.runs.own import VALIDATION_SENTENCES, TextSource, TrainingText
 from mnmt_repro.runs.spec import OWN, RunSpec, digest
+from mnmt_repro.runs.training_text import VALIDATION_SENTENCES, TextSource, TrainingText
 from mnmt_repro.training.loop import TrainingData
 
 TOLERATED = 1e-4
@@ -122,13 +122,18 @@ def corpus_vocabulary(
     pairs = [p for p in pairs if p.startswith("eng-")] or pairs
     fewer = {code: count for code, count in (kept or {}).items() if code in languages}
     name = digest([CORPORA_VERSION, asdict(config), data_hash(corpus, pairs), fewer])
-    path = cache_root() / "vocabularies" / f"{corpus}-{name}.model"
+    found = ((pair, keep(load_split(corpus, pair, "train"), fewer)) for pair in pairs)
+    return _trained_once(f"{corpus}-{name}", config, found)
+
+
+def _trained_once(
+    name: str, config: VocabularyConfig, text: Iterable[tuple[str, Bitext]]
+) -> Vocabulary:
+    """The vocabulary of this name in the cache; the text is read only where there is none."""
+    path = cache_root() / "vocabularies" / f"{name}.model"
     if not path.exists():
-        text = {}
-        for pair in pairs:
-            bitext = keep(load_split(corpus, pair, "train"), fewer)
-            text[pair] = (bitext.source, bitext.target)
-        train_vocabulary(config, text).save(path)
+        sides = {pair: (bitext.source, bitext.target) for pair, bitext in text}
+        train_vocabulary(config, sides).save(path)
     return Vocabulary.load(path)
 
 
@@ -156,11 +161,7 @@ def make_vocabulary(text: TrainingText, source: TextSource) -> Vocabulary:
     if text.corpus != OWN:
         return corpus_vocabulary(text.corpus, config)
     name = digest([CORPORA_VERSION, asdict(config), text.hashes])
-    path = cache_root() / "vocabularies" / f"{OWN}-{name}.model"
-    if not path.exists():
-        sides = {pair: (each.source, each.target) for pair, each in text.train.items()}
-        train_vocabulary(config, sides).save(path)
-    return Vocabulary.load(path)
+    return _trained_once(f"{OWN}-{name}", config, text.train.items())
 
 
 def spread(size: int, most: int) -> np.ndarray:

@@ -14,9 +14,9 @@ from mnmt_repro.model import Transformer
 from mnmt_repro.runs.data import RunData, TestSet, load_own_data, load_run_data, make_vocabulary
 from mnmt_repro.runs.environment import called_now, processor
 from mnmt_repro.runs.folder import describe
-from mnmt_repro.runs.own import TextSource
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.start import begin_from_shorter, beginning
+from mnmt_repro.runs.training_text import TextSource
 from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Progress
 from mnmt_repro.training.loop import train

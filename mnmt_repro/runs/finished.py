@@ -10,13 +10,12 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.runs.data import run_vocabulary
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint, read_progress
-from mnmt_repro.training.config import BEST, LAST
+from mnmt_repro.training.config import LAST, weights_file
 
 
 def checkpoint_path(spec: RunSpec, folder: Path) -> Path:
     """The file with the weights that `spec` ended with, where it was trained in `folder`."""
-    best = spec.training.keep == "best" and (folder / BEST).exists()
-    return folder / (BEST if best else LAST)
+    return weights_file(folder, spec.training.keep)
 
 
 def without_checkpoint(specs: Sequence[RunSpec], runs_folder: Path) -> list[RunSpec]:

@@ -28,11 +28,11 @@ from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import Tags, resolve_tags
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.reading import FieldError, build, place
-from mnmt_repro.runs.own import TextSource, TrainingText
 from mnmt_repro.runs.spec import OWN, Own, RunSpec, Upgrade
 from mnmt_repro.runs.sweep import seconds_per_cost_of, sweep_grid
+from mnmt_repro.runs.training_text import TextSource, TrainingText
 from mnmt_repro.training.config import TrainingConfig, usual_settings, usual_training
+from mnmt_repro.typed_config import FieldError, build, place
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 if TYPE_CHECKING:

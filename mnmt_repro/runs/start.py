@@ -82,6 +82,7 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Upgraded | None:
         return upgraded
     groups = most_informative(old_fisher(spec, upgraded, data), upgraded.groups, share)
     config = spec.upgrade.config
+    # The old entries are split in two: those with less information learn at the full rate.
     return replace(upgraded, groups=groups, gammas=(config.gamma_new, 1.0, config.gamma_old))
 
 

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.own import TextSource
 from mnmt_repro.runs.parents import Task, is_trained, plan, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.runs.training_text import TextSource
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.grid import GridRuns

@@ -21,8 +21,8 @@ from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags, tag_ids
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError, note, tell
-from mnmt_repro.reading import FieldError, build, convert
-from mnmt_repro.training.config import TrainingConfig
+from mnmt_repro.training.config import LAST, TrainingConfig, weights_file
+from mnmt_repro.typed_config import FieldError, build, convert
 
 if TYPE_CHECKING:
     from mnmt_repro.model import Transformer
@@ -231,7 +231,6 @@ def read_checkpoint(path: Path, about: dict[str, Any]) -> Checkpoint:
 def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
     """Say on stderr where a run stopped that has not spent its budget."""
     from mnmt_repro.training.checkpoint import read_progress
-    from mnmt_repro.training.config import LAST
     from mnmt_repro.training.loop import finished, how_far
 
     if "upgrade" in about:
@@ -260,7 +259,6 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
         When the folder holds no model, or a damaged one.
     """
     from mnmt_repro.interchange import is_hf, read_folder
-    from mnmt_repro.training.config import BEST, LAST
 
     if not (folder / RUN).is_file() and is_hf(folder):
         imported = read_folder(folder)
@@ -274,9 +272,9 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
             any_pair=True,
         )
     about = read_about(folder)
-    best = about["training"]["keep"] == "best" and (folder / BEST).exists()
-    name = START if "upgrade" in about else BEST if best else LAST
-    model = read_checkpoint(folder / name, about).model().to(device)
+    kept = weights_file(folder, about["training"]["keep"])
+    model = read_checkpoint(folder / START if "upgrade" in about else kept, about).model()
+    model = model.to(device)
     tell_unfinished(folder, about)
     model.eval()
     return Trained(

@@ -20,8 +20,8 @@ from mnmt_repro.atomic import write_with
 from mnmt_repro.corpora.batches import Position
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.reading import build
 from mnmt_repro.training.distributed import processes, whole
+from mnmt_repro.typed_config import build
 
 _STATE = re.compile(r"optimiser\.(-?\d{1,9})\.(.+)")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any, Literal
 
-from mnmt_repro.choices import check_choices, required, setting
 from mnmt_repro.errors import InputError
+from mnmt_repro.option_fields import check_choices, required, setting
 
 LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
 """Files of a run's folder."""
@@ -16,6 +17,13 @@ LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
 STEM = "stem.safetensors"
 """The checkpoint at which a run's final decay began. A longer run of the same settings starts from
 it, because up to this step the two runs are the same."""
+
+
+def weights_file(folder: Path, keep: str) -> Path:
+    """Where a run's weights lie: its best ones where it kept them (`keep`), else its last."""
+    best = folder / BEST
+    return best if keep == "best" and best.exists() else folder / LAST
+
 
 BUDGET = ("target_tokens", "steps")
 """Settings that say how long a run is, and nothing of what it does until then."""

@@ -29,7 +29,7 @@ from mnmt_repro.training.checkpoint import (
     save_checkpoint,
 )
 from mnmt_repro.training.compiled import GroupedAdafactor, can_compile, compiled_loss
-from mnmt_repro.training.config import BEST, LAST, LOG, STEM, TrainingConfig
+from mnmt_repro.training.config import BEST, LAST, LOG, STEM, TrainingConfig, weights_file
 from mnmt_repro.training.distributed import Processes, held, placed, processes
 
 
@@ -264,9 +264,9 @@ def train(
                 save_checkpoint(last, network, progress, identity=identity, optimiser=optimiser)
                 saved = time.monotonic()
     group.wait()  # for the best weights to be written
-    best = config.keep == "best" and (folder / BEST).exists()
-    if best or group.shard:
-        network = load_checkpoint(folder / BEST if best else last).model().to(device)
+    kept = weights_file(folder, config.keep)
+    if kept != last or group.shard:
+        network = load_checkpoint(kept).model().to(device)
     network.eval()
     return network, progress
 

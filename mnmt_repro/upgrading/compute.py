@@ -29,7 +29,12 @@ def steps_to_reach(steps: Sequence[float], quality: Sequence[float], target: flo
     InputError
         When there is no point, lengths differ or steps do not rise.
     """
-    _check_curve(steps, quality)
+    if not steps or len(steps) != len(quality):
+        raise InputError(
+            f"a curve needs points of step and quality, got {len(steps)} and {len(quality)}"
+        )
+    if any(b <= a for a, b in pairwise(steps)):
+        raise InputError("the steps of a curve must rise")
     if quality[0] >= target:
         return float(steps[0])
     for (a, low), (b, high) in pairwise(zip(steps, quality, strict=True)):
@@ -76,12 +81,3 @@ def compute_share(
     if not (baseline_steps > 0 and cost > 0):
         raise InputError("the baseline's steps and the cost of a step must be above 0")
     return cost * steps_to_reach(steps, quality, share * baseline_quality) / baseline_steps
-
-
-def _check_curve(steps: Sequence[float], quality: Sequence[float]) -> None:
-    if not steps or len(steps) != len(quality):
-        raise InputError(
-            f"a curve needs points of step and quality, got {len(steps)} and {len(quality)}"
-        )
-    if any(b <= a for a, b in pairwise(steps)):
-        raise InputError("the steps of a curve must rise")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.choices import check_choices, setting
 from mnmt_repro.errors import InputError
+from mnmt_repro.option_fields import check_choices, setting
 
 NewRows = Literal["unk", "random", "mean"]
 WidthInit = Literal["concatenation", "interpolation", "random"]
@@ -202,12 +202,6 @@ class UpgradeConfig:
 FISHER_SENTENCES = 20
 """Validation sentences of each old pair that Fisher information is taken on; the paper has FLORES's
 development set."""
-
-
-def ramp_steps(config: UpgradeConfig) -> int:
-    """Steps after which no learning-rate factor rises any more; 0 where none does."""
-    gammas = (config.gamma_old, config.gamma_new)
-    return max((gamma.steps for gamma in gammas if isinstance(gamma, Ramp)), default=0)
 
 
 def published(kind: Kind, steps: int) -> UpgradeConfig:

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.reading import build, convert
 from mnmt_repro.training.checkpoint import Progress, adafactor_state, load_checkpoint, write_tensors
 from mnmt_repro.training.distributed import placed
+from mnmt_repro.typed_config import build, convert
 from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma
 from mnmt_repro.upgrading.learning_rate import diagonal_fisher, fisher_groups, scale_updates
 

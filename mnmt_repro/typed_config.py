@@ -9,8 +9,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from mnmt_repro.choices import remedy
 from mnmt_repro.errors import InputError
+from mnmt_repro.option_fields import remedy
 
 _Kind = TypeVar("_Kind")
 LARGEST = 2**63 - 1

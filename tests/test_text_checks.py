@@ -11,7 +11,7 @@ from command_line import fails
 
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.corpora.own_text import check_own
+from mnmt_repro.corpora.text_checks import check_own
 
 
 def bitext(pair: str, *rows: tuple[str, str]) -> Bitext:

@@ -12,8 +12,8 @@ from mnmt_repro.corpora.bitext import load_split, parse_spec, read_bitexts
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import table_size
 from mnmt_repro.corpora.formats import Bitext, content_hash
-from mnmt_repro.corpora.own_text import folded_sides
 from mnmt_repro.corpora.registry import get_card, split_pair
+from mnmt_repro.corpora.text_checks import folded_sides
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.spec import OWN

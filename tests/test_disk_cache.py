@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from test_rooms import PACKAGE, imported
 
-from mnmt_repro import kept as kept_module
+from mnmt_repro import disk_cache as kept_module
 from mnmt_repro.claims import load_claims, report, verify
 from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.kept import code_digest, files_digest, kept_values
+from mnmt_repro.disk_cache import code_digest, files_digest, kept_values
 
 ROOT = Path(__file__).resolve().parents[1]
 
