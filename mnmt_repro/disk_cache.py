@@ -35,10 +35,15 @@ def text_digest(*parts: str | bytes) -> str:
     >>> text_digest("ab", "c") == text_digest("a", "bc")
     False
     """
+    return _digest(parts)
+
+
+def _digest(parts: Iterable[str | bytes]) -> str:
     found = hashlib.sha256()
     for part in parts:
         content = part.encode() if isinstance(part, str) else part
-        found.update(b"%d:" % len(content) + content)
+        found.update(b"%d:" % len(content))
+        found.update(content)
     return found.hexdigest()
 
 
@@ -54,7 +59,7 @@ def files_digest(folder: Path, paths: Iterable[Path]) -> str:
         if path.is_file()
         for part in (path.relative_to(folder).as_posix(), path.read_bytes())
     )
-    return text_digest(*named)
+    return _digest(named)  # one file at a time
 
 
 def code_digest(*, without: Iterable[str] = ()) -> str:
