@@ -363,6 +363,12 @@ def test_your_own_bitext_from_end_to_end(capsys, monkeypatch) -> None:
     n = parameter_counts(ModelConfig(**about["model"]))["non_embedding"]
     assert (added["n"], added["p"], added["pair"], added["run_id"]) == (n, 0.25, "eng-deu", "own")
     assert added["loss"] == rows[0]["cross_entropy"] and added["test_set"] == "test.tsv"
+    table = pd.read_csv("losses.csv")
+    rows = [table.assign(n=n * k, loss=3 + 1 / k, vocabulary_hash=k % 2) for k in (1, 2, 3, 4)]
+    pd.concat(rows).to_csv("mixed.csv", index=False)
+    assert main(["fit", "mixed.csv"]) == 0
+    assert "models of several vocabularies" in capsys.readouterr().err
+    fails(["fit", "."], capsys, "holds runs; their losses are in results")
     again = ["evaluate", "own", "--data", test, "--add-to"]
     fails([*again, "losses.csv"], capsys, "has eng-deu, test.tsv of own already")
     fails([*again, "talks.tsv"], capsys, "name another file")
@@ -419,6 +425,14 @@ def test_mistakes_in_training_options_are_told(capsys) -> None:
     fails(["train", "--data", "eng-deu=absent.tsv"], capsys, "absent.tsv")
     fails(["train", "--data", "talks.tsv"], capsys, "write it PAIR=FILE.tsv")
     fails(["evaluate", "absent"], capsys, "absent: no model of `mnmt-repro train` here")
+    Path("last.safetensors").write_bytes(b"weights")
+    for command in ("evaluate", "upgrade -o new --from"):
+        wrong = [*command.split(), "last.safetensors"]
+        fails(wrong, capsys, "last.safetensors: is a file; give the model's folder, .")
+    fails(["evaluate", "own", "--batchsize", "3"], capsys, "evaluate: --batchsize is no option")
+    fails(
+        ["train", "--dmodel", "3"], capsys, "--dmodel is no option of it; did you mean --d-model?"
+    )
     fails(["train", "--weights", ""], capsys, "--weights : part 1 is empty")
     fails(["train", "--weights", "1"], capsys, "--weights 1: 1 for 2 pairs")
     fails(["train", "--learning-rate", "0"], capsys, "mnmt-repro: --learning-rate must be above 0")

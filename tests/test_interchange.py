@@ -280,8 +280,20 @@ def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: st
         imported = models[family][2]
         model, vocabulary = imported.model(), imported.pieces.vocabulary
         tags, lines, pair = imported.pieces.tags, list(sentences()[:12]), pair_of(family)
-    write_ct2(tmp_path / "out", model, vocabulary, tags)
+    write_ct2(tmp_path / "out", model, vocabulary, tags, [pair])
     fast = Ct2.open(tmp_path / "out")
+    # The program in README.md gives CTranslate2 the ids that the model was trained on.
+    _, program, _ = (tmp_path / "out" / "README.md").read_text(encoding="utf-8").split("```")
+    program = program.removeprefix("python").replace("FOLDER", str(tmp_path / "out"))
+    called: dict[str, Any] = {}
+    exec(program.replace('"SENTENCE"', repr(lines[0])), called)
+    one = Bitext(pair=pair, source=lines[:1], target=lines[:1])
+    encoded = encode(one, vocabulary, tags)
+    assert [called["pieces"].piece_to_id(each) for each in called["source"]] == (
+        encoded.source.flat.tolist()
+    )
+    forced = f'target_prefix=[["<2{pair.partition("-")[2]}>"]]'
+    assert (forced in program) == tags.startswith("both")
     # CTranslate2 shares the probability of pieces that no translation may hold among the others.
     logits, never = model.logits, torch.tensor(vocabulary.never)
     model.logits = lambda hidden: logits(hidden).index_fill(-1, never, -1e4)

@@ -168,6 +168,8 @@ def test_the_command_lists_the_quickest_and_refuses_what_is_not_stored(capsys) -
     assert main(["retrain", "nothing"]) == 2
     assert "no stored run is called nothing" in capsys.readouterr().err
     assert main(["retrain", QUICK.stem, "--workers", "0"]) == 2
+    assert main(["retrain", QUICK.stem, "--random", "2"]) == 2
+    assert "--random draws runs: name none" in capsys.readouterr().err
 
 
 def test_a_run_that_is_no_longer_declared_is_told(tmp_path: Path, capsys) -> None:

@@ -64,7 +64,8 @@ def test_without_a_history_the_order_of_commits_is_the_stored_one() -> None:
     assert all(each["order_stored"] for each in found)
     assert not any(each["order_stored"] for each in with_stored_order(stored, stored))
     text = written("B3", "A11", made=found)
-    assert "1 of 2 rules were committed before the rows that decide them, by what is stored" in text
+    assert "For 1 of 2 claims" in text
+    assert "the rule was committed before the rows that decide it, by what is stored" in text
     assert "read from the stored verdicts, not from git" in text and "git was asked" not in text
 
 

@@ -205,7 +205,7 @@ def test_the_command_lists_cohorts_and_missing_runs(tmp_path: Path, capsys) -> N
     command = ["sweep", "conlang-sim0", "--dry-run", "--results", str(tmp_path / "none")]
     assert main([*command, "--runs", str(tmp_path / "runs")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 73
+    assert len(lines) == 74 and lines[-2] == f"a new folder for their rows: {tmp_path / 'none'}"
     assert "72 of 72 runs are missing" in lines[-1]
     assert not (tmp_path / "runs").exists()
     # Two cohorts that share their eight single-pair runs.

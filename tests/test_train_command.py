@@ -96,6 +96,8 @@ def test_other_peoples_files_are_not_overwritten(capsys, name: str) -> None:
 def test_a_folder_that_cannot_be_is_told(capsys) -> None:
     fails([*SMALL, "--steps", "2", "--out", "talks.tsv"], capsys, "--out talks.tsv: is a file")
     fails([*SMALL, "--steps", "2", "--out", "talks.tsv/x"], capsys, "cannot be written")
+    for command in ([*SMALL, "--steps", "2"], ["sweep", "conlang-sim0"]):
+        fails([*command, "--results", "talks.tsv"], capsys, "--results talks.tsv: is a file")
     vocabulary = ["data", "vocabulary", "--data", "eng-deu=talks.tsv", "--pieces", "330", "--out"]
     fails([*vocabulary, "talks.tsv/x.model"], capsys, "talks.tsv/x.model: cannot be written")
     Path("folder").mkdir()

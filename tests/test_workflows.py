@@ -12,7 +12,7 @@ import yaml
 from mnmt_repro import results
 from mnmt_repro.claims import load_claims
 from mnmt_repro.claims.simulations import simulable
-from mnmt_repro.cli import build_parser, main
+from mnmt_repro.cli import build_parser, main, retrain
 from mnmt_repro.corpora import registry
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,15 +28,17 @@ def commands(path: Path) -> list[str]:
 def test_the_nightly_choice_is_among_runs_that_can_be_trained(
     capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each line of the list begins with the id of a run whose text needs no other file."""
+    """They need no text of another file, and they are many."""
     stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs()}
     monkeypatch.setattr(registry, "data_root", lambda: None)
-    assert main(["retrain"]) == 0
-    listed = [line.split(" ")[0] for line in capsys.readouterr().out.splitlines()]
-    assert len(listed) >= 2
-    for run_id in listed:
+    drawn: list[str] = []
+    monkeypatch.setattr(retrain.random, "sample", lambda runs, count: drawn.extend(runs) or ())
+    assert main(["retrain", "--random", "2"]) == 0
+    assert len(drawn) > 100
+    for run_id in drawn:
         assert stored[run_id]["corpus"].startswith("conlang")
         assert "thread" in stored[run_id]["hardware"]
+        assert stored[run_id]["wall_seconds"] <= retrain.SHORT
 
 
 def test_the_nightly_simulation_is_of_claims_that_can_be_simulated() -> None:

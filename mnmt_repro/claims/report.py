@@ -69,7 +69,7 @@ def verify(
     claims = load_claims(root / CLAIMS)
     if only is not None:
         known = ", ".join(claim.id for claim in claims)
-        claims = [claim for claim in claims if claim.id == only]
+        claims = [claim for claim in claims if claim.id == only.upper()]
         if not claims:
             raise InputError(f"{only}: no such claim in {root / CLAIMS}; there are {known}")
     evidence = evidence or stored_evidence(root, store)
@@ -187,7 +187,9 @@ def read_stored(root: str | os.PathLike[str]) -> list[dict[str, Any]]:
         stored = json.loads(path.read_text(encoding="utf-8"))
         assert isinstance(stored, list) and all(isinstance(item["id"], str) for item in stored)
     except (ValueError, KeyError, TypeError, AssertionError) as error:
-        raise InputError(f"{path}: no list of verdicts; write it with: verify --write") from error
+        raise InputError(
+            f"{path}: no list of verdicts; restore the file, or write it with verify --write"
+        ) from error
     return stored
 
 

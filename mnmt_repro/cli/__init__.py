@@ -18,7 +18,9 @@ from importlib import import_module
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import HelpFormatter
 from mnmt_repro.errors import InputError, tell
+from mnmt_repro.option_fields import remedy
 from mnmt_repro.plugins import COMMANDS, registered
+from mnmt_repro.repository import ARCHIVE
 
 PURPOSES = {
     "data": "list corpora, check texts, fetch public losses, train or adopt a vocabulary",
@@ -110,8 +112,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     asked = next((word for word in arguments if not word.startswith("-")), "")
     options, unknown = build_parser(asked).parse_known_args(arguments)
-    if unknown:  # said by the command itself, whose usage then stands above
-        options.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if unknown:
+        flags = options.parser._option_string_actions
+        found = remedy(unknown[0], flags) if unknown[0].startswith("-") else "expected nothing more"
+        tell(f"{options.command}: {unknown[0]} is no option of it; {found}")
+        return 2
     resumes = options.command in ("train", "sweep", "retrain")
     then = "; the same command goes on from the last checkpoint, if there is one" * resumes
     try:
@@ -123,10 +128,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         missing = (error.name or "").partition(".")[0]
         if missing not in TRAIN_TIER:
             raise
-        tell(
-            f"`{options.command}` needs {missing}, which is not installed: "
-            "`make install` in the project's folder, or pip install -e '.[train]'"
-        )
+        how = "pip install 'WHEEL[train]', with the file of the wheel"
+        if not ARCHIVE.is_file():
+            how = "`make install` in the project's folder, or pip install -e '.[train]'"
+        tell(f"`{options.command}` needs {missing}, which is not installed: {how}")
         return 2
     except BrokenPipeError:
         # The reader (head, less) has gone; nothing more can be printed, at exit neither.

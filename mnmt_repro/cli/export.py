@@ -36,11 +36,8 @@ def act(options: argparse.Namespace) -> int:
 
     check_free(options.out)
     trained = load_trained(options.folder)
-    what = (trained.model, trained.vocabulary, trained.tags)
-    if options.to == "hf":
-        write_hf(options.out, *what, trained.pairs)
-    else:
-        write_ct2(options.out, *what)
+    write = write_hf if options.to == "hf" else write_ct2
+    write(options.out, trained.model, trained.vocabulary, trained.tags, trained.pairs)
     shape = trained.model.config
     if options.to == "hf" and shape.decoder_layers > shape.encoder_layers:
         note(
@@ -51,8 +48,11 @@ def act(options: argparse.Namespace) -> int:
         ours = tag(trained.vocabulary.languages[0])
         note(f"tags of languages are written as ours, such as {ours}: see README.md there")
     how = {
-        "hf": "transformers; README.md there says how to call it",
+        "hf": "transformers",
         "ct2": "CTranslate2 and for `mnmt-repro translate --engine ct2`",
     }
-    print(f"{options.out}: {options.folder}, for {how[options.to]}")
+    print(
+        f"{options.out}: {options.folder}, for {how[options.to]}; README.md there says how to "
+        "call it"
+    )
     return 0

@@ -295,6 +295,11 @@ def notes_on_rows(
             f"{len(several)} rows share {', '.join(cell)} with others and are taken as seeds of "
             f"one cell, but differ in {', '.join(differing)}: keep one value with --where"
         )
+    if "vocabulary_hash" in frame and frame.groupby("pair")["vocabulary_hash"].nunique().max() > 1:
+        notes.append(
+            "one law is fitted to models of several vocabularies, and a loss per token depends on "
+            "the vocabulary: keep one with --where vocabulary_hash=..."
+        )
     for pair, rows in by_pair(frame).items() if "p" in frame.columns else ():
         means = rows.groupby([n, "p"])[loss].mean().unstack()
         gain = (means.iloc[:, 0] - means.iloc[:, -1]) * (1 if options.direction == "min" else -1)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 OF_STORE = (
     *("p", "pair", "test_set", "tier", "cohort", "corpus", "learning_rate", "batch_tokens"),
-    *("target_tokens", "seed", "run_id"),
+    *("target_tokens", "vocabulary_hash", "seed", "run_id"),
 )
 """Columns of a results store that are always read, beside those of size and loss.
 
 `target_tokens` has two digits, so that seeds, whose batches differ a little, have one budget."""
-_COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id")
+_COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id", "vocabulary_hash")
 
 
 def read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
@@ -40,6 +40,8 @@ def read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
         return read_table(path, needed)
     from mnmt_repro import results
 
+    if (path / "results").is_dir():
+        raise InputError(f"{path}: holds runs; their losses are in {path / 'results'}")
     rows = results.load(root=path, domain="all")
     if rows.empty:
         raise InputError(f"{path}: a folder without rows; give a results store, or a table")
@@ -76,6 +78,7 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
         p=["" if trained.any_pair else trained.weights.get(pair, 0.0) for pair in rows["pair"]],
         loss=rows["cross_entropy"],
         run_id=trained.folder.resolve().name,
+        vocabulary_hash=trained.vocabulary.hash,
     )
     both = pd.concat([table, new[list(_COLUMNS)].astype(str)])
     write_output(path, "--add-to", both.to_csv(index=False))
@@ -90,7 +93,7 @@ def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -
         if (pair, test_set) in known:
             raise InputError(
                 f"--add-to {path}: has {pair}, {test_set} of {run} already; remove those rows, or "
-                "rename the test file, by which its set is called"
+                "rename the test file or the model's folder, by which they are called"
             )
     return table
 

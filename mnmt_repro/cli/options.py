@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import io
 import json
 import math
+import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -94,7 +96,7 @@ def add_command(
     if options is not None:
         add_fields(parser, options)
     parser.set_defaults(
-        act=act if options is None else lambda o: act(read_fields(o, options)), error=parser.error
+        act=act if options is None else lambda o: act(read_fields(o, options)), parser=parser
     )
     return parser
 
@@ -144,7 +146,23 @@ def _taken(hint: Any) -> dict[str, Any]:
         (hint,) = (part for part in parts if part is not NoneType)
     if get_origin(hint) is Literal:
         return {"choices": get_args(hint)}
-    return {"action": "append"} if get_origin(hint) is tuple else {"type": hint}
+    if get_origin(hint) is tuple:
+        return {"action": "append"}
+    return {"type": whole_number if hint is int else hint}
+
+
+def whole_number(text: str) -> int:
+    """An integer, also one that is written with an exponent.
+
+    >>> whole_number("600000"), whole_number("6e5")
+    (600000, 600000)
+    """
+    with contextlib.suppress(ValueError):
+        return int(text)
+    number = float(text)
+    if not number.is_integer():
+        raise ValueError(text)
+    return int(number)
 
 
 _Options = TypeVar("_Options")
@@ -327,6 +345,16 @@ def check_absent(path: Path | None, flag: str) -> None:
     """Refuse a file to write that is there already."""
     if path and path.exists():
         raise InputError(f"{flag} {path}: is there already; name another file")
+
+
+def check_folder(path: Path, flag: str) -> None:
+    """Refuse a folder that cannot be made or written into, before anything is trained."""
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not there.is_dir():
+        above = f"cannot be written, since {there} " * (there != path)
+        raise InputError(f"{flag} {path}: {above}is a file; name a folder")
+    if not os.access(there, os.W_OK):
+        raise InputError(f"{flag} {path}: cannot be written; name another folder")
 
 
 def write_output(path: Path, flag: str, text: str) -> None:

@@ -128,8 +128,8 @@ def act(options: RecommendOptions) -> int:
         note(*(f"the effective fraction is not identified. {doubt}" for doubt in doubts))
         if not options.force:
             tell(
-                "no recommendation; add the runs that the notes name, or print the "
-                "weights all the same with --force"
+                "no recommendation; add the runs that the notes name. Where the laws can be "
+                "fitted, --force prints the weights all the same"
             )
             return 1
     found = recommend_weights(laws, options.n, preference)

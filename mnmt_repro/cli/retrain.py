@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from mnmt_repro.runs.spec import RunSpec
 
 QUICKEST = 10  # runs that are listed
+SHORT = 600  # seconds that a run took which `--random` may draw
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +30,11 @@ class RetrainOptions(PoolOptions):
 
     runs_named: tuple[str, ...] = required(
         "ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN"
+    )
+    random: int = setting(
+        f"train N stored runs again, drawn from those that took at most {SHORT // 60} minutes",
+        0,
+        metavar="N",
     )
     runs: Path = setting(
         "folder of checkpoints; a run that is finished there is scored, not trained a third time",
@@ -47,6 +54,7 @@ def add(commands: Any) -> None:
         examples=[
             "mnmt-repro retrain",
             "mnmt-repro retrain 1076f5ed6d0a 3149d387fba9",
+            "mnmt-repro retrain --random 2",
             "mnmt-repro retrain e385d87f89f9 --keep",
         ],
         act=act,
@@ -76,22 +84,28 @@ def act(options: RetrainOptions) -> int:
         stored[run_id] = content["run"]
         points[run_id] = {point["step"] for point in content["curve"]}
     known = {spec.run_id: spec for spec in catalogue.runs_of(*TIERS) if spec.run_id in stored}
-    if not options.runs_named:
-        _list(known, stored)
+    named = options.runs_named
+    if options.random:
+        if named:
+            raise InputError("--random draws runs: name none")
+        short = [run_id for run_id, took in _seconds(known, stored).items() if took <= SHORT]
+        named = tuple(random.sample(short, min(options.random, len(short))))
+    if not named:
+        _list(known, _seconds(known, stored))
         return 0
-    if unknown := [name for name in options.runs_named if name not in stored]:
+    if unknown := [name for name in named if name not in stored]:
         raise InputError(
             f"no stored run is called {unknown[0]}; the line under a figure of the book names its "
             "runs, and `mnmt-repro retrain` the quickest"
         )
-    if gone := [name for name in options.runs_named if name not in known]:
+    if gone := [name for name in named if name not in known]:
         raise InputError(
             f"run {gone[0]} is stored, but this version declares no such run: it is of code "
             f"version {stored[gone[0]]['code_version']}, commit {stored[gone[0]]['commit'][:10]}; "
             "`sweep GRID` with new folders trains a run of your own grid again"
         )
     check_device(options.device)
-    specs = [spec for name in options.runs_named for spec in _whole(known[name], known, points)]
+    specs = [spec for name in named for spec in _whole(known[name], known, points)]
     found: list[Comparison] = []
     with process_pool(options.workers) as executor:
         failures = sweep(
@@ -121,8 +135,10 @@ def _whole(
     yield spec
 
 
-def _list(known: Mapping[str, RunSpec], stored: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print the runs that are quickest to train again, with those they upgrade.
+def _seconds(
+    known: Mapping[str, RunSpec], stored: Mapping[str, Mapping[str, Any]]
+) -> dict[str, float]:
+    """What runs took that can be trained here, with those they upgrade; the quickest first.
 
     A run of a GPU is none of them, nor one whose text is not on this machine.
     """
@@ -143,7 +159,11 @@ def _list(known: Mapping[str, RunSpec], stored: Mapping[str, Mapping[str, Any]])
         )
         for run_id, spec in known.items()
     }
-    for run_id in sorted(seconds, key=seconds.__getitem__)[:QUICKEST]:
+    return dict(sorted(seconds.items(), key=lambda item: item[1]))
+
+
+def _list(known: Mapping[str, RunSpec], seconds: Mapping[str, float]) -> None:
+    for run_id in list(seconds)[:QUICKEST]:
         print(f"{run_id}  {seconds[run_id] / 60:5.1f} min  {known[run_id].label}")
     tell(f"{len(seconds)} stored runs can be trained again here; the quickest are listed")
 

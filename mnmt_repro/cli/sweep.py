@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse_excluded
-from mnmt_repro.cli.options import add_command, check_count, check_device, chosen
+from mnmt_repro.cli.options import add_command, check_count, check_device, check_folder, chosen
 from mnmt_repro.errors import InputError
 from mnmt_repro.option_fields import required, setting
 from mnmt_repro.plugins import cohorts_module
@@ -148,8 +148,7 @@ def act(options: SweepOptions) -> int:
         specs = [spec for spec in specs if spec.seed == options.only_seed]
     specs = specs[_part(options.array)]
     stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
-    if not options.dry_run:
-        check_device(options.device)
+    _check_machine(options)
     if options.decode:
         wanted = {spec.run_id for cohort in cohorts for spec in cohort.decoded()}
         return decode_runs(options, [s for s in specs if s.run_id in wanted], stored)
@@ -195,8 +194,7 @@ def _act_on_file(options: SweepOptions) -> int:
         raise InputError(f"{options.names[1]}: a file of a grid is swept alone; name nothing else")
     grid = Grid.read(options.names[0])
     done = GridRuns(grid=grid, folder=options.runs, results=options.results)
-    if not options.dry_run:
-        check_device(options.device)
+    _check_machine(options)
     try:  # a vocabulary that is trained is kept, so that the sweep after a dry run finds it
         assert len(grid.vocabulary_used)
     except InputError as error:
@@ -216,6 +214,16 @@ def _act_on_file(options: SweepOptions) -> int:
     )
     print(f"rows: {done.store}\nnext: mnmt-repro fit {shlex.quote(str(done.store))}")
     return 1 if failures else 0
+
+
+def _check_machine(options: SweepOptions) -> None:
+    """Refuse a device or a folder that cannot be used; a dry run needs neither."""
+    if options.dry_run:
+        return
+    check_device(options.device)
+    check_folder(options.runs, "--runs")
+    if options.results is not None:
+        check_folder(options.results, "--results")
 
 
 def _part(array: str | None) -> slice:
@@ -259,6 +267,8 @@ def _announce(
     if not tasks:
         print(f"0 of {len(specs)} runs are missing", flush=True)
         return
+    if not store.exists():  # a misspelled one is seen here, before anything is trained
+        print(f"a new folder for their rows: {store}")
     time = duration(max(sum(seconds.values()) / options.workers, *seconds.values()))
     most = in_bytes(max(task.spec.memory(recompute=options.recompute) for task in tasks))
     added = len(tasks) - len(missing)
@@ -268,8 +278,6 @@ def _announce(
         f"{options.workers} worker(s), each of which takes at most {most} for a model",
         flush=True,
     )
-    if not store.exists():  # a misspelled one is seen here, before anything is trained
-        print(f"a new folder for their rows: {store}", flush=True)
 
 
 def _name(

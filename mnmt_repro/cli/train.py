@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import machine_memory, parameter_counts
 from mnmt_repro.cli.exclusions import of_train, refuse_excluded
-from mnmt_repro.cli.options import add_command, check_count, check_device, check_seed
+from mnmt_repro.cli.options import add_command, check_count, check_device, check_folder, check_seed
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.stopping import asked_to_stop
 from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, read_options
@@ -158,6 +158,9 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     options, spec, text = plan.options, plan.spec, plan.text
     name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
     folder = options.out or Path("runs") / name
+    store = options.results or folder.parent / "results"
+    check_folder(folder, "--out")
+    check_folder(store, "--results")
     group, on_step = processes(), None
     if options.tensorboard is not None and group.first:
         from mnmt_repro.training.tensorboard import written_for_tensorboard
@@ -182,6 +185,8 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             tell(*data.notes)
             # Nothing is wrong with text and options: only now is anything written.
             take_run(folder, spec, known, held)
+            if plan.upgraded is not None and known is None:  # they are not those of the old run
+                tell("weights: " + ", ".join(f"{pair} {p:.3g}" for pair, p in spec.mixture.items))
             if known is None or not same_budget(known, spec.training):
                 describe(folder, spec, vocabulary, **plan.source.told(text))
     torch.set_num_threads(options.threads)
@@ -212,7 +217,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
         )
         return 130
     score = partial(record, spec, data, trained, progress, called=called, device=options.device)
-    row = _store(options.results or folder.parent / "results", spec, score)
+    row = _store(store, spec, score)
     _report(plan, folder, trained, progress, row)
     return 0
 

@@ -8,6 +8,7 @@ import json
 import platform
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import add_command
-from mnmt_repro.companion.verify import PASSED, add_inputs
+from mnmt_repro.companion.verify import add_inputs, outcome
 
 if TYPE_CHECKING:
     from mnmt_repro.claims.exhibits import Exhibit
@@ -30,7 +31,7 @@ SPECIFICATION = "https://codecheck.org.uk/spec/config/2.0/"
 
 _STYLE = """
 body { max-width: 90rem; }
-th, td { text-align: left; vertical-align: top; }
+th, td { text-align: left; vertical-align: top; white-space: normal; }
 summary { cursor: pointer; }
 @media (max-width: 50rem) { th, td { min-width: 7rem; } }
 a { color: inherit; }
@@ -108,18 +109,6 @@ def with_stored_order(
     return found
 
 
-def outcome(wrong: Mapping[str, str]) -> str:
-    """Say in a sentence whether the stored verdicts hold.
-
-    >>> outcome({"A3": "its scopes have changed", "B1": "no stored verdict"})
-    'Failed: 2 stored verdicts do not follow from the stored rows: A3, B1.'
-    """
-    if not wrong:
-        return PASSED
-    do = "verdict does" if len(wrong) == 1 else "verdicts do"
-    return f"Failed: {len(wrong)} stored {do} not follow from the stored rows: {', '.join(wrong)}."
-
-
 def report(
     root: Path,
     store: Path,
@@ -146,13 +135,15 @@ def report(
     from jinja2 import FileSystemLoader
 
     from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED
-    from mnmt_repro.claims.standing import DECIDED
+    from mnmt_repro.claims.standing import DECIDED, PUBLISHED_NUMBERS
     from mnmt_repro.figures.badge import STYLE, said
     from mnmt_repro.figures.measures import condition, measured, named, printed
     from mnmt_repro.figures.verdicts import count
     from mnmt_repro.templates import templates
 
     names = {each["verdict"] for each in verdicts}
+    of_runs = (each for each in verdicts if each["kind"] != PUBLISHED_NUMBERS)
+    ruled = [each for each in of_runs if each["measured"] is not None]
     order = [name for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS) if name in names]
     found = templates(FileSystemLoader(TEMPLATE.parent), escape=False)
     found.filters |= {"plain": _plain, "share": _share, "rule_first": _rule_first, "said": said}
@@ -164,8 +155,10 @@ def report(
         verdicts=verdicts,
         claims={claim.id: claim for claim in claims},
         all_settings=sum(len(each["scopes"]) for each in verdicts),
-        older=sum(each["post_hoc"] is False for each in verdicts),
-        unchecked=sum(each["post_hoc"] is None for each in verdicts),
+        ruled=len(ruled),
+        older=sum(each["post_hoc"] is False for each in ruled),
+        unchecked=sum(each["post_hoc"] is None for each in ruled),
+        kinds=Counter(each["kind"] for each in verdicts if each["verdict"] in DECIDED),
         order_stored=any(each.get("order_stored") for each in verdicts),
         rules={claim.id: _rule(claim, verdicts) for claim in claims},
         no_rows=NO_ROWS,

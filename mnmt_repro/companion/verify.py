@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mnmt_repro.cli.options import add_command, add_json
-from mnmt_repro.repository import ROOT
+from mnmt_repro.repository import ARCHIVE, ROOT
 
 PASSED = "Passed: every stored verdict follows from the stored rows."
+REMEDY = (
+    "where no rule or row was meant to change, restore the rows (`git status data` names what "
+    "changed); else store the new verdicts with verify --write"
+)
 
 
 def add(commands: Any) -> None:
@@ -62,10 +67,14 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 def act(options: argparse.Namespace) -> int:
     """Print all verdicts; 1 where a stored verdict does not follow from the rows."""
     from mnmt_repro import claims
-    from mnmt_repro.errors import InputError
+    from mnmt_repro.errors import InputError, tell
 
     if options.write and options.only:
         raise InputError("--write stores all verdicts: leave out --only")
+    if options.write and options.root == ROOT and ARCHIVE.is_file():
+        raise InputError(
+            "--write needs the git checkout, whose history tells which rules came first"
+        )
     verdicts = claims.verify(
         options.root, store=options.results, only=options.only, fresh=options.fresh
     )
@@ -83,10 +92,24 @@ def act(options: argparse.Namespace) -> int:
         return 0
     stored = claims.read_stored(options.root)
     if options.only:
-        stored = [verdict for verdict in stored if verdict["id"] == options.only]
+        stored = [verdict for verdict in stored if verdict["id"] == verdicts[0].id]
     found = claims.differences(verdicts, stored)
     for claim, difference in found.items():
-        print(f"{claim}: {difference} (renew with: mnmt-repro verify --write)", file=sys.stderr)
-    if not found and not options.json:
+        print(f"{claim}: {difference}", file=sys.stderr)
+    if found:
+        tell(outcome(found), REMEDY)
+    elif not options.json:
         print(f"The stored verdict of {options.only} agrees." if options.only else PASSED)
     return 1 if found else 0
+
+
+def outcome(wrong: Mapping[str, str]) -> str:
+    """Say in a sentence whether the stored verdicts hold.
+
+    >>> outcome({"A3": "its scopes have changed", "B1": "no stored verdict"})
+    'Failed: 2 stored verdicts do not follow from the stored rows: A3, B1.'
+    """
+    if not wrong:
+        return PASSED
+    do = "verdict does" if len(wrong) == 1 else "verdicts do"
+    return f"Failed: {len(wrong)} stored {do} not follow from the stored rows: {', '.join(wrong)}."

@@ -17,7 +17,14 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, encode_lines
 from mnmt_repro.interchange.folder import CT2
 from mnmt_repro.interchange.weights import names_of
-from mnmt_repro.interchange.writing import check_pieces, new_folder, write_json
+from mnmt_repro.interchange.writing import (
+    README,
+    TAG_RULES,
+    check_pieces,
+    example_tags,
+    new_folder,
+    write_json,
+)
 from mnmt_repro.model import Attention, FeedForward, Transformer, sinusoidal_positions
 
 _VOCABULARY = "vocabulary.model"
@@ -49,6 +56,7 @@ def write_ct2(
     model: Transformer,
     vocabulary: Vocabulary,
     tags: Tags,
+    pairs: Sequence[str] = (),
 ) -> None:
     """Write a folder that CTranslate2 runs, with the vocabulary and where language tags go.
 
@@ -56,6 +64,8 @@ def write_ct2(
     ----------
     out
         A new folder.
+    pairs
+        As of `write_hf`.
 
     Raises
     ------
@@ -83,6 +93,30 @@ def write_ct2(
         spec.save(str(folder))
         (folder / _VOCABULARY).write_bytes(vocabulary.model)
         write_json(folder / CT2, {"tags": tags})
+        (folder / README).write_text(_readme(vocabulary, tags, pairs), encoding="utf-8")
+
+
+def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> str:
+    """How CTranslate2 is called without this package."""
+    first, second = example_tags(vocabulary, tags, pairs)
+    lead = f'"{first}", ' if first else ""
+    prefix = f', target_prefix=[["{second}"]]' if second else ""
+    return f"""\
+# A translation model of mnmt-repro, for CTranslate2
+
+{TAG_RULES[tags]}
+
+```python
+import ctranslate2
+import sentencepiece
+
+pieces = sentencepiece.SentencePieceProcessor(model_file="FOLDER/{_VOCABULARY}")
+translator = ctranslate2.Translator("FOLDER")
+source = [{lead}*pieces.encode("SENTENCE", out_type=str), "{SPECIAL[EOS]}"]
+(found,) = translator.translate_batch([source], beam_size=4{prefix})
+print(pieces.decode(found.hypotheses[0]{"[1:]" if tags == "both-after-end" else ""}))
+```
+"""
 
 
 def _specification(model: Transformer) -> Any:

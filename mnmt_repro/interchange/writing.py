@@ -141,35 +141,43 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> str:
-    """How the model is called, which no file of its own says."""
+TAG_RULES = {
+    "none": "The model has no language tags.",
+    "source": "The tag of the target language begins the source.",
+    "both": "The tag of the source language begins the source, and the tag of the target "
+    "language starts the decoder.",
+    "both-after-end": "The tag of the source language begins the source. The decoder starts "
+    "with the end of sentence, and the tag of the target language follows.",
+}
+"""Where a model finds language tags, for people."""
+
+
+def example_tags(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> tuple[str, str]:
+    """Tags of the first pair, or of two languages: in the source and in the target, if any."""
     some = (*vocabulary.languages, "xxx", "yyy")[:2]
     source, _, target = (*pairs, "-".join(some))[0].partition("-")
-    first = {"none": "", "source": f"{tag(target)} "}.get(tags, f"{tag(source)} ")
-    more = {
-        "both": f', decoder_start_token_id=tokenizer.convert_tokens_to_ids("{tag(target)}")',
-        "both-after-end": f', forced_bos_token_id=tokenizer.convert_tokens_to_ids("{tag(target)}")',
-    }.get(tags, "")
-    rule = {
-        "none": "The model has no language tags.",
-        "source": "The tag of the target language begins the source.",
-        "both": "The tag of the source language begins the source, and the tag of the target "
-        "language starts the decoder.",
-        "both-after-end": "The tag of the source language begins the source. The decoder starts "
-        "with the end of sentence, and the tag of the target language follows.",
-    }[tags]
+    if tags in ("none", "source"):
+        return tag(target) * (tags == "source"), ""
+    return tag(source), tag(target)
+
+
+def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> str:
+    """How the model is called, which no file of its own says."""
+    first, second = example_tags(vocabulary, tags, pairs)
+    name = {"both": "decoder_start_token_id", "both-after-end": "forced_bos_token_id"}.get(tags)
+    more = f', {name}=tokenizer.convert_tokens_to_ids("{second}")' if name else ""
     tagged = " ".join(tag(language) for language in vocabulary.languages)
     return f"""\
 # A translation model of mnmt-repro
 
-{rule}{f" Tags: {tagged}" if tagged and tags != "none" else ""}
+{TAG_RULES[tags]}{f" Tags: {tagged}" if tagged and tags != "none" else ""}
 
 ```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained("FOLDER")
 model = AutoModelForSeq2SeqLM.from_pretrained("FOLDER")
-batch = tokenizer(["{first}SENTENCE"], return_tensors="pt", padding=True)
+batch = tokenizer(["{f"{first} " if first else ""}SENTENCE"], return_tensors="pt", padding=True)
 found = model.generate(input_ids=batch.input_ids, attention_mask=batch.attention_mask{more})
 print(tokenizer.batch_decode(found, skip_special_tokens=True))
 ```

@@ -73,7 +73,7 @@ class FractionFit(LawFit):
         highest = self.fraction(p)
         bounds = [name for name in self.active_bounds if name.startswith("c1")]
         if bounds:
-            found.append(f"{bounds[0]} is at its bound; add runs at other weights, three or more")
+            found.append(f"{bounds[0]} is at its bound; add runs at three or more further weights")
         elif highest.max() > MOST_FRACTION:
             at = p[int(highest.argmax())]
             found.append(
@@ -244,7 +244,7 @@ class FractionLaw(solve.CurveLaw):
         return (
             f"{others} weights below 1 cannot determine {coefficients} coefficients of "
             "the fraction; train more weights"
-            + (", or use eq13, which has one" if self.form == "eq12" and others else "")
+            + (", or use the form eq13, which has one" if self.form == "eq12" and others else "")
         )
 
     def doubt(self, found: solve.Optimum, loss: Array) -> str:

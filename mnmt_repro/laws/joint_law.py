@@ -254,10 +254,9 @@ def coefficients(
 
 def runs_alone(label: str, n: Floats) -> str:
     """Which runs to add where no row has p = 1, for a pair of this name and its sizes."""
-    return (
-        f"no row has p = 1; add runs of {label or 'the pair'} alone at sizes from {min(n):,.6g} to "
-        f"{max(n):,.6g}"
-    )
+    ends = dict.fromkeys(f"{size:,.6g}" for size in (min(n), max(n)))
+    sizes = f"size{'s from' * (len(ends) > 1)} {' to '.join(ends)}"
+    return f"no row has p = 1; add runs of {label or 'the pair'} alone at {sizes}"
 
 
 def _name(value: Any) -> str:

@@ -24,7 +24,7 @@ from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import data_hash, get_card, known_test_sets
 from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, VocabularyConfig, train_vocabulary
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, tell
 from mnmt_repro.repository import cache_root
 from mnmt_repro.runs.spec import OWN, RunSpec, digest
 from mnmt_repro.runs.training_text import VALIDATION_SENTENCES, TextSource, TrainingText
@@ -41,6 +41,7 @@ SHORT_SEGMENTS = ("software25",)
 """Corpora of interface strings: scored whole and without the shortest, not by domain, nor on other
 kinds of text, which they teach next to nothing about."""
 LONG_ENOUGH = 3  # English words
+_MANY_SENTENCES = 50_000  # whose vocabulary takes several seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +134,8 @@ def _trained_once(
     path = cache_root() / "vocabularies" / f"{name}.model"
     if not path.exists():
         sides = {pair: (bitext.source, bitext.target) for pair, bitext in text}
+        if sum(len(source) for source, _ in sides.values()) > _MANY_SENTENCES:
+            tell(f"training a vocabulary of {config.pieces:,} pieces, once for this text")
         train_vocabulary(config, sides).save(path)
     return Vocabulary.load(path)
 

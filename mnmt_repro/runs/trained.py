@@ -167,6 +167,8 @@ def read_about(folder: Path) -> dict[str, Any]:
     InputError
         When it is absent, torn, or of another format.
     """
+    if folder.is_file() and folder.suffix != ".json":
+        raise InputError(f"{folder}: is a file; give the model's folder, {folder.parent}")
     path = folder if folder.is_file() else folder / RUN
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
@@ -260,6 +262,8 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
     """
     from mnmt_repro.interchange import is_hf, read_folder
 
+    if folder.is_file():
+        raise InputError(f"{folder}: is a file; give the model's folder, {folder.parent}")
     if not (folder / RUN).is_file() and is_hf(folder):
         imported = read_folder(folder)
         return Trained(

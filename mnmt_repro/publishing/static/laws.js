@@ -318,15 +318,17 @@ const mnmtLaws = (() => {
 
   // Why the fraction is not identified, and which runs would identify it, as FractionFit.doubts.
   function doubtsOf({ p, n }, { c1, c2, c3 }, bounded) {
-    if (!p.includes(1))
-      return [`no row has p = 1; add runs of this pair alone at sizes from ${Math.min(...n)} to ${Math.max(...n)}`];
+    if (!p.includes(1)) {
+      const ends = [...new Set([Math.min(...n), Math.max(...n)])];
+      return [`no row has p = 1; add runs of this pair alone at size${ends.length > 1 ? "s from" : ""} ${ends.join(" to ")}`];
+    }
     const found = [];
     const least = Math.min(...p);
     const weights = range(200).map((i) => least + ((1 - least) * i) / 199);
     const fractions = weights.map((weight) => fraction(weight, [c1, c2, c3]));
     const highest = Math.max(...fractions);
     if (bounded)
-      found.push(`c1 ${c1 < 0 ? ">= -0.999999" : "<= 50"} is at its bound; add runs at other weights, three or more`);
+      found.push(`c1 ${c1 < 0 ? ">= -0.999999" : "<= 50"} is at its bound; add runs at three or more further weights`);
     else if (highest > MOST_FRACTION)
       found.push(
         `f(${weights[fractions.indexOf(highest)].toFixed(2)}) is ${highest.toFixed(2)}, more than the whole model; ` +
