@@ -156,6 +156,7 @@ def test_degenerate_grids_give_no_number(rows, word) -> None:
     [
         (lambda f: f.drop(columns="p"), "columns missing: .*name its own as n=... and loss=..."),
         (lambda f: f.head(0), "no rows"),
+        (lambda f: f.to_dict(), "give a pandas DataFrame, not a dict"),
         (lambda f: f.assign(p=f.p * 2), "p: row"),
         (lambda f: f.assign(p=0.0), "zero-shot"),
         (lambda f: f.assign(pair=["eng-deu", "eng-zho"] * 32), "pair"),
@@ -165,6 +166,12 @@ def test_degenerate_grids_give_no_number(rows, word) -> None:
 def test_unusable_frames_are_errors(rows, word) -> None:
     with pytest.raises(InputError, match=word):
         fit_joint_law(rows(grid()))
+
+
+def test_a_prediction_says_which_values_it_needs() -> None:
+    for wrong in (grid(),), (0.5, 1000.0, 1):
+        with pytest.raises(InputError, match="give values of p, n, in this order"):
+            fit_joint_law(grid()).predict(*wrong)
 
 
 def test_a_weight_that_was_not_fitted_is_an_error() -> None:

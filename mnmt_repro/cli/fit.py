@@ -601,7 +601,8 @@ def content(found: FittedPair, interval: Asked) -> dict[str, Any]:
 def lines(found: FittedPair) -> Iterator[str]:
     """What `fit` prints of a pair."""
     fit = found.fit
-    yield f"{found.pair}: {found.formula}   ({fit.observations} rows, R² {fit.r2:.5f})"
+    r2 = f", R² {fit.r2:.5f}" if fit.identified else ""
+    yield f"{found.pair}: {found.formula}   ({fit.observations} rows{r2})"
     if fit.identified:
         yield found.table.to_string(index=False, float_format=lambda x: f"{x:.5g}")
         yield f"95 % intervals: {found.method}"

@@ -86,6 +86,8 @@ def check_level(level: float) -> None:
 
 def columns(frame: pd.DataFrame, names: Sequence[str], remedy: str = "") -> None:
     """`InputError` naming the columns that the frame lacks, those it has, and a remedy."""
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"give a pandas DataFrame, not a {type(frame).__name__}")
     missing = [name for name in names if name not in frame.columns]
     if missing:
         there = list(frame.columns)

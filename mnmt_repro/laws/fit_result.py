@@ -112,7 +112,16 @@ class LawFit(ABC):
         return np.column_stack(np.broadcast_arrays(*columns))
 
     def predict(self, *at: ArrayLike) -> Array:
-        """Evaluate the law at values of `inputs`, broadcast together, (m,)."""
+        """Evaluate the law at values of `inputs` in their order, broadcast together, (m,).
+
+        Raises
+        ------
+        InputError
+            When there are more or fewer of them, or one is not above zero.
+        """
+        if len(at) != len(self.inputs):
+            wanted = ", ".join(self.inputs)
+            raise InputError(f"give values of {wanted}, in this order; got {len(at)}")
         return self.curve(np.array(self.values), self.rows_at(*at))
 
     def band(
@@ -136,10 +145,11 @@ class LawFit(ABC):
             The `inputs`, then ``loss, low, high``.
         """
         check_level(level)
+        loss = self.predict(*at)
         many = self.draws(method or self.resampling, draws=draws, seed=seed).values
         low, high = uncertainty.percentiles(self.curve(many, self.rows_at(*at)), level)
         columns = dict(zip(self.inputs, np.broadcast_arrays(*map(np.atleast_1d, at)), strict=True))
-        return pd.DataFrame({**columns, "loss": self.predict(*at), "low": low, "high": high})
+        return pd.DataFrame({**columns, "loss": loss, "low": low, "high": high})
 
     def curve_names(self) -> list[str]:
         """Name of the curve of loss on size that each row belongs to."""
