@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn, cast
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import HelpFormatter
@@ -76,6 +77,15 @@ laws of your own losses, and a page for a reviewer of this reproduction:
 `mnmt-repro COMMAND --help` explains a command and shows an example."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line; the usage of all options would hide it."""
+
+    def error(self, message: str) -> NoReturn:
+        if command := self.prog.removeprefix("mnmt-repro").strip():
+            raise InputError(f"{command}: {message}")
+        raise InputError(f"{message}; see mnmt-repro --help")
+
+
 def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
     """All commands and their options.
 
@@ -85,7 +95,7 @@ def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
         Leave out the options of all commands but this one, and import no module for them, so that
         the help is quick.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="mnmt-repro",
         description="Scaling laws for multilingual translation, and upgrades of trained models.",
         epilog=EXAMPLES,
@@ -111,16 +121,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     asked = next((word for word in arguments if not word.startswith("-")), "")
-    options, unknown = build_parser(asked).parse_known_args(arguments)
-    if unknown:
-        flags = options.parser._option_string_actions
-        found = remedy(unknown[0], flags) if unknown[0].startswith("-") else "expected nothing more"
-        tell(f"{options.command}: {unknown[0]} is no option of it; {found}")
-        return 2
-    resumes = options.command in ("train", "sweep", "retrain")
+    resumes = asked in ("train", "sweep", "retrain")
     then = "; the same command goes on from the last checkpoint, if there is one" * resumes
     try:
-        return options.act(options)
+        options, unknown = build_parser(asked).parse_known_args(arguments)
+        if unknown:
+            known = f"is no option; {remedy(unknown[0], options.parser._option_string_actions)}"
+            wrong = known if unknown[0].startswith("-") else "is more than it takes"
+            options.parser.error(f"{unknown[0]} {wrong}")
+        return cast(int, options.act(options))
     except InputError as error:
         tell(" ".join(str(error).split()))
         return 2
@@ -131,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         how = "pip install 'WHEEL[train]', with the file of the wheel"
         if not ARCHIVE.is_file():
             how = "`make install` in the project's folder, or pip install -e '.[train]'"
-        tell(f"`{options.command}` needs {missing}, which is not installed: {how}")
+        tell(f"`{asked}` needs {missing}, which is not installed: {how}")
         return 2
     except BrokenPipeError:
         # The reader (head, less) has gone; nothing more can be printed, at exit neither.

@@ -86,6 +86,7 @@ def act(options: RetrainOptions) -> int:
     known = {spec.run_id: spec for spec in catalogue.runs_of(*TIERS) if spec.run_id in stored}
     named = options.runs_named
     if options.random:
+        check_count(options.random, "--random", "runs")
         if named:
             raise InputError("--random draws runs: name none")
         short = [run_id for run_id, took in _seconds(known, stored).items() if took <= SHORT]
