@@ -17,7 +17,7 @@ from mnmt_repro.corpora import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-OTHERS = ("tar", "gh", "cat", "shuf", ".venv/bin/python")
+OTHERS = ("tar", "gh", "sha256sum", "cat", "shuf", ".venv/bin/python")
 
 
 def commands(path: Path) -> list[str]:
