@@ -12,7 +12,7 @@ from typing import Any, Literal
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse_excluded
 from mnmt_repro.cli.options import add_command, check_count, check_device, check_folder, chosen
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note
 from mnmt_repro.option_fields import required, setting
 from mnmt_repro.plugins import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
@@ -268,7 +268,7 @@ def _announce(
         print(f"0 of {len(specs)} runs are missing", flush=True)
         return
     if not store.exists():  # a misspelled one is seen here, before anything is trained
-        print(f"a new folder for their rows: {store}")
+        note(f"a new folder for their rows: {store}")
     time = duration(max(sum(seconds.values()) / options.workers, *seconds.values()))
     most = in_bytes(max(task.spec.memory(recompute=options.recompute) for task in tasks))
     added = len(tasks) - len(missing)
