@@ -107,7 +107,7 @@ def add_fields(
     defaults: Mapping[str, Any] = MappingProxyType({}),
     notes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Declare an option for each field of a dataclass that has a help; see `choices.option`.
+    """Declare an option for each field of a dataclass that has a help; see `option_fields.setting`.
 
     The type of a field decides what its option takes: one of the values of a `Literal`, nothing
     (`bool`), a value each time that it is given (`tuple`), else a value of that type. A field that

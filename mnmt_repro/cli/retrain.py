@@ -90,6 +90,8 @@ def act(options: RetrainOptions) -> int:
         if named:
             raise InputError("--random draws runs: name none")
         short = [run_id for run_id, took in _seconds(known, stored).items() if took <= SHORT]
+        if not short:
+            raise InputError("--random: no stored run that took so little can be trained here")
         named = tuple(random.sample(short, min(options.random, len(short))))
     if not named:
         _list(known, _seconds(known, stored))

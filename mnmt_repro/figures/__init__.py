@@ -5,9 +5,9 @@ what all charts share. Where is which figure of the papers?
 
 ===============================  ==================================================================
 Paper A
-Figures 2, 5 (9, 11, 13, 15-17)  `scaling.loss_against_size`
-Figure 3                         `scaling.reducible_against_size`
-Figure 4 (10, 12, 14)            `scaling.coefficients_against_weight`
+Figures 2, 5 (9, 11, 13, 15-17)  `loss_laws.loss_against_size`
+Figure 3                         `loss_laws.reducible_against_size`
+Figure 4 (10, 12, 14)            `loss_laws.coefficients_against_weight`
 Figure 6                         `fraction_panels.fraction_panels`
 Figures 7, 18                    `fractions.form_chart` (left), `fractions.frontier_chart` (right)
 Figures 8, 19                    `quality.score_against_loss` (left), `quality.score_frontier`
