@@ -14,6 +14,7 @@ Shapes: B sentences, S source tokens, T target tokens, d = d_model, H heads, V p
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -352,14 +353,47 @@ class Transformer(nn.Module):
         return self.decode(target_in, self.start(*self.encode(source)))
 
     def loss(
-        self, source: Tensor, target_in: Tensor, target_out: Tensor, label_smoothing: float = 0.0
+        self,
+        source: Tensor,
+        target_in: Tensor,
+        target_out: Tensor,
+        label_smoothing: float = 0.0,
+        factors: Tensor | None = None,
     ) -> Tensor:
-        """Summed cross-entropy in nats over the tokens of `target_out` (B, T) that are not 0."""
+        """Summed cross-entropy in nats over the tokens of `target_out` (B, T) that are not 0.
+
+        Each sentence's is multiplied by its factor, of `factors` (B,), where they are given.
+        """
         hidden = self.hidden(source, target_in)
-        real = target_out != PAD
-        return linear_cross_entropy(
-            hidden[real], self.output_weight, target_out[real], label_smoothing
-        )
+
+        def of_tokens(chosen: Tensor) -> Tensor:
+            return linear_cross_entropy(
+                hidden[chosen], self.output_weight, target_out[chosen], label_smoothing
+            )
+
+        return weighted_loss(of_tokens, target_out != PAD, factors)
+
+
+def weighted_loss(
+    of_tokens: Callable[[Tensor], Tensor], real: Tensor, factors: Tensor | None
+) -> Tensor:
+    """A batch's loss from that of chosen tokens, one call for each distinct factor.
+
+    Parameters
+    ----------
+    of_tokens
+        Gives the summed loss of the tokens that a mask (B, T) chooses.
+    real
+        Mask of the tokens that count.
+    factors
+        Factor of each sentence (B,), few of them distinct; None: all are 1.
+    """
+    if factors is None:
+        return of_tokens(real)
+    total = factors.new_zeros(())
+    for factor in factors.unique():
+        total = total + factor * of_tokens(real & (factors == factor)[:, None])
+    return total
 
 
 def autocast(device: str, precision: str) -> torch.autocast:

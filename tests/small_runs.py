@@ -62,11 +62,18 @@ EVEN = Mixture.two(*PAIRS, 0.5)
 
 
 def resumable_run(folder: str, checkpoint_seconds: float) -> None:
-    """The run that tests kill: dropout, both kinds of text, best weights kept, one thread."""
+    """The run that tests kill: dropout, both kinds of text, best weights kept, one thread.
+
+    Its loss has weights of its own, and its text is drawn otherwise for the first half.
+    """
     torch.set_num_threads(1)
+    ways = {
+        "loss_weights": dict(zip(PAIRS, (0.6, 0.4), strict=True)),
+        "first_weights": EVEN.weights,
+    }
     train(
         t5(dropout=0.1),
-        adamw(steps=STEPS, keep="best", label_smoothing=0.1, clip_norm=1.0),
+        adamw(steps=STEPS, keep="best", label_smoothing=0.1, clip_norm=1.0, **ways),
         small_data(finite=150),
         Mixture.two(*PAIRS, 0.3),
         Path(folder),

@@ -177,6 +177,25 @@ def test_shares_are_those_of_the_mixture() -> None:
         assert abs(count - p * total) < 4 * np.sqrt(total * p * (1 - p))  # 1 in 16,000 by chance
 
 
+def test_weights_that_change_at_a_window_repeat_no_sentence() -> None:
+    text = small_data().sentences
+    first, then = Mixture.two(*PAIRS, 0.9), Mixture.two(*PAIRS, 0.1)
+    options = {"batch_tokens": 200, "seed": 3, "window": 64}
+    changing = BatchStream(text, then, first=first, changed=5, **options)
+    counts = [changing._counts(window) for window in range(10)]
+    assert all(count[0] > 40 for count in counts[:5])
+    assert all(count[0] < 24 for count in counts[5:])
+    before, after = sum(counts[:5]), sum(counts)
+    assert np.array_equal(changing.drawn(10), after)
+    last = of_windows(changing, 6)[-1][1]
+    resumed = next(changing.batches(Position(5)))[1]
+    assert any(same(resumed, batch) for window, batch in of_windows(changing, 6) if window == 5)
+    for k in range(2):  # rows go on from where the first weights left off
+        rows = changing._rows(k, int(before[k]), int(counts[5][k]))
+        assert rows[0] == before[k]
+    assert len(last.pair)
+
+
 def test_pair_numbers_follow_the_mixture_and_zero_weights_are_not_read() -> None:
     weights = {"eng-zho": 0.5, "eng-deu": 0.5, "eng-fra": 0.0}
     source = stream({"eng-deu": 90, "eng-zho": 90}, weights)  # no French text is needed

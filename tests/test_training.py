@@ -368,6 +368,42 @@ def test_a_batch_in_parts_has_the_same_gradient(parts: int, tmp_path: Path, monk
     assert losses[0]["train_loss"] == pytest.approx(losses[1]["train_loss"], abs=1e-6)
 
 
+def test_weights_of_the_loss_multiply_each_pairs_tokens(tmp_path: Path, monkeypatch) -> None:
+    """Eq. 4: drawn evenly with loss weight w, a pair's tokens count 2 w times."""
+    gradients = {}
+    monkeypatch.setattr(torch.optim.AdamW, "step", lambda self: gradients.update(
+        {i: p.grad.clone() for i, p in enumerate(self.param_groups[0]["params"])}
+    ))  # fmt: skip
+    weights = dict(zip(PAIRS, (0.05, 0.95), strict=True))
+    config, data = adamw(steps=1, loss_weights=weights), small_data()
+    model, _ = train(t5(), config, data, EVEN, tmp_path, seed=1)
+    _, batch = next(loop.batch_stream(data, EVEN, config, 1).batches())
+    source, target = torch.from_numpy(batch.source), torch.from_numpy(batch.target)
+    scores = model(source, target[:, :-1]).transpose(1, 2)
+    losses = F.cross_entropy(scores, target[:, 1:], ignore_index=0, reduction="none")
+    factor = torch.tensor([0.1, 1.9])[torch.from_numpy(batch.pair)]
+    loss = (losses * factor[:, None]).sum() / (target[:, 1:] != 0).sum()
+    for i, expected in enumerate(torch.autograd.grad(loss, list(model.parameters()))):
+        assert torch.allclose(gradients[i], expected, rtol=1e-3, atol=1e-6)
+
+
+def test_text_is_drawn_by_the_first_weights_for_their_share(tmp_path: Path) -> None:
+    text = small_data(finite=0)
+    first = dict(zip(PAIRS, (0.99, 0.01), strict=True))
+    config = adamw(steps=20, first_weights=first, first_share=0.75)
+    then = Mixture.two(*PAIRS, 0.01)
+    _, progress = train(t5(), config, text, then, tmp_path, seed=1)
+    assert progress.changed == 1  # the rest of the first window is left
+    assert 0.7 < progress.pair_tokens[0] / progress.target_tokens < 0.8
+
+
+@pytest.mark.parametrize("name", ["loss_weights", "first_weights"])
+def test_weights_of_other_pairs_are_refused(tmp_path: Path, name: str) -> None:
+    config = adamw(steps=2, **{name: {"src-aaa": 1.0}})
+    with pytest.raises(InputError, match=rf"{name}: must give a weight .* src-aaa, src-bbb"):
+        train(t5(), config, small_data(), EVEN, tmp_path, seed=1)
+
+
 def test_a_batch_that_is_not_taken_in_parts_is_no_setting() -> None:
     assert "accumulate" not in adamw(steps=2).settings()
     assert adamw(steps=2, accumulate=4).settings()["accumulate"] == 4

@@ -135,7 +135,7 @@ def add_fields(
             flags = how.pop("flags", (f"--{each.name.replace('_', '-')}",))
             if flags[0].startswith("-"):
                 how["dest"] = each.name
-            group.add_argument(*flags, **({} if "nargs" in how else _taken(hint)), **how)
+            group.add_argument(*flags, **({} if "nargs" in how else _taken(hint)) | how)
 
 
 def _taken(hint: Any) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class SweepOptions(PoolOptions):
         nargs="*",
         metavar="COHORT|GRID.yml",
     )
-    tier: Literal["mini", "steady", "gpu", "paper"] = setting(
+    tier: Literal["mini", "steady", "settled", "gpu", "paper"] = setting(
         "sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()), "mini"
     )
     dry_run: bool = setting("list runs with their size n, and estimated times and memory", False)
@@ -174,7 +174,7 @@ def act(options: SweepOptions) -> int:
             is_done=lambda spec: results.run_file(spec.corpus, spec.run_id, root).exists(),
             store=lambda done: store_once(done, options.results),
             repeated=lambda done: keep_repeat(done, root=options.results, required=True),
-            among=catalogue.runs_of(*{"mini", "steady", options.tier}),
+            among=catalogue.runs_of(*{*catalogue.RUN_TIERS, options.tier}),
             runs_folder=options.runs,
             executor=executor,
             device=options.device,

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from mnmt_repro.cohorts import conlang_upgrade, software25, software25_runs, steady, tiers
+from mnmt_repro.cohorts import (
+    conlang_upgrade,
+    settled,
+    software25,
+    software25_runs,
+    steady,
+    tiers,
+)
 from mnmt_repro.cohorts.grids import GRIDS, Cohort
 from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.errors import InputError
@@ -32,6 +39,8 @@ def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
             return MINI_COHORTS
         case "steady":
             return steady.STEADY_GRIDS
+        case "settled":
+            return settled.SETTLED_GRIDS
         case "gpu":
             return (*tiers.GPU_GRIDS, *software25.cohorts(software25_runs.GPU))
         case "paper":
@@ -39,7 +48,7 @@ def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
     return ()
 
 
-RUN_TIERS = ("mini", "steady")
+RUN_TIERS = ("mini", "steady", "settled")
 """Tiers that this project has run, at least in part."""
 
 

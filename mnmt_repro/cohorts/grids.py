@@ -7,8 +7,8 @@ their weight on one pair are the same run in every cohort that holds them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import Tags, table_size
@@ -61,12 +61,36 @@ class Corpus:
         return table_size(self.conlang)
 
 
+Way = Literal["sampled", "text-matched", "equal-first"]
+"""How a mixture weight is given to a model; see `drawn`."""
+
+
+def drawn(mixture: Mixture, training: TrainingConfig, way: Way) -> tuple[Mixture, TrainingConfig]:
+    """What is drawn, and how it is trained, for a mixture to be reached in one way.
+
+    - *sampled*: sentences are drawn by the mixture, as the paper does.
+    - *text-matched*: all pairs are drawn evenly in batches of twice the tokens, and the loss is
+      weighted by the mixture. Updates and schedule stay, and of two pairs each has as many tokens
+      as a single pair has at the same number of updates.
+    - *equal-first*: drawn evenly for the first half of the budget, and then by the mixture.
+    """
+    even = even_mixture(mixture.pairs)
+    if way == "text-matched":
+        assert training.target_tokens is not None
+        doubled = {name: 2 * getattr(training, name) for name in ("batch_tokens", "target_tokens")}
+        return even, replace(training, loss_weights=mixture.weights, **doubled)
+    if way == "equal-first":
+        return mixture, replace(training, first_weights=even.weights)
+    return mixture, training
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cohort:
     """A declared grid of runs.
 
     `about` says in one line what the cohort is for; `repeats` names the cohort whose cells these
-    runs repeat with other seeds: their rows are read with its own.
+    runs repeat with other seeds: their rows are read with its own. `way` is how the weights of
+    `mixtures` are reached.
     """
 
     name: str
@@ -79,19 +103,21 @@ class Cohort:
     seeds: tuple[int, ...] = (1,)
     tier: str = "mini"
     repeats: str = ""
+    way: Way = "sampled"
 
     def runs(self) -> Iterator[RunSpec]:
         """All runs of the grid, small models first."""
         for seed in self.seeds:
             for size in self.sizes:
                 training = size.training(self.corpus.training)
-                for mixture in self.mixtures:
+                for wanted in self.mixtures:
+                    mixture, how = drawn(wanted, training, self.way)
                     yield RunSpec(
                         tier=self.tier,
                         corpus=self.corpus.name,
                         mixture=mixture,
                         model=size.model(self.corpus.pieces),
-                        training=training,
+                        training=how,
                         tags=self.tags,
                         seed=seed,
                         vocabulary=self.corpus.vocabulary,

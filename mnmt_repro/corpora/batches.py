@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -136,6 +137,8 @@ class BatchStream:
     pad_to
         Lengths are padded up to multiples of this. Sentences are grouped by these lengths, so a
         batch pads least where it is 1.
+    first, changed
+        Mixture of the windows before number `changed`, of the same pairs; None: `mixture` for all.
 
     Raises
     ------
@@ -152,6 +155,8 @@ class BatchStream:
         seed: int,
         window: int = 8192,
         pad_to: int = PAD_TO,
+        first: Mixture | None = None,
+        changed: float = math.inf,
     ) -> None:
         for pair in mixture.pairs:
             if pair not in sentences or sentences[pair].size == 0:
@@ -161,13 +166,16 @@ class BatchStream:
         self.seed = seed
         self.window = window
         self.pad_to = pad_to
+        self.first = mixture if first is None else first
+        self.changed = changed
         self._sentences = [sentences[pair] for pair in mixture.pairs]
         self._orders: dict[int, tuple[int, np.ndarray]] = {}
 
     def _counts(self, window: int) -> np.ndarray:
         """How many sentences of `window` come from each pair."""
         rng = np.random.default_rng([self.seed, 0, window])
-        return rng.multinomial(self.window, [p for _, p in self.mixture.items])
+        mixture = self.first if window < self.changed else self.mixture
+        return rng.multinomial(self.window, [p for _, p in mixture.items])
 
     def drawn(self, windows: int) -> np.ndarray:
         """Sentences drawn from each pair in the first `windows` windows."""

@@ -97,6 +97,25 @@ class Mixture:
         """Pairs with weight above zero."""
         return tuple(pair for pair, _ in self.items)
 
+    def like(self, weights: Mapping[str, float], what: str) -> Mixture:
+        """The same pairs with other weights; `what` names them in a message.
+
+        Raises
+        ------
+        InputError
+            When the weights are of other pairs, or are no mixture.
+        """
+        try:
+            other = Mixture.of(weights)
+        except InputError as error:
+            raise InputError(f"{what}: {error}") from error
+        if other.pairs != self.pairs:
+            raise InputError(
+                f"{what}: must give a weight above 0 to each pair of the mixture, "
+                f"{', '.join(self.pairs)}; got {', '.join(other.pairs)}"
+            )
+        return other
+
 
 _Number = TypeVar("_Number", float, Fraction)
 

@@ -118,13 +118,14 @@ def _frame(part: str, columns: Iterable[str], runs: Sequence[Mapping[str, Any]])
         run = content["run"]
         shared = {column: run[name] for column, name in run_columns.items()}
         mixture = run["mixture"]
+        weights = mixture | {row["pair"]: row["p"] for row in content["rows"]}
         shared["mixture"] = ",".join(f"{pair}:{p:g}" for pair, p in sorted(mixture.items()))
         for cohort in sorted(membership.get(run["config_hash"], ())) or [""]:
             name, share = places.get((run["config_hash"], cohort), ("", math.nan))
             place = {"cohort": cohort, "variant": name, "updates_share": share}
             for row in content[part]:
                 record = {**shared, **row, **place}
-                record.setdefault("p", mixture.get(row["pair"], 0.0))
+                record.setdefault("p", weights.get(row["pair"], 0.0))
                 records.append(record)
     named = ["cohort", "variant", "updates_share"]
     return pd.DataFrame(records, columns=[*run_columns, *columns, *named])

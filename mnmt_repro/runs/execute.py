@@ -160,11 +160,11 @@ def _flops(spec: RunSpec, data: RunData, progress: Progress) -> float:
 def _rows(
     spec: RunSpec, data: RunData, progress: Progress, model: Transformer
 ) -> Iterator[dict[str, Any]]:
-    for k, (pair, p) in enumerate(spec.mixture.items):
+    for k, pair in enumerate(spec.mixture.pairs):
         size = data.training.sentences[pair].size
         about = {
             "pair": pair,
-            "p": p,
+            "p": spec.weights[pair],
             "token_share": progress.pair_tokens[k] / progress.target_tokens,
             "pair_target_tokens": progress.pair_tokens[k],
             "passes": 0.0 if size is None else progress.pair_sentences[k] / size,

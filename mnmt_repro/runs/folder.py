@@ -125,6 +125,11 @@ def _check_budget(folder: Path, known: dict[str, Any], config: TrainingConfig) -
     """Refuse to shorten a run below where it stands; a longer budget goes on with it."""
     if same_budget(known, config) or not (folder / LAST).exists():
         return
+    if config.first_weights is not None:
+        raise InputError(
+            f"--out {folder}: the weights of its run change at a share of the budget, so that a "
+            "longer run is another one; choose another folder"
+        )
     progress = read_progress(folder / _reached(folder, known))
     if finished(progress, config) or config.decays(progress.step, progress.target_tokens):
         raise InputError(

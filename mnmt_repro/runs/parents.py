@@ -40,10 +40,10 @@ def with_parents(specs: Iterable[RunSpec]) -> Iterator[RunSpec]:
 def shorter_runs(spec: RunSpec, among: Iterable[RunSpec]) -> tuple[RunSpec, ...]:
     """Those that `spec` can start from: the same run up to their decay; longest first.
 
-    Where the best weights by validation loss are kept there are none: which points are validated
-    depends on the budget.
+    There are none where a share of the budget decides more than the decay: which points are
+    validated, of which the best weights are kept, or when the first weights end.
     """
-    if spec.training.keep == "best":
+    if spec.training.keep == "best" or spec.training.first_weights is not None:
         return ()
     own = spec.training.trunk_tokens
     shorter = {

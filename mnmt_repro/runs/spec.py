@@ -92,6 +92,9 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kept", tuple(sorted(self.kept)))
+        for name in ("loss_weights", "first_weights"):
+            if (weights := getattr(self.training, name)) is not None:
+                self.mixture.like(weights, f"training {name}")
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -124,6 +127,11 @@ class RunSpec:
             if self.conlang is not None:
                 fields["upgrade"]["first_sentence"] = self.first_sentence
         return json.loads(json.dumps(fields))
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Mixture weight p of each pair in the objective: its loss weight where it has one."""
+        return self.training.loss_weights or self.mixture.weights
 
     @property
     def generation(self) -> int:
@@ -222,6 +230,9 @@ class RunSpec:
         if len(self.mixture.items) > 6:
             weights = f"{len(self.mixture.items)} pairs"
         budget = "" if self.training.steps is None else f" {self.training.steps} steps"
+        for what in ("loss_weights", "first_weights"):
+            if changed := getattr(self.training, what):
+                weights += f"; {what} " + " ".join(f"{pair} {p:g}" for pair, p in changed.items())
         begun = f" from {self.upgrade.parent.run_id}" if self.upgrade else ""
         return f"{self.corpus} {self.size} [{weights}]{budget} seed {self.seed}{begun}"
 

@@ -40,6 +40,7 @@ class Progress:
     best: float | None = None  # lowest mean validation loss so far
     curve: list[dict[str, Any]] = field(default_factory=list)
     behind: int | None = 0  # steps of the learning-rate schedule before the first; None: constant
+    changed: int | None = None  # window of the stream from which `first_weights` no longer hold
 
     @property
     def position(self) -> Position:

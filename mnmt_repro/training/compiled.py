@@ -24,7 +24,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mnmt_repro.architecture import SLICE_TOKENS
 from mnmt_repro.corpora.vocabulary import PAD
-from mnmt_repro.model import LinearCrossEntropy, Transformer, linear_cross_entropy
+from mnmt_repro.model import (
+    LinearCrossEntropy,
+    Transformer,
+    linear_cross_entropy,
+    weighted_loss,
+)
 from mnmt_repro.repository import cache_root
 from mnmt_repro.training.checkpoint import adafactor_state
 
@@ -67,7 +72,11 @@ def compiled_loss(network: Transformer) -> Callable[..., Tensor]:
         compiled = True
 
     def loss(
-        source: Tensor, target_in: Tensor, target_out: Tensor, label_smoothing: float = 0.0
+        source: Tensor,
+        target_in: Tensor,
+        target_out: Tensor,
+        label_smoothing: float = 0.0,
+        factors: Tensor | None = None,
     ) -> Tensor:
         lower = torch.is_autocast_enabled("cpu")
         with (
@@ -77,14 +86,15 @@ def compiled_loss(network: Transformer) -> Callable[..., Tensor]:
             if not compiled:
                 compile_once()
             states = hidden(source.contiguous(), target_in.contiguous())
-        real = target_out != PAD
-        states, targets = states[real], target_out[real]
-        if states.is_cuda:
-            return linear_cross_entropy(states, network.output_weight, targets, label_smoothing)
         products = torch.get_autocast_dtype("cpu") if lower else torch.float32
-        return _CrossEntropy.apply(
-            states, network.output_weight, targets, label_smoothing, products
-        )
+
+        def of_tokens(chosen: Tensor) -> Tensor:
+            inputs = states[chosen], network.output_weight, target_out[chosen], label_smoothing
+            if states.is_cuda:
+                return linear_cross_entropy(*inputs)
+            return _CrossEntropy.apply(*inputs, products)
+
+        return weighted_loss(of_tokens, target_out != PAD, factors)
 
     return loss
 

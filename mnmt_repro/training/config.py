@@ -34,8 +34,18 @@ USUAL = {"warmup_steps": 100, "batch_tokens": 512}
 """Settings of a user's run where she gives none."""
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
-LATER = ("decay_share", "accumulate", "compile")
+LATER = ("decay_share", "accumulate", "compile", "loss_weights", "first_weights", "first_share")
 """Fields that are newer than the first stored runs; see `TrainingConfig.settings`."""
+
+
+def pair_weights(text: str) -> dict[str, float]:
+    """Weights of language pairs as an option gives them.
+
+    >>> pair_weights("eng-deu=0.05,eng-fra=0.95")
+    {'eng-deu': 0.05, 'eng-fra': 0.95}
+    """
+    parts = (part.partition("=") for part in text.split(","))
+    return {pair.strip(): float(weight) for pair, _, weight in parts}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +100,21 @@ class TrainingConfig:
         "one, training is not compiled",
         False,
     )
+    # Weights by pair. Sentences are drawn by the mixture; these change the objective, or the draws.
+    loss_weights: dict[str, float] | None = setting(
+        "weight the loss in place of the text: sentences are drawn by the mixture, and the loss of "
+        "each target token is multiplied by its pair's weight here over its weight in the mixture "
+        "(Paper A, Eq. 4). Weights sum to one, such as eng-deu=0.05,eng-fra=0.95",
+        type=pair_weights,
+        metavar="PAIR=WEIGHT,...",
+    )
+    first_weights: dict[str, float] | None = setting(
+        "draw sentences by these weights at first, and by the mixture after --first-share of the "
+        "budget",
+        type=pair_weights,
+        metavar="PAIR=WEIGHT,...",
+    )
+    first_share: float = setting("share of the budget for which --first-weights hold", 0.5)
 
     def __post_init__(self) -> None:
         if (self.target_tokens is None) == (self.steps is None):
@@ -102,7 +127,7 @@ class TrainingConfig:
         for name in ("warmup_steps", "weight_decay"):
             if getattr(self, name) < 0:
                 raise InputError(f"training {name} must be at least 0, got {getattr(self, name)}")
-        for name in ("label_smoothing", "beta1", "beta2", "decay_share"):
+        for name in ("label_smoothing", "beta1", "beta2", "decay_share", "first_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"training {name} must lie in [0, 1), got {getattr(self, name)}")
         check_choices(self, "training")
@@ -141,6 +166,11 @@ class TrainingConfig:
     def decays(self, step: int, target_tokens: int) -> bool:
         """Whether the decay has begun for the step that follows."""
         return self.decay(self.share_spent(step, target_tokens)) < 1
+
+    def draws_first(self, step: int, target_tokens: int) -> bool:
+        """Whether `first_weights` hold for the step that follows."""
+        spent = self.share_spent(step, target_tokens)
+        return self.first_weights is not None and spent < self.first_share
 
     def decay(self, spent: float) -> float:
         """Factor of the learning rate for the step that follows once `spent` of the budget is used.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -54,7 +55,7 @@ class Step:
 
     step: int  # counted from 1 over the whole run
     target_tokens: int  # trained on so far
-    loss: float  # nats a target token of its batch, before the update
+    loss: float  # nats a target token of its batch, weighted as the objective, before the update
     learning_rate: float
     validation: Mapping[str, float]  # loss of each pair after the update; empty at most steps
 
@@ -85,16 +86,41 @@ def make_loss(model: Transformer, config: TrainingConfig) -> Callable[..., Tenso
 
 
 def batch_stream(
-    data: TrainingData, mixture: Mixture, config: TrainingConfig, seed: int
+    data: TrainingData,
+    mixture: Mixture,
+    config: TrainingConfig,
+    seed: int,
+    changed: int | None = None,
 ) -> BatchStream:
-    """Return the batches that a run trains on."""
+    """Return the batches that a run trains on; see `Progress.changed`."""
+    weights = config.first_weights
+    first = None if weights is None else mixture.like(weights, "training first_weights")
     return BatchStream(
         data.sentences,
         mixture,
         batch_tokens=config.batch_tokens,
         seed=seed,
         pad_to=1 if config.compile else PAD_TO,  # one compiled program serves all shapes
+        first=first,
+        changed=math.inf if changed is None else changed,
     )
+
+
+def loss_factors(mixture: Mixture, config: TrainingConfig) -> np.ndarray | None:
+    """Factor of the loss of each pair of the mixture, (pairs,) float32; None: all are 1.
+
+    The loss weight over the mixture weight, so that the expected gradient is that of drawing
+    sentences by the loss weights (Paper A, Eq. 4).
+
+    Raises
+    ------
+    InputError
+        When the loss weights are not of the mixture's pairs.
+    """
+    if config.loss_weights is None:
+        return None
+    wanted = mixture.like(config.loss_weights, "training loss_weights")
+    return np.array([wanted.weights[pair] / p for pair, p in mixture.items], dtype=np.float32)
 
 
 def train(
@@ -196,7 +222,7 @@ def train(
     if group.first:
         _restore_log(folder / LOG, progress)
 
-    stream = batch_stream(data, mixture, config, seed)
+    factors = loss_factors(mixture, config)
     points = [t for t in config.curve_tokens() if t > progress.target_tokens]
     called = saved = time.monotonic()
     began, before = called - progress.seconds, (progress.step, progress.target_tokens)
@@ -215,13 +241,18 @@ def train(
     if lines and progress.step and not finished(progress, config):
         _tell(label, f"going on at {how_far(progress, config)}")
     with bar:
-        batches = stream.batches(progress.position)
+        batches = None
         while not (stopped or finished(progress, config)):
+            changes = _change_weights(progress, config)
+            if batches is None or changes:
+                stream = batch_stream(data, mixture, config, seed, progress.changed)
+                batches = stream.batches(progress.position)
             position, batch = next(batches)
             rate = _rate(config, schedule_start, progress)
             group.seed_dropout(seed, progress.step, device)
             loss = _step(
-                objective, optimiser, config, batch, progress, position, device, last, rate, group
+                *(objective, optimiser, config, batch, factors, progress),
+                *(position, device, last, rate, group),
             )
             bar.update(min(progress.target_tokens, config.planned_tokens) - bar.n)
             bar.set_postfix_str(f"step {progress.step} loss {loss:.3f}", refresh=False)
@@ -299,6 +330,16 @@ def _decays(progress: Progress, config: TrainingConfig) -> bool:
     return config.decays(progress.step, progress.target_tokens)
 
 
+def _change_weights(progress: Progress, config: TrainingConfig) -> bool:
+    """Where the first weights have had their share, go to the next window, drawn by the mixture."""
+    held = config.first_weights is not None and progress.changed is None
+    if not held or config.draws_first(progress.step, progress.target_tokens):
+        return False
+    progress.window, progress.index = progress.window + (progress.index > 0), 0
+    progress.changed = progress.window
+    return True
+
+
 def finished(progress: Progress, config: TrainingConfig) -> bool:
     """Whether the budget is spent."""
     return config.is_spent(progress.step, progress.target_tokens)
@@ -374,6 +415,7 @@ def _step(
     optimiser: torch.optim.Optimizer,
     config: TrainingConfig,
     batch: Batch,
+    factors: np.ndarray | None,
     progress: Progress,
     position: Position,
     device: str,
@@ -390,8 +432,10 @@ def _step(
     for share in group.shares(batch, config.accumulate):
         source = torch.from_numpy(share.source).to(device)
         target = torch.from_numpy(share.target).to(device)
+        inputs = source, target[:, :-1], target[:, 1:], config.label_smoothing
+        weights = () if factors is None else (torch.from_numpy(factors[share.pair]).to(device),)
         with autocast(device, config.precision):
-            loss = objective(source, target[:, :-1], target[:, 1:], config.label_smoothing)
+            loss = objective(*inputs, *weights)
         loss = loss / total
         value += group.mean(loss.detach())
         loss.backward()
