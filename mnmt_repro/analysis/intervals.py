@@ -18,6 +18,10 @@ class NoRowsYet(Exception):
     """The store does not hold the rows that a number needs; the message says which."""
 
 
+class OutOfRegime(Exception):
+    """No cell has as much text per parameter as the claim asks for; the message says which lack."""
+
+
 class NotIdentified(Exception):
     """The rows are there but determine no law; the message says why."""
 
