@@ -7,7 +7,7 @@ import json
 import mmap
 import re
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,7 @@ class TensorFile:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        self._mapped: Callable[[], mmap.mmap | None] = lambda: None
         try:
             self._file = self.path.open("rb")  # noqa: SIM115 (`read` maps it again)
             weakref.finalize(self, self._file.close)
@@ -127,8 +128,10 @@ class TensorFile:
             self._header = dict(json.loads(content[8 : self._start]))
             told = dict(self._header.pop("__metadata__", {}))
             self.metadata = {name: str(value) for name, value in told.items()}
-            ends = [about["data_offsets"][1] for about in self._header.values()]
-            if self._start + max(ends, default=0) != len(content):
+            spans = sorted(about["data_offsets"] for about in self._header.values())
+            edges = [0, *(end for _, end in spans)]
+            begins = [begin for begin, _ in spans]
+            if begins != edges[:-1] or self._start + edges[-1] != len(content):
                 raise ValueError(f"{len(content)} bytes are not what its header says")
             self.read()  # so that none fails later
         except OSError as error:
@@ -140,8 +143,14 @@ class TensorFile:
             ) from error
 
     def read(self, *names: str) -> dict[str, Tensor]:
-        """Tensors of these names, or all, mapped anew: they take no memory of their own."""
-        mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_COPY)
+        """Tensors of these names, or all, mapped: they take no memory of their own.
+
+        They share a mapping with those that are still in use, as each mapping keeps a descriptor.
+        """
+        mapped = self._mapped()
+        if mapped is None:
+            mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_COPY)
+            self._mapped = weakref.ref(mapped)
         content, found = memoryview(mapped)[self._start :], {}
         for name in names or self._header:
             about = self._header[name]
