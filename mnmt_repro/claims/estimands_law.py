@@ -12,22 +12,15 @@ from scipy import stats
 from mnmt_repro.analysis import fit_quality
 from mnmt_repro.analysis.audit.parameters import parameters_paper_a
 from mnmt_repro.analysis.cells import Cells
-from mnmt_repro.analysis.drift import drift_measures, spread_in_sd
+from mnmt_repro.analysis.drift import shift, spread_in_sd
 from mnmt_repro.analysis.fraction_draws import cells_within, slope_of_fraction
-from mnmt_repro.analysis.intervals import DRAWS, Measure, measure
-from mnmt_repro.analysis.noise import refits, require
+from mnmt_repro.analysis.intervals import Measure, measured
+from mnmt_repro.analysis.noise import drawn, require
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.laws import JointLawFit, fit_joint_law, fit_per_weight_laws
 from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.trend import Coefficient
-
-_HELD_OUT_DRAWS = 200
-
-
-def draws_of(claim: Claim, usual: int = DRAWS) -> int:
-    """How many refits its intervals rest on; fewer in simulated data (`claims.attainability`)."""
-    return int(claim.options.get("draws", usual))
 
 
 def errors_of(claim: Claim) -> Errors:
@@ -63,14 +56,14 @@ def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         laws = fit_per_weight_laws(cells, n=scope.n, by=by, errors=errors)
         for p, law in laws.items():
             require(law, f"law of {pair} at {by} = {p}")
-        fits = list(laws.values())
+        fits, losses = list(laws.values()), drawn(cells)
+        own = [losses[:, cells[by] == p] for p in laws]
+        _, single = fit_quality.size_left_out(cells, scope.n, by, errors)
         units[pair] = {
-            "r2_min": fit_quality.lowest_r2(fits, errors, draws_of(claim)),
+            "r2_min": fit_quality.lowest_r2(fits, own),
             "r2_median": Measure(value=float(np.median([fit.r2 for fit in fits]))),
+            "held_out_error": Measure(value=float(single[0])),
         }
-        if claim.options.get("unjudged", True):
-            _, single = fit_quality.size_left_out(cells, scope.n, by, errors)
-            units[pair]["held_out_error"] = Measure(value=float(single[0]))
     return units
 
 
@@ -91,12 +84,10 @@ def factor_rises(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         fit = joint_law(cells, claim, scope, pair)
         tau = stats.kendalltau(list(fit.beta), list(fit.beta.values())).statistic
         small, one = (2 + int(fit.index(p)[0]) for p in (0.05, 1.0))
-        drawn = refits(fit, 0, draws_of(claim))
-        value = np.log(fit.values[small] / fit.values[one])
-        deviations = np.log(drawn[:, small] / drawn[:, one]) - value
+        values = fit.refit(drawn(cells))
         units[pair] = {
             "kendall_tau": Measure(value=float(tau)),
-            "log_ratio": measure(value, deviations),
+            "log_ratio": measured(np.log(values[:, small] / values[:, one])),
         }
     return units
 
@@ -104,19 +95,18 @@ def factor_rises(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
 def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A6: error on a size left out, joint law over per-weight laws; R² and AICc."""
     by, errors = claim.options.get("by", "p"), errors_of(claim)
-    draws = draws_of(claim, _HELD_OUT_DRAWS)
     units: Units = {}
     for pair, cells in evidence.grid(claim, scope).items():
         fit = joint_law(cells, claim, scope, pair)
-        units[pair] = fit_quality.joint_against_separate(fit, cells, scope.n, by, errors, draws)
-        if claim.options.get("unjudged", True):
-            units[pair]["delta_aicc"] = fit_quality.aicc_difference(fit, cells, scope.n, by, errors)
+        units[pair] = {
+            **fit_quality.joint_against_separate(fit, cells, drawn(cells), scope.n, by, errors),
+            "delta_aicc": fit_quality.aicc_difference(fit, cells, scope.n, by, errors),
+        }
     return units
 
 
 def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     """A7: slope of log f on log N, f solved directly from Eq. 8 at each size."""
-    assert claim.alternative is not None
     wanted = claim.options["weights"]
     units: Units = {}
     for pair, cells in evidence.grid(claim, scope, weights=(*wanted, 1)).items():
@@ -128,33 +118,19 @@ def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         used = cells_within(cells, wanted)
         units[pair] = {"cells": Measure(value=len(used))}
         if len(used) >= 3:
-            units[pair] = slope_of_fraction(
-                used,
-                {p: laws[p] for p in (*wanted, 1.0)},
-                scope.n,
-                claim.alternative.effect,
-                errors_of(claim),
-                draws_of(claim),
-            )
+            units[pair]["slope"] = slope_of_fraction(cells, used, one, drawn(cells), scope.n)
     return units
 
 
 def _unchanged(evidence: Evidence, claim: Claim, scope: Scope, name: Coefficient) -> Units:
-    assert claim.alternative is not None
     units: Units = {}
     for pair, cells in evidence.grid(claim, scope, weights=(0.05, 1)).items():
-        fit = joint_law(cells, claim, scope, pair)
         laws = fit_per_weight_laws(cells, n=scope.n, errors=errors_of(claim))
         good = [law for law in laws.values() if law.identified and not law.active_bounds]
-        smallest = cells["n_non_embedding"] == cells["n_non_embedding"].min()
-        scale = float(cells.loc[smallest & (cells["p"] == 1), "cross_entropy"].iloc[0])
+        spread = spread_in_sd(good, name, claim.options["perturbation"])
+        fit = joint_law(cells, claim, scope, pair)
         units[pair] = {
-            "spread_in_sd": Measure(
-                value=spread_in_sd(
-                    good, name, claim.options["perturbation"], errors_of(claim), draws_of(claim)
-                )
-            ),
-            "identified_share": Measure(value=len(good) / len(laws)),
-            **drift_measures(fit, name, claim.alternative.effect, scale, draws_of(claim)),
+            "spread_in_sd": Measure(value=spread),
+            "shift": shift(fit, name, drawn(cells)),
         }
     return units

@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 from pandas.util import hash_pandas_object
 
-from mnmt_repro.analysis.cells import Cells, check_grid, mean_losses
+from mnmt_repro.analysis.cells import Cells, cells_of, check_grid
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet
 from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims.schema import Claim, Scope
 from mnmt_repro.disk_cache import text_digest
-from mnmt_repro.results.schema import STORED_METRICS
 
 Units = dict[str, Measures]
 """What an estimand returns: measures for each pair, or under ``"all"`` for pairs taken together."""
@@ -102,7 +101,7 @@ class Evidence:
         *,
         apart: Sequence[str] = (),
     ) -> Cells:
-        """Means over seeds of the scope's rows in one cohort and test set.
+        """Means over seeds of the scope's rows in one cohort and test set, from `cells_of`.
 
         Parameters
         ----------
@@ -124,18 +123,7 @@ class Evidence:
         if rows.empty:
             where = f"{cohort}, {test_set or scope.test_set}, tier {scope.tier}"
             raise NoRowsYet(f"no rows of {where}")
-        means: dict[str, Any] = {
-            name: (name, "mean") for name in ("n_total", *STORED_METRICS) if name in rows
-        }
-        cells = mean_losses(
-            rows.assign(p=rows["p"].round(9)),
-            *apart,
-            "pair",
-            "p",
-            **means,
-            runs=("run_id", lambda ids: " ".join(sorted(ids))),
-        )
-        return cells.rename(columns={"n": "n_non_embedding", "loss": "cross_entropy"})
+        return cells_of(rows, *apart)
 
     def grid(
         self,
