@@ -50,6 +50,7 @@ def rows(
             {
                 "run_id": f"{cohort}-{pair}-{p}-{n}",
                 "commit": commit,
+                "seed": seed,
                 "tier": "mini",
                 "cohort": cohort,
                 "pair": pair,
