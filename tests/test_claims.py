@@ -160,19 +160,6 @@ def test_an_unfinished_grid_says_what_is_missing() -> None:
     )
 
 
-def test_rows_of_another_tier_test_set_or_domain_are_not_read() -> None:
-    good = rows(OUT)
-    wild = partial(loss_of, alpha=0.05, l_inf=0.0)
-    others = [
-        rows(OUT, loss=wild).assign(tier="smoke"),
-        rows(OUT, loss=wild, test_set="newstest21"),
-        rows(OUT, loss=wild).assign(domain="tatoeba"),
-        rows(OTHER, loss=wild),
-        rows(OUT, loss=lambda p, n: 9.0, weights=(0.0,)),
-    ]
-    assert measures(judge("A3", good, *others)) == measures(judge("A3", good))
-
-
 def test_seeds_of_a_cell_are_averaged() -> None:
     one = rows(OUT, noise=0)
     up, down = (one.assign(cross_entropy=one["cross_entropy"] * k) for k in (1.01, 0.99))

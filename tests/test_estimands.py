@@ -30,6 +30,7 @@ OUT, OTHER, INTO = "webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en"
 GERMAN, FRENCH, ENGLISH = ("eng-deu",), ("eng-deu", "eng-fra"), ("deu-eng", "zho-eng")
 NEEDS = {"sizes": 4, "weights": 3, "span": 8}
 Loss = Callable[[float, float], float]
+MANY: dict[str, Any] = {"weights": list(WEIGHTS[:-1])}
 
 
 def seeds(cohort: str, *args: Any, first: int = 0, count: int = 3, **more: Any) -> pd.DataFrame:
@@ -121,6 +122,11 @@ def test_without_seeds_there_is_no_interval() -> None:
     again = rows(OUT, seed=1, sizes=SIZES[:1])
     found = units(law.factor_rises, rows(OUT), again)["eng-deu"]["log_ratio"]
     assert math.isnan(found.low)
+    # A contrast needs seeds on both sides.
+    how = {"cohorts": (OUT, OTHER), "between": "cohort", "pairs": "common"} | MANY
+    for frame in (rows(OUT), seeds(OUT)):
+        found = units(fraction.fraction_contrast, frame, rows(OTHER), **how)["eng-deu"]
+        assert math.isnan(found["mean_log_ratio"].low) and found["mean_log_ratio"].value < 1
 
 
 def test_draws_that_cannot_be_fitted_are_few_or_there_is_no_number() -> None:
@@ -156,6 +162,19 @@ def test_an_interval_holds_its_truth_19_times_in_20() -> None:
 def test_what_is_drawn_is_the_same_each_time() -> None:
     frame = seeds(OUT, noise=0.01)
     assert units(law.factor_rises, frame) == units(law.factor_rises, frame)
+
+
+def test_rows_of_another_tier_test_set_or_domain_are_not_read() -> None:
+    good = seeds(OUT)
+    wild = partial(loss_of, alpha=0.05, l_inf=0.0)
+    others = [
+        rows(OUT, loss=wild).assign(tier="smoke"),
+        rows(OUT, loss=wild, test_set="newstest21"),
+        rows(OUT, loss=wild).assign(domain="tatoeba"),
+        rows(OTHER, loss=wild),
+        rows(OUT, loss=lambda p, n: 9.0, weights=(0.0,)),
+    ]
+    assert units(law.factor_rises, good, *others) == units(law.factor_rises, good)
 
 
 # ------------------------------------------------------------------ A2 to A7
@@ -238,8 +257,6 @@ def test_a7_fraction_over_size() -> None:
 
 
 # ------------------------------------------------------------------ A8 to A13, A21
-
-MANY: dict[str, Any] = {"weights": list(WEIGHTS[:-1])}
 
 
 def news(first: int, noise: float = 0.01, of: Callable[[float], float] = float) -> pd.DataFrame:

@@ -55,7 +55,7 @@ def drawn_beside(losses: Array, cells: Cells, others: Cells, seed: int) -> list[
     -------
     the losses (1 + B, m), those of `others` (1 + B, k)
     """
-    first, second = common_draws(losses, drawn(others, seed))
+    first, second = (each.copy() for each in common_draws(losses, drawn(others, seed)))
     place = {runs: k for k, runs in enumerate(cells["runs"])}
     for k, runs in enumerate(others["runs"]):
         if runs in place:
