@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import least_squares
-from synthetic import SIZES, WEIGHTS, loss_of, rows
+from synthetic import SIZES, WEIGHTS, loss_of, rows, seeds
 
 from mnmt_repro.analysis.cells import cells_of
 from mnmt_repro.analysis.drift import fit_drift, shift
@@ -31,12 +31,6 @@ GERMAN, FRENCH, ENGLISH = ("eng-deu",), ("eng-deu", "eng-fra"), ("deu-eng", "zho
 NEEDS = {"sizes": 4, "weights": 3, "span": 8}
 Loss = Callable[[float, float], float]
 MANY: dict[str, Any] = {"weights": list(WEIGHTS[:-1])}
-
-
-def seeds(cohort: str, *args: Any, first: int = 0, count: int = 3, **more: Any) -> pd.DataFrame:
-    """Rows of several seeds."""
-    each = [rows(cohort, *args, seed=first + k, **more) for k in range(count)]
-    return pd.concat(each, ignore_index=True)
 
 
 def units(

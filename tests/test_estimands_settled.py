@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from synthetic import loss_of
-from test_estimands import drifting, holds, seeds, units, width, with_fraction
+from synthetic import loss_of, seeds
+from test_estimands import drifting, holds, units, width, with_fraction
 
 from mnmt_repro.analysis.intervals import NoRowsYet, OutOfRegime
 from mnmt_repro.claims import estimands_settled as settled
