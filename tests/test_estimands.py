@@ -16,7 +16,14 @@ from synthetic import SIZES, WEIGHTS, loss_of, rows, seeds
 
 from mnmt_repro.analysis.cells import cells_of
 from mnmt_repro.analysis.drift import fit_drift, shift
-from mnmt_repro.analysis.intervals import Measure, NoRowsYet, NotIdentified, centred, measured
+from mnmt_repro.analysis.intervals import (
+    Measure,
+    NoRowsYet,
+    NotIdentified,
+    OutOfRegime,
+    centred,
+    measured,
+)
 from mnmt_repro.analysis.noise import drawn
 from mnmt_repro.claims import estimands_fraction as fraction
 from mnmt_repro.claims import estimands_law as law
@@ -169,6 +176,20 @@ def test_rows_of_another_tier_test_set_or_domain_are_not_read() -> None:
         rows(OUT, loss=lambda p, n: 9.0, weights=(0.0,)),
     ]
     assert units(law.factor_rises, good, *others) == units(law.factor_rises, good)
+
+
+def test_a_grid_is_of_the_cells_in_regime() -> None:
+    frame = seeds(OUT, GERMAN)  # at p = 0.05 of 100 tokens per parameter and less
+    every = units(law.factor_rises, frame)["eng-deu"]["log_ratio"]
+    # The others are off, and out of it.
+    poor = frame["pair_target_tokens"] / frame["n_non_embedding"] < 9
+    off = frame.assign(cross_entropy=frame["cross_entropy"] * np.where(poor, 1.5, 1.0))
+    found = units(law.factor_rises, off, least_own_tokens=9)["eng-deu"]["log_ratio"]
+    assert found.value == pytest.approx(every.value, abs=0.05)
+    with pytest.raises(OutOfRegime, match="too little text"):
+        units(law.factor_rises, frame, least_own_tokens=80)
+    with pytest.raises(OutOfRegime, match="no cell in regime"):
+        units(law.factor_rises, frame, least_own_tokens=1e5)
 
 
 # ------------------------------------------------------------------ A2 to A7

@@ -19,7 +19,6 @@ PAIRS = ("src-aaa", "src-bbb")
 MIXED = (4_000, 8_000, 16_000, 32_000)
 ALONE = tuple(int(n) for n in np.geomspace(100, 40_000, 400))
 GRID, MATCHED, HALF = "conlang-settled", "conlang-settled-matched", "conlang-settled-half"
-NEEDS = {"sizes": 4, "weights": 3, "span": 5}
 TOKENS = 1e6 / 0.05
 """Of all pairs: one million of them are of a pair at p = 0.05."""
 
@@ -136,7 +135,7 @@ def test_the_slope_of_the_fraction(tilt: float) -> None:
     assert slope["cells"].value == len(PAIRS) * len(MIXED)
     frame["cross_entropy"] *= np.exp(0.005 * np.random.default_rng(0).standard_normal(len(frame)))
     assert holds(found(settled.fraction_slope_by_interpolation, frame)["all"]["slope"], tilt)
-    with pytest.raises(OutOfRegime, match="2 of 3 sizes"):
+    with pytest.raises(OutOfRegime, match="can be read: 2 of 3"):
         found(settled.fraction_slope_by_interpolation, frame, least=100)
 
 
@@ -145,12 +144,21 @@ def test_the_exponent_shifts_in_regime() -> None:
     frame = table(loss=loss, alone=MIXED, noise=0.002, first=3)
     poor = (frame["p"] == 0.05) & (frame["n_non_embedding"] == MIXED[-1])
     frame.loc[poor, "cross_entropy"] *= 1.2  # too little text, and off
-    found_in = found(settled.exponent_shift_in_regime, frame, least=40, needs=NEEDS)
+    found_in = found(settled.exponent_shift_in_regime, frame, least=40)
     assert all(holds(each["shift"], -0.3) for each in found_in.values())
-    with pytest.raises(OutOfRegime, match="2 of 3 sizes at p = 0.05"):
-        found(settled.exponent_shift_in_regime, frame, least=100, needs=NEEDS)
+    with pytest.raises(OutOfRegime, match="in regime at p = 0.05: 2 of 3"):
+        found(settled.exponent_shift_in_regime, frame, least=100)
     with pytest.raises(OutOfRegime, match="no cell in regime"):
-        found(settled.exponent_shift_in_regime, frame, least=1e6, needs=NEEDS)
+        found(settled.exponent_shift_in_regime, frame, least=1e6)
+
+
+def test_an_exponent_reads_the_single_pairs_of_the_last_cohort() -> None:
+    frame = table(loss=partial(drifting, alpha=-0.3), alone=MIXED, noise=0.002, first=3)
+    apart = frame.assign(cohort=np.where(frame["p"] < 1, MATCHED, GRID))
+    one = found(settled.exponent_shift_in_regime, frame)
+    other = found(settled.exponent_shift_in_regime, apart, cohorts=(MATCHED, GRID))
+    for pair in PAIRS:
+        assert other[pair]["shift"].value == pytest.approx(one[pair]["shift"].value)
 
 
 def test_with_more_text_a_cell_comes_nearer_the_law() -> None:
@@ -161,7 +169,7 @@ def test_with_more_text_a_cell_comes_nearer_the_law() -> None:
 
     def nearer(half: pd.DataFrame) -> Any:
         whole = late(1.02, 0, GRID)
-        asked = {"cohorts": (GRID, HALF), "needs": NEEDS}
+        asked = {"cohorts": (GRID, HALF)}
         return found(settled.nearer_with_text, whole, half, **asked)["all"]
 
     one = nearer(late(1.1, 0, HALF))

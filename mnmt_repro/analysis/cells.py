@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.intervals import NoRowsYet
+from mnmt_repro.analysis.intervals import NoRowsYet, OutOfRegime
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.results.schema import STORED_METRICS
@@ -125,6 +125,31 @@ def check_grid(
     if span < needs["span"]:
         raise NoRowsYet(f"{where}: sizes span a factor of {span:.3g}, not {needs['span']:g}")
     return rows
+
+
+def own_tokens(cells: Cells) -> pd.Series:
+    """Tokens that a cell's own pair has read, per parameter."""
+    return cells["pair_target_tokens"] / cells["n_non_embedding"]
+
+
+def in_regime(cells: Cells, options: Mapping[str, Any], where: str) -> Cells:
+    """Cells with `least_own_tokens` or more, where the options ask for it.
+
+    Raises
+    ------
+    OutOfRegime
+        When there is none.
+    """
+    least = options.get("least_own_tokens")
+    if least is None:
+        return cells
+    own = own_tokens(cells)
+    if not (own >= least).any():
+        raise OutOfRegime(
+            f"{where}: no cell in regime; a pair has read at most {own.max():.3g} tokens per "
+            f"parameter, not {least:g}"
+        )
+    return cells[own >= least].reset_index(drop=True)
 
 
 def common_cells(tables: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:

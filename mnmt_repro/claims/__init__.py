@@ -11,6 +11,7 @@ from mnmt_repro.claims.report import (
     read_stored,
     to_detail,
     to_json,
+    to_table,
     to_text,
     verify,
     write_stored,
@@ -19,5 +20,5 @@ from mnmt_repro.claims.schema import load_claims
 
 __all__ = [
     "differences", "load_claims", "load_exhibits", "load_external", "read_stored", "to_detail",
-    "to_json", "to_text", "verify", "write_stored",
+    "to_json", "to_table", "to_text", "verify", "write_stored",
 ]  # fmt: skip

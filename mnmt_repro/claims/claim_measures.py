@@ -1,20 +1,17 @@
-"""The numbers behind verdicts as one tidy frame, so that pages draw what the rules judged."""
+"""The numbers behind verdicts as one tidy frame, so that pages draw what was judged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import pandas as pd
 
-from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.claims import load_claims
-from mnmt_repro.claims.report import stored_verdict
+from mnmt_repro.claims.schema import load_claims
+from mnmt_repro.errors import InputError
 from mnmt_repro.repository import ROOT
 
-_COLUMNS = ("setting", "kind", "cohort", "test_set", "n", "tier", "verdict", "pair")
+_OF_SETTING = ("test_set", "n", "tier")
 
 
-@framed(*_COLUMNS, "value", "low", "high")
-def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str) -> Rows:
+def claim_measures(stored: pd.DataFrame, claim: str, measure: str = "") -> pd.DataFrame:
     """One measure of a claim, a row for each setting and pair that has it.
 
     Parameters
@@ -24,38 +21,35 @@ def claim_measures(stored: Sequence[Mapping[str, Any]], claim: str, measure: str
     claim
         Its id, such as ``"A6"``.
     measure
-        Its name in the claim's rule, such as ``"error_ratio"``.
+        Its name, such as ``"error_ratio"``; by default that of the claim's effect.
 
     Returns
     -------
     DataFrame
-        `_COLUMNS`, then ``value, low, high`` (NaN without an interval); `kind` is that of evidence.
+        ``role, setting, kind, cohort, test_set, n, tier, pair, value, low, high`` (NaN without an
+        interval).
 
     Raises
     ------
     InputError
-        When the claim has no stored verdict.
+        When there is no such claim.
     """
-    verdict = stored_verdict(stored, claim)
-    declared = next(known for known in load_claims(ROOT / "data" / "claims") if known.id == claim)
-    scopes = {scope.name: scope for scope in declared.scopes}
-    for found in verdict["scopes"]:
-        scope = scopes[found["scope"]]
-        for pair, unit in found["units"].items():
-            number = unit["measures"].get(measure, {"value": None, "interval": None})
-            if number["value"] is None:
-                continue
-            low, high = number.get("interval") or (float("nan"), float("nan"))
-            yield {
-                "setting": scope.name,
-                "kind": found["kind"],
-                "cohort": scope.cohorts[0] if scope.cohorts else "",
-                "test_set": scope.test_set,
-                "n": scope.n,
-                "tier": scope.tier,
-                "verdict": found["verdict"],
-                "pair": pair,
-                "value": number["value"],
-                "low": low,
-                "high": high,
-            }
+    known = {each.id: each for each in load_claims(ROOT / "data" / "claims")}
+    if claim not in known:
+        raise InputError(f"no claim {claim}; there are {', '.join(known)}")
+    settings = known[claim].settings
+    rows = stored[
+        (stored["claim"] == claim) & (stored["measure"] == (measure or known[claim].measure))
+    ]
+    rows = rows[rows["value"].notna() & rows["role"].isin(list(settings))]
+    about = pd.DataFrame(
+        [
+            {"cohort": "".join(settings[role].cohorts[:1])}
+            | {name: getattr(settings[role], name) for name in _OF_SETTING}
+            for role in rows["role"]
+        ],
+        index=rows.index,
+        columns=["cohort", *_OF_SETTING],
+    )
+    columns = ["role", "setting", "kind", *about, "pair", "value", "low", "high"]
+    return rows.join(about).rename(columns={"part": "pair"})[columns].reset_index(drop=True)

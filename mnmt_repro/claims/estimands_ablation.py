@@ -1,32 +1,24 @@
-"""Estimands of tables and single techniques: claims B4 to B11, B15 to B19 and B22 of Paper B.
+"""Effects of single techniques: claims B5 to B11 and B15 to B19 of Paper B.
 
-Each function is pure: evidence, claim and scope in; under ``"all"`` the measures of the claim, and
-for a table under the name of each published cell those of the cell. What they read is told in
-``data/claims/paper_b.yml``.
+Each function is pure: evidence, claim and setting in; under ``"all"`` the claim's measures out.
 """
 
 from __future__ import annotations
 
 from mnmt_repro.analysis import variants
 from mnmt_repro.analysis.intervals import Measure
-from mnmt_repro.analysis.published import comparisons, zoomed
+from mnmt_repro.analysis.published import zoomed
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.schema import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Setting
 from mnmt_repro.cohorts.languages25 import LANGUAGES, directions, directions_of
 
 
-def ablation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
-    """B4 to B10, B15 to B19, B22: variants of a cohort against each other, and a table's cells."""
-    chosen, options = Chosen(evidence, claim, scope), claim.options
-    contrasts, table = options.get("contrasts", {}), options.get("table", {})
-    cells = (
-        comparisons(table["number"], table["controls"], table.get("prefix", "")) if table else ()
-    )
-    for cell in cells:  # so that a missing run is told before missing seeds
-        chosen.require(cell.group, cell.treated, cell.control)
+def ablation(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
+    """B5 to B10, B15 to B19: variants of a cohort against each other."""
+    chosen, options = Chosen(evidence, claim, setting), claim.options
     pairs = {
         name: chosen.samples(asked["group"], asked["treated"], asked["control"])
-        for name, asked in contrasts.items()
+        for name, asked in options.get("contrasts", {}).items()
     }
     whole = {name: variants.gain(*pair) for name, pair in pairs.items()}
     if best := options.get("best"):
@@ -39,39 +31,12 @@ def ablation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         whole["spread"] = variants.largest_change(
             (pairs[name][0], pairs[name][1]) for name in spread
         )
-    if claim.alternative and claim.alternative.measure in whole:
-        effect = claim.alternative.effect
-        powers = [
-            variants.gain_power(*pairs[name], effect=effect)
-            for name in spread or [claim.alternative.measure]
-        ]
-        whole["power"] = min(powers, key=lambda power: power.value)
-    return {
-        "all": whole,
-        **{
-            cell.name: variants.beside_printed(
-                cell,
-                *chosen.samples(cell.group, cell.treated, cell.control),
-                effect=table["effect"],
-            )
-            for cell in cells
-        },
-    }
+    return {"all": whole}
 
 
-def directions_learned(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def directions_learned(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """B11: the gain over the baseline out of English, less that into English."""
-    chosen, options = Chosen(evidence, claim, scope), claim.options
-    cells = {
-        cell: variants.beside_printed(
-            cell, *chosen.samples(cell.group, cell.treated, cell.control), effect=options["effect"]
-        )
-        for cell in zoomed()
-    }
-    out, into = (
-        [found["gain"].value for cell, found in cells.items() if cell.group.startswith("eng-") == x]
-        for x in (True, False)
-    )
+    chosen, options = Chosen(evidence, claim, setting), claim.options
 
     def difference(languages: tuple[str, ...]) -> Measure:
         names = (options["baseline"], *options["groupings"])
@@ -79,31 +44,19 @@ def directions_learned(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
             *(chosen.over(directions(languages)[side::2], *names) for side in (0, 1))
         )
 
-    four = tuple(dict.fromkeys(cell.group[4:] for cell in cells if cell.group.startswith("eng-")))
-    return {
-        "all": {
-            "difference": difference(four),
-            "difference_all": difference(tuple(LANGUAGES)),
-            "out_share": Measure(value=sum(x >= 0 for x in out) / len(out)),
-            "into_share": Measure(value=sum(x >= 0 for x in into) / len(into)),
-        },
-        **{cell.name: found for cell, found in cells.items()},
-    }
+    printed = (cell.group.removeprefix("eng-") for cell in zoomed())
+    four = tuple(dict.fromkeys(name for name in printed if "-" not in name))
+    return {"all": {"difference": difference(four), "difference_all": difference(tuple(LANGUAGES))}}
 
 
 class Chosen:
-    """Variants of the scope's first cohort, each at the share of the updates that a claim names.
+    """Variants of the setting's first cohort, each at the share of the updates that a claim names.
 
     That is its own of the `shares`, else the `share` of all; the `baseline` is read at its end.
     """
 
-    def __init__(self, evidence: Evidence, claim: Claim, scope: Scope) -> None:
-        self._variants, self._options = evidence.variants(scope, claim.options), claim.options
-
-    def require(self, group: str, *names: str) -> None:
-        """`NoRowsYet` unless all variants have rows of the group's directions."""
-        for name in names:
-            self._variants.study(directions_of(group)).table(self._variant(name))
+    def __init__(self, evidence: Evidence, claim: Claim, setting: Setting) -> None:
+        self._variants, self._options = evidence.variants(setting, claim.options), claim.options
 
     def samples(self, group: str, *names: str) -> list[variants.Sample]:
         """Scores over a group of directions."""

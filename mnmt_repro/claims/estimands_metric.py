@@ -8,20 +8,20 @@ from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.analysis.quality import straight_line
 from mnmt_repro.claims.estimands_fraction import named_pairs
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.schema import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Setting
 
 
-def metric_linear(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def metric_linear(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """Correlation of a metric with cross-entropy over decoded cells, and its curvature."""
     options, metric = claim.options, claim.options["metric"]
     wanted = options["needs"]["cells"]
-    decoded = evidence.cells(scope, scope.cohorts[0], scored=metric)
+    decoded = evidence.cells(setting, setting.cohorts[0], scored=metric)
     units: Units = {}
     for pair in named_pairs(sorted(decoded["pair"].unique()), options["pairs"]):
         rows = decoded[decoded["pair"] == pair]
         if len(rows) < wanted:
             raise NoRowsYet(
-                f"{scope.cohorts[0]}, {scope.test_set}, {pair}: {len(rows)} of {wanted} cells "
+                f"{setting.cohorts[0]}, {setting.test_set}, {pair}: {len(rows)} of {wanted} cells "
                 f"are decoded and scored with {metric}"
             )
         line = straight_line(rows["cross_entropy"], rows[metric])

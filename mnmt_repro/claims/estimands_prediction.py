@@ -1,14 +1,14 @@
 """Estimands of prediction: claims A14, A15, A17, A19 and A20 of Paper A.
 
-Each function is pure: evidence, claim and scope in; for each pair its named measures out, or under
-``"all"`` those of all pairs together.
+Each function is pure: evidence, claim and setting in; for each pair its named measures out, or
+under ``"all"`` those of all pairs together.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from mnmt_repro.analysis.cells import Cells
+from mnmt_repro.analysis.cells import Cells, in_regime
 from mnmt_repro.analysis.convergence import (
     distance_measures,
     distances,
@@ -27,18 +27,18 @@ from mnmt_repro.analysis.noise import drawn
 from mnmt_repro.analysis.three_pairs import Refits, for_all_alike, prediction_measures
 from mnmt_repro.claims.estimands_law import errors_of, joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.schema import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Setting
 from mnmt_repro.laws import FractionFit, declared_runs
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import Form
 
 
-def held_out_prediction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def held_out_prediction(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A14: Eq. 11 with Eq. 12 on weights and sizes that it was not fitted to."""
     options = claim.options
     units: Units = {}
-    for pair, cells in evidence.grid(claim, scope).items():
-        found, nearest = _predicted(cells, options["form"], scope.n, pair, claim)
+    for pair, cells in evidence.grid(claim, setting).items():
+        found, nearest = _predicted(cells, options["form"], setting.n, pair, claim)
         error, naive = root_mean_squares(found.relative), root_mean_squares(nearest.relative)
         units[pair] = {
             "error": centred(error),
@@ -49,38 +49,38 @@ def held_out_prediction(evidence: Evidence, claim: Claim, scope: Scope) -> Units
     return units
 
 
-def held_out_forms(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def held_out_forms(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A15: the held-out error of Eq. 13 beside that of Eq. 12."""
     units: Units = {}
-    for pair, cells in evidence.grid(claim, scope).items():
+    for pair, cells in evidence.grid(claim, setting).items():
         simple, flexible = (
-            root_mean_squares(_predicted(cells, form, scope.n, pair, claim)[0].relative)
+            root_mean_squares(_predicted(cells, form, setting.n, pair, claim)[0].relative)
             for form in claim.options["forms"]
         )
         units[pair] = {"error": centred(simple), "error_ratio": centred(simple / flexible)}
     return units
 
 
-def metric_frontier(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def metric_frontier(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A17: as A14 for a metric of decoded output; errors in shares of its range.
 
     One seed of a run is decoded, so scores have no noise to draw, and errors no interval.
     """
     metric = claim.options["metric"]
-    grid = evidence.grid(claim, scope, weights=(1,), scored=metric)
-    return {pair: _metric(cells, pair, metric, claim, scope.n) for pair, cells in grid.items()}
+    grid = evidence.grid(claim, setting, weights=(1,), scored=metric)
+    return {pair: _metric(cells, pair, metric, claim, setting.n) for pair, cells in grid.items()}
 
 
-def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def three_pairs_from_two(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A20: the last cohort's losses from the laws of the others."""
     options = claim.options
-    *known, wanted = scope.cohorts
+    *known, wanted = setting.cohorts
     laws: dict[str, list[Refits]] = {}
     for k, cohort in enumerate(known, 1):
-        for pair, cells in evidence.grid(claim, scope, cohort).items():
-            law = _law(cells, options["form"], scope.n, pair, claim)
+        for pair, cells in evidence.grid(claim, setting, cohort).items():
+            law = _law(cells, options["form"], setting.n, pair, claim)
             laws.setdefault(pair, []).append((law, law.refit(drawn(cells, seed=k))))
-    cells = evidence.cells(scope, wanted, apart=["mixture"])
+    cells = in_regime(evidence.cells(setting, wanted, apart=["mixture"]), options, wanted)
     if options.get("alike"):
         laws = for_all_alike(laws, sorted(cells["pair"].unique()))
     cells = cells[cells["pair"].isin(list(laws)) & cells["p"].between(0.05, 1, inclusive="left")]
@@ -91,26 +91,26 @@ def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Unit
             raise NoRowsYet(f"{wanted}, {name}: {weights} weights and {sizes} sizes so far")
     if cells["pair"].nunique() < len(laws):
         raise NoRowsYet(f"{wanted}: not all of {', '.join(sorted(laws))} are there yet")
-    return {"all": prediction_measures(laws, cells, scope.n)}
+    return {"all": prediction_measures(laws, cells, setting.n)}
 
 
-def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def convergence_correction(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A19: distance of the largest models at small weights from the law of the others."""
-    options, cohort = claim.options, scope.cohorts[0]
+    options, cohort = claim.options, setting.cohorts[0]
     curves = evidence.curves
     if curves.empty:
         raise NoRowsYet(f"no learning curves of {cohort}")
     curves = curves[
         (curves["cohort"] == cohort)
-        & (curves["tier"] == scope.tier)
+        & (curves["tier"] == setting.tier)
         & (curves["p"] > 0)
         & (curves["p"].round(9) <= options["max_weight"])
     ]
     found = []
-    for k, (pair, cells) in enumerate(evidence.grid(claim, scope, weights=(0.05, 1)).items()):
+    for k, (pair, cells) in enumerate(evidence.grid(claim, setting, weights=(0.05, 1)).items()):
         most, count = options["max_weight"], options["largest_sizes"]
         declared = declared_runs(cells, most_weight=most, largest=count)
-        fit = joint_law(cells[~declared], claim, scope, pair)
+        fit = joint_law(cells[~declared], claim, setting, pair)
         mine = cells[declared]
         ratios = np.array(
             [
@@ -118,8 +118,8 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
                 for cell in mine.to_dict("records")
             ]
         )
-        drawn = drawn_distances(mine, fit, errors_of(claim), seed=k, n=scope.n)
-        found.append((*distances(mine, ratios, fit, scope.n), drawn))
+        drawn = drawn_distances(mine, fit, errors_of(claim), seed=k, n=setting.n)
+        found.append((*distances(mine, ratios, fit, setting.n), drawn))
     return {"all": distance_measures(found)}
 
 

@@ -4,15 +4,18 @@ A cell is *in regime* if its pair has read at least so many tokens per parameter
 the share of N at which a single pair, trained for as many tokens, has the same loss. It is read
 with log loss linear in log N between neighbouring single-pair sizes, and not outside them.
 
-Each function is pure: evidence, claim and scope in; for each pair its named measures out, or under
-``"all"`` those of all pairs together.
+Each function is pure: evidence, claim and setting in; for each pair its named measures out, or
+under ``"all"`` those of all pairs together.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
-from mnmt_repro.analysis.cells import Cells
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.analysis.cells import Cells, common_cells, in_regime, own_tokens
 from mnmt_repro.analysis.drift import shift
 from mnmt_repro.analysis.fraction_draws import pooled_slope
 from mnmt_repro.analysis.intervals import (
@@ -26,7 +29,7 @@ from mnmt_repro.analysis.intervals import (
 from mnmt_repro.analysis.noise import drawn, require
 from mnmt_repro.claims.estimands_law import joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.schema import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Setting
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.checks import Array
 
@@ -34,80 +37,75 @@ _FEWEST_SIZES = 3
 """Sizes on which a change with size must rest."""
 
 
-def capacity_by_interpolation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def capacity_by_interpolation(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A11, A12, A13: f over p at a small weight, at the largest size in regime for all pairs.
 
     The geometric mean over pairs is judged. Every cell of that weight is told beside it.
     """
-    p = claim.options["weight"]
-    cells, log_f = _interpolated(evidence, claim, scope)
-    n, log_capacity = cells[scope.n], log_f - np.log(p)
-    everywhere = cells["in_regime"].groupby(n).sum() == cells["pair"].nunique()
-    if not everywhere.any():
-        raise OutOfRegime(_too_little(cells, claim, scope))
-    chosen = n == everywhere.index[everywhere].max()
+    cells, log_f = _interpolated(evidence, claim, setting)
+    n, log_capacity = cells[setting.n], log_f - np.log(claim.options["weight"])
+    kept = in_regime(cells, claim.options, setting.name)
+    pairs = kept.groupby(setting.n)["pair"].nunique()
+    everywhere = pairs.index[pairs == cells["pair"].nunique()]
+    if everywhere.empty:
+        raise OutOfRegime(f"{setting.name}: no size is in regime for all pairs")
+    chosen = n == everywhere.max()
     if np.isnan(log_f[0, chosen]).any():
-        raise NotIdentified(f"{scope.name}: a loss lies outside those of single pairs")
+        raise NotIdentified(f"{setting.name}: a loss lies outside those of single pairs")
     units: Units = {"all": {"capacity": _measured(np.exp(log_capacity[:, chosen].mean(1)))}}
-    for k, cell in enumerate(cells.to_dict("records")):
-        units[f"{cell['pair']}, N = {cell[scope.n]:,}"] = {
+    for k, (pair, size, own) in enumerate(zip(cells["pair"], n, own_tokens(cells), strict=True)):
+        units[f"{pair}, N = {size:,}"] = {
             "capacity": _measured(np.exp(log_capacity[:, k])),
             "fraction": _measured(np.exp(log_f[:, k])),
-            "own_tokens_per_parameter": Measure(value=cell["own_tokens"]),
+            "own_tokens_per_parameter": Measure(value=own),
         }
     return units
 
 
-def fraction_slope_by_interpolation(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def fraction_slope_by_interpolation(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A7: slope of log f on log N over sizes in regime, with an intercept for each pair."""
-    cells, log_f = _interpolated(evidence, claim, scope)
-    if not cells["in_regime"].any():
-        raise OutOfRegime(_too_little(cells, claim, scope))
-    used = cells["in_regime"].to_numpy() & np.isfinite(log_f[0])
-    sizes = cells.loc[used, scope.n]
-    if sizes.nunique() < _FEWEST_SIZES:
-        raise OutOfRegime(f"{scope.name}: {sizes.nunique()} of {_FEWEST_SIZES} sizes can be read")
-    log_n, pairs = np.log(sizes.to_numpy(dtype=float)), cells.loc[used, "pair"].to_numpy()
-    slope = _measured(pooled_slope(log_n, log_f[:, used], pairs))
+    cells, log_f = _interpolated(evidence, claim, setting)
+    in_regime(cells, claim.options, setting.name)
+    enough = own_tokens(cells) >= claim.options["least_own_tokens"]
+    used = (enough & np.isfinite(log_f[0])).to_numpy()
+    sizes, pairs = cells.loc[used, setting.n], cells.loc[used, "pair"].to_numpy()
+    _require_sizes(sizes, f"{setting.name}: sizes in regime that can be read")
+    slope = _measured(pooled_slope(np.log(sizes.to_numpy()), log_f[:, used], pairs))
     return {"all": {"slope": slope, "cells": Measure(value=int(used.sum()))}}
 
 
-def exponent_shift_in_regime(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def exponent_shift_in_regime(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A3: shift of alpha from p = 1 to p = 0.05, of a law fitted to the cells in regime."""
     units: Units = {}
-    for pair, every in evidence.grid(claim, scope, weights=(0.05, 1)).items():
-        cells = _with_regime(every, claim)
-        kept = cells[cells["in_regime"]].reset_index(drop=True)
-        if not len(kept):
-            raise OutOfRegime(_too_little(cells, claim, scope))
-        sizes = int((kept["p"] == 0.05).sum())
-        if sizes < _FEWEST_SIZES:
-            raise OutOfRegime(f"{pair}: {sizes} of {_FEWEST_SIZES} sizes at p = 0.05 in regime")
-        fit = joint_law(kept, claim, scope, pair)
-        units[pair] = {"shift": shift(fit, "alpha", drawn(kept))}
+    weight = claim.options["weight"]
+    for pair, cells in _cells(evidence, setting).groupby("pair"):
+        if not {weight, 1.0} <= set(cells["p"]):
+            raise NoRowsYet(f"{setting.name}, {pair}: needs p = {weight:g} and p = 1")
+        kept = in_regime(cells, claim.options, f"{setting.name}, {pair}")
+        sizes = kept.loc[kept["p"] == weight, setting.n]
+        _require_sizes(sizes, f"{setting.name}, {pair}: sizes in regime at p = {weight:g}")
+        fit = joint_law(kept, claim, setting, str(pair))
+        units[str(pair)] = {"shift": shift(fit, "alpha", drawn(kept))}
     return units
 
 
-def nearer_with_text(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def nearer_with_text(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A19: how much nearer the law the largest model of a small weight comes with twice the text.
 
-    The scope has a cohort at the whole budget, and the same one at half of it. The noise of both is
-    common: the draws pick the same seeds.
+    The setting has a cohort at the whole budget, and the same one at half of it. The noise of both
+    is common: the draws pick the same seeds.
     """
-    whole, half = (evidence.grid(claim, scope, cohort) for cohort in scope.cohorts)
-    pairs = sorted(set(whole) & set(half))
-    if not pairs:
-        raise NoRowsYet(f"{scope.name}: no pair has both budgets")
-    after, before = (
-        np.mean(
-            common_draws(
-                *(_distance(grid[pair], scope, pair, seed) for seed, pair in enumerate(pairs))
-            ),
-            axis=0,
-        )
-        for grid in (whole, half)
+    whole, half = (
+        {str(pair): cells for pair, cells in evidence.cells(setting, cohort).groupby("pair")}
+        for cohort in setting.cohorts
     )
-    after, before = common_draws(after, before)
+    found = []
+    for seed, pair in enumerate(sorted(set(whole) & set(half))):
+        both = common_cells([whole[pair], half[pair]])
+        found.append(_distances(both, claim, setting, pair, seed))
+    if not found:
+        raise NoRowsYet(f"{setting.name}: no pair has both budgets")
+    after, before = (np.mean(common_draws(*each), axis=0) for each in zip(*found, strict=True))
     return {
         "all": {
             "nearer": measured(before - after),
@@ -117,53 +115,60 @@ def nearer_with_text(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
     }
 
 
-def _distance(cells: Cells, scope: Scope, pair: str, seed: int) -> Array:
-    """Log loss of the largest size at the smallest weight over the others' law there, (1 + B,)."""
-    n, p = cells[scope.n], cells["p"]
-    last = ((p == p.min()) & (n == n[p == p.min()].max())).to_numpy()
-    fit = fit_joint_law(cells[~last], n=scope.n, errors="relative")
-    require(fit, f"joint law of {pair}")
-    losses = drawn(cells, seed)
-    law = fit.curve(fit.refit(losses[:, ~last]), fit.rows_at(p[last], n[last]))
-    return np.asarray(np.log(losses[:, last] / law)[:, 0])
+def _distances(
+    budgets: Sequence[Cells], claim: Claim, setting: Setting, pair: str, seed: int
+) -> list[Array]:
+    """Log of the loss of the largest model of the small weight over the others' law, (1 + B,).
+
+    Of each budget, the whole one first.
+    """
+    whole, weight = budgets[0], claim.options["weight"]
+    small = whole.loc[whole["p"] == weight, setting.n]
+    if small.empty:
+        raise NoRowsYet(f"{setting.name}, {pair}: no cells at p = {weight:g}")
+    last = ((whole["p"] == weight) & (whole[setting.n] == small.max())).to_numpy()
+    in_regime(whole[last], claim.options, f"{setting.name}, {pair}")
+    found = []
+    for cells in budgets:
+        fit = fit_joint_law(cells[~last], n=setting.n, errors="relative")
+        require(fit, f"joint law of {pair}")
+        losses, at = drawn(cells, seed), cells[last]
+        law = fit.curve(fit.refit(losses[:, ~last]), fit.rows_at(at["p"], at[setting.n]))
+        found.append(np.log(losses[:, last] / law)[:, 0])
+    return common_draws(*found)
 
 
-def _with_regime(cells: Cells, claim: Claim) -> Cells:
-    """With ``own_tokens``, tokens of the pair per parameter, and whether they are enough."""
-    own = cells["pair_target_tokens"] / cells["n_non_embedding"]
-    return cells.assign(own_tokens=own, in_regime=own >= claim.options["least_own_tokens"])
+def _cells(evidence: Evidence, setting: Setting) -> Cells:
+    """Mixtures of the first cohort, and single pairs of the last."""
+    mixed, alone = (evidence.cells(setting, setting.cohorts[k]) for k in (0, -1))
+    parts = [mixed[mixed["p"] < 1], alone[alone["p"] == 1]]
+    return pd.concat(parts, ignore_index=True)
 
 
-def _too_little(cells: Cells, claim: Claim, scope: Scope) -> str:
-    most, least = cells["own_tokens"].max(), claim.options["least_own_tokens"]
-    return (
-        f"{scope.name}: no cell in regime; a pair has read at most {most:.3g} tokens per "
-        f"parameter, not {least:g}"
-    )
-
-
-def _interpolated(evidence: Evidence, claim: Claim, scope: Scope) -> tuple[Cells, Array]:
+def _interpolated(evidence: Evidence, claim: Claim, setting: Setting) -> tuple[Cells, Array]:
     """Cells of the small weight, and log f (1 + B, m) of each; NaN where it cannot be read."""
-    mixed, alone = (evidence.cells(scope, scope.cohorts[k]) for k in (0, -1))
-    losses = drawn(mixed)
-    single = losses if scope.cohorts[0] == scope.cohorts[-1] else drawn(alone, seed=1)
-    small = mixed["p"] == claim.options["weight"]
-    if not small.any():
-        raise NoRowsYet(f"{scope.cohorts[0]}: no cells at p = {claim.options['weight']:g}")
-    log_loss, log_single = (np.log(each) for each in common_draws(losses, single))
-    cells = _with_regime(mixed[small].reset_index(drop=True), claim)
-    log_f = np.full((len(log_loss), len(cells)), np.nan)
-    for pair, rows in cells.groupby("pair").indices.items():
-        curve = alone[(alone["pair"] == pair) & (alone["p"] == 1)].sort_values(scope.n)
-        if curve.empty:
-            raise NoRowsYet(f"{scope.cohorts[-1]}: no single-pair model of {pair}")
-        sizes = np.log(curve[scope.n].to_numpy(dtype=float))
+    every, weight = _cells(evidence, setting), claim.options["weight"]
+    log_loss, log_n = np.log(drawn(every)), np.log(every[setting.n].to_numpy(dtype=float))
+    small = np.flatnonzero(every["p"] == weight)
+    if not len(small):
+        raise NoRowsYet(f"{setting.name}: no cells at p = {weight:g}")
+    log_f = np.full((len(log_loss), len(every)), np.nan)
+    for pair, cells in every.iloc[small].groupby("pair"):
+        alone = every[(every["pair"] == pair) & (every["p"] == 1)].sort_values(setting.n).index
+        if alone.empty:
+            raise NoRowsYet(f"{setting.name}: no single-pair model of {pair}")
         # Noise may make a larger single-pair model worse. The curve is then level.
-        falling = np.minimum.accumulate(log_single[:, curve.index], axis=1)
-        wanted = log_loss[:, np.flatnonzero(small)[rows]]
-        for k, (mine, of_single) in enumerate(zip(wanted, falling, strict=True)):
-            log_f[k, rows] = np.interp(-mine, -of_single, sizes, left=np.nan, right=np.nan)
-    return cells, log_f - np.log(cells[scope.n].to_numpy(dtype=float))
+        falling = np.minimum.accumulate(log_loss[:, alone], axis=1)
+        for draw, (mine, curve) in enumerate(zip(log_loss[:, cells.index], falling, strict=True)):
+            at = np.interp(-mine, -curve, log_n[alone], left=np.nan, right=np.nan)
+            log_f[draw, cells.index] = at - log_n[cells.index]
+    return every.iloc[small].reset_index(drop=True), log_f[:, small]
+
+
+def _require_sizes(sizes: pd.Series, what: str) -> None:
+    """`OutOfRegime` with fewer sizes than a change with size must rest on."""
+    if (count := sizes.nunique()) < _FEWEST_SIZES:
+        raise OutOfRegime(f"{what}: {count} of {_FEWEST_SIZES}")
 
 
 def _measured(values: Array) -> Measure:

@@ -1,7 +1,6 @@
 """Estimands of the upgrade as a whole: claims B1, B2, B3, B13 and B20 of Paper B.
 
-Pure functions: evidence, claim and scope in; for each model its named measures out. What they read
-is told in ``data/claims/paper_b.yml``.
+Pure functions: evidence, claim and setting in; for each model its named measures out.
 """
 
 from __future__ import annotations
@@ -11,22 +10,20 @@ from typing import Any
 
 from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet
 from mnmt_repro.analysis.variants import (
-    MARGIN,
     Variants,
     functional,
     gain,
-    gain_power,
     gap_shares,
     p_value,
 )
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.schema import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Setting
 from mnmt_repro.cohorts.languages25 import groups_of
 
 
-def upgrade_against_scratch(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def upgrade_against_scratch(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """B1, B2, B3, B13, B20: upgraded models against those trained from scratch."""
-    variants = evidence.variants(scope, claim.options)
+    variants = evidence.variants(setting, claim.options)
     return {
         upgraded: _upgrade(variants, claim.options, upgraded, baseline)
         for upgraded, baseline in claim.options["upgrades"].items()
@@ -46,7 +43,6 @@ def _upgrade(
             found |= {
                 "gain": gain(treated, control),
                 "p_value": p_value(treated, control),
-                "power": gain_power(treated, control, effect=MARGIN),
                 **gap_shares(treated, control, start),
             }
         else:

@@ -1,148 +1,89 @@
-"""From a claim and the rows of the store to a verdict."""
+"""From a claim and the rows of the store to a verdict, and how robust it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from mnmt_repro.analysis.intervals import Measures
-from mnmt_repro.claims.attainability import Attainability
+from mnmt_repro.analysis.intervals import Measure
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import EXTERNAL
 from mnmt_repro.claims.history import Ancestry, History
 from mnmt_repro.claims.judging import Outcome, judge
-from mnmt_repro.claims.schema import NO_ROWS, Claim, Scope
-from mnmt_repro.claims.standing import (
-    DECIDED,
-    EVIDENCE_KINDS,
-    REGIME,
-    Standing,
-    extrapolated,
-    kind_of,
-    settled,
-    standing,
-)
+from mnmt_repro.claims.schema import OUT_OF_REACH, Claim, Setting
 
-Simulations = Mapping[tuple[str, str], Attainability]
-"""Simulated outcomes by claim id and name of the scope."""
-Judge = Callable[[Claim, Scope, Evidence], Outcome]
+MOST_MOVED, MOST_DOUBT = 0.10, 0.05
+"""By how much an effect may move from half the text to all of it, and the largest standard error
+of that move with which the answer is known. Shares of the effect; of a slope or a shift, which may
+be zero, in its own unit."""
+
+Judge = Callable[[Claim, Setting, Evidence], Outcome]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScopeVerdict:
-    """A claim's verdict in one scope.
+class Result:
+    """A claim's effect in one setting.
 
     Attributes
     ----------
-    scope : Scope
-    kind : str
-        Of evidence, one of `EVIDENCE_KINDS`.
-    outcome : Outcome
-        What the rule says, and what was measured.
-    standing : Standing
-        The verdict: the rule's where it stands, else *undecided here*, with the reason.
-    simulated : Attainability or None
-        None where the scope has not been simulated.
-    runs : int
-        How many runs were read.
-    ancestry : Ancestry
-        Whether the rule came after its rows.
+    role
+        What the setting is to the claim; see `Claim.settings`.
+    seeds, runs
+        How many are read.
     """
 
-    scope: Scope
-    kind: str
+    role: str
+    setting: Setting
     outcome: Outcome
-    standing: Standing
-    simulated: Attainability | None
+    seeds: int
     runs: int
     ancestry: Ancestry
-
-    @property
-    def name(self) -> str:
-        """Of the scope."""
-        return self.scope.name
-
-    @property
-    def verdict(self) -> str:
-        """The verdict after the test of `claims.standing`."""
-        return self.standing.verdict
-
-    @property
-    def raw_verdict(self) -> str:
-        """What the rule alone says."""
-        return self.outcome.verdict
-
-    @property
-    def units(self) -> Mapping[str, Measures]:
-        """What was measured for each pair, model or published cell."""
-        return self.outcome.units
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """A claim's verdict: that of the first kind of evidence that can decide, and all scopes."""
+    """A claim with its effects in all of its settings; the headline gives the verdict."""
 
     claim: Claim
-    scopes: tuple[ScopeVerdict, ...]
-
-    def by_kind(self, kind: str) -> ScopeVerdict | None:
-        """The scope that speaks for a kind of evidence, as `_first` chooses."""
-        own = [
-            each
-            for each in self.scopes
-            if each.kind == kind and each.scope in self.claim.own_scopes
-        ]
-        return _first(own) or (own[0] if own else None)
+    results: Mapping[str, Result]
 
     @property
-    def deciding(self) -> ScopeVerdict:
-        """The scope whose verdict is the claim's."""
-        found = [scope for kind in EVIDENCE_KINDS if (scope := self.by_kind(kind))]
-        return _first(found) or self.scopes[0]
+    def headline(self) -> Result:
+        """What decides."""
+        return self.results["headline"]
 
     @property
-    def id(self) -> str:
-        """The claim's id, such as ``A3``."""
-        return self.claim.id
+    def robust(self) -> str:
+        """Whether the verdict is robust: ``yes``, ``no`` or ``not known``.
+
+        It is where text-matched runs give the same one, and the effect moves by less than 10 % from
+        half of the text to all of it.
+        """
+        matched, half = (self.results.get(way) for way in ("text-matched", "half"))
+        if matched is None or half is None or self.headline.outcome.verdict == OUT_OF_REACH:
+            return "not known"
+        now, before, other = (each.outcome for each in (self.headline, half, matched))
+        moved, doubt = _move(before.effect, now.effect, relative=self._relative)
+        if not all(map(math.isfinite, (moved, doubt, other.effect.low))) or doubt > MOST_DOUBT:
+            return "not known"
+        return "yes" if other.verdict == now.verdict and moved < MOST_MOVED else "no"
 
     @property
-    def verdict(self) -> str:
-        """The claim's headline."""
-        return self.deciding.verdict
-
-    @property
-    def raw_verdict(self) -> str:
-        """What the rule alone says in the deciding scope."""
-        return self.deciding.raw_verdict
-
-    @property
-    def post_hoc(self) -> bool | None:
-        """Whether the rule came after rows of the deciding scope; None where git cannot tell."""
-        return self.deciding.ancestry.post_hoc
-
-    @property
-    def rule(self) -> str:
-        """The pass rule in words, as it is in the deciding scope."""
-        return "; ".join(map(str, self.claim.in_scope(self.deciding.scope).rule))
+    def _relative(self) -> bool:
+        limit = self.claim.limit
+        return limit != 0 and not (isinstance(limit, tuple) and limit[0] < 0 < limit[1])
 
 
-def _first(scopes: Sequence[ScopeVerdict]) -> ScopeVerdict | None:
-    """The first scope that decides, else the first whose runs went far enough, else with rows."""
-
-    def rank(scope: ScopeVerdict) -> int:
-        return 0 if scope.verdict in DECIDED else 2 if scope.standing.why == REGIME else 1
-
-    return min((each for each in scopes if each.verdict != NO_ROWS), key=rank, default=None)
+def _move(before: Measure, now: Measure, *, relative: bool) -> tuple[float, float]:
+    """How far an effect has moved, and the standard error of that, by both intervals."""
+    unit = abs(before.value) if relative else 1.0
+    errors = [(each.high - each.low) / 2 / 1.96 for each in (before, now)]
+    return abs(now.value - before.value) / unit, math.hypot(*errors) / unit
 
 
-def evaluate(
-    claim: Claim,
-    evidence: Evidence,
-    history: History,
-    simulations: Simulations | None = None,
-    judge: Judge = judge,
-) -> Verdict:
-    """Evaluate a claim in each of its scopes.
+def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = judge) -> Verdict:
+    """Measure a claim in each of its settings.
 
     Parameters
     ----------
@@ -155,33 +96,22 @@ def evaluate(
         When a claims file names a function or a measure that does not exist, or omits an option.
     """
 
-    def of_scope(scope: Scope) -> ScopeVerdict:
-        simulated = (simulations or {}).get((claim.id, scope.name))
-        if scope.tier == EXTERNAL:
+    def result(role: str, setting: Setting) -> Result:
+        rows = evidence.rows(setting)
+        if setting.tier == EXTERNAL:
             ancestry = Ancestry(post_hoc=True, note="post hoc: the losses were known first")
         else:
-            commits = evidence.commits(scope) if scope.cohorts else ()
-            ancestry = history.check(claim.id, claim.fingerprint(scope), commits)
-        outcome = judge(claim, scope, evidence)
-        half, whole = None, outcome
-        if scope.half:
-            half = judge(claim, replace(scope, cohorts=scope.half), evidence)
-            same = evidence.with_seeds_of(scope.half, scope.cohorts)
-            whole = outcome if same is evidence else judge(claim, scope, same)
-        return ScopeVerdict(
-            scope=scope,
-            kind=kind_of(scope),
-            outcome=outcome,
-            standing=standing(
-                outcome.verdict,
-                claim,
-                simulated,
-                converged=settled(claim, whole, half),
-                beyond=extrapolated(claim.in_scope(scope), outcome),
-            ),
-            simulated=simulated,
-            runs=evidence.rows(scope)["run_id"].nunique() if scope.cohorts else 0,
+            ancestry = history.check(
+                claim.id, claim.fingerprint(setting), evidence.commits(setting)
+            )
+        return Result(
+            role=role,
+            setting=setting,
+            outcome=judge(claim, setting, evidence),
+            seeds=int(rows["seed"].nunique()),
+            runs=int(rows["run_id"].nunique()),
             ancestry=ancestry,
         )
 
-    return Verdict(claim=claim, scopes=tuple(map(of_scope, claim.scopes)))
+    results = {role: result(role, setting) for role, setting in claim.settings.items()}
+    return Verdict(claim=claim, results=results)

@@ -25,10 +25,10 @@ ALL = (
 class Exhibit:
     """A figure or table: what the paper shows, and our answer or why it has none or no claim.
 
-    `claims` are those that judge it. The first one gives the verdict: that of its `scope` if one is
-    named, else its headline. `page` is the page of the book that re-makes it, and `chart` the name
-    of its chart that is shown. `answer` may contain the measured number of a claim, as in
-    ``"The law misses held-out sizes by {A14}"``, also in a scope: ``{A14 on 'conlang, related'}``.
+    `claims` are those that judge it; the first one gives the verdict. `page` is the page that
+    re-makes it, and `chart` the name of its chart that is shown. `answer` may contain the
+    effect of a claim, as in ``"The law misses held-out sizes by {A14}"``, also in another setting:
+    ``{A14 on 'conlang, related'}``.
     """
 
     id: str
@@ -38,7 +38,6 @@ class Exhibit:
     answer: str = ""
     reason: str = ""
     chart: str = ""
-    scope: str = ""
 
 
 def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
@@ -47,11 +46,11 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
     Raises
     ------
     InputError
-        When an exhibit is missing, unknown or listed twice, names a claim, a scope or a page that
-        is not there, or has neither a page with an answer nor a reason, or no claim and no reason.
+        When an exhibit is missing, unknown or listed twice, names a claim or a page that is not
+        there, or has neither a page with an answer nor a reason, or no claim and no reason.
     """
     path = root / EXHIBITS_FILE
-    known = {claim.id: [scope.name for scope in claim.scopes] for claim in claims}
+    known = {claim.id for claim in claims}
     found = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["exhibits"]:
         try:
@@ -59,10 +58,8 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
         except TypeError as error:
             raise InputError(f"{path}: {entry.get('id')}: {error}") from error
         where = f"{path}: {exhibit.id}"
-        if unknown := set(exhibit.claims) - set(known):
+        if unknown := set(exhibit.claims) - known:
             raise InputError(f"{where}: there is no claim {sorted(unknown)[0]}")
-        if exhibit.scope and exhibit.scope not in known[exhibit.claims[0]]:
-            raise InputError(f"{where}: {exhibit.claims[0]} has no scope {exhibit.scope!r}")
         if not exhibit.reason and not (exhibit.page and exhibit.chart and exhibit.answer):
             raise InputError(f"{where}: give a page with a chart and an answer, or a reason")
         if not (exhibit.claims or exhibit.reason):

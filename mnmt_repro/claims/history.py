@@ -120,7 +120,11 @@ class History:
             claims = schema.parse_claims(git(self.root, "cat-file", "blob", blob), blob)
         except InputError:
             return set()
-        return {(claim.id, claim.fingerprint(scope)) for claim in claims for scope in claim.scopes}
+        return {
+            (claim.id, claim.fingerprint(setting))
+            for claim in claims
+            for setting in claim.settings.values()
+        }
 
 
 @cache

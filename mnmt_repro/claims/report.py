@@ -1,13 +1,17 @@
-"""Verdicts of a whole checkout: computed, printed, stored, and compared with what is stored."""
+"""Verdicts of a whole checkout: computed, printed, stored, and compared with what is stored.
+
+They are stored as one flat table: a row for each claim, setting, part and measure. The rows of the
+effect itself have the verdict.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +19,28 @@ import pandas as pd
 from tqdm import tqdm
 
 from mnmt_repro import results
-from mnmt_repro.analysis.intervals import Measure
 from mnmt_repro.analysis.published import PAPERS
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.claims.evaluate import Judge, ScopeVerdict, Verdict, evaluate
+from mnmt_repro.claims.evaluate import Judge, Result, Verdict, evaluate
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.external import load_external
 from mnmt_repro.claims.history import History
 from mnmt_repro.claims.judging import Outcome, judge
-from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, Claim, Scope, load_claims
-from mnmt_repro.claims.simulations import read_simulations
-from mnmt_repro.claims.standing import EVIDENCE_KINDS
+from mnmt_repro.claims.schema import VERDICTS, Claim, Setting, load_claims
 from mnmt_repro.disk_cache import Recall, code_digest, files_digest, kept_values, text_digest
 from mnmt_repro.errors import InputError
 
 CLAIMS = Path("data", "claims")
-STORED = CLAIMS / "verdicts.json"
+STORED = CLAIMS / "verdicts.csv"
+COLUMNS = (
+    *("claim", "role", "setting", "kind", "part", "measure", "value", "low", "high"),
+    *("verdict", "resolution", "limit", "side", "unit", "seeds", "runs", "post_hoc", "robust"),
+    "why",
+)
+"""Of the stored table. Those from `verdict` on are empty but in rows of an effect."""
 LATER_ROOMS = ("figures", "publishing", "companion", "cli")
 """Rooms of the package that no other room imports, so that no outcome depends on them."""
 _RELATIVE, _ABSOLUTE, _OF_WIDTH = 0.02, 1e-3, 0.05
-_FLIPPED = 0.01  # of simulations, where a machine rounds otherwise
 
 
 def verify(
@@ -58,7 +64,7 @@ def verify(
     only : str, optional
         Id of the one claim to evaluate.
     fresh : bool
-        Compute every outcome again, also where the cache has that of the same rule, rows and code.
+        Compute every outcome again, also where the cache has that of the same claim, rows and code.
 
     Raises
     ------
@@ -73,11 +79,11 @@ def verify(
         if not claims:
             raise InputError(f"{only}: no such claim in {root / CLAIMS}; there are {known}")
     evidence = evidence or stored_evidence(root, store)
-    history, simulations = History(root, fresh=fresh), read_simulations(root, claims, evidence)
+    history = History(root, fresh=fresh)
     with kept_values(f"outcomes-{text_digest(str(root.resolve()))[:12]}", fresh=fresh) as recall:
         judge = _recalling(recall)
         return [
-            evaluate(claim, evidence, history, simulations, judge)
+            evaluate(claim, evidence, history, judge)
             for claim in tqdm(claims, desc="claims", disable=None, leave=False)
         ]
 
@@ -86,10 +92,10 @@ def _recalling(recall: Recall) -> Judge:
     """`judge`, whose outcomes are kept under a hash of claim, rows of the tier, and code."""
     code = text_digest(code_digest(without=LATER_ROOMS), files_digest(PAPERS, PAPERS.iterdir()))
 
-    def judged(claim: Claim, scope: Scope, evidence: Evidence) -> Outcome:
-        own = evidence.tiers.get(scope.tier, evidence)
-        key = text_digest(code, own.digest, repr(claim), repr(scope))
-        return recall(key, lambda: judge(claim, scope, own))
+    def judged(claim: Claim, setting: Setting, evidence: Evidence) -> Outcome:
+        own = evidence.tiers.get(setting.tier, evidence)
+        key = text_digest(code, own.digest, repr(claim), repr(setting))
+        return recall(key, lambda: judge(claim, setting, own))
 
     return judged
 
@@ -105,75 +111,162 @@ def stored_evidence(root: Path, store: Path | None = None) -> Evidence:
     )
 
 
+def to_table(verdicts: list[Verdict]) -> pd.DataFrame:
+    """Verdicts as the flat table of `COLUMNS`; numbers have six digits."""
+    records = (row for each in verdicts for row in _rows(each))
+    return pd.DataFrame(records, columns=list(COLUMNS))
+
+
+def _rows(verdict: Verdict) -> Iterator[dict[str, Any]]:
+    claim = verdict.claim
+    for result in verdict.results.values():
+        outcome = result.outcome
+        place = {"claim": claim.id, "role": result.role, "setting": result.setting.name}
+        place |= {"kind": result.setting.kind}
+        judged = result.setting in claim.judged
+        yield {
+            **place,
+            "part": outcome.part,
+            "measure": claim.measure,
+            **_numbers(outcome.effect),
+            "verdict": outcome.verdict if judged else "",
+            "resolution": _rounded(outcome.resolution),
+            "limit": " to ".join(f"{end:g}" for end in _as_tuple(claim.limit)),
+            "side": claim.side,
+            "unit": claim.unit,
+            "seeds": result.seeds,
+            "runs": result.runs,
+            "post_hoc": {True: "yes", False: "no", None: "not known"}[result.ancestry.post_hoc],
+            "robust": verdict.robust if result is verdict.headline else "",
+            "why": outcome.why,
+        }
+        for part, measures in outcome.units.items():
+            for name, found in measures.items():
+                if (part, name) != (outcome.part, claim.measure):
+                    yield {**place, "part": part, "measure": name, **_numbers(found)}
+
+
+def _as_tuple(limit: float | tuple[float, float]) -> tuple[float, ...]:
+    return limit if isinstance(limit, tuple) else (limit,)
+
+
+def _numbers(found: Any) -> dict[str, float]:
+    return {end: _rounded(getattr(found, end)) for end in ("value", "low", "high")}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
 def to_json(verdicts: list[Verdict]) -> str:
-    """Verdicts as JSON: a list of objects with `id`, `verdict`, `measured`, `interval` and `rule`.
+    """Verdicts as JSON: a list with an object for each claim, for programs.
 
-    Beside these stand `post_hoc`, the reasons, and every scope and pair with all its measures.
-    Numbers that cannot be given are null; all are rounded to six digits.
+    It has `id`, `verdict`, `value`, `low`, `high`, `limit`, `side`, `unit`, `resolution`, `seeds`,
+    `setting`, `kind`, `post_hoc`, `robust`, `why`, and the values and intervals of its `ways`.
+    Numbers that cannot be given are null.
     """
-    return json.dumps([_as_dict(verdict) for verdict in verdicts], indent=1, ensure_ascii=False)
+    return json.dumps([_as_dict(each) for each in verdicts], indent=1, ensure_ascii=False)
 
 
-def to_text(verdicts: list[Verdict], settings: bool = False) -> str:
-    """Verdicts for the terminal: a line a claim, and if asked one for each other setting."""
-    lines = []
-    for verdict in verdicts:
-        lines.append(_line(verdict.id, verdict.claim.title, verdict.deciding, verdict))
-        lines += [
-            _line("", f"  {scope.name}", scope, verdict)
-            for scope in verdict.scopes
-            if settings and scope is not verdict.deciding and scope.verdict != NO_ROWS
-        ]
-    counts = Counter(verdict.verdict for verdict in verdicts)
-    lines.append(", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+def _as_dict(verdict: Verdict) -> dict[str, Any]:
+    claim, result = verdict.claim, verdict.headline
+    return {
+        "id": claim.id,
+        "verdict": result.outcome.verdict,
+        **_interval(result),
+        "limit": claim.limit,
+        "side": claim.side,
+        "unit": claim.unit,
+        "resolution": _known(result.outcome.resolution),
+        "seeds": result.seeds,
+        "setting": result.setting.name,
+        "kind": result.setting.kind,
+        "post_hoc": result.ancestry.post_hoc,
+        "robust": verdict.robust,
+        "ways": {way: _interval(verdict.results[way]) for way in claim.robustness},
+        "why": result.outcome.why,
+    }
+
+
+def _interval(result: Result) -> dict[str, float | None]:
+    return {end: _known(value) for end, value in _numbers(result.outcome.effect).items()}
+
+
+def _known(value: float) -> float | None:
+    return _rounded(value) if math.isfinite(value) else None
+
+
+def to_text(verdicts: list[Verdict]) -> str:
+    """Verdicts for the terminal: a line a claim, and how many there are of each."""
+    lines = [_line(each.claim.id, each.headline, each.claim) for each in verdicts]
+    counts = Counter(each.headline.outcome.verdict for each in verdicts)
+    lines.append(", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name]))
     return "\n".join(lines)
+
+
+def _line(name: str, result: Result, claim: Claim) -> str:
+    outcome = result.outcome
+    late = ", post hoc" * (result.ancestry.post_hoc is True)
+    known = math.isfinite(outcome.effect.value)
+    effect = f"{_in_words(outcome.effect)}, limit {limit_in_words(claim)}" if known else outcome.why
+    return f"{name:4} {outcome.verdict + late:24} {claim.title}: {effect}"
+
+
+def limit_in_words(claim: Claim) -> str:
+    """The limit of a claim and its side.
+
+    >>> from types import SimpleNamespace
+    >>> limit_in_words(SimpleNamespace(limit=3, side=">=")), limit_in_words(
+    ...     SimpleNamespace(limit=(-0.1, 0.1), side="within")
+    ... )
+    ('at least 3', 'from -0.1 to 0.1')
+    """
+    if isinstance(claim.limit, tuple):
+        return f"from {claim.limit[0]:g} to {claim.limit[1]:g}"
+    return f"at {'least' if claim.side == '>=' else 'most'} {claim.limit:g}"
 
 
 def to_detail(verdict: Verdict) -> str:
-    """One claim for the terminal: what the paper says, the rule, and all that each setting gave."""
+    """One claim for the terminal: the paper, the limit, and what each setting gave."""
     claim = verdict.claim
     lines = [
-        f"{claim.id} {verdict.verdict}: {claim.title}",
+        f"{claim.id} {verdict.headline.outcome.verdict}: {claim.title}",
         f"the paper ({claim.where}): {claim.statement}",
-        f"measured: {' '.join(claim.description.split())}",
-        *(f"rule {i}. {step}" for i, step in enumerate(claim.rule, start=1)),
-        *(f"rule of a cell {i}. {step}" for i, step in enumerate(claim.cells, start=1)),
-        *(f"revised: {' '.join(text.split())}" for text in claim.revised),
+        f"effect: {claim.measure} of {claim.effect}, in {claim.unit}",
+        f"limit: {limit_in_words(claim)}. {claim.reason}",
+        f"robust: {verdict.robust}",
     ]
-    for scope in sorted(verdict.scopes, key=lambda scope: scope is not verdict.deciding):
-        outcome = scope.outcome
-        by = f" (decided by {outcome.unit})" if outcome.unit not in ("", "all") else ""
-        which = "the setting that decides" if scope is verdict.deciding else "another setting"
-        lines += ["", f"{which}, {scope.name} ({scope.kind}): {scope.verdict}{by}"]
-        lines += [f"  its own rule {i}. {step}" for i, step in enumerate(scope.scope.rule, start=1)]
-        if scope.standing.why:
-            lines.append(f"  the rule says {scope.raw_verdict}, but {scope.standing.because}")
-        lines.append(f"  says of the paper: {scope.standing.says}")
-        if outcome.reason:
-            lines.append(f"  {outcome.reason}")
-        if simulated := scope.simulated:
-            lines.append(f"  in {simulated.draws} simulations: {simulated}")
-        if worlds := verdict.claim.in_scope(scope.scope).worlds:
-            lines += [f"  {title}: {text}" for title, text in worlds.described().items()]
-        if scope.units:
-            lines.append(f"  {scope.runs} runs; {scope.ancestry.note}")
-        for unit, measures in scope.units.items():
-            lines.append(f"  {unit}: {outcome.verdicts[unit]}")
+    for result in verdict.results.values():
+        outcome = result.outcome
+        judged = f": {outcome.verdict}" if result.setting in claim.judged else ""
+        lines += ["", f"{result.role}, {result.setting.name} ({result.setting.kind}){judged}"]
+        if outcome.why:
+            lines.append(f"  {outcome.why}")
+        if outcome.units:
+            lines.append(f"  {result.runs} runs, {result.seeds} seeds; {result.ancestry.note}")
+        for part, measures in outcome.units.items():
+            decides = " (this part decides)" * (part == outcome.part != "all")
+            lines.append(f"  {part}{decides}")
             lines += [f"    {name} {_in_words(found)}" for name, found in measures.items()]
-    if found_out := claim.explained.get(verdict.raw_verdict):
-        lines += ["", f"why, we think: {found_out.strip()} (book/{claim.page}.ipynb)"]
+    if claim.note:
+        lines += ["", f"{claim.note.strip()} (book/{claim.page}.ipynb)"]
     return "\n".join(lines)
 
 
+def _in_words(found: Any) -> str:
+    known = math.isfinite(found.low) and math.isfinite(found.high)
+    return f"{found.value:.4g}" + f" [{found.low:.4g}, {found.high:.4g}]" * known
+
+
 def write_stored(verdicts: list[Verdict], root: str | os.PathLike[str]) -> Path:
-    """Store the verdicts in ``data/claims/verdicts.json``, whole or not at all."""
+    """Store the verdicts in ``data/claims/verdicts.csv``, whole or not at all."""
     path = Path(root) / STORED
-    write_bytes(path, (to_json(verdicts) + "\n").encode())
+    write_bytes(path, to_table(verdicts).to_csv(index=False, lineterminator="\n").encode())
     return path
 
 
-def read_stored(root: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """Read the stored verdicts, as `to_json` wrote them; an empty list where there are none.
+def read_stored(root: str | os.PathLike[str]) -> pd.DataFrame:
+    """Read the stored verdicts, as `to_table` made them; no rows where none are stored.
 
     Raises
     ------
@@ -182,192 +275,84 @@ def read_stored(root: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """
     path = Path(root) / STORED
     if not path.is_file():
-        return []
+        return pd.DataFrame(columns=list(COLUMNS))
+    return _parsed(path.read_bytes(), path)
+
+
+def _parsed(content: bytes, path: Path) -> pd.DataFrame:
+    text = [name for name in COLUMNS if name not in _NUMBERS]
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        assert isinstance(stored, list) and all(isinstance(item["id"], str) for item in stored)
-    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        table = pd.read_csv(io.BytesIO(content), dtype=dict.fromkeys(text, str))
+    except ValueError as error:
+        table = pd.DataFrame()
+        why = f": {error}"
+    else:
+        why = ""
+    if tuple(table.columns) != COLUMNS:
         raise InputError(
-            f"{path}: no list of verdicts; restore the file, or write it with verify --write"
-        ) from error
-    return stored
+            f"{path}: no table of verdicts{why}; restore the file, or write it with verify --write"
+        )
+    return table.fillna(dict.fromkeys(text, ""))
 
 
-def stored_verdict(stored: Sequence[Mapping[str, Any]], claim: str) -> Mapping[str, Any]:
-    """A claim's verdict among those of `read_stored`.
-
-    Raises
-    ------
-    InputError
-        When it has none.
-    """
-    for verdict in stored:
-        if verdict["id"] == claim:
-            return verdict
-    raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
+_NUMBERS = ("value", "low", "high", "resolution", "seeds", "runs")
 
 
-def differences(verdicts: list[Verdict], stored: list[dict[str, Any]]) -> dict[str, str]:
+def headlines(stored: pd.DataFrame) -> pd.DataFrame:
+    """The row of each claim that gives its verdict, by claim."""
+    effects = stored[(stored["role"] == "headline") & (stored["verdict"] != "")]
+    return effects.set_index("claim", drop=False)
+
+
+def differences(verdicts: list[Verdict], stored: pd.DataFrame) -> dict[str, str]:
     """Where a stored verdict does not follow from the rows: claim id to what differs.
 
-    Compared are, of each scope, the verdicts, every measure (to 2 %) with its interval (to a
-    twentieth of its width), whether the rule came first, and all that pages show of these; in
-    reasons, the words. A negative verdict is no difference.
-    An empty dictionary means that all of them follow.
+    Compared are all numbers (values to 2 %, ends of intervals to a twentieth of the width), and all
+    words but those of `why`. A negative verdict is no difference. An empty dictionary means that
+    all of them follow.
     """
-    known = {item["id"]: item for item in stored}
-    found = {}
-    for verdict in verdicts:
-        then = known.pop(verdict.id, None)
-        if then is None:
-            found[verdict.id] = "no stored verdict"
-        elif first := next(_unlike("", _by_scope(then), _by_scope(_as_dict(verdict))), ""):
-            found[verdict.id] = first
-    return found | dict.fromkeys(known, "stored, but no claim any more")
+    now = _parsed(to_table(verdicts).to_csv(index=False).encode(), STORED)
+    found: dict[str, str] = {}
+    for claim in dict.fromkeys([*now["claim"], *stored["claim"]]):
+        old, new = (table[table["claim"] == claim] for table in (stored, now))
+        if old.empty or new.empty:
+            found[claim] = "no stored verdict" if old.empty else "stored, but no claim any more"
+        elif first := next(_unlike(old, new), ""):
+            found[claim] = first
+    return found
 
 
-def _by_scope(verdict: dict[str, Any]) -> dict[str, Any]:
-    return verdict | {"scopes": {each["scope"]: each for each in verdict.get("scopes", [])}}
+_KEY = ["role", "setting", "part", "measure"]
 
 
-_NUMBER = ("value", "measured", "interval")  # which have tolerances
-
-
-def _unlike(place: str, then: Any, now: Any) -> Iterator[str]:
+def _unlike(old: pd.DataFrame, new: pd.DataFrame) -> Iterator[str]:
     """Each place where what is stored is not what the rows give, beyond rounding."""
-
-    def told(old: Any, new: Any) -> str:
-        return f"{place}stored {old}, but the rows give {new}"
-
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*now, *then]):
-            if key not in (*_NUMBER, "ancestry"):
-                yield from _unlike(f"{place}{key}: ", then.get(key), now.get(key))
-        if "interval" in now:
-            old, new = ({n: each[n] for n in _NUMBER if n in each} for each in (then, now))
-            if not _alike(old, new, _FLIPPED if place.endswith("power: ") else _ABSOLUTE):
-                yield told(old, new)
-    elif place.endswith("post_hoc: "):  # None: the history is not there to tell
-        if {then, now} == {True, False}:
-            yield told(then, now)
-    elif isinstance(then, float) and isinstance(now, float):  # shares of simulated data
-        if abs(then - now) > _FLIPPED:
-            yield told(then, now)
-    elif _words(then) != _words(now):
-        yield told(repr(then), repr(now))
-
-
-def _words(value: Any) -> Any:
-    """A text without its numbers, which are compared with tolerances elsewhere."""
-    return re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "#", value) if isinstance(value, str) else value
+    both = [
+        {tuple(row[key] for key in _KEY): row for row in table.to_dict("records")}
+        for table in (old, new)
+    ]
+    for key in dict.fromkeys([*both[1], *both[0]]):
+        then, now = (rows.get(key) for rows in both)
+        place = ", ".join(filter(None, key))
+        if then is None or now is None:
+            yield f"{place}: {'not stored' if then is None else 'stored, but not measured now'}"
+            continue
+        width = now["high"] - now["low"]
+        for column in COLUMNS:
+            if column in _NUMBERS:
+                at_end = column in ("low", "high", "resolution") and math.isfinite(width)
+                margin = max(_ABSOLUTE, _OF_WIDTH * width) if at_end else _ABSOLUTE
+                same = _alike(then[column], now[column], margin)
+            elif column == "post_hoc":  # not known without the history of the claims
+                same = then[column] == now[column] or "not known" in (then[column], now[column])
+            else:
+                same = then[column] == now[column] or column == "why"
+            if not same:
+                yield f"{place}, {column}: stored {then[column]}, but the rows give {now[column]}"
 
 
-def _alike(old: dict[str, Any], new: dict[str, Any], absolute: float) -> bool:
-    """Whether two numbers with their intervals differ by less than rounding or a redrawn sample."""
-    values = [each.get("value", each.get("measured")) for each in (old, new)]
-    ends = [each.get("interval") or [] for each in (old, new)]
-    if len(ends[0]) != len(ends[1]):
-        return False
-    pairs = [values, *zip(*ends, strict=True)]
-    if any((a is None) != (b is None) for a, b in pairs):
-        return False
-    known = [a for a in ends[0] if a is not None]
-    of_width = _OF_WIDTH * (max(known) - min(known)) if known else 0.0
-    tolerances = [absolute, *(max(absolute, of_width) for _ in ends[0])]
-    return all(
-        a is None or math.isclose(a, b, rel_tol=_RELATIVE, abs_tol=tolerance)
-        for (a, b), tolerance in zip(pairs, tolerances, strict=True)
-    )
-
-
-def _as_dict(verdict: Verdict) -> dict[str, Any]:
-    claim = verdict.claim
-    scopes = [_scope_as_dict(scope, claim.headline) for scope in verdict.scopes]
-    first = next(scope for scope in scopes if scope["scope"] == verdict.deciding.name)
-    own = {kind: scope for kind in EVIDENCE_KINDS if (scope := verdict.by_kind(kind))}
-    return {
-        "id": claim.id,
-        "paper": claim.paper,
-        "title": claim.title,
-        **{name: first[name] for name in _OF_DECIDING},
-        "kinds": {
-            kind: {"verdict": scope.verdict, "scope": scope.name} for kind, scope in own.items()
-        },
-        "measure": claim.headline,
-        "measured": first["measured"],
-        "interval": first["interval"],
-        "rule": verdict.rule,
-        "post_hoc": first["post_hoc"],
-        "ancestry": first["ancestry"],
-        "reason": first["reason"],
-        "decided_in": first["scope"],
-        "scopes": scopes,
-    }
-
-
-_OF_DECIDING = (
-    "verdict", "raw_verdict", "undecided", "says", "because", "attainability", "false_fail",
-    "false_pass", "kind",
-)  # fmt: skip
-
-
-def _scope_as_dict(scope: ScopeVerdict, headline: str) -> dict[str, Any]:
-    outcome, simulated = scope.outcome, scope.simulated
-    deciding = outcome.units.get(outcome.unit, {}).get(headline)
-    return {
-        "scope": scope.name,
-        "kind": scope.kind,
-        "verdict": scope.verdict,
-        "raw_verdict": scope.raw_verdict,
-        "undecided": scope.standing.why,
-        "says": scope.standing.says,
-        "because": scope.standing.because,
-        **{
-            name: _number(getattr(simulated, name)) if simulated else None
-            for name in ("attainability", "false_fail", "false_pass")
-        },
-        "decided_by": outcome.unit,
-        "measured": _number(deciding.value) if deciding else None,
-        "interval": _interval(deciding) if deciding else None,
-        "reason": outcome.reason,
-        "runs": scope.runs,
-        "post_hoc": scope.ancestry.post_hoc,
-        "ancestry": scope.ancestry.note,
-        "units": {
-            unit: {
-                "verdict": outcome.verdicts[unit],
-                "measures": {
-                    name: {"value": _number(found.value), "interval": _interval(found)}
-                    for name, found in measures.items()
-                },
-            }
-            for unit, measures in scope.units.items()
-        },
-    }
-
-
-def _in_words(found: Measure) -> str:
-    known = math.isfinite(found.low) and math.isfinite(found.high)
-    return f"{found.value:.4g}" + f" [{found.low:.4g}, {found.high:.4g}]" * known
-
-
-def _interval(found: Measure) -> list[float | None] | None:
-    if math.isnan(found.low) and math.isnan(found.high):
-        return None
-    return [_number(found.low), _number(found.high)]
-
-
-def _number(value: float) -> float | None:
-    return float(f"{value:.6g}") if math.isfinite(value) else None
-
-
-def _line(label: str, title: str, scope: ScopeVerdict, verdict: Verdict) -> str:
-    found = _scope_as_dict(scope, verdict.claim.headline)
-    number = scope.outcome.reason if scope.verdict in (NO_ROWS, OUT_OF_REACH) else ""
-    if found["measured"] is not None:
-        deciding = scope.units[scope.outcome.unit][verdict.claim.headline]
-        number = f"{verdict.claim.headline} {_in_words(deciding)}"
-    hoc = {True: "post hoc", None: "ancestry not checked", False: ""}[scope.ancestry.post_hoc]
-    raw = f"(by the rule alone {scope.raw_verdict}: {scope.standing.why})"
-    parts = (f"{label:<4}{scope.verdict:<18}", title, number, raw * bool(scope.standing.why), hoc)
-    return "  ".join(part for part in parts if part)
+def _alike(old: float, new: float, margin: float) -> bool:
+    """Whether two numbers differ by less than rounding or a redrawn sample."""
+    if math.isnan(old) or math.isnan(new):
+        return math.isnan(old) and math.isnan(new)
+    return math.isclose(old, new, rel_tol=_RELATIVE, abs_tol=margin)

@@ -1,8 +1,8 @@
-"""The claims files: what a paper says, how we measure it, and what counts as reproducing it.
+"""The claims files: what a paper says, the effect that measures it, and the limit that decides.
 
-``data/claims/<paper>.yml`` is read into frozen objects, and every field is checked. The
-machine-readable part of a claim (estimand, options, scope, alternative, rule) has a fingerprint.
-`mnmt_repro.claims.history` uses it to find the commit that fixed this part.
+``data/claims/<paper>.yml`` is read into frozen objects, and every field is checked. The head of
+``data/claims/paper_a.yml`` explains the fields. What decides a claim in one setting has a
+fingerprint, by which `mnmt_repro.claims.history` finds the commit that fixed it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,143 +18,36 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
-    Field,
     StrictFloat,
     StrictInt,
     TypeAdapter,
     ValidationError,
 )
 
-from mnmt_repro.claims.worlds import described
 from mnmt_repro.errors import InputError
 from mnmt_repro.typed_config import shown
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where libyaml is installed
-
 _ONLY = ConfigDict(extra="forbid")  # no entry has fields that its class has not
 _Number = StrictInt | StrictFloat
 
-VERDICTS = ("reproduced", "direction only", "inconclusive", "not reproduced")
-"""What a rule may conclude. Other verdicts are `OUT_OF_REACH`, `NO_ROWS` and `UNDECIDED`."""
-RuleVerdict = Annotated[str, Field(pattern=f"^({'|'.join(VERDICTS)})$")]
-OUT_OF_REACH = "out of reach here"
-NO_ROWS = "no rows yet"
-UNDECIDED = "undecided here"
-"""The verdict of a claim whose runs could not have decided it; see `claims.standing`."""
+Kind = Literal["generated languages", "real text", "published numbers"]
+"""What the rows of a setting are: the last are losses of runs of others."""
+Side = Literal[">=", "<=", "within"]
+"""On which side of its limit a claim says that its effect lies; `within` has a pair as limit."""
 
-OPERATORS = {
-    ">=": operator.ge,
-    ">": operator.gt,
-    "<=": operator.le,
-    "<": operator.lt,
-    "==": operator.eq,
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Condition:
-    """One comparison of a measure, or of an end of its interval, with a number."""
-
-    measure: str
-    op: Literal[">=", ">", "<=", "<", "=="]
-    value: _Number
-    of: Literal["value", "low", "high"] = "value"
-    __pydantic_config__ = _ONLY
-
-    def __str__(self) -> str:
-        part = "" if self.of == "value" else f"{self.of} end of "
-        return f"{part}{self.measure} {self.op} {self.value:g}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RuleStep:
-    """A verdict, given where all of its conditions are met. The last step has no conditions."""
-
-    verdict: RuleVerdict
-    when: tuple[Condition, ...] = ()
-    __pydantic_config__ = _ONLY
-
-    def __str__(self) -> str:
-        conditions = " and ".join(str(condition) for condition in self.when)
-        return f"{self.verdict}: {conditions or 'otherwise'}"
-
-
-def _ends(rule: tuple[RuleStep, ...]) -> tuple[RuleStep, ...]:
-    if not rule or rule[-1].when or any(not step.when for step in rule[:-1]):
-        raise ValueError("the last step, and only it, has no conditions")
-    return rule
-
-
-Rule = Annotated[tuple[RuleStep, ...], AfterValidator(_ends)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scope:
-    """Where a claim is evaluated: which rows, and against which parameter count.
-
-    `options` replace the claim's options of the same names. `rule` and `worlds`, where they are
-    given, replace the claim's. `half` names the cohorts that contain the same runs at half the
-    budget, in the order of `cohorts`. They show whether the runs have converged.
-    """
-
-    name: str
-    cohorts: tuple[str, ...]
-    test_set: str = "indomain"
-    other_test_set: str = ""
-    domain: str = "all"
-    n: Literal["n_non_embedding", "n_total"] = "n_non_embedding"
-    tier: str = "mini"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    rule: Rule = ()
-    worlds: Worlds | None = None
-    half: tuple[str, ...] = ()
-    __pydantic_config__ = _ONLY
-
-
-@dataclass(frozen=True, kw_only=True)
-class Worlds:
-    """Truths from which data are simulated, to see which verdicts a rule would give.
-
-    In the world `right` the paper is right. In the worlds `wrong` it is not.
-    `claims.attainability` explains the fields of a world.
-    """
-
-    right: Mapping[str, Any]
-    wrong: Annotated[tuple[Mapping[str, Any], ...], Field(min_length=1)]
-    __pydantic_config__ = _ONLY
-
-    def described(self) -> dict[str, str]:
-        """What is true in these worlds, in words."""
-        return {
-            "If right": described(self.right),
-            "If wrong": "; or ".join(map(described, self.wrong)),
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Alternative:
-    """The effect that the test of an "unchanged" claim must see with a power of 80 %."""
-
-    measure: str
-    effect: _Number
-    meaning: str
-    sides: Literal[1, 2] = 2
-    __pydantic_config__ = _ONLY
-
-
-def _of_paper(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A published number is a value, or the cells of a table."""
-    number = "cells" if "cells" in item else "value"
-    if not {"quantity", number} <= item.keys() <= {"quantity", number, "unit", "note"}:
-        raise ValueError("needs a quantity, a value or cells, and perhaps a unit and a note")
-    return item
+REPRODUCED, NOT_REPRODUCED = "reproduced", "not reproduced"
+UNDECIDED, OUT_OF_REACH = "undecided", "out of reach"
+VERDICTS = (REPRODUCED, NOT_REPRODUCED, UNDECIDED, OUT_OF_REACH)
+"""What a claim may come to; see `judging.verdict_of`."""
 
 
 class Options(dict[str, Any]):
-    """Arguments of an estimand. An argument that the claim omits raises `InputError`."""
+    """Arguments of an effect. An argument that the claim omits raises `InputError`."""
 
-    def __init__(self, given: Mapping[str, Any], where: str) -> None:
+    def __init__(self, given: Mapping[str, Any], where: str = "options") -> None:
         super().__init__(given)
         self.where = where
 
@@ -164,17 +56,59 @@ class Options(dict[str, Any]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
-    """One entry of a claims file. See the head of ``data/claims/paper_a.yml`` for its fields.
+class Setting:
+    """Where an effect is measured: which rows, and against which parameter count.
 
-    A claim about a table has sub-claims, one for each published cell, and `cells` is their rule.
-    `page` is the page of the book that examines the claim. `explained` is what that page found
-    about the reason, for each verdict of the first scope that it discusses. `suspected` is what may
-    explain that the claim is not reproduced, besides that it is wrong. `missing` is what would
-    decide it, where that is more than its kind of doubt tells. `revised` says what was
-    changed after the first commit, and why: the rule, or how its measures are computed.
-    `converged` is given for a claim about models that have converged. It is the tolerance by which
-    the headline measure may move between half the budget and all of it.
+    `options` replace the claim's options of the same names.
+    """
+
+    name: str
+    kind: Kind
+    cohorts: tuple[str, ...]
+    tier: str = "mini"
+    test_set: str = "indomain"
+    other_test_set: str = ""
+    domain: str = "all"
+    n: Literal["n_non_embedding", "n_total"] = "n_non_embedding"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    __pydantic_config__ = _ONLY
+
+
+Scope = Setting
+
+
+def _limit(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, tuple) and not value[0] < value[1]:
+        raise ValueError("the first end must be below the second")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One entry of a claims file.
+
+    Attributes
+    ----------
+    effect, measure, options
+        A function of `judging.EFFECTS`, which of its measures is the effect, and its arguments.
+    limit, side, unit, reason
+        What decides, and why this limit.
+    headline
+        The setting whose verdict is the claim's.
+    beside
+        The setting of the other kind of text, which is judged likewise.
+    robustness
+        By way (`half`, `text-matched`, `equal-first`), the settings that show how robust it is.
+    sensitivity
+        Settings whose effects are shown and not judged.
+    note
+        What the page found about the reason, in two or three sentences.
+    out_of_reach
+        What the claim needs that cannot be had here.
     """
 
     id: str
@@ -182,80 +116,51 @@ class Claim:
     title: str
     where: str
     statement: str
-    published: Annotated[
-        tuple[Annotated[Mapping[str, Any], AfterValidator(_of_paper)], ...], Field(min_length=1)
+    page: str
+    effect: str
+    measure: str
+    limit: Annotated[
+        _Number | tuple[_Number, _Number], BeforeValidator(_limit), AfterValidator(_ordered)
     ]
-    function: str
-    headline: str
-    description: str
-    options: Mapping[str, Any]
-    scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]
-    rule: Rule
-    alternative: Alternative | None = None
-    cells: Rule = ()
+    side: Side
+    unit: str
+    reason: str
+    headline: Setting
+    options: Mapping[str, Any] = field(default_factory=dict)
+    beside: Setting | None = None
+    robustness: Mapping[Literal["half", "text-matched", "equal-first"], Setting] = field(
+        default_factory=dict
+    )
+    sensitivity: tuple[Setting, ...] = ()
+    note: str = ""
     out_of_reach: str = ""
-    page: str = ""
-    explained: Mapping[RuleVerdict, str] = field(default_factory=dict)
-    suspected: str = ""
-    missing: str = ""
-    revised: tuple[str, ...] = ()
-    worlds: Worlds | None = None
-    converged: _Number | None = None
     __pydantic_config__ = _ONLY
 
     @property
-    def own_scopes(self) -> tuple[Scope, ...]:
-        """Scopes that may give the headline: with the test set and the count of the first one.
+    def judged(self) -> tuple[Setting, ...]:
+        """The settings that have a verdict."""
+        return (self.headline,) if self.beside is None else (self.headline, self.beside)
 
-        The others show how much the outcome depends on these choices.
-        """
-        first = self.scopes[0]
-        return tuple(
-            scope
-            for scope in self.scopes
-            if (scope.test_set, scope.domain, scope.n) == (first.test_set, first.domain, first.n)
-        )
-
-    def in_scope(self, scope: Scope) -> Claim:
-        """The claim with the options, the rule and the worlds that it has in one of its scopes."""
-        where = getattr(self.options, "where", self.id)
-        return replace(
-            self,
-            options=Options({**self.options, **scope.options}, where),
-            rule=scope.rule or self.rule,
-            worlds=scope.worlds or self.worlds,
-        )
-
-    def fingerprint(self, scope: Scope) -> str:
-        """SHA-256 of everything that can change the verdict in `scope`; prose is left out.
-
-        The code behind a measure is in no claims file, so the number of `revised` entries counts.
-        """
-        judged: dict[str, Any] = {
-            "function": self.function,
-            "options": self.options,
-            "scope": {
-                key: value
-                for key, value in vars(scope).items()
-                if key not in ("name", "rule", "worlds")
-                and (value or key not in ("options", "half"))
-            },
-            "alternative": self.alternative
-            and [self.alternative.measure, self.alternative.effect, self.alternative.sides],
-            "rule": _as_data(scope.rule or self.rule),
+    @property
+    def settings(self) -> dict[str, Setting]:
+        """All settings by their role: headline, beside, the ways, sensitivity 1, ..."""
+        found = {"headline": self.headline}
+        found |= {} if self.beside is None else {"beside": self.beside}
+        found |= {str(way): setting for way, setting in self.robustness.items()}
+        return found | {
+            f"sensitivity {i}": each for i, each in enumerate(self.sensitivity, start=1)
         }
-        if scope.worlds:  # the claim's worlds came after the rows of its first scopes
-            judged["worlds"] = [scope.worlds.right, scope.worlds.wrong]
-        if self.cells:
-            judged["cells"] = _as_data(self.cells)
-        if self.revised:
-            judged["revisions"] = len(self.revised)
-        text = json.dumps(judged, sort_keys=True, ensure_ascii=False)
+
+    def in_setting(self, setting: Setting) -> Claim:
+        """The claim with the options that it has in a setting."""
+        return replace(self, options=Options({**self.options, **setting.options}, self.id))
+
+    def fingerprint(self, setting: Setting) -> str:
+        """SHA-256 of everything that decides the verdict in a setting; prose is left out."""
+        rows = {key: value for key, value in vars(setting).items() if key not in ("name", "kind")}
+        decides = [self.effect, self.measure, self.limit, self.side, self.options, rows]
+        text = json.dumps(decides, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _as_data(rule: Sequence[RuleStep]) -> list[Any]:
-    return [[step.verdict, [vars(condition) for condition in step.when]] for step in rule]
 
 
 def load_claims(folder: Path | str) -> list[Claim]:
@@ -292,39 +197,66 @@ def parse_claims(text: str, where: str) -> tuple[Claim, ...]:
         json.dumps(content, sort_keys=True)  # as fingerprints are made
     except yaml.YAMLError as error:
         raise InputError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
-    except TypeError as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{where}: no plain data: {error}") from error
-    if not isinstance(content, dict) or content.get("schema") != 1:
-        raise InputError(f"{where}: needs schema: 1, paper and a list of claims")
-    entries = content.get("claims")
+    if not isinstance(content, dict) or content.get("schema") != 2:
+        raise InputError(f"{where}: needs schema: 2, paper, settings and a list of claims")
+    paper, settings, entries = (content.get(name) for name in ("paper", "settings", "claims"))
     if not isinstance(entries, list) or not entries:
         raise InputError(f"{where}: claims must be a list with at least one entry")
-    paper = content.get("paper")
-    if not isinstance(paper, str):
-        raise InputError(f"{where}: paper is missing")
-    return tuple(_claim(entry, paper, where) for entry in entries)
+    if not isinstance(paper, str) or not isinstance(settings, dict):
+        raise InputError(f"{where}: needs a paper, and settings as a mapping")
+    return tuple(_claim(entry, paper, settings, where) for entry in entries)
 
 
 _CLAIM = TypeAdapter(Claim)
-_FORMER = ("gap_of_scale", "tier")
-"""Fields of a claim in earlier versions, which `history` reads."""
 
 
-def _claim(entry: Any, paper: str, where: str) -> Claim:
+def _claim(entry: Any, paper: str, settings: Mapping[str, Any], where: str) -> Claim:
     name = entry.get("id") if isinstance(entry, dict) else None
     if not isinstance(name, str):
-        raise InputError(f"{where}: every claim needs an id, such as A1")
+        raise InputError(f"{where}: every claim needs an id, such as A2")
     where = f"{where}: claim {name}"
-    given = {key: value for key, value in entry.items() if key not in ("estimand", *_FORMER)}
-    estimand = entry.get("estimand")
-    if not isinstance(estimand, dict) or given.keys() & {*estimand, "paper"}:
-        raise InputError(f"{where}: estimand must be a mapping with fields of its own")
+    whole = dict(entry) | {"paper": paper}
+    for part in ("headline", "beside"):
+        if part in whole:
+            whole[part] = _setting(whole[part], settings, f"{where}: {part}")
+    if isinstance(ways := whole.get("robustness"), dict):
+        whole["robustness"] = {
+            way: _setting(ways[way], settings, f"{where}: {way}") for way in ways
+        }
+    if isinstance(others := whole.get("sensitivity"), list):
+        whole["sensitivity"] = [
+            _setting(each, settings, f"{where}: sensitivity") for each in others
+        ]
     try:
-        claim = _CLAIM.validate_python({**given, **estimand, "paper": paper})
+        claim = _CLAIM.validate_python(whole)
     except ValidationError as error:
         first = error.errors()[0]
         place, found = ".".join(map(str, first["loc"])), shown(first["input"])
         raise InputError(f"{where}: {place}: {first['msg']}, got {found}") from error
-    if claim.explained and not claim.page:
-        raise InputError(f"{where}: explained needs a page, where the explanation is borne out")
-    return replace(claim, options=Options(estimand["options"], f"{where}: estimand"))
+    if (claim.side == "within") != isinstance(claim.limit, tuple):
+        raise InputError(f"{where}: limit: a pair of numbers goes with side: within, and only it")
+    for twice in _repeated(each.name for each in claim.settings.values()):
+        raise InputError(f"{where}: the setting {twice!r} is named twice")
+    return claim
+
+
+def _setting(given: Any, settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """A setting by its name, or by the name of one and what differs from it.
+
+    ``{like: software25, cohorts: [...]}`` keeps the name; with ``name`` it has another.
+    """
+    changes = dict(given) if isinstance(given, dict) else {"like": given}
+    base = changes.pop("like", None)
+    if base not in settings or not isinstance(settings[base], dict):
+        raise InputError(f"{where}: no setting {base!r}; there are {', '.join(settings)}")
+    return {"name": base, **settings[base], **changes}
+
+
+def _repeated(names: Iterator[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            yield name
+        seen.add(name)

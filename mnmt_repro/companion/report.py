@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import platform
 import re
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import add_command
@@ -45,7 +45,7 @@ def add(commands: Any) -> None:
         commands,
         "report",
         "check all verdicts as `verify` does, and write one page for a reviewer as HTML and "
-        "Markdown: verdicts with rules and numbers, order of commits, environment, hashes",
+        "Markdown: effects with limits and intervals, order of commits, environment, hashes",
         examples=[
             "mnmt-repro report --out review",
             "mnmt-repro report --codecheck > codecheck.yml",
@@ -82,8 +82,8 @@ def act(options: argparse.Namespace) -> int:
     stored = claims.read_stored(options.root)
     wrong = claims.differences(verdicts, stored)
     store = results_root(options.results, checkout=options.root)
-    found = with_stored_order(json.loads(claims.to_json(verdicts)), stored)
-    text = report(options.root, store, found, declared, wrong, len(exhibits))
+    table = with_stored_order(claims.to_table(verdicts), stored)
+    text = report(options.root, store, table, declared, wrong, len(exhibits))
     options.out.mkdir(parents=True, exist_ok=True)
     for name, content in (("report.md", text), ("report.html", as_html(text))):
         write_bytes(options.out / name, content.encode())
@@ -92,27 +92,22 @@ def act(options: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-def with_stored_order(
-    verdicts: Sequence[Mapping[str, Any]], stored: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Verdicts whose order of commits is the stored one where no git history tells it.
+def with_stored_order(table: pd.DataFrame, stored: pd.DataFrame) -> pd.DataFrame:
+    """The table of verdicts, whose order of commits is the stored one where there is no history.
 
-    Such a verdict has `order_stored`. A wheel has no history, and its verdicts were made with one.
+    A wheel has no history, and its stored verdicts were made with one.
     """
-    known = {each["id"]: each for each in stored}
-    found = []
-    for each in verdicts:
-        then = known.get(each["id"], each)
-        untold = each["post_hoc"] is None and then["post_hoc"] is not None
-        order = {name: then[name] for name in ("post_hoc", "ancestry")} if untold else {}
-        found.append({**each, **order, "order_stored": untold})
-    return found
+    place = ["claim", "role"]
+    known = stored[stored["post_hoc"] != ""].set_index(place)["post_hoc"]
+    keys = pd.MultiIndex.from_frame(table[place])
+    then = known.reindex(keys).fillna("not known").to_numpy()
+    return table.assign(post_hoc=table["post_hoc"].where(table["post_hoc"] != "not known", then))
 
 
 def report(
     root: Path,
     store: Path,
-    verdicts: Sequence[Mapping[str, Any]],
+    table: pd.DataFrame,
     claims: Sequence[Claim],
     wrong: Mapping[str, str],
     exhibits: int,
@@ -123,8 +118,8 @@ def report(
     ----------
     root, store
         Top folder of the checkout, and folder of the rows.
-    verdicts
-        As `claims.to_json` writes them.
+    table
+        Verdicts as `claims.to_table` makes them.
     claims
         Their entries in `data/claims`.
     wrong
@@ -134,54 +129,44 @@ def report(
     """
     from jinja2 import FileSystemLoader
 
-    from mnmt_repro.claims.schema import NO_ROWS, OUT_OF_REACH, UNDECIDED
-    from mnmt_repro.claims.standing import DECIDED, PUBLISHED_NUMBERS
-    from mnmt_repro.figures.badge import STYLE, said
-    from mnmt_repro.figures.measures import condition, measured, named, printed
+    from mnmt_repro.claims.report import headlines
+    from mnmt_repro.claims.schema import VERDICTS
+    from mnmt_repro.figures.badge import STYLE
+    from mnmt_repro.figures.measures import limit_written, measured, named
     from mnmt_repro.figures.verdicts import count
     from mnmt_repro.templates import templates
 
-    names = {each["verdict"] for each in verdicts}
-    of_runs = (each for each in verdicts if each["kind"] != PUBLISHED_NUMBERS)
-    ruled = [each for each in of_runs if each["measured"] is not None]
-    order = [name for name in (*DECIDED, UNDECIDED, OUT_OF_REACH, NO_ROWS) if name in names]
+    first = headlines(table)
     found = templates(FileSystemLoader(TEMPLATE.parent), escape=False)
-    found.filters |= {"plain": _plain, "share": _share, "rule_first": _rule_first, "said": said}
+    found.filters["plain"] = _plain
     return found.get_template(TEMPLATE.name).render(
         version=__version__,
         outcome=outcome(wrong),
-        count=count(verdicts),
-        groups={name: [each for each in verdicts if each["verdict"] == name] for name in order},
-        verdicts=verdicts,
+        count=count(table),
+        groups={
+            name: first[first["verdict"] == name].to_dict("records")
+            for name in VERDICTS
+            if name in set(first["verdict"])
+        },
+        effects={
+            claim.id: table[(table["claim"] == claim.id) & (table["limit"] != "")].to_dict(
+                "records"
+            )
+            for claim in claims
+        },
         claims={claim.id: claim for claim in claims},
-        all_settings=sum(len(each["scopes"]) for each in verdicts),
-        ruled=len(ruled),
-        older=sum(each["post_hoc"] is False for each in ruled),
-        unchecked=sum(each["post_hoc"] is None for each in ruled),
-        kinds=Counter(each["kind"] for each in verdicts if each["verdict"] in DECIDED),
-        order_stored=any(each.get("order_stored") for each in verdicts),
-        rules={claim.id: _rule(claim, verdicts) for claim in claims},
-        no_rows=NO_ROWS,
+        before=int((first["post_hoc"] == "no").sum()),
+        unchecked=int((first["post_hoc"] == "not known").sum()),
         signs={name: sign for name, (sign, _) in STYLE.items()},
-        condition=condition,
+        limit=limit_written,
         measured=measured,
         named=named,
-        printed=printed,
         wrong=wrong,
         papers=papers(root),
         exhibits=exhibits,
         environment=environment(),
         hashes=hashes(root, store),
     )
-
-
-def _rule(claim: Claim, verdicts: Sequence[Mapping[str, Any]]) -> Sequence[Any]:
-    """The steps of a claim's rule, as they are in the setting that decided."""
-    decided = {each["id"]: each["decided_in"] for each in verdicts}
-    for scope in claim.scopes:
-        if scope.name == decided.get(claim.id):
-            return claim.in_scope(scope).rule
-    return claim.rule
 
 
 def _plain(text: Any) -> str:
@@ -191,14 +176,6 @@ def _plain(text: Any) -> str:
     'a\\|b \\*c\\* \\<d\\>'
     """
     return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(str(text).split()))
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.0f}\N{NO-BREAK SPACE}%"
-
-
-def _rule_first(post_hoc: bool | None) -> str:
-    return {True: "no, post hoc", False: "yes", None: "not checked"}[post_hoc]
 
 
 def as_html(markdown: str) -> str:
@@ -289,7 +266,7 @@ def codecheck(root: Path, claims: Sequence[Claim], exhibits: Sequence[Exhibit]) 
         judged.setdefault(claim.page, []).append(claim.id)
     manifest = [
         {
-            "file": "data/claims/verdicts.json",
+            "file": "data/claims/verdicts.csv",
             "comment": f"verdicts of all {len(claims)} claims (mnmt-repro verify --write)",
         }
     ]

@@ -32,15 +32,10 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--only",
         metavar="ID",
-        help="evaluate this claim alone, such as A3, and print its rule and every measure",
+        help="evaluate this claim alone, such as A3, and print its limit and every measure",
     )
     parser.add_argument(
-        "--settings",
-        action="store_true",
-        help="list each claim's other settings too: text, direction or test set",
-    )
-    parser.add_argument(
-        "--write", action="store_true", help="store the verdicts in data/claims/verdicts.json"
+        "--write", action="store_true", help="store the verdicts in data/claims/verdicts.csv"
     )
     add_inputs(parser)
 
@@ -50,7 +45,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fresh",
         action="store_true",
-        help="compute every outcome again; by default the cache has those of the same rules, rows "
+        help="compute every outcome again; by default the cache has those of the same claims, rows "
         "and code",
     )
     parser.add_argument(
@@ -85,14 +80,14 @@ def act(options: argparse.Namespace) -> int:
     elif options.only:
         print(claims.to_detail(verdicts[0]))
     else:
-        print(claims.to_text(verdicts, options.settings))
+        print(claims.to_text(verdicts))
         print(f"{len(exhibits)} figures and tables of the papers: each has a page or a reason")
     if options.write:
         print(f"written: {claims.write_stored(verdicts, options.root)}", file=sys.stderr)
         return 0
     stored = claims.read_stored(options.root)
     if options.only:
-        stored = [verdict for verdict in stored if verdict["id"] == verdicts[0].id]
+        stored = stored[stored["claim"] == verdicts[0].claim.id]
     found = claims.differences(verdicts, stored)
     for claim, difference in found.items():
         print(f"{claim}: {difference}", file=sys.stderr)

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mnmt_repro.errors import InputError
 
 # A verdict's sign says it without colour; each colour has a contrast of at least 4.5 to white.
 STYLE: dict[str, tuple[str, str]] = {
     "reproduced": ("✓", "#00694e"),
-    "direction only": ("↗", "#0b62a4"),
     "not reproduced": ("✗", "#a8360b"),
-    "undecided here": ("?", "#5c6670"),
-    "inconclusive": ("○", "#5c6670"),  # of a published cell, or of a rule by itself
-    "out of reach here": ("–", "#6b4a86"),
-    "no rows yet": ("…", "#5c6670"),
+    "undecided": ("?", "#5c6670"),
+    "out of reach": ("–", "#6b4a86"),
 }
-_SAID = {"no rows yet": "not enough runs yet"}  # the rest are said as they are named
 
 
 def typeset(text: str) -> str:
@@ -30,24 +24,6 @@ def typeset(text: str) -> str:
     '−2.1 to 3_% (Mt25-v1, 0-1)'
     """
     return re.sub(r"(?<=\d) ?%", "\u00a0%", re.sub(r"(?<![\w)])-(?=\d)", "−", text))
-
-
-def said(verdict: str) -> str:
-    """Say a verdict to a reader, who need not know the name of its state.
-
-    >>> said("reproduced"), said("no rows yet")
-    ('reproduced', 'not enough runs yet')
-    """
-    return _SAID.get(verdict, verdict)
-
-
-def told(verdict: Mapping[str, Any]) -> str:
-    """Say the verdict of a claim or of a setting, and whether its rule came after the rows.
-
-    >>> told({"verdict": "reproduced", "post_hoc": True})
-    'reproduced, post hoc'
-    """
-    return said(verdict["verdict"]) + ", post hoc" * bool(verdict["post_hoc"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +58,7 @@ class Badge:
     @property
     def label(self) -> str:
         """The badge in plain text, its sign included."""
-        return f"{STYLE[self.verdict][0]} {self.text or said(self.verdict)}"
+        return f"{STYLE[self.verdict][0]} {self.text or self.verdict}"
 
     def to_html(self) -> str:
         """Write the badge as HTML."""

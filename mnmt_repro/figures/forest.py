@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -137,9 +137,7 @@ def forest(
     return alt.concat(*panels, columns=columns, spacing=20 if own_axes else 6)
 
 
-def of_claims(
-    stored: Sequence[Mapping[str, Any]], groups: Mapping[str, str], measure: str
-) -> pd.DataFrame:
+def of_claims(stored: pd.DataFrame, groups: Mapping[str, str], measure: str = "") -> pd.DataFrame:
     """The measure behind the verdicts of some claims, a row a setting and pair, for `forest`.
 
     Parameters
@@ -149,7 +147,7 @@ def of_claims(
     groups
         Claim to the title of its panel.
     measure
-        Which one.
+        Which one; by default that of each claim's effect.
     """
     found = [
         claim_measures(stored, claim, measure).assign(group=group, series="our runs")
@@ -164,12 +162,17 @@ def _labelled(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(label=[setting_label(*row) for row in rows])
 
 
-_PANELS = {"steady": "with a final decay", "external": "public runs", "": "stopped early"}
+_PANELS = {
+    "settled": "the paper's text per parameter",
+    "steady": "with a final decay",
+    "external": "public runs",
+    "": "stopped early",
+}
 """Of tiers: runs that ended with a decay come first."""
 
 
 def claim_figure(
-    stored: Sequence[Mapping[str, Any]],
+    stored: pd.DataFrame,
     claim: str,
     measure: str,
     title: str | list[str],

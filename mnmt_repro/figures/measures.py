@@ -1,4 +1,4 @@
-"""Plain names of the measures in verdicts and rules, and their numbers with units."""
+"""Plain names of the measures behind verdicts, and their numbers with units."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import pandas as pd
 import yaml
 
-from mnmt_repro.analysis.published import printed_values
-from mnmt_repro.claims.schema import Condition
+from mnmt_repro.claims.schema import Claim
 from mnmt_repro.errors import InputError
 
 
@@ -83,21 +83,21 @@ def _digits(value: float) -> str:
     return f"{value:.2g}" if abs(value) >= 10 and value == round(value) else f"{value:.3g}"
 
 
-def measured(measure: str, scope: Mapping[str, Any], claim: str = "") -> str:
-    """Write the deciding number of a stored verdict with its interval, where there is one.
+def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") -> str:
+    """Write a number with its interval, where there is one: `value`, `low` and `high` of a row.
 
     All three have as many decimals as show two digits of the interval's half width, or one digit
     where this half width would begin with 36 or more, as the Particle Data Group rounds.
 
-    >>> measured("gain", {"measured": 2.392, "interval": [0.6642, 4.209]})
+    >>> measured("gain", {"value": 2.392, "low": 0.6642, "high": 4.209})
     '+2.4 % (+0.7 to +4.2 %)'
-    >>> measured("gain", {"measured": 0.0045, "interval": [-0.101, 0.11]})
+    >>> measured("gain", {"value": 0.0045, "low": -0.101, "high": 0.11})
     '+0.00 % (−0.10 to +0.11 %)'
     """
-    value, ends = scope["measured"], scope["interval"] or (None, None)
-    if value is None or None in ends:
-        return written(measure, value, claim)
-    found = [_in_units(measure, each, claim) for each in (value, *ends)]
+    numbers = [float(row[name]) for name in ("value", "low", "high")]
+    if not all(map(math.isfinite, numbers)):
+        return written(measure, numbers[0], claim)
+    found = [_in_units(measure, each, claim) for each in numbers]
     half = (found[2][0] - found[1][0]) / 2
     decimals = max(0, -math.floor(math.log10(half / 3.55))) if 0 < half < math.inf else 3
     text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in found)
@@ -105,32 +105,10 @@ def measured(measure: str, scope: Mapping[str, Any], claim: str = "") -> str:
     return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
 
 
-_OPERATORS = {
-    ">=": "at least",
-    ">": "above",
-    "<=": "at most",
-    "<": "below",
-    "==": "is",
-}
-_ENDS = {"value": "", "low": "low end of ", "high": "high end of "}
-
-
-def condition(test: Condition, claim: str = "") -> str:
-    """Write a condition of a rule in plain words.
-
-    >>> condition(Condition(measure="power", op=">=", value=0.8))
-    'power to see the alternative at least 80 %'
-    """
-    number = written(test.measure, test.value, claim)
-    return f"{_ENDS[test.of]}{named(test.measure, claim)} {_OPERATORS[test.op]} {number}"
-
-
-def printed(item: Mapping[str, Any]) -> str:
-    """Write what the paper prints: an entry of a claim's `published`.
-
-    >>> printed({"quantity": "factor", "value": 3, "unit": "times", "note": "Figure 6"})
-    'factor: 3 times (Figure 6)'
-    """
-    unit = f" {item['unit']}" if "unit" in item else ""
-    note = f" ({item['note']})" if "note" in item else ""
-    return f"{item['quantity']}: {printed_values(item)}{unit}{note}"
+def limit_written(measure: str, claim: Claim) -> str:
+    """A claim's limit in the unit in which its measure is written."""
+    if isinstance(claim.limit, tuple):
+        low, high = (written(measure, end, claim.id) for end in claim.limit)
+        return f"{low} to {high}"
+    words = "at least" if claim.side == ">=" else "at most"
+    return f"{words} {written(measure, claim.limit, claim.id)}"

@@ -6,15 +6,15 @@ The words lie in ``data/papers/related.yml``.
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from mnmt_repro.analysis.published import PAPERS
-from mnmt_repro.claims.report import stored_verdict
-from mnmt_repro.figures.badge import Badge, told
-from mnmt_repro.figures.verdicts import VERDICTS_PAGE, anchor
+from mnmt_repro.claims.schema import NOT_REPRODUCED
+from mnmt_repro.figures.verdicts import badge, headline
 
 SAME = "same"
 """How the entry of a finding that agrees with the paper begins."""
@@ -28,7 +28,7 @@ def findings(paper: str) -> list[Mapping[str, Any]]:
     return found[paper]
 
 
-def findings_table(stored: Sequence[Mapping[str, Any]], paper: str) -> str:
+def findings_table(stored: pd.DataFrame, paper: str) -> str:
     """Write a table of the findings: claims with our verdict, the finding, and how they compare.
 
     The title of a claim stands in its first row only.
@@ -53,14 +53,9 @@ def findings_table(stored: Sequence[Mapping[str, Any]], paper: str) -> str:
     for entry in findings(paper):
         claims = []
         for claim in entry["claims"]:
-            verdict = stored_verdict(stored, claim)
-            title = "" if claim in known else f" {html.escape(verdict['title'])}."
-            badge = Badge(
-                verdict=verdict["verdict"],
-                text=f"{claim} {told(verdict)}",
-                href=f"{VERDICTS_PAGE}#{anchor(claim)}",
-            )
-            claims.append(f"{badge.to_html()}{title}")
+            sign = badge(stored, claim)
+            title = "" if claim in known else f" {html.escape(sign.about)}."
+            claims.append(f"{sign.to_html()}{title}")
             known.add(claim)
         lines.append(f"| {'<br>'.join(claims)} | {entry['found']} | {entry['agrees']} |")
     return "\n".join(lines)
@@ -76,10 +71,8 @@ def confirmed(paper: str) -> list[str]:
     return list(dict.fromkeys(sum(agreeing, [])))
 
 
-def contradicted(stored: Sequence[Mapping[str, Any]], paper: str) -> list[str]:
+def contradicted(stored: pd.DataFrame, paper: str) -> list[str]:
     """Claims with which another paper agrees, and which are not reproduced here."""
     return [
-        claim
-        for claim in confirmed(paper)
-        if stored_verdict(stored, claim)["verdict"] == "not reproduced"
+        claim for claim in confirmed(paper) if headline(stored, claim)["verdict"] == NOT_REPRODUCED
     ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,10 @@ import yaml
 
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
-from mnmt_repro.claims.schema import UNDECIDED
-from mnmt_repro.claims.standing import REGIME
-from mnmt_repro.figures.badge import Badge, told
 from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.template import Html, render
 from mnmt_repro.figures.theme import BILLIONS, CATEGORIES, INK
-from mnmt_repro.figures.verdicts import anchor, tally
+from mnmt_repro.figures.verdicts import badge, headline, tally
 
 _CLAIM = re.compile(r"\{([AB]\d+)(?: on '([^']+)')?\}")
 _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
@@ -38,18 +37,15 @@ def headlines(*shown: Mapping[str, str]) -> Html:
     return Html(html=render("headlines", headlines=shown, thumbnail=_THUMBNAIL), words=words)
 
 
-def scoreboard(
-    exhibits: Sequence[Exhibit], stored: Sequence[Mapping[str, Any]], paper: str
-) -> Html:
+def scoreboard(exhibits: Sequence[Exhibit], stored: pd.DataFrame, paper: str) -> Html:
     """List the exhibits (`claims.load_exhibits`) of one paper with their stored verdicts.
 
     A row leads to the page that re-makes its exhibit.
     """
     own = [each for each in exhibits if each.id.startswith(f"{paper} ")]
-    by_claim = {verdict["id"]: verdict for verdict in stored}
     pictures = [_THUMBNAIL.format(page=each.page, chart=each.chart) for each in own]
     rows = [
-        _row(exhibit, by_claim) | {"picture": picture * (picture not in pictures[:i])}
+        _row(exhibit, stored) | {"picture": picture * (picture not in pictures[:i])}
         for i, (exhibit, picture) in enumerate(zip(own, pictures, strict=True))
     ]
     words = "\n".join(f"{row['exhibit'].id}: {row['ours']}" for row in rows)
@@ -57,42 +53,30 @@ def scoreboard(
     return Html(html=render("scoreboard", rows=rows, unjudged=unjudged), words=words)
 
 
-def _row(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
     """The first claim's badge says its verdict; those of the others have a sign, and the id."""
-    verdicts = {claim: _verdict(exhibit.scope, stored[claim]) for claim in exhibit.claims}
-    badges: list[Badge] = []
-    for claim, verdict in verdicts.items():
-        words = told(verdict)
-        if verdict is not stored[claim] and verdict["undecided"] == REGIME:
-            words = words.replace(UNDECIDED, "undecided, not converged")  # and not of the claim
-        badges.append(
-            Badge(
-                verdict=verdict["verdict"],
-                text=claim if badges else f"{claim} {words}",
-                title=words if badges else "",
-                href=f"verdicts.html#{anchor(claim)}",
-            )
-        )
-    evidence = next((verdict["kind"] for verdict in verdicts.values()), "–")
+    badges = [badge(stored, claim, "verdicts.html") for claim in exhibit.claims]
+    badges[1:] = [
+        replace(each, text=claim)
+        for each, claim in zip(badges[1:], exhibit.claims[1:], strict=True)
+    ]
+    evidence = headline(stored, exhibit.claims[0])["kind"] if exhibit.claims else "–"
     ours = _answer(exhibit, stored)
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
 
-def _verdict(scope: str, verdict: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The verdict of a scope if the claim has it, else its headline."""
-    own = [each for each in verdict["scopes"] if each["scope"] == scope]
-    return own[0] if own else verdict
+def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
+    """Our answer, with the measured effects that it names."""
 
-
-def _answer(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> str:
-    """Our answer, with the measured numbers that it names."""
-
-    def number(found: re.Match[str]) -> str:
-        whole = stored[found[1]]
-        verdict = _verdict(found[2] or exhibit.scope, whole)
-        if verdict["measured"] is None:
+    def number(name: re.Match[str]) -> str:
+        claim, setting = name[1], name[2]
+        row = headline(stored, claim)
+        if setting:
+            mine = stored[(stored["claim"] == claim) & (stored["setting"] == setting)]
+            row = mine[mine["measure"] == row["measure"]].iloc[0]
+        if not math.isfinite(row["value"]):
             return "(not measured yet)"
-        return measured(whole["measure"], verdict, found[1])
+        return measured(row["measure"], row, claim)
 
     if not exhibit.page:
         return f"Not re-made: {exhibit.reason}"
@@ -100,11 +84,13 @@ def _answer(exhibit: Exhibit, stored: Mapping[str, Mapping[str, Any]]) -> str:
     return text[:1].upper() + text[1:]
 
 
-def tally_line(stored: Sequence[Mapping[str, Any]]) -> Html:
+def tally_line(stored: pd.DataFrame) -> Html:
     """Display how many claims have which verdict, in a line of badges."""
     badges = tally(stored)
-    html = render("tally", claims=len(stored), badges=badges)
-    return Html(html=html, words=", ".join(map(str, badges)))
+    claims = stored["claim"].nunique()
+    return Html(
+        html=render("tally", claims=claims, badges=badges), words=", ".join(map(str, badges))
+    )
 
 
 @framed("paper", "quantity", "whose", "low", "high")
