@@ -22,8 +22,8 @@ def embeddings_substituted(evidence: Evidence, claim: Claim, setting: Setting) -
     units: Units = {}
     for model in options["models"]:
         variants = [
-            VariantAt(setting.cohorts[0], f"{model}, {setting}", options["share"])
-            for setting in (options["scaled"], options["unscaled"])
+            VariantAt(setting.cohorts[0], f"{model}, {options[rates]}", options["share"])
+            for rates in ("scaled", "unscaled")
         ]
         found = forgetting.analysed_together(
             evidence.analyses, setting.tier, "substituted", *variants
