@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
+from synthetic import rows
 
-from mnmt_repro.analysis.intervals import Measure
+from mnmt_repro.analysis.intervals import Measure, NoRowsYet
 from mnmt_repro.claims import load_claims, read_stored, write_stored
 from mnmt_repro.claims.evaluate import Result, Verdict
+from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.history import Ancestry, History
 from mnmt_repro.claims.judging import Outcome, verdict_of
 from mnmt_repro.claims.schema import Claim, Setting
@@ -42,7 +45,14 @@ def made_claim(**changes: Any) -> Claim:
     usual: dict[str, Any] = dict.fromkeys(
         ("title", "where", "statement", "page", "unit", "reason"), "x"
     )
-    usual |= {"id": "Z1", "paper": "Z", "effect": "made", "measure": "m", "limit": 3, "side": ">="}
+    usual |= {
+        "id": "Z1",
+        "paper": "Z",
+        "effect": "made",
+        "measure": "capacity",
+        "limit": 3,
+        "side": ">=",
+    }
     return Claim(**usual | {"headline": setting()} | changes)
 
 
@@ -81,3 +91,46 @@ def stored_table(folder: Path, *verdicts: Verdict) -> pd.DataFrame:
     (folder / "data" / "claims").mkdir(parents=True, exist_ok=True)
     write_stored(list(verdicts), folder)
     return read_stored(folder)
+
+
+def entry(name: str = "Z1", **changes: Any) -> dict[str, Any]:
+    """A claim as a file has it: the mean loss is at least 3."""
+    usual: dict[str, Any] = dict.fromkeys(
+        ("title", "where", "statement", "page", "unit", "reason"), "x"
+    )
+    usual |= {"effect": "made", "measure": "capacity", "limit": 3, "side": ">=", "headline": "here"}
+    return {"id": name, **usual, **changes}
+
+
+def write_claims(folder: Path, *entries: dict[str, Any], name: str = "test.yml") -> Path:
+    """A claims file of a checkout, with two settings."""
+    path = folder / "data" / "claims" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    settings = {
+        "here": {"kind": "real text", "cohorts": ["webtech-en-dezh"]},
+        "there": {"kind": "generated languages", "cohorts": ["webtech-en-defr"]},
+    }
+    content = {"schema": 2, "paper": "Z", "settings": settings, "claims": list(entries)}
+    text = yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def mean_loss(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
+    """The effect `made` of `entry`."""
+    rows = evidence.rows(setting)
+    if rows.empty:
+        raise NoRowsYet("no rows yet")
+    mean = float(rows["cross_entropy"].mean())
+    return {
+        "all": {
+            "capacity": Measure(value=mean, low=mean - 0.1, high=mean + 0.1),
+            "r2": Measure(value=float(rows["cross_entropy"].min())),
+        }
+    }
+
+
+def made_evidence(commit: str = "c0ffee") -> Evidence:
+    """Rows with a mean loss of 3.3."""
+    frame = rows("webtech-en-dezh", ("eng-deu",), loss=lambda p, n: 3.3, noise=0, commit=commit)
+    return Evidence(frame=frame.assign(seed=1))

@@ -61,7 +61,7 @@ def judged(claim: Claim, monkeypatch: pytest.MonkeyPatch, found: object) -> Outc
 
 def parts(**ends: tuple[float, float, float]) -> dict[str, dict[str, Measure]]:
     return {
-        name: {"m": Measure(value=value, low=low, high=high)}
+        name: {"capacity": Measure(value=value, low=low, high=high)}
         for name, (value, low, high) in ends.items()
     }
 
