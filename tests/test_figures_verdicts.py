@@ -110,7 +110,7 @@ def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> N
     assert "nan" not in shown.html.replace("NaN", "nan").partition("<script")[0].lower()
     assert "&lt;none&gt;" in shown.html and "<none>" not in shown.html
     assert "at least 3 times" in shown.html and "no rows yet" in shown.html
-    assert "B3    not reproduced" in shown.words
+    assert "B3  not reproduced" in shown.words
 
 
 def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -> None:
@@ -121,16 +121,9 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
         Exhibit(id="A Figure 1", shows="x", claims=("A11",), page="p", chart="c", answer="{A11}"),
     ]  # fmt: skip
     board = scoreboard(exhibits, stored, "B")
-    assert (
-        board.words.splitlines()
-        == [
-            "B Table 1: It closes 80 % (70 to 90 %), and (not measured yet).".replace(
-                " %", "\u00a0%"
-            ),
-            "B Figure 1: Not re-made: a drawing",
-        ]
-        or "It closes 80" in board.words
-    )
+    first, second = board.words.splitlines()
+    assert first.startswith("B Table 1: It closes 80") and "(not measured yet)." in first
+    assert second == "B Figure 1: Not re-made: a drawing"
     assert 'data-verdict="not reproduced"' in board.html and "A Figure 1" not in board.html
 
 
