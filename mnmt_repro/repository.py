@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import shutil
 import subprocess
@@ -30,12 +31,13 @@ def _root() -> Path:
     beside = Path(__file__).resolve().parents[1]
     if not ARCHIVE.is_file():
         return beside
-    name = hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()[:12]
+    packed = ARCHIVE.read_bytes()  # once, so that the name is of what is unpacked
+    name = hashlib.sha256(packed).hexdigest()[:12]
     root = cache_root() / f"companion-{name}"
     if not root.is_dir():
         root.parent.mkdir(parents=True, exist_ok=True)
         stage = Path(tempfile.mkdtemp(dir=root.parent))
-        with tarfile.open(ARCHIVE) as file:
+        with tarfile.open(fileobj=io.BytesIO(packed)) as file:
             # Python 3.11 has filters from 3.11.4 on. The archive is our own.
             safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
             file.extractall(stage, **safely)  # type: ignore[arg-type]

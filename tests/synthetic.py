@@ -50,6 +50,7 @@ def rows(
             {
                 "run_id": f"{cohort}-{pair}-{p}-{n}",
                 "commit": commit,
+                "seed": seed,
                 "tier": "mini",
                 "cohort": cohort,
                 "pair": pair,
@@ -67,3 +68,9 @@ def rows(
             for n in sizes
         ]
     )
+
+
+def seeds(cohort: str, *args: Any, first: int = 0, count: int = 3, **more: Any) -> pd.DataFrame:
+    """Rows of several seeds, from which intervals can be drawn."""
+    each = [rows(cohort, *args, seed=first + k, **more) for k in range(count)]
+    return pd.concat(each, ignore_index=True)

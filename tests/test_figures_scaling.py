@@ -37,11 +37,12 @@ def test_observed_averages_seeds_and_leaves_out_zero_shot():
             "pair": "eng-deu",
             "p": [0.5, 0.5, 0.0],
             "n_non_embedding": [100, 100, 100],
-            "cross_entropy": [2.0, 3.0, 9.0],
+            "cross_entropy": [2.0, 8.0, 9.0],
         }
     )
     points = scaling.observed(frame)
-    assert points[["p", "n", "loss", "seeds"]].to_numpy().tolist() == [[0.5, 100, 2.5, 2]]
+    assert points[["p", "n", "seeds"]].to_numpy().tolist() == [[0.5, 100, 2]]
+    assert points["loss"].item() == pytest.approx(4.0)  # the geometric mean
 
 
 @pytest.mark.parametrize("column", ["cohort", "test_set", "domain"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,8 +17,14 @@ from safetensors.torch import load_file, save_file
 from small_runs import EVEN, STEPS, adamw, resumable_run, small_data, t5
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.interchange.folder import Mapped
 from mnmt_repro.model import Transformer
-from mnmt_repro.training.checkpoint import load_checkpoint, read_progress, save_checkpoint
+from mnmt_repro.training.checkpoint import (
+    Progress,
+    load_checkpoint,
+    read_progress,
+    save_checkpoint,
+)
 from mnmt_repro.training.loop import TrainingDiverged, train
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
 from mnmt_repro.upgrading.recipe import upgrade
@@ -236,6 +244,45 @@ def test_a_truncated_checkpoint_is_told(tmp_path: Path, keep: float) -> None:
     path.write_bytes(whole[: keep if isinstance(keep, int) else int(keep * len(whole))])
     with pytest.raises(InputError, match=r"cannot read the checkpoint .*last\.safetensors"):
         go(tmp_path)
+
+
+SWAP = """
+import itertools, os, sys
+path, *others = sys.argv[1:]
+for other in itertools.cycle(others):
+    os.link(other, path + ".new")
+    os.replace(path + ".new", path)
+"""
+
+
+READERS = {
+    "checkpoint": lambda path: load_checkpoint(path).weights,
+    "folder": lambda path: Mapped(path.parent),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_that_is_replaced_while_it_is_read_is_the_old_or_the_new_one(
+    tmp_path: Path, monkeypatch, reader: str
+) -> None:
+    monkeypatch.setattr("mnmt_repro.training.checkpoint.check_shapes", lambda *_: {})  # slow
+    path, sizes = tmp_path / "model.safetensors", {}
+    for width in (8, 16):
+        model = Transformer(t5(d_model=width))
+        for parameter in model.parameters():
+            torch.nn.init.constant_(parameter, width)
+        sizes[width] = sum(each.numel() for each in model.state_dict().values())
+        save_checkpoint(tmp_path / f"{width}", model, Progress(), identity="")
+    path.hardlink_to(tmp_path / "16")
+    command = [sys.executable, "-c", SWAP, path, tmp_path / "8", tmp_path / "16"]
+    with subprocess.Popen(command) as writer:
+        try:
+            for _ in range(500):
+                found = torch.cat([tensor.flatten() for tensor in READERS[reader](path).values()])
+                assert set(found.tolist()) == {width := found[0].item()}
+                assert len(found) == sizes[width]
+        finally:
+            writer.kill()
 
 
 def test_a_checkpoint_without_the_state_of_a_parameter_is_told(tmp_path: Path) -> None:

@@ -155,9 +155,9 @@ def test_mixtures_are_kept_apart_and_two_pair_runs_are_not_taken_for_three() -> 
 
 def test_seeds_of_a_mixture_are_averaged() -> None:
     one = three_pair_rows(sizes=SIZES[:1], mixtures=MIXTURES[:1])
-    other = one.assign(run_id="again", cross_entropy=one["cross_entropy"] + 1)
+    other = one.assign(run_id="again", cross_entropy=4 * one["cross_entropy"])
     cells = three_pairs.mixture_cells(pd.concat([one, other], ignore_index=True))
-    np.testing.assert_allclose(cells["loss"], one["cross_entropy"] + 0.5)
+    np.testing.assert_allclose(cells["loss"], 2 * one["cross_entropy"])
 
 
 def test_runs_against_runs_need_no_law() -> None:

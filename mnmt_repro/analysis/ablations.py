@@ -33,7 +33,6 @@ class Ablation:
     cohort: str
     number: int = 0  # of the printed table; 0: the paper prints no numbers
     controls: tuple[str, ...]  # one for each model
-    claims: tuple[str, ...]
     groups: tuple[str, ...] = GROUPS
     control_is_choice: bool = False  # a control is what the recipe has, unlike the others
 
@@ -71,7 +70,6 @@ ABLATIONS = (
         cohort="software25-table3",
         number=3,
         controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
-        claims=("B4",),
         groups=PARTS,
         control_is_choice=True,
     ),
@@ -85,7 +83,6 @@ ABLATIONS = (
             "Mt25-wide, concatenation",
             "Mt25-deep, average layer",
         ),
-        claims=("B5", "B6", "B7"),
         control_is_choice=True,
     ),
     Ablation(
@@ -93,7 +90,6 @@ ABLATIONS = (
         cohort="software25-table5",
         number=5,
         controls=("alpha 1",),  # without learning-rate scaling
-        claims=("B8", "B19"),
         groups=PARTS,
     ),
     Ablation(
@@ -101,7 +97,6 @@ ABLATIONS = (
         cohort="software25-table6",
         number=6,
         controls=("old 1, new 1",),  # without up-sampling of related languages
-        claims=("B9",),
     ),
     Ablation(
         where="Table 11, right",
@@ -109,57 +104,44 @@ ABLATIONS = (
         number=11,
         # Its score is taken to be that of Table 3, which the paper does not say; Table 6 has less.
         controls=("full recipe",),
-        claims=("B15",),
     ),
     Ablation(
         where="Footnote 7",
         cohort="software25-schedule",
         controls=("not reset",),
-        claims=("B17",),
         control_is_choice=True,
     ),
     Ablation(
         where="§4.2",
         cohort="software25-insertion",
         controls=("encoder bottom, decoder top",),
-        claims=("B18",),
         control_is_choice=True,
     ),
     Ablation(
         where="Footnote 10",
         cohort="software25-noise",
         controls=("no noise",),
-        claims=("B16",),
     ),
     Ablation(
         where="Not said",
         cohort="software25-unsaid",
         controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
-        claims=(),
         control_is_choice=True,
     ),
 )
 
 
 @framed()
-def cells(
-    ablation: Ablation, variants: Variants, verdicts: Mapping[tuple[str, str], str] | None = None
-) -> Rows:
+def cells(ablation: Ablation, variants: Variants) -> Rows:
     """A table of the paper beside ours, a row a cell.
-
-    Parameters
-    ----------
-    verdicts
-        Of the claims on single cells, by variant and group.
 
     Returns
     -------
     DataFrame
         ``variant, group``; ``paper``, ``difference`` and ``mark``: the printed spBLEU, less its
         control's, and whether that is significant (in brackets where the table prints no marks and
-        the difference is one that the claims take for noticeable); our ``loss``, the columns
-        `variants.GAIN` and ``seeds``; the cell's ``verdict``. Controls have no differences, and
-        variants that only we ran no printed numbers.
+        the difference counts as clear); our ``loss``, the columns `variants.GAIN` and ``seeds``.
+        Controls have no differences, and variants that only we ran no printed numbers.
     """
     printed = _printed(ablation)
     for variant in ablation.variants:
@@ -174,7 +156,6 @@ def cells(
                 "loss": variants.mean(mine, pairs),
                 **(NO_GAIN if variant == control else variants.gain(mine, base, pairs)),
                 "seeds": variants.seeds(pairs, mine, base),
-                "verdict": (verdicts or {}).get((variant, group)),
             }
 
 

@@ -16,10 +16,17 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro import laws
-from mnmt_repro.analysis.cells import Cells
+from mnmt_repro.analysis.cells import Cells, mean_losses
 from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, NotIdentified, measure
-from mnmt_repro.analysis.noise import curve, noisy, refits
+from mnmt_repro.analysis.intervals import (
+    DRAWS,
+    Measure,
+    Measures,
+    NoRowsYet,
+    NotIdentified,
+    measure,
+)
+from mnmt_repro.analysis.noise import curve
 from mnmt_repro.analysis.scaling import fit_pairs, joint_curves, observed
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.cohorts.names import cohort_name, pair_name
@@ -133,12 +140,20 @@ def drawn_distances(
 ) -> Array:
     """Distances (B, m) under noise, where the cells follow the law; arguments as `distances`.
 
+    The noise is Gaussian, with the residual standard deviation of the law: most of these runs have
+    one seed.
     `errors` are those that the law minimises.
     """
     group, size = fit.index(cells["p"]), cells[n].to_numpy(dtype=float)
     law = np.asarray(fit.predict(cells["p"], size))
     sd = fit.residual_sd / np.sqrt(error_weights(errors, law))
-    return noisy(law, sd, seed=100 + seed) / curve(refits(fit, seed=seed), group, size) - 1
+    refits = fit.refit(_noisy(fit.fitted(), fit.noise_sd(), seed))
+    return _noisy(law, sd, 100 + seed) / curve(refits, group, size) - 1
+
+
+def _noisy(mean: Array, sd: Array, seed: int) -> Array:
+    """Losses (B, m) drawn around `mean` (m,)."""
+    return mean + sd * np.random.default_rng(seed).standard_normal((DRAWS, len(mean)))
 
 
 def forecast_ratio(
@@ -207,8 +222,9 @@ def corrected_cells(
         are relative distances from the law, above zero where the loss is too high; `reason` says
         why a cell stayed as it was. NaN where the others identify no law.
     """
-    trained = rows[rows["p"] > 0]
-    means = trained.groupby(["pair", "p", "n_non_embedding"])["cross_entropy"].mean().reset_index()
+    means = mean_losses(rows, "pair", "p").rename(
+        columns={"n": "n_non_embedding", "loss": "cross_entropy"}
+    )
     for pair, cells in means.groupby("pair"):
         declared = laws.declared_runs(cells)
         mine, law = cells[declared], laws.fit_joint_law(cells[~declared])

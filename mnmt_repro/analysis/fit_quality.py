@@ -1,4 +1,4 @@
-"""How well laws describe and predict: R² under noise, and errors on a size left out of the fit."""
+"""How well laws describe and predict: R², and errors on a size left out of the fit."""
 
 from __future__ import annotations
 
@@ -8,29 +8,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnmt_repro.analysis.cells import Cells
-from mnmt_repro.analysis.intervals import Measure, Measures, quantiles
-from mnmt_repro.analysis.noise import curve, noisy, refit_power_laws
+from mnmt_repro.analysis.intervals import Measure, Measures, centred
+from mnmt_repro.analysis.noise import curve, refit_power_laws
 from mnmt_repro.laws import JointLawFit, PowerLawFit, fit_joint_law, fit_per_weight_laws
 from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.selection import pooled_aicc
+from mnmt_repro.laws.shared_exponent import SharedExponentFit
 
 
-def lowest_r2(fits: Sequence[PowerLawFit], errors: Errors, draws: int) -> Measure:
-    """Lowest R² of several laws; its interval refits all of them to losses under noise."""
-    drawn = [noisy(fit.fitted(), fit.noise_sd(), k, draws) for k, fit in enumerate(fits)]
-    refitted = refit_power_laws([np.array(fit.n) for fit in fits], drawn, errors)
-    least = np.full(len(drawn[0]), np.inf)
-    for fit, losses, values in zip(fits, drawn, refitted, strict=True):
-        weights = fit.row_weights()
-        left = losses - curve(values, np.array(fit.group), np.array(fit.n))
-        total = losses - (losses @ weights / weights.sum())[:, None]
-        least = np.minimum(least, 1 - (left**2 @ weights) / (total**2 @ weights))
-    low, high = quantiles(least)
-    return Measure(value=min(fit.r2 for fit in fits), low=low, high=high)
+def lowest_r2(fits: Sequence[PowerLawFit], losses: Sequence[Array]) -> Measure:
+    """Lowest R² of several laws, each refitted to draws (1 + B, m) of its own losses."""
+    sizes, weights = [np.array(fit.n) for fit in fits], [fit.row_weights() for fit in fits]
+    refitted = refit_power_laws(sizes, losses, weights)
+    r2 = [_r2(*each) for each in zip(fits, refitted, losses, strict=True)]
+    return centred(np.min(r2, axis=0), "plain")
+
+
+def _r2(fit: SharedExponentFit, values: Array, losses: Array) -> Array:
+    """R² (B,) of a law with refitted parameters (B, P)."""
+    weights = fit.row_weights()
+    left = losses - fit.curve(values, fit.design())
+    total = losses - (losses @ weights / weights.sum())[:, None]
+    return np.asarray(1 - (left**2 @ weights) / (total**2 @ weights))
 
 
 def joint_against_separate(
-    fit: JointLawFit, cells: Cells, n: str, by: str, errors: Errors, draws: int
+    fit: JointLawFit, cells: Cells, losses: Array, n: str, by: str, errors: Errors
 ) -> Measures:
     """Compare one law for all weights with a law for each, on sizes left out of the fit.
 
@@ -38,27 +41,16 @@ def joint_against_separate(
     ----------
     fit
         The joint law of the cells.
+    losses : (1 + B, m)
+        From `noise.drawn`.
     n, by
         Columns of the size and of the weight.
-    draws
-        Of losses under noise, behind the interval of the ratio.
     """
-    ordered = cells.sort_values(by)
-    loss = ordered["cross_entropy"].to_numpy()
-    fitted = np.asarray(fit.predict(ordered[by], ordered[n]))
-    drawn = noisy(fitted, fit.residual_sd / np.sqrt(error_weights(errors, loss)), 0, draws)
-    losses = np.vstack([loss, fitted, drawn])
-    joint, single = size_left_out(ordered, n, by, errors, losses)
-    # At the law itself both errors vanish, so deviations are about the mean of the draws.
-    ratios = np.log(joint[2:] / single[2:])
-    low, high = quantiles(ratios - ratios.mean())
-    ratio = joint[0] / single[0]
+    joint, single = size_left_out(cells, n, by, errors, losses)
     return {
-        "error_ratio": Measure(
-            value=float(ratio), low=float(ratio * np.exp(low)), high=float(ratio * np.exp(high))
-        ),
-        "joint_error": Measure(value=float(joint[0])),
-        "r2_joint": Measure(value=fit.r2),
+        "error_ratio": centred(joint / single),
+        "joint_error": centred(joint),
+        "r2_joint": centred(_r2(fit, fit.refit(losses), losses), "plain"),
     }
 
 
@@ -91,7 +83,9 @@ def size_left_out(
         joint += _squared(values, law.index(p[out]), size[out], losses[:, out])
         rows = [p == weight for weight in np.unique(p[out])]
         refitted = refit_power_laws(
-            [size[kept & r] for r in rows], [losses[:, kept & r] for r in rows], errors
+            [size[kept & r] for r in rows],
+            [losses[:, kept & r] for r in rows],
+            [error_weights(errors, losses[0, kept & r]) for r in rows],
         )
         for mine, values in zip(rows, refitted, strict=True):
             held = losses[:, out & mine]

@@ -6,7 +6,6 @@ Table 7 is one of variants against a control, as those of `mnmt_repro.figures.ab
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 
 import pandas as pd
 
@@ -21,28 +20,22 @@ TABLE7 = Ablation(
     cohort="software25-table7",
     number=7,
     controls=("Mt25",),
-    claims=("B10",),
     groups=("all", *LEVELS),
 )
 
 
 @framed()
-def table8(variants: Variants, verdicts: Mapping[tuple[str, str], str] | None = None) -> Rows:
+def table8(variants: Variants) -> Rows:
     """Table 8: chosen directions of wide upgraded models, against the wide model from scratch.
 
     Ours is after 30 % of the updates, against all of the baseline's.
-
-    Parameters
-    ----------
-    verdicts
-        Of claim B11 on single cells, by grouping and direction.
 
     Returns
     -------
     DataFrame
         ``pair, grouping, up-sampled``; the printed ``difference`` and its ``mark``, as in
         `ablations.cells`; our ``loss`` and that ``from scratch``, the columns `variants.GAIN` and
-        ``seeds``; the cell's ``verdict``.
+        ``seeds``.
     """
     printed = table(8)
     places = zip(printed["grouping"], printed["pair"], strict=True)
@@ -60,7 +53,6 @@ def table8(variants: Variants, verdicts: Mapping[tuple[str, str], str] | None = 
             "from scratch": variants.mean(base, pairs),
             **variants.gain(mine, base, pairs),
             "seeds": variants.seeds(pairs, mine, base),
-            "verdict": (verdicts or {}).get((cell.treated, cell.group)),
         }
 
 

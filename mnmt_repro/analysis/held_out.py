@@ -63,15 +63,15 @@ class Unseen:
 
     Attributes
     ----------
-    truth, predicted : (m,)
-        What was observed, and what is predicted.
-    spread : float
+    truth, predicted : (m,) or (1 + B, m)
+        What was observed or drawn, and what is predicted.
+    spread : float or (1 + B, 1)
         Of all that was observed, the cells seen included.
     """
 
     truth: Array
     predicted: Array
-    spread: float
+    spread: Array
 
     @property
     def relative(self) -> Array:
@@ -85,7 +85,12 @@ class Unseen:
 
 
 def predict_unseen(
-    cells: pd.DataFrame, unseen: pd.Series, law: FractionFit, column: str = "loss", n: str = "n"
+    cells: pd.DataFrame,
+    unseen: pd.Series,
+    law: FractionFit,
+    column: str = "loss",
+    n: str = "n",
+    losses: Array | None = None,
 ) -> tuple[Unseen, Unseen]:
     """Predict the cells of one pair that a law was not fitted to.
 
@@ -97,26 +102,43 @@ def predict_unseen(
         Fitted to the other cells.
     column
         What it was fitted to.
+    losses : (1 + B, m)
+        Drawn values of the column. The law is refitted to each row.
 
     Returns
     -------
     by the law, and without any law: by the nearest cell seen
     """
-    seen, rest = cells[~unseen], cells[unseen]
-    truth, spread = rest[column].to_numpy(), float(np.ptp(cells[column].to_numpy()))
-    by_law, nearest = law.predict(rest["p"], rest[n]), nearest_seen(seen, rest, column, n)
+    rest, out = cells[unseen], unseen.to_numpy()
+    values, all_of = np.array(law.values), cells[column].to_numpy()
+    if losses is not None:
+        values, all_of = law.refit(losses[:, ~out]), losses
+    by_law = law.curve(values, law.rows_at(rest["p"], rest[n]))
+    nearest = all_of[..., ~out] @ nearest_seen(cells[~unseen], rest, n).T
+    truth, spread = all_of[..., out], np.ptp(all_of, axis=-1, keepdims=True)
     return (
         Unseen(truth=truth, predicted=by_law, spread=spread),
         Unseen(truth=truth, predicted=nearest, spread=spread),
     )
 
 
-def nearest_seen(seen: pd.DataFrame, held: pd.DataFrame, column: str, n: str) -> Array:
-    """No law: the value at the nearest weight seen, and there at the nearest size."""
+def nearest_seen(seen: pd.DataFrame, held: pd.DataFrame, n: str) -> Array:
+    """No law: the cells at the nearest weight seen, and there at the nearest size.
+
+    Returns
+    -------
+    (cells held, cells seen)
+        Shares of the cells seen in the prediction of each cell held.
+    """
     found = []
     for p, size in zip(held["p"], held[n], strict=True):
         distance = (seen["p"] - p).abs()
-        near = seen[distance <= distance.min() + 1e-9]
-        apart = np.abs(np.log(near[n] / size))
-        found.append(near.loc[apart <= apart.min() + 1e-9, column].mean())
-    return np.array(found)
+        near = distance <= distance.min() + 1e-9
+        apart = np.abs(np.log(seen[n] / size)).where(near)
+        found.append(apart <= apart.min() + 1e-9)
+    return np.array([each / each.sum() for each in found])
+
+
+def root_mean_squares(errors: Array) -> Array:
+    """Root mean square of each row of errors (1 + B, m)."""
+    return np.asarray(np.sqrt((errors**2).mean(-1)))

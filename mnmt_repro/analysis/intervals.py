@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.laws.checks import Array
 
-DRAWS = 1000
+DRAWS = 2000
 _LEVEL = 0.95
 
 
@@ -19,7 +20,7 @@ class NoRowsYet(Exception):
 
 
 class OutOfRegime(Exception):
-    """No cell has as much text per parameter as the claim asks for; the message says which lack."""
+    """No cell has read enough text of its own per parameter; the message says why."""
 
 
 class NotIdentified(Exception):
@@ -42,6 +43,46 @@ def measure(value: float, deviations: Array) -> Measure:
     """Give a value the interval of its deviations (B,) under noise."""
     low, high = quantiles(deviations)
     return Measure(value=float(value), low=float(value) + low, high=float(value) + high)
+
+
+def measured(values: Array) -> Measure:
+    """The first of the values (1 + B,), with the percentiles of the others, which are its draws.
+
+    Draws without a value are dropped. Without draws there is no interval.
+
+    Raises
+    ------
+    NotIdentified
+        When more than a tenth of the draws have no value.
+    """
+    value, drawn = float(values[0]), values[1:]
+    if not len(drawn):
+        return Measure(value=value)
+    kept = drawn[np.isfinite(drawn)]
+    if len(kept) < 0.9 * len(drawn):
+        raise NotIdentified("more than a tenth of the draws have no value")
+    low, high = quantiles(kept)
+    return Measure(value=value, low=low, high=high)
+
+
+def centred(values: Array, scale: Literal["log", "plain"] = "log") -> Measure:
+    """As `measured`, for a measure that is itself a size of errors.
+
+    The drawn noise comes on top of the noise that the cells have. So it makes an error larger and
+    R² smaller. The draws are therefore shifted until their median is the observed value: on the
+    log scale for errors and their ratios, on the plain scale for R².
+    """
+    if len(values) == 1:
+        return measured(values)
+    middle = np.nanmedian(values[1:])
+    moved = values * (values[0] / middle) if scale == "log" else values + (values[0] - middle)
+    return measured(np.append(values[:1], moved[1:]))
+
+
+def common_draws(*tables: Array) -> list[Array]:
+    """The observed rows, and the draws if all tables have them."""
+    rows = min(map(len, tables))
+    return [table[:rows] for table in tables]
 
 
 def quantiles(deviations: Array) -> tuple[float, float]:
@@ -73,13 +114,6 @@ def resampled(rows: int) -> NDArray[np.intp]:
     return np.random.default_rng(0).integers(rows, size=(DRAWS, rows))
 
 
-def resampled_mean(values: ArrayLike) -> Measure:
-    """Mean of some values; its interval resamples them."""
-    values = np.asarray(values, dtype=float)
-    low, high = quantiles(values[resampled(len(values))].mean(1))
-    return Measure(value=float(values.mean()), low=low, high=high)
-
-
 def root_mean_square(errors: ArrayLike) -> Measure:
     """Root mean square of errors; its interval resamples them.
 
@@ -89,12 +123,3 @@ def root_mean_square(errors: ArrayLike) -> Measure:
     squares = np.asarray(errors, dtype=float) ** 2
     low, high = quantiles(np.sqrt(squares[resampled(len(squares))].mean(1)))
     return Measure(value=float(np.sqrt(squares.mean())), low=low, high=high)
-
-
-def error_ratio(errors: Array, others: Array) -> Measure:
-    """Ratio of two root mean squares over the same cells; its interval resamples the cells."""
-    pick = resampled(len(errors))
-    above, below = (np.sqrt((each[pick] ** 2).mean(1)) for each in (errors, others))
-    low, high = quantiles(above / below)
-    value = root_mean_square(errors).value / root_mean_square(others).value
-    return Measure(value=value, low=low, high=high)

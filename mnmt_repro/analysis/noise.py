@@ -1,8 +1,9 @@
-"""Laws refitted to losses under noise, which show how far a measure moves.
+"""Losses drawn around those of the cells, with the noise between their seeds.
 
-All draws are Gaussian around a law, with its residual standard deviation, and refitted in one
-batched call. An interval is the spread of the refitted measure about its value at the law itself,
-laid around the observed value.
+One way gives all intervals of laws and fractions. There are `DRAWS` draws. In each, the mean log
+loss of a cell gets the mean of as many residuals as it has seeds (`cells.residual_pools`). Every
+cell is drawn, those of single pairs too, and all that a measure needs is refitted. The interval is
+the percentiles of the measure. The pair is a fixed effect, not noise.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mnmt_repro.analysis.intervals import DRAWS, NotIdentified
-from mnmt_repro.laws.checks import Array, Errors, error_weights
+from mnmt_repro.analysis.cells import Cells
+from mnmt_repro.analysis.intervals import DRAWS, NotIdentified, common_draws
+from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.power_law import PARAMETERS
-from mnmt_repro.laws.shared_exponent import SharedExponentFit, SharedExponentLaw
+from mnmt_repro.laws.shared_exponent import SharedExponentLaw
 
 
 def require(fit: LawFit, what: str) -> None:
@@ -29,14 +31,36 @@ def require(fit: LawFit, what: str) -> None:
         raise NotIdentified(f"{what}: as many parameters as rows")
 
 
-def noisy(mean: Array, sd: Array | float, seed: int, draws: int = DRAWS) -> Array:
-    """Losses (draws, m) drawn around `mean` (m,), with one `sd` or one for each row (m,)."""
-    return mean + sd * np.random.default_rng(seed).standard_normal((draws, len(mean)))
+def drawn(cells: Cells, seed: int = 0, draws: int = DRAWS) -> Array:
+    """Losses (1 + draws, m): those of the cells, then those of each draw.
+
+    Where a cell has no residuals to draw from, the first row is all. Equal cells in equal order get
+    the same picks from the same `seed`, so two test sets of the same runs have one noise.
+    """
+    loss = cells["cross_entropy"].to_numpy(dtype=float)
+    if not cells["pool"].map(len).all():
+        return loss[None]
+    random = np.random.default_rng(seed)
+    noise = [
+        random.choice(pool, (draws, seeds)).mean(1)
+        for pool, seeds in zip(cells["pool"], cells["seeds"], strict=True)
+    ]
+    return np.vstack([loss, loss * np.exp(np.transpose(noise))])
 
 
-def refits(fit: SharedExponentFit, seed: int, draws: int = DRAWS) -> Array:
-    """Parameters (draws, P) of the law refitted to draws around itself."""
-    return fit.refit(noisy(fit.fitted(), fit.noise_sd(), seed, draws))
+def drawn_beside(losses: Array, cells: Cells, others: Cells, seed: int) -> list[Array]:
+    """Losses of cells beside drawn losses of others; where the runs are the same, so are the draws.
+
+    Returns
+    -------
+    the losses (1 + B, m), those of `others` (1 + B, k)
+    """
+    first, second = (each.copy() for each in common_draws(losses, drawn(others, seed)))
+    place = {runs: k for k, runs in enumerate(cells["runs"])}
+    for k, runs in enumerate(others["runs"]):
+        if runs in place:
+            second[:, k] = first[:, place[runs]]
+    return [first, second]
 
 
 def curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:
@@ -45,12 +69,12 @@ def curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:
 
 
 def refit_power_laws(
-    sizes: Sequence[Array], losses: Sequence[Array], errors: Errors = "absolute"
+    sizes: Sequence[Array], losses: Sequence[Array], weights: Sequence[Array]
 ) -> list[Array]:
     """Fit Eq. 6 to many losses (B, m) at each of several sets of sizes (m,).
 
-    All sets share one call: short ones are padded with rows of weight zero. Relative errors are
-    shares of the mean of the B losses.
+    The weights (m,) are those of the squared residuals. All sets share one call: short ones are
+    padded with rows of weight zero.
 
     Returns
     -------
@@ -58,21 +82,22 @@ def refit_power_laws(
         alpha, l_inf, beta, in the order given.
     """
     longest = max(map(len, sizes))
-    counts = [len(drawn) for drawn in losses]
+    counts = [len(each) for each in losses]
 
     def padded(rows: Array, mode: Literal["edge", "constant"]) -> Array:
         return np.pad(rows, ((0, 0), (0, longest - rows.shape[1])), mode=mode)
 
-    weights = [error_weights(errors, drawn.mean(0))[None] for drawn in losses]
     law = SharedExponentLaw(
         names=PARAMETERS,
-        weights=np.repeat(np.vstack([padded(w, "constant") for w in weights]), counts, axis=0),
+        weights=np.repeat(
+            np.vstack([padded(w[None], "constant") for w in weights]), counts, axis=0
+        ),
         n=np.repeat(np.vstack([padded(size[None], "edge") for size in sizes]), counts, axis=0),
         group=np.zeros(longest, dtype=np.intp),
         direction="min",
         ceiling=None,
     )
-    values = law.follow(np.vstack([padded(drawn, "edge") for drawn in losses])).theta
+    values = law.follow(np.vstack([padded(each, "edge") for each in losses])).theta
     return np.split(values, np.cumsum(counts)[:-1])
 
 

@@ -9,20 +9,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.analysis.cells import mean_losses
+from mnmt_repro.analysis.cells import Cells, mean_losses
 from mnmt_repro.analysis.framed import Rows, framed
-from mnmt_repro.analysis.intervals import Measure, Measures, resampled_mean, root_mean_square
-from mnmt_repro.analysis.noise import between_seeds
+from mnmt_repro.analysis.held_out import root_mean_squares
+from mnmt_repro.analysis.intervals import Measure, Measures, centred, measured, root_mean_square
+from mnmt_repro.analysis.noise import between_seeds, drawn
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
-from mnmt_repro.laws.checks import Errors
+from mnmt_repro.laws.checks import Array, Errors
 
 Laws = dict[str, list[FractionFit]]
 """Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
+Refits = tuple[FractionFit, Array]
+"""A law, and its parameters (1 + B, P) refitted to drawn losses."""
+_Law = TypeVar("_Law")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +122,9 @@ def pair_laws(points: Mapping[str, pd.DataFrame], errors: Errors = "absolute") -
     return laws
 
 
-def for_all_alike(laws: Laws, pairs: Sequence[str]) -> Laws:
+def for_all_alike(
+    laws: Mapping[str, Sequence[_Law]], pairs: Sequence[str]
+) -> dict[str, list[_Law]]:
     """Give every pair all laws: for generated languages, which differ only by chance.
 
     Unrelated languages of a conlang are random draws from one distribution. So a law fitted to one
@@ -153,15 +160,26 @@ def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
     return known.assign(**{name: found[name] for name in ("predicted", "error", "relative_error")})
 
 
-def prediction_measures(found: pd.DataFrame) -> Measures:
-    """Error of `laws.mixture_errors`, variance explained within pairs, and bias, as in A20."""
-    truth, predicted = found["loss"].to_numpy(), found["predicted"].to_numpy()
-    centre = found.groupby("pair")["loss"].transform("mean").to_numpy()
-    r2 = 1 - ((truth - predicted) ** 2).sum() / ((truth - centre) ** 2).sum()
+def prediction_measures(laws: Mapping[str, Sequence[Refits]], cells: Cells, n: str) -> Measures:
+    """Error on the cells, variance explained within pairs, and bias, as in A20."""
+    losses = drawn(cells)
+    losses = losses[: min(len(values) for own in laws.values() for _, values in own)]
+    predicted, centre = np.empty_like(losses), np.empty_like(losses)
+    for pair, rows in cells.groupby("pair").indices.items():
+        p, size = (cells[column].to_numpy()[rows] for column in ("p", n))
+        predicted[:, rows] = np.mean(
+            [
+                law.curve(values[: len(losses)], law.rows_at(p, size))
+                for law, values in laws[str(pair)]
+            ],
+            axis=0,
+        )
+        centre[:, rows] = losses[:, rows].mean(1, keepdims=True)
+    r2 = 1 - ((losses - predicted) ** 2).sum(1) / ((losses - centre) ** 2).sum(1)
     return {
-        "error": root_mean_square(found["relative_error"]),
-        "r2": Measure(value=float(r2)),
-        "bias": resampled_mean(truth / predicted - 1),
+        "error": centred(root_mean_squares(predicted / losses - 1)),
+        "r2": centred(r2, "plain"),
+        "bias": measured((losses / predicted - 1).mean(1)),
     }
 
 

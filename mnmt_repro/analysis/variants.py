@@ -24,12 +24,9 @@ from mnmt_repro.analysis.intervals import (
     Measures,
     NoRowsYet,
     measure,
-    power,
     resampled,
 )
-from mnmt_repro.analysis.published import Cell
 from mnmt_repro.cohorts.catalogue import declared
-from mnmt_repro.cohorts.languages25 import old_model
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 
@@ -47,7 +44,7 @@ WITH_MAIN_ALONE = tuple(
 """Cohorts whose claims read the noise of the seed off the main condition besides, and no other."""
 SIGNIFICANT = 0.05
 MARGIN = 1.0
-"""Per cent of a loss: the effect that power is about, and the least gap that has shares."""
+"""Per cent of a loss: the least gap that has shares."""
 GAIN = ("gain, %", "low", "high", "p", "our mark")
 """Columns that tell of a gain: by how many per cent of the control's loss, 95 % interval, p-value
 of the paired t-test over directions, and the paper's star where that is below 0.05."""
@@ -177,8 +174,7 @@ class Study:
         form a table of log means, variants by seeds; what its row and column means leave is noise.
         A part that one seed gives to all variants cancels when these are compared. Variants that
         lack some directions are left out: they have another vocabulary, hence another such part,
-        and are compared with none. Where old models count `apart`, upgrades of each old model form
-        a table of their own, and so do models from scratch.
+        and are compared with none.
 
         Raises
         ------
@@ -188,9 +184,8 @@ class Study:
         squares, freedom = 0.0, 0
         for cohort in self.of.cohorts:
             repeated = self._repeated(cohort)
-            kin = repeated.index.map(old_model) if self.of.apart else [""] * len(repeated)
-            for _, table in repeated.groupby(np.asarray(kin, dtype=str)):
-                left, spare = left_by_means(table.to_numpy())
+            if len(repeated):
+                left, spare = left_by_means(repeated.to_numpy())
                 squares, freedom = squares + left, freedom + spare
         if self.metric == "cross_entropy" and freedom < (least := self.of.needs.get("noise", 1)):
             raise NoRowsYet(
@@ -198,31 +193,6 @@ class Study:
                 f"{least} degrees of freedom (variants with the same seeds)"
             )
         return (math.sqrt(squares / freedom) if freedom else 0.0), freedom
-
-    @cached_property
-    def noise_of_old_models(self) -> tuple[float, int]:
-        """Noise that an old model gives to all its upgrades, and its degrees of freedom.
-
-        How the distance of the upgrades' log mean from that of the models from scratch moves with
-        the seed, in the cohorts that have both. What the latter share is in it, too.
-
-        Raises
-        ------
-        NoRowsYet
-            When no cohort has both with several seeds.
-        """
-        squares, freedom = 0.0, 0
-        for cohort in self.of.cohorts:
-            repeated = self._repeated(cohort)
-            upgraded = np.array([bool(old_model(name)) for name in repeated.index], dtype=bool)
-            if upgraded.any() and not upgraded.all():
-                distance = repeated[upgraded].mean() - repeated[~upgraded].mean()
-                squares += float(((distance - distance.mean()) ** 2).sum())
-                freedom += len(distance) - 1
-        if not freedom:
-            names = ", ".join(self.of.cohorts)
-            raise NoRowsYet(f"{names}: no upgrades and models from scratch with several seeds")
-        return math.sqrt(squares / freedom), freedom
 
     def _repeated(self, cohort: str) -> pd.DataFrame:
         """Log mean scores of variants with several seeds: a row each, a column a shared seed."""
@@ -278,9 +248,6 @@ class Variants:
     needs : ``{seeds: {cohort: count}, noise: degrees of freedom}``
         Seeds that a cohort's variants must have in common (1 unless named), and on how much the
         noise of the seed must rest.
-    apart : bool
-        Whether `Study.noise` leaves out what an old model gives to all its upgrades of a seed
-        (`Study.noise_of_old_models`), as simulations need it. By the claims' rules it does not.
     blocked : bool
         Whether variants are paired by seed: each seed gives one difference, and the interval is
         Student's t over the seeds, with one degree of freedom fewer than there are seeds. What a
@@ -293,7 +260,6 @@ class Variants:
     tier: str = "mini"
     test_set: str = "indomain"
     needs: Mapping[str, Any] = field(default_factory=lambda: {"noise": 0})
-    apart: bool = False
     blocked: bool = False
     _studies: dict[tuple[tuple[str, ...], str], Study] = field(
         default_factory=dict, init=False, repr=False
@@ -516,36 +482,6 @@ def gain_out_less_into(out: Sequence[Sample], into: Sequence[Sample]) -> Measure
     return functional(apart, out[0], into[0], *out[1:], *into[1:])
 
 
-def beside_printed(cell: Cell, treated: Sample, control: Sample, *, effect: float) -> Measures:
-    """Our measures of a published comparison; `along` and `share` are in its direction.
-
-    `effect` in per cent is what `power` is about.
-    """
-    found = gain(treated, control)
-    along = _along(found, cell.difference)
-    size = abs(cell.relative) or math.nan
-    return {
-        "gain": found,
-        "along": along,
-        "share": Measure(value=along.value / size, low=along.low / size, high=along.high / size),
-        "p_value": p_value(treated, control),
-        "power": gain_power(treated, control, effect=effect),
-        "published": Measure(value=cell.difference),
-        "marked": Measure(value=float(cell.marked)),
-    }
-
-
-def _along(found: Measure, published: float) -> Measure:
-    """A gain in the published direction; where the paper prints no difference, less its size."""
-    if published > 0:
-        return found
-    if published < 0:
-        return _turned(found)
-    least = max(found.low, -found.high, 0.0)
-    most = max(abs(found.low), abs(found.high))
-    return Measure(value=-abs(found.value), low=-most, high=-least)
-
-
 def gap_shares(treated: Sample, control: Sample, start: Sample) -> Measures:
     """Share of the gap between the early and the full baseline that is closed, and what remains.
 
@@ -560,12 +496,6 @@ def gap_shares(treated: Sample, control: Sample, start: Sample) -> Measures:
         closed = functional(lambda t, c, s: (s - t) / (s - c), treated, control, start)
         remaining = functional(lambda t, c, s: (t - c) / (s - c), treated, control, start)
     return {"gap": gap, "closed": closed, "remaining": remaining, "perplexity_ratio": perplexity}
-
-
-def gain_power(treated: Sample, control: Sample, *, effect: float) -> Measure:
-    """Share of draws in which a true gain of +- `effect` per cent would have been seen."""
-    drawn = deviations(lower_by, control, treated)
-    return Measure(value=min(power(sign * effect + drawn, drawn, sign) for sign in (1, -1)))
 
 
 def p_value(treated: Sample, control: Sample) -> Measure:

@@ -1,7 +1,7 @@
 """Estimands of the laws themselves: claims A1 to A7 of Paper A.
 
-Each function is pure: evidence, claim and scope in; for each pair its named measures out. What they
-read is told in ``data/claims/paper_a.yml``.
+Each function is pure: evidence, claim and setting in; for each pair its named measures out.
+What they read is told in ``data/claims/paper_a.yml``.
 """
 
 from __future__ import annotations
@@ -12,22 +12,15 @@ from scipy import stats
 from mnmt_repro.analysis import fit_quality
 from mnmt_repro.analysis.audit.parameters import parameters_paper_a
 from mnmt_repro.analysis.cells import Cells
-from mnmt_repro.analysis.drift import drift_measures, spread_in_sd
+from mnmt_repro.analysis.drift import shift, spread_in_sd
 from mnmt_repro.analysis.fraction_draws import cells_within, slope_of_fraction
-from mnmt_repro.analysis.intervals import DRAWS, Measure, measure
-from mnmt_repro.analysis.noise import refits, require
+from mnmt_repro.analysis.intervals import Measure, measured
+from mnmt_repro.analysis.noise import drawn, require
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.schema import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Setting
 from mnmt_repro.laws import JointLawFit, fit_joint_law, fit_per_weight_laws
 from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.trend import Coefficient
-
-_HELD_OUT_DRAWS = 200
-
-
-def draws_of(claim: Claim, usual: int = DRAWS) -> int:
-    """How many refits its intervals rest on; fewer in simulated data (`claims.attainability`)."""
-    return int(claim.options.get("draws", usual))
 
 
 def errors_of(claim: Claim) -> Errors:
@@ -35,15 +28,15 @@ def errors_of(claim: Claim) -> Errors:
     return claim.options.get("errors", "absolute")
 
 
-def joint_law(cells: Cells, claim: Claim, scope: Scope, pair: str) -> JointLawFit:
+def joint_law(cells: Cells, claim: Claim, setting: Setting, pair: str) -> JointLawFit:
     """Fit the joint law of a pair; `NotIdentified` where it is not."""
     by = claim.options.get("by", "p")
-    fit = fit_joint_law(cells, n=scope.n, by=by, errors=errors_of(claim))
+    fit = fit_joint_law(cells, n=setting.n, by=by, errors=errors_of(claim))
     require(fit, f"joint law of {pair}")
     return fit
 
 
-def parameter_counts_agree(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def parameter_counts_agree(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A1: the sixteen counts of Appendix A against the arithmetic of their shapes."""
     checks = parameters_paper_a()
     off = checks["difference"].abs()
@@ -55,72 +48,69 @@ def parameter_counts_agree(evidence: Evidence, claim: Claim, scope: Scope) -> Un
     }
 
 
-def per_weight_fit(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def per_weight_fit(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A2: R² of Eq. 6 at each weight, and its error on a size left out."""
     units: Units = {}
     by, errors = claim.options.get("by", "p"), errors_of(claim)
-    for pair, cells in evidence.grid(claim, scope).items():
-        laws = fit_per_weight_laws(cells, n=scope.n, by=by, errors=errors)
+    for pair, cells in evidence.grid(claim, setting).items():
+        laws = fit_per_weight_laws(cells, n=setting.n, by=by, errors=errors)
         for p, law in laws.items():
             require(law, f"law of {pair} at {by} = {p}")
-        fits = list(laws.values())
+        fits, losses = list(laws.values()), drawn(cells)
+        own = [losses[:, cells[by] == p] for p in laws]
+        _, single = fit_quality.size_left_out(cells, setting.n, by, errors)
         units[pair] = {
-            "r2_min": fit_quality.lowest_r2(fits, errors, draws_of(claim)),
+            "r2_min": fit_quality.lowest_r2(fits, own),
             "r2_median": Measure(value=float(np.median([fit.r2 for fit in fits]))),
+            "held_out_error": Measure(value=float(single[0])),
         }
-        if claim.options.get("unjudged", True):
-            _, single = fit_quality.size_left_out(cells, scope.n, by, errors)
-            units[pair]["held_out_error"] = Measure(value=float(single[0]))
     return units
 
 
-def exponent_unchanged(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def exponent_unchanged(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A3: spread of alpha over weights in the paper's standard deviations, and its drift."""
-    return _unchanged(evidence, claim, scope, "alpha")
+    return _unchanged(evidence, claim, setting, "alpha")
 
 
-def irreducible_loss_unchanged(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def irreducible_loss_unchanged(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A4: as A3, for L_inf."""
-    return _unchanged(evidence, claim, scope, "l_inf")
+    return _unchanged(evidence, claim, setting, "l_inf")
 
 
-def factor_rises(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def factor_rises(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A5: order of beta over p, and log beta(0.05) / beta(1)."""
     units: Units = {}
-    for pair, cells in evidence.grid(claim, scope, weights=(0.05, 1)).items():
-        fit = joint_law(cells, claim, scope, pair)
+    for pair, cells in evidence.grid(claim, setting, weights=(0.05, 1)).items():
+        fit = joint_law(cells, claim, setting, pair)
         tau = stats.kendalltau(list(fit.beta), list(fit.beta.values())).statistic
         small, one = (2 + int(fit.index(p)[0]) for p in (0.05, 1.0))
-        drawn = refits(fit, 0, draws_of(claim))
-        value = np.log(fit.values[small] / fit.values[one])
-        deviations = np.log(drawn[:, small] / drawn[:, one]) - value
+        values = fit.refit(drawn(cells))
         units[pair] = {
             "kendall_tau": Measure(value=float(tau)),
-            "log_ratio": measure(value, deviations),
+            "log_ratio": measured(np.log(values[:, small] / values[:, one])),
         }
     return units
 
 
-def joint_law_suffices(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def joint_law_suffices(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A6: error on a size left out, joint law over per-weight laws; R² and AICc."""
     by, errors = claim.options.get("by", "p"), errors_of(claim)
-    draws = draws_of(claim, _HELD_OUT_DRAWS)
     units: Units = {}
-    for pair, cells in evidence.grid(claim, scope).items():
-        fit = joint_law(cells, claim, scope, pair)
-        units[pair] = fit_quality.joint_against_separate(fit, cells, scope.n, by, errors, draws)
-        if claim.options.get("unjudged", True):
-            units[pair]["delta_aicc"] = fit_quality.aicc_difference(fit, cells, scope.n, by, errors)
+    for pair, cells in evidence.grid(claim, setting).items():
+        fit = joint_law(cells, claim, setting, pair)
+        units[pair] = {
+            **fit_quality.joint_against_separate(fit, cells, drawn(cells), setting.n, by, errors),
+            "delta_aicc": fit_quality.aicc_difference(fit, cells, setting.n, by, errors),
+        }
     return units
 
 
-def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def fraction_slope(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A7: slope of log f on log N, f solved directly from Eq. 8 at each size."""
-    assert claim.alternative is not None
     wanted = claim.options["weights"]
     units: Units = {}
-    for pair, cells in evidence.grid(claim, scope, weights=(*wanted, 1)).items():
-        laws = fit_per_weight_laws(cells, n=scope.n, errors=errors_of(claim))
+    for pair, cells in evidence.grid(claim, setting, weights=(*wanted, 1)).items():
+        laws = fit_per_weight_laws(cells, n=setting.n, errors=errors_of(claim))
         one = laws[1.0]
         require(one, f"single-pair law of {pair}")
         for p in wanted:
@@ -128,33 +118,19 @@ def fraction_slope(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
         used = cells_within(cells, wanted)
         units[pair] = {"cells": Measure(value=len(used))}
         if len(used) >= 3:
-            units[pair] = slope_of_fraction(
-                used,
-                {p: laws[p] for p in (*wanted, 1.0)},
-                scope.n,
-                claim.alternative.effect,
-                errors_of(claim),
-                draws_of(claim),
-            )
+            units[pair]["slope"] = slope_of_fraction(cells, used, one, drawn(cells), setting.n)
     return units
 
 
-def _unchanged(evidence: Evidence, claim: Claim, scope: Scope, name: Coefficient) -> Units:
-    assert claim.alternative is not None
+def _unchanged(evidence: Evidence, claim: Claim, setting: Setting, name: Coefficient) -> Units:
     units: Units = {}
-    for pair, cells in evidence.grid(claim, scope, weights=(0.05, 1)).items():
-        fit = joint_law(cells, claim, scope, pair)
-        laws = fit_per_weight_laws(cells, n=scope.n, errors=errors_of(claim))
+    for pair, cells in evidence.grid(claim, setting, weights=(0.05, 1)).items():
+        laws = fit_per_weight_laws(cells, n=setting.n, errors=errors_of(claim))
         good = [law for law in laws.values() if law.identified and not law.active_bounds]
-        smallest = cells["n_non_embedding"] == cells["n_non_embedding"].min()
-        scale = float(cells.loc[smallest & (cells["p"] == 1), "cross_entropy"].iloc[0])
+        spread = spread_in_sd(good, name, claim.options["perturbation"])
+        fit = joint_law(cells, claim, setting, pair)
         units[pair] = {
-            "spread_in_sd": Measure(
-                value=spread_in_sd(
-                    good, name, claim.options["perturbation"], errors_of(claim), draws_of(claim)
-                )
-            ),
-            "identified_share": Measure(value=len(good) / len(laws)),
-            **drift_measures(fit, name, claim.alternative.effect, scale, draws_of(claim)),
+            "spread_in_sd": Measure(value=spread),
+            "shift": shift(fit, name, drawn(cells)),
         }
     return units

@@ -1,84 +1,86 @@
 """Estimands of prediction: claims A14, A15, A17, A19 and A20 of Paper A.
 
-Each function is pure: evidence, claim and scope in; for each pair its named measures out, or under
-``"all"`` those of all pairs together.
+Each function is pure: evidence, claim and setting in; for each pair its named measures out, or
+under ``"all"`` those of all pairs together.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from mnmt_repro.analysis.cells import Cells
+from mnmt_repro.analysis.cells import Cells, in_regime
 from mnmt_repro.analysis.convergence import (
     distance_measures,
     distances,
     drawn_distances,
     forecast_ratio,
 )
-from mnmt_repro.analysis.held_out import Unseen, fit_eq11, held_out, predict_unseen
-from mnmt_repro.analysis.intervals import (
-    Measure,
-    Measures,
-    NoRowsYet,
-    NotIdentified,
-    error_ratio,
-    root_mean_square,
+from mnmt_repro.analysis.held_out import (
+    Unseen,
+    fit_eq11,
+    held_out,
+    predict_unseen,
+    root_mean_squares,
 )
-from mnmt_repro.analysis.three_pairs import Laws, for_all_alike, prediction_measures
+from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, NotIdentified, centred
+from mnmt_repro.analysis.noise import drawn
+from mnmt_repro.analysis.three_pairs import Refits, for_all_alike, prediction_measures
 from mnmt_repro.claims.estimands_law import errors_of, joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.schema import Claim, Scope
-from mnmt_repro.laws import FractionFit, declared_runs, mixture_errors
+from mnmt_repro.claims.schema import Claim, Setting
+from mnmt_repro.laws import FractionFit, declared_runs
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import Form
 
 
-def held_out_prediction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def held_out_prediction(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A14: Eq. 11 with Eq. 12 on weights and sizes that it was not fitted to."""
     options = claim.options
     units: Units = {}
-    for pair, cells in evidence.grid(claim, scope).items():
-        found, nearest = _predicted(cells, options["form"], scope.n, pair, claim)
+    for pair, cells in evidence.grid(claim, setting).items():
+        found, nearest = _predicted(cells, options["form"], setting.n, pair, claim)
+        error, naive = root_mean_squares(found.relative), root_mean_squares(nearest.relative)
         units[pair] = {
-            "error": root_mean_square(found.relative),
-            "r2": _r2(found.predicted, found.truth),
-            "naive_error": root_mean_square(nearest.relative),
-            "error_over_naive": error_ratio(found.relative, nearest.relative),
+            "error": centred(error),
+            "r2": centred(_r2(found.predicted, found.truth), "plain"),
+            "naive_error": centred(naive),
+            "error_over_naive": centred(error / naive),
         }
     return units
 
 
-def held_out_forms(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def held_out_forms(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A15: the held-out error of Eq. 13 beside that of Eq. 12."""
-    options = claim.options
     units: Units = {}
-    for pair, cells in evidence.grid(claim, scope).items():
+    for pair, cells in evidence.grid(claim, setting).items():
         simple, flexible = (
-            _predicted(cells, form, scope.n, pair, claim)[0].relative for form in options["forms"]
+            root_mean_squares(_predicted(cells, form, setting.n, pair, claim)[0].relative)
+            for form in claim.options["forms"]
         )
-        units[pair] = {
-            "error": root_mean_square(simple),
-            "error_ratio": error_ratio(simple, flexible),
-        }
+        units[pair] = {"error": centred(simple), "error_ratio": centred(simple / flexible)}
     return units
 
 
-def metric_frontier(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
-    """A17: as A14 for a metric of decoded output; errors in shares of its range."""
+def metric_frontier(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
+    """A17: as A14 for a metric of decoded output; errors in shares of its range.
+
+    One seed of a run is decoded, so scores have no noise to draw, and errors no interval.
+    """
     metric = claim.options["metric"]
-    grid = evidence.grid(claim, scope, weights=(1,), scored=metric)
-    return {pair: _metric(cells, pair, metric, claim, scope.n) for pair, cells in grid.items()}
+    grid = evidence.grid(claim, setting, weights=(1,), scored=metric)
+    return {pair: _metric(cells, pair, metric, claim, setting.n) for pair, cells in grid.items()}
 
 
-def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def three_pairs_from_two(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A20: the last cohort's losses from the laws of the others."""
     options = claim.options
-    *known, wanted = scope.cohorts
-    laws: Laws = {}
-    for cohort in known:
-        for pair, cells in evidence.grid(claim, scope, cohort).items():
-            laws.setdefault(pair, []).append(_law(cells, options["form"], scope.n, pair, claim))
-    cells = evidence.cells(scope, wanted, apart=["mixture"])
+    *known, wanted = setting.cohorts
+    laws: dict[str, list[Refits]] = {}
+    for k, cohort in enumerate(known, 1):
+        for pair, cells in evidence.grid(claim, setting, cohort).items():
+            law = _law(cells, options["form"], setting.n, pair, claim)
+            laws.setdefault(pair, []).append((law, law.refit(drawn(cells, seed=k))))
+    cells = in_regime(evidence.cells(setting, wanted, apart=["mixture"]), options, wanted)
     if options.get("alike"):
         laws = for_all_alike(laws, sorted(cells["pair"].unique()))
     cells = cells[cells["pair"].isin(list(laws)) & cells["p"].between(0.05, 1, inclusive="left")]
@@ -89,26 +91,26 @@ def three_pairs_from_two(evidence: Evidence, claim: Claim, scope: Scope) -> Unit
             raise NoRowsYet(f"{wanted}, {name}: {weights} weights and {sizes} sizes so far")
     if cells["pair"].nunique() < len(laws):
         raise NoRowsYet(f"{wanted}: not all of {', '.join(sorted(laws))} are there yet")
-    return {"all": prediction_measures(mixture_errors(laws, cells, n=scope.n))}
+    return {"all": prediction_measures(laws, cells, setting.n)}
 
 
-def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Units:
+def convergence_correction(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """A19: distance of the largest models at small weights from the law of the others."""
-    options, cohort = claim.options, scope.cohorts[0]
+    options, cohort = claim.options, setting.cohorts[0]
     curves = evidence.curves
     if curves.empty:
         raise NoRowsYet(f"no learning curves of {cohort}")
     curves = curves[
         (curves["cohort"] == cohort)
-        & (curves["tier"] == scope.tier)
+        & (curves["tier"] == setting.tier)
         & (curves["p"] > 0)
         & (curves["p"].round(9) <= options["max_weight"])
     ]
     found = []
-    for k, (pair, cells) in enumerate(evidence.grid(claim, scope, weights=(0.05, 1)).items()):
+    for k, (pair, cells) in enumerate(evidence.grid(claim, setting, weights=(0.05, 1)).items()):
         most, count = options["max_weight"], options["largest_sizes"]
         declared = declared_runs(cells, most_weight=most, largest=count)
-        fit = joint_law(cells[~declared], claim, scope, pair)
+        fit = joint_law(cells[~declared], claim, setting, pair)
         mine = cells[declared]
         ratios = np.array(
             [
@@ -116,8 +118,8 @@ def convergence_correction(evidence: Evidence, claim: Claim, scope: Scope) -> Un
                 for cell in mine.to_dict("records")
             ]
         )
-        drawn = drawn_distances(mine, fit, errors_of(claim), seed=k, n=scope.n)
-        found.append((*distances(mine, ratios, fit, scope.n), drawn))
+        drawn = drawn_distances(mine, fit, errors_of(claim), seed=k, n=setting.n)
+        found.append((*distances(mine, ratios, fit, setting.n), drawn))
     return {"all": distance_measures(found)}
 
 
@@ -125,11 +127,12 @@ def _metric(cells: Cells, pair: str, metric: str, claim: Claim, n: str) -> Measu
     form = claim.options["form"]
     scores, nearest = _predicted(cells, form, n, pair, claim, metric)
     losses, _ = _predicted(cells, form, n, pair, claim)
+    error, naive = root_mean_squares(scores.of_spread), root_mean_squares(nearest.of_spread)
     return {
-        "error": root_mean_square(scores.of_spread),
-        "error_over_naive": error_ratio(scores.of_spread, nearest.of_spread),
-        "cross_entropy_error": root_mean_square(losses.of_spread),
-        "metric_range": Measure(value=scores.spread),
+        "error": centred(error),
+        "error_over_naive": centred(error / naive),
+        "cross_entropy_error": centred(root_mean_squares(losses.of_spread)),
+        "metric_range": Measure(value=float(scores.spread[0, 0])),
     }
 
 
@@ -151,9 +154,11 @@ def _predicted(
         cells, options["held_out_weights"], options["held_out_largest_sizes"], "n_non_embedding"
     )
     law = _law(cells[~unseen], form, n, pair, claim, metric)
-    return predict_unseen(cells, unseen, law, metric or "cross_entropy", n)
+    column = metric or "cross_entropy"
+    losses = cells[column].to_numpy()[None] if metric else drawn(cells)
+    return predict_unseen(cells, unseen, law, column, n, losses)
 
 
-def _r2(predicted: Array, truth: Array) -> Measure:
-    total = ((truth - truth.mean()) ** 2).sum()
-    return Measure(value=float(1 - ((truth - predicted) ** 2).sum() / total))
+def _r2(predicted: Array, truth: Array) -> Array:
+    total = ((truth - truth.mean(1, keepdims=True)) ** 2).sum(1)
+    return np.asarray(1 - ((truth - predicted) ** 2).sum(1) / total)

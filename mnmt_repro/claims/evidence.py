@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 from pandas.util import hash_pandas_object
 
-from mnmt_repro.analysis.cells import Cells, check_grid, mean_losses
-from mnmt_repro.analysis.intervals import Measures, NoRowsYet
+from mnmt_repro.analysis.cells import Cells, cells_of, check_grid, in_regime
+from mnmt_repro.analysis.intervals import Measures, NoRowsYet, OutOfRegime
 from mnmt_repro.analysis.variants import Variants
-from mnmt_repro.claims.schema import Claim, Scope
+from mnmt_repro.claims.schema import Claim, Setting
 from mnmt_repro.disk_cache import text_digest
-from mnmt_repro.results.schema import STORED_METRICS
 
 Units = dict[str, Measures]
 """What an estimand returns: measures for each pair, or under ``"all"`` for pairs taken together."""
@@ -55,16 +54,16 @@ class Evidence:
         )
 
     def rows(
-        self, scope: Scope, cohorts: Sequence[str] | None = None, test_set: str = ""
+        self, setting: Setting, cohorts: Sequence[str] | None = None, test_set: str = ""
     ) -> pd.DataFrame:
-        """Rows of the scope's tier, cohorts, domain and test sets, zero-shot ones left out."""
-        cohorts = scope.cohorts if cohorts is None else cohorts
+        """Rows of the setting's tier, cohorts, domain and test sets, zero-shot ones left out."""
+        cohorts = setting.cohorts if cohorts is None else cohorts
         frame = self.frame[self.frame["cohort"].isin(list(cohorts))]  # few rows are left
-        tests = [test_set] if test_set else [scope.test_set, scope.other_test_set]
+        tests = [test_set] if test_set else [setting.test_set, setting.other_test_set]
         return frame[
-            (frame["tier"] == scope.tier)
+            (frame["tier"] == setting.tier)
             & frame["test_set"].isin(tests)
-            & (frame["domain"] == scope.domain)
+            & (frame["domain"] == setting.domain)
             & (frame["p"] > 0)
         ]
 
@@ -74,35 +73,37 @@ class Evidence:
         more = self.frame["cohort"].isin(list(cohorts)) & ~self.frame["seed"].isin(seeds)
         return replace(self, frame=self.frame[~more]) if more.any() else self
 
-    def variants(self, scope: Scope, options: Mapping[str, Any]) -> Variants:
-        """Named runs of the scope's first cohort; the others tell the noise of the seed."""
+    def variants(self, setting: Setting, options: Mapping[str, Any]) -> Variants:
+        """Named runs of the setting's first cohort; the others tell the noise of the seed."""
         return Variants(
             rows=self.frame,
-            cohorts=scope.cohorts,
-            tier=scope.tier,
-            test_set=scope.test_set,
+            cohorts=setting.cohorts,
+            tier=setting.tier,
+            test_set=setting.test_set,
             needs=options["needs"],
             blocked=options.get("blocked", False),
         )
 
-    def commits(self, scope: Scope) -> set[str]:
-        """Commits of all that a claim may read in the scope: its runs and their analyses."""
-        found = set(self.rows(scope)["commit"])
+    def commits(self, setting: Setting) -> set[str]:
+        """Commits of all that a claim may read in the setting: its runs and their analyses."""
+        found = set(self.rows(setting)["commit"])
         if not self.analyses.empty:
-            mine = self.analyses["cohort"].isin(list(scope.cohorts))
-            found |= set(self.analyses.loc[mine & (self.analyses["tier"] == scope.tier), "commit"])
+            mine = self.analyses["cohort"].isin(list(setting.cohorts))
+            found |= set(
+                self.analyses.loc[mine & (self.analyses["tier"] == setting.tier), "commit"]
+            )
         return found
 
     def cells(
         self,
-        scope: Scope,
+        setting: Setting,
         cohort: str,
         test_set: str = "",
         scored: str = "cross_entropy",
         *,
         apart: Sequence[str] = (),
     ) -> Cells:
-        """Means over seeds of the scope's rows in one cohort and test set.
+        """Means over seeds of the setting's rows in one cohort and test set, from `cells_of`.
 
         Parameters
         ----------
@@ -117,30 +118,19 @@ class Evidence:
         NoRowsYet
             When there are none.
         """
-        rows = self.rows(scope, [cohort], test_set or scope.test_set)
+        rows = self.rows(setting, [cohort], test_set or setting.test_set)
         rows = rows[rows[scored].notna()] if scored in rows else rows.iloc[:0]
         if rows.empty and scored != "cross_entropy":
             raise NoRowsYet(f"{cohort}: no run has been decoded and scored with {scored}")
         if rows.empty:
-            where = f"{cohort}, {test_set or scope.test_set}, tier {scope.tier}"
+            where = f"{cohort}, {test_set or setting.test_set}, tier {setting.tier}"
             raise NoRowsYet(f"no rows of {where}")
-        means: dict[str, Any] = {
-            name: (name, "mean") for name in ("n_total", *STORED_METRICS) if name in rows
-        }
-        cells = mean_losses(
-            rows.assign(p=rows["p"].round(9)),
-            *apart,
-            "pair",
-            "p",
-            **means,
-            runs=("run_id", lambda ids: " ".join(sorted(ids))),
-        )
-        return cells.rename(columns={"n": "n_non_embedding", "loss": "cross_entropy"})
+        return cells_of(rows, *apart)
 
     def grid(
         self,
         claim: Claim,
-        scope: Scope,
+        setting: Setting,
         cohort: str = "",
         test_set: str = "",
         weights: Sequence[float] = (),
@@ -148,23 +138,28 @@ class Evidence:
     ) -> dict[str, Cells]:
         """Cells of each pair of a cohort, once the grid is as full as the claim needs it.
 
-        The cohort is the scope's first unless named. `weights` are as for `check_grid`, and
+        They are those in regime, where the claim's options say what that is.
+
+        The cohort is the setting's first unless named. `weights` are as for `check_grid`, and
         `scored` is as for `cells`.
 
         Raises
         ------
         NoRowsYet
             Saying what is missing.
+        OutOfRegime
+            When it is missing only among the cells in regime.
         """
-        cohort, by = cohort or scope.cohorts[0], claim.options.get("by", "p")
-        cells = self.cells(scope, cohort, test_set, scored, apart=[] if by == "p" else [by])
-        return {
-            str(pair): check_grid(
-                rows.reset_index(drop=True),
-                f"{cohort}, {pair}",
-                claim.options["needs"],
-                weights,
-                by,
-            )
-            for pair, rows in cells.groupby("pair")
-        }
+        options, cohort = claim.options, cohort or setting.cohorts[0]
+        by = options.get("by", "p")
+        cells = self.cells(setting, cohort, test_set, scored, apart=[] if by == "p" else [by])
+        found = {}
+        for pair, rows in cells.groupby("pair"):
+            where = f"{cohort}, {pair}"
+            check_grid(rows, where, options["needs"], weights, by)
+            kept = in_regime(rows.reset_index(drop=True), options, where)
+            try:
+                found[str(pair)] = check_grid(kept, where, options["needs"], weights, by)
+            except NoRowsYet as few:
+                raise OutOfRegime(f"{few}; other cells have too little text") from few
+        return found

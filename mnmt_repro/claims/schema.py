@@ -74,9 +74,6 @@ class Setting:
     __pydantic_config__ = _ONLY
 
 
-Scope = Setting
-
-
 def _limit(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 

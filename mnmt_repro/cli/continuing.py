@@ -41,8 +41,8 @@ class UpgradedFolder:
         """
         from mnmt_repro.upgrading.start import load_upgraded
 
-        read_checkpoint(self.folder / START, self.about)
-        start, old = load_upgraded(self.folder / START), self.about["training"]["optimiser"]
+        start = load_upgraded(read_checkpoint(self.folder / START, self.about))
+        old = self.about["training"]["optimiser"]
         if start.optimiser and config.optimiser != old:
             raise InputError(
                 f"--optimiser {config.optimiser}: the old model's state is that of {old}; leave "

@@ -161,25 +161,6 @@ def groups_of(grouping: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-def old_model(variant: str) -> str:
-    """The old model whose weights a variant of software25 has; empty for one from scratch.
-
-    Empty, too, where the recipe goes without them ("random init all"), and for variants named by
-    nothing but the technique that they vary ("old 0.5, new 5"). The latter are all upgrades of M20
-    and compared among themselves, where its luck cancels.
-
-    >>> [old_model(name) for name in ("Mt25-wide, no up-sampling", "Mt25-v1", "M12t25", "M25")]
-    ['M20', 'M20-v1', 'M12', '']
-    >>> old_model("Mt25-wide, random init all")
-    ''
-    """
-    model, _, technique = variant.partition(", ")
-    grouping = model.removesuffix("-wide").removesuffix("-deep")
-    if grouping not in GROUPINGS or technique.startswith("random init all"):
-        return ""
-    return GROUPINGS[grouping].old_model
-
-
 def directions_of(group: str) -> tuple[str, ...]:
     """Directions of a group of `groups_of`, of a resource level, or one direction.
 

@@ -13,7 +13,7 @@ import pandas as pd
 from mnmt_repro.claims.report import headlines
 from mnmt_repro.claims.schema import Claim
 from mnmt_repro.figures.badge import Badge, typeset
-from mnmt_repro.figures.measures import limit_written, measured, named, written
+from mnmt_repro.figures.measures import half_width_written, limit_written, measured, named
 from mnmt_repro.figures.template import Html, render
 from mnmt_repro.figures.theme import plain
 from mnmt_repro.figures.verdicts import anchor, said
@@ -69,7 +69,7 @@ def _resolution(claim: Claim, row: pd.Series) -> str:
     """Half the interval, as a reader compares it with the effect."""
     if pd.isna(row["resolution"]):
         return ""
-    return f"± {written(claim.measure, row['resolution'], claim.id)}"
+    return half_width_written(claim.measure, row["resolution"], claim.id)
 
 
 def _setting(row: pd.Series, claim: Claim) -> dict[str, str]:

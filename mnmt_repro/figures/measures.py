@@ -55,11 +55,15 @@ def written(measure: str, value: float | None, claim: str = "") -> str:
     return f"{'+' * (sign == '+' and number > 0)}{_digits(number)}{unit}".replace("-", "−")
 
 
+def _form(measure: str, claim: str) -> str:
+    """How its numbers are written, as the head of `measures.yml` lists."""
+    entry = _entry(measure)
+    return str(entry.get("as_of", {}).get(claim, entry["as"]))
+
+
 def _in_units(measure: str, value: float, claim: str) -> tuple[float, str, str]:
     """The number as it is shown, the sign option of its format, and its unit."""
-    entry = _entry(measure)
-    form = entry.get("as_of", {}).get(claim, entry["as"])
-    match form:
+    match _form(measure, claim):
         case "share":
             return 100 * value, "-", " %"
         case "percent":
@@ -103,6 +107,17 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in found)
     unit = found[0][2]
     return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
+
+
+def half_width_written(measure: str, half: float, claim: str = "") -> str:
+    """Half an interval: a distance, or a factor where the measure is written as a ratio of logs.
+
+    >>> half_width_written("gain", 1.77), half_width_written("mean_log_ratio", 0.255)
+    ('± 1.77 %', 'a factor of 1.29')
+    """
+    if _form(measure, claim) == "log":
+        return f"a factor of {_digits(math.exp(half))}"
+    return f"± {written(measure, half, claim).removeprefix('+')}"
 
 
 def limit_written(measure: str, claim: Claim) -> str:

@@ -15,6 +15,7 @@ import yaml
 
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.claims.exhibits import EXHIBITS_FILE, Exhibit
+from mnmt_repro.errors import InputError
 from mnmt_repro.figures.measures import measured
 from mnmt_repro.figures.template import Html, render
 from mnmt_repro.figures.theme import BILLIONS, CATEGORIES, INK
@@ -70,10 +71,7 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
 
     def number(name: re.Match[str]) -> str:
         claim, setting = name[1], name[2]
-        row = headline(stored, claim)
-        if setting:
-            mine = stored[(stored["claim"] == claim) & (stored["setting"] == setting)]
-            row = mine[mine["measure"] == row["measure"]].iloc[0]
+        row = headline(stored, claim) if setting is None else _in_setting(stored, claim, setting)
         if not math.isfinite(row["value"]):
             return "(not measured yet)"
         return measured(row["measure"], row, claim)
@@ -82,6 +80,16 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
         return f"Not re-made: {exhibit.reason}"
     text = _CLAIM.sub(number, exhibit.answer)
     return text[:1].upper() + text[1:]
+
+
+def _in_setting(stored: pd.DataFrame, claim: str, setting: str) -> pd.Series:
+    """The stored effect of a claim in one of its settings."""
+    effects = stored[(stored["claim"] == claim) & (stored["limit"] != "")]
+    found = effects[effects["setting"] == setting]
+    if found.empty:
+        names = ", ".join(effects["setting"])
+        raise InputError(f"claim {claim} has no setting {setting!r}; there are {names}")
+    return found.iloc[0]
 
 
 def tally_line(stored: pd.DataFrame) -> Html:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -17,6 +15,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.interchange.pieces import Pieces, read_object, read_pieces
 from mnmt_repro.interchange.weights import Fields, Renamed, family_of, fill, shape_of
 from mnmt_repro.model import Transformer
+from mnmt_repro.training.checkpoint import TensorFile
 
 CONFIG, WEIGHTS_FILE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 CT2 = "mnmt-repro.json"
@@ -34,12 +33,15 @@ class Imported:
     weights
         Under our names, in the tables' own order of rows. A tensor is mapped from its file when it
         is asked for, and takes no memory of its own.
+    files
+        That hold the weights.
     """
 
     folder: Path
     shape: ModelConfig
     weights: Mapping[str, Tensor]
     pieces: Pieces
+    files: Sequence[TensorFile]
 
     def model(self) -> Transformer:
         """Build our model."""
@@ -49,10 +51,8 @@ class Imported:
     def identity(self) -> str:
         """Twelve digits of a hash over all of its files that decide what it computes."""
         digest = hashlib.sha256(self.pieces.vocabulary.model)
-        for path in sorted(self.folder.glob("*.safetensors")):
-            digest.update(path.name.encode())
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+        for file in self.files:
+            digest.update(file.path.name.encode() + file.digest())
         digest.update((self.folder / CONFIG).read_bytes())
         return digest.hexdigest()[:12]
 
@@ -85,19 +85,20 @@ def read_folder(folder: Path) -> Imported:
         )
     config = Fields(read_object(folder / CONFIG), str(folder / CONFIG))
     family = family_of(config)
-    shape = shape_of(config, family)
+    shape, mapped = shape_of(config, family), Mapped(folder)
     return Imported(
         folder=folder,
         shape=shape,
-        weights=Renamed(shape, Mapped(folder), str(folder)),
+        weights=Renamed(shape, mapped, str(folder)),
         pieces=read_pieces(folder, config, family),
+        files=mapped.files,
     )
 
 
 class Mapped(Mapping[str, Tensor]):
     """Tensors of a folder's safetensors files, in one file or sharded, mapped when asked for.
 
-    A file is opened for each tensor, so that pages of a tensor that is no longer used are freed.
+    A file is mapped for each tensor, so that pages of a tensor that is no longer used are freed.
 
     Raises
     ------
@@ -113,37 +114,23 @@ class Mapped(Mapping[str, Tensor]):
                     f"{folder / INDEX}: 'weight_map' does not name a file for each tensor; put a "
                     "whole copy in its place"
                 )
+            files = sorted(set(listed.values()))
         elif (folder / WEIGHTS_FILE).is_file():
-            with _opened(folder / WEIGHTS_FILE) as file:
-                listed = dict.fromkeys(file.keys(), WEIGHTS_FILE)
+            files = [WEIGHTS_FILE]
         else:
             other = " (its weights are of another format: save_pretrained writes them again)"
             raise InputError(
                 f"{folder}: has neither {WEIGHTS_FILE} nor {INDEX}; put the weights there"
                 + other * any(folder.glob("*.bin"))
             )
-        self._files = {name: folder / file for name, file in listed.items()}
+        self.files = [TensorFile(folder / file) for file in files]
+        self._files = {name: file for file in self.files for name in file.read()}
 
     def __getitem__(self, name: str) -> Tensor:
-        with _opened(self._files[name]) as file:
-            tensor: Tensor = file.get_tensor(name)
-        return tensor
+        return self._files[name].read(name)[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
 
     def __len__(self) -> int:
         return len(self._files)
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            yield file
-    except (OSError, SafetensorError) as error:
-        raise InputError(
-            f"{path}: cannot be read ({error}); put a whole copy in its place"
-        ) from error

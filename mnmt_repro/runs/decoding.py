@@ -9,7 +9,6 @@ third-party test sets in other words, and no part of the results.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,7 +29,7 @@ from mnmt_repro.runs.code_version import ROOMS
 from mnmt_repro.runs.data import TestSet, load_test_sets, run_vocabulary, spread
 from mnmt_repro.runs.environment import called_now
 from mnmt_repro.runs.execute import hardware
-from mnmt_repro.runs.finished import checkpoint_path, load_finished
+from mnmt_repro.runs.finished import load_finished
 from mnmt_repro.runs.spec import RunSpec, digest
 from mnmt_repro.training.checkpoint import Checkpoint
 
@@ -115,7 +114,8 @@ def decode(
     checkpoint = load_finished(spec, folder, run)
     vocabulary = run_vocabulary(spec)
     tests = {pair: load_test_sets(spec, pair) for pair in spec.mixture.pairs}
-    weights = hashlib.sha256(checkpoint_path(spec, folder).read_bytes()).hexdigest()[:16]
+    assert checkpoint.file is not None
+    weights = checkpoint.file.digest().hex()[:16]
     kept = folder / f"translations-{digest([weights, settings, ROOMS['evaluation']])}.json"
     texts: Texts
     if kept.exists():

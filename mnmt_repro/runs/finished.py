@@ -47,8 +47,8 @@ def load_finished(spec: RunSpec, folder: Path, run: Mapping[str, Any]) -> Checkp
     checkpoint = load_checkpoint(path)
     if checkpoint.identity != spec.identity:
         raise InputError(f"{path}: belongs to run {checkpoint.identity}, not to {spec.identity}")
-    stands = read_progress(folder / LAST).step if (folder / LAST).is_file() else 0
-    if stands != run["steps"]:
+    progress = checkpoint.progress if path.name == LAST else read_progress(folder / LAST)
+    if (stands := progress.step) != run["steps"]:
         raise InputError(
             f"{folder / LAST}: stands at step {stands}, but the stored run has {run['steps']} "
             "steps; train it to its end"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import json
+import mmap
 import re
-from collections.abc import Collection, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -24,6 +26,14 @@ from mnmt_repro.training.distributed import processes, whole
 from mnmt_repro.typed_config import build
 
 _STATE = re.compile(r"optimiser\.(-?\d{1,9})\.(.+)")
+_TYPES = {  # by their names in a safetensors file
+    "BOOL": torch.bool, "C64": torch.complex64,
+    "U8": torch.uint8, "U16": torch.uint16, "U32": torch.uint32, "U64": torch.uint64,
+    "I8": torch.int8, "I16": torch.int16, "I32": torch.int32, "I64": torch.int64,
+    "F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64,
+    "F8_E4M3": torch.float8_e4m3fn, "F8_E4M3FNUZ": torch.float8_e4m3fnuz,
+    "F8_E5M2": torch.float8_e5m2, "F8_E5M2FNUZ": torch.float8_e5m2fnuz,
+}  # fmt: skip
 
 
 @dataclass
@@ -96,12 +106,69 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
         raise OSError(None, str(error), str(path)) from error
 
 
+class TensorFile:
+    """A safetensors file, opened once: one that takes its place meanwhile is not seen.
+
+    The library's reader opens a path twice, and may put one file's header to another's tensors.
+
+    Raises
+    ------
+    InputError
+        When the file is missing or damaged.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._mapped: Callable[[], mmap.mmap | None] = lambda: None
+        try:
+            self._file = self.path.open("rb")  # noqa: SIM115 (`read` maps it again)
+            weakref.finalize(self, self._file.close)
+            content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._start = 8 + int.from_bytes(content[:8], "little")
+            self._header = dict(json.loads(content[8 : self._start]))
+            told = dict(self._header.pop("__metadata__", {}))
+            self.metadata = {name: str(value) for name, value in told.items()}
+            spans = sorted(about["data_offsets"] for about in self._header.values())
+            edges = [0, *(end for _, end in spans)]
+            begins = [begin for begin, _ in spans]
+            if begins != edges[:-1] or self._start + edges[-1] != len(content):
+                raise ValueError(f"{len(content)} bytes are not what its header says")
+            self.read()  # so that none fails later
+        except OSError as error:
+            raise InputError(f"cannot read the checkpoint {path}: {error.strerror}") from error
+        except (LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise InputError(
+                f"cannot read the checkpoint {path}: {error}; it is damaged: put a whole copy in "
+                "its place, or remove it and begin again"
+            ) from error
+
+    def read(self, *names: str) -> dict[str, Tensor]:
+        """Tensors of these names, or all, mapped: they take no memory of their own.
+
+        They share a mapping with those that are still in use, as each mapping keeps a descriptor.
+        """
+        mapped = self._mapped()
+        if mapped is None:
+            mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_COPY)
+            self._mapped = weakref.ref(mapped)
+        content, found = memoryview(mapped)[self._start :], {}
+        for name in names or self._header:
+            about = self._header[name]
+            part, dtype = content[slice(*about["data_offsets"])], _TYPES[about["dtype"]]
+            flat = torch.frombuffer(part, dtype=dtype) if part else torch.empty(0, dtype=dtype)
+            found[name] = flat.view(about["shape"])
+        return found
+
+    def digest(self) -> bytes:
+        """SHA-256 of the file."""
+        self._file.seek(0)
+        return hashlib.file_digest(self._file, "sha256").digest()
+
+
 def copy_checkpoint(source: Path, target: Path, *, identity: str) -> None:
     """Write `source` to `target` as the checkpoint of another run, whole or not at all."""
-    with safe_open(str(source), framework="pt") as file:
-        metadata = file.metadata() | {"identity": identity}
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    write_tensors(target, tensors, metadata)
+    file = TensorFile(source)
+    write_tensors(target, file.read(), file.metadata | {"identity": identity})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +181,7 @@ class Checkpoint:
     random_state: Tensor | None = None
     progress: Progress = field(default_factory=Progress)
     identity: str = ""
+    file: TensorFile | None = None  # that it was read from
 
     @classmethod
     def of(cls, model: Transformer) -> Checkpoint:
@@ -135,8 +203,7 @@ def read_progress(path: Path | str) -> Progress:
     InputError
         As `load_checkpoint`.
     """
-    with _opened(path) as file:
-        return _of_metadata(path, file.metadata())[1]
+    return _of_metadata(path, TensorFile(path).metadata)[1]
 
 
 def load_checkpoint(path: Path | str) -> Checkpoint:
@@ -147,10 +214,9 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
     InputError
         When the file is missing, truncated, or not a checkpoint of this package.
     """
-    with _opened(path) as file:
-        metadata = file.metadata()
-        config, progress = _of_metadata(path, metadata)
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    file = TensorFile(path)
+    config, progress = _of_metadata(path, file.metadata)
+    tensors = file.read()
     optimiser: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
         if found := _STATE.fullmatch(name):
@@ -164,25 +230,13 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
         optimiser=optimiser,
         random_state=tensors.get("random_state"),
         progress=progress,
-        identity=metadata["identity"],
+        identity=file.metadata["identity"],
+        file=file,
     )
 
 
-@contextlib.contextmanager
-def _opened(path: Path | str) -> Iterator[Any]:
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            yield file
-    except (OSError, SafetensorError) as error:
-        then = "; it is damaged: put a whole copy in its place, or remove it and begin again"
-        then *= not isinstance(error, OSError)
-        raise InputError(f"cannot read the checkpoint {path}: {error}{then}") from error
-
-
-def _of_metadata(
-    path: Path | str, metadata: Mapping[str, str] | None
-) -> tuple[ModelConfig, Progress]:
-    if not metadata or not {"model", "progress", "identity"} <= set(metadata):
+def _of_metadata(path: Path | str, metadata: Mapping[str, str]) -> tuple[ModelConfig, Progress]:
+    if not {"model", "progress", "identity"} <= metadata.keys():
         raise InputError(f"{path} is a safetensors file, but not a checkpoint of mnmt-repro")
     try:
         config = build(ModelConfig, json.loads(metadata["model"]), ("model",))

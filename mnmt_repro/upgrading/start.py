@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import TypeVar
 
 import torch
-from safetensors import safe_open
 from torch import Tensor
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.training.checkpoint import Progress, adafactor_state, load_checkpoint, write_tensors
+from mnmt_repro.training.checkpoint import (
+    Checkpoint,
+    Progress,
+    adafactor_state,
+    load_checkpoint,
+    write_tensors,
+)
 from mnmt_repro.training.distributed import placed
 from mnmt_repro.typed_config import build, convert
 from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma
@@ -155,29 +160,25 @@ def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
     write_tensors(path, tensors, metadata)
 
 
-def load_upgraded(path: Path | str) -> Start:
-    """Read what `save_upgraded` wrote.
+def load_upgraded(source: Path | str | Checkpoint) -> Start:
+    """Read what `save_upgraded` wrote, or take it from what `load_checkpoint` has read.
 
     Raises
     ------
     InputError
         When the file is missing, damaged, or a checkpoint that is no upgrade.
     """
-    checkpoint = load_checkpoint(path)
-    with safe_open(str(path), framework="pt") as file:
-        metadata = file.metadata()
-        groups = {
-            name.removeprefix("group."): file.get_tensor(name)
-            for name in file.keys()  # noqa: SIM118
-            if name.startswith("group.")
-        }
-    if "upgrade" not in metadata:
-        raise InputError(f"{path} is a checkpoint, but not one of `mnmt-repro upgrade`")
-    told = json.loads(metadata["upgrade"])
+    checkpoint = source if isinstance(source, Checkpoint) else load_checkpoint(source)
+    file = checkpoint.file
+    assert file is not None
+    if "upgrade" not in file.metadata:
+        raise InputError(f"{file.path} is a checkpoint, but not one of `mnmt-repro upgrade`")
+    told = json.loads(file.metadata["upgrade"])
+    tensors = file.read().items()
     return Start(
         model=checkpoint.model(),
         config=build(UpgradeConfig, told["config"]),
-        groups=groups,
+        groups={k.removeprefix("group."): t for k, t in tensors if k.startswith("group.")},
         optimiser=checkpoint.optimiser,
         steps=told["steps"],
         gammas=convert(told.get("factors", ()), tuple[Gamma, ...], ("factors",)),
