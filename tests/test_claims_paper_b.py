@@ -28,7 +28,7 @@ from mnmt_repro.analysis.variants import (
 )
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.judging import Outcome, judge
-from mnmt_repro.cohorts.languages25 import GROUPINGS, LANGUAGES, directions, old_model
+from mnmt_repro.cohorts.languages25 import GROUPINGS, LANGUAGES, directions
 from mnmt_repro.cohorts.software25 import cohorts
 from mnmt_repro.errors import InputError
 from mnmt_repro.results import load_analyses
@@ -289,23 +289,6 @@ def test_the_noise_of_the_seed_by_hand() -> None:
     assert (sd, freedom) == (pytest.approx(2 * e), 1)
     with pytest.raises(NoRowsYet, match="rests on 1 of 2 degrees"):
         study(frame.assign(cross_entropy=moved), noise=2).samples(VariantAt("c", "a", 0.3))
-
-
-def test_only_upgrades_named_so_are_compared_with_models_from_scratch() -> None:
-    """So that an old model's luck is counted wherever it does not cancel."""
-    compared = {(cell.treated, cell.control) for cell in zoomed()}
-    for claim in declared_claims().values():
-        compared |= set(claim.options.get("upgrades", {}).items())
-        for one in claim.options.get("contrasts", {}).values():
-            compared.add((one["treated"], one["control"]))
-    assert len(compared) > 15
-    for pair in compared:
-        scratch = [name.startswith("M25") or "random init all" in name for name in pair]
-        named = [bool(old_model(name)) for name in pair]
-        if any(scratch):
-            assert named == [not each for each in scratch], pair
-        else:
-            assert named[0] == named[1], pair
 
 
 def test_a_p_value_from_draws_is_never_nought() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from stored_claims import NAN, ROOT, NoHistory, declared_claims, made_claim, made_verdict, setting
+from synthetic import rows
 
 from mnmt_repro.analysis.intervals import Measure, NoRowsYet, NotIdentified, OutOfRegime
 from mnmt_repro.claims.evaluate import Verdict, evaluate
@@ -190,3 +192,31 @@ def test_without_both_ways_robustness_is_not_known() -> None:
     assert Verdict(claim=lacks, results={**found.results, "headline": headline}).robust == (
         "not known"
     )
+
+
+# --- translation quality -----------------------------------------------------------------------
+
+
+def test_a_metric_is_judged_by_its_correlation_with_the_loss() -> None:
+    frame = rows("c", ("eng-deu",), noise=0.0)
+    random = np.random.default_rng(0)
+    claim = made_claim(
+        effect="metric_linear",
+        measure="correlation",
+        limit=-0.975,
+        side="<=",
+        options={"metric": "chrf", "pairs": ["eng-deu"], "needs": {"cells": 16}},
+    )
+
+    def with_scores(scores: object) -> Outcome:
+        evidence = Evidence(frame=frame.assign(chrf=scores))
+        return judge(claim, claim.headline, evidence)
+
+    line = with_scores(70 - 10 * frame["cross_entropy"])
+    assert line.verdict == YES and line.effect.value == pytest.approx(-1)
+    assert line.units["eng-deu"]["metric_range"].value > 10
+    assert with_scores(30 + 10 * random.standard_normal(len(frame))).verdict == NO
+    missing = with_scores(math.nan)
+    assert missing.verdict == OPEN and "no run has been decoded" in missing.why
+    few = with_scores((70 - 10 * frame["cross_entropy"]).where(frame.index < 8))
+    assert few.verdict == OPEN and "8 of 16 cells are decoded" in few.why
