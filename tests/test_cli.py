@@ -41,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = (
     ["data"], ["data", "list"], ["data", "check"], ["data", "vocabulary"], ["train"], ["upgrade"],
     ["translate"], ["evaluate"], ["compare"], ["fit"], ["recommend"], ["sweep"], ["verify"],
-    ["report"], ["book"],
+    ["report"], ["dataset"], ["book"],
 )  # fmt: skip
 SHORT = ["--steps", "3", "--d-model", "8", "--heads", "2", "--curve-points", "2"]
 

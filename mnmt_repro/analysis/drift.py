@@ -81,7 +81,7 @@ def spread_in_sd(laws: Sequence[PowerLawFit], name: Coefficient, sigma: float) -
     return float((np.abs(np.subtract.outer(values, values)) / larger).max())
 
 
-@lru_cache(maxsize=64)  # claims A3 and A4 read different columns of the same refits
+@lru_cache(maxsize=64)  # both coefficients are columns of the same refits
 def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float) -> Array:
     """Standard deviations of the parameters (laws, 3) under noise of `sigma` times the loss."""
     drawn = []

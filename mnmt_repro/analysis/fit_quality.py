@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnmt_repro.analysis.cells import Cells
-from mnmt_repro.analysis.intervals import Measure, Measures, centred
+from mnmt_repro.analysis.intervals import Measure, Measures, centred, centred_r2
 from mnmt_repro.analysis.noise import curve, refit_power_laws
 from mnmt_repro.laws import JointLawFit, PowerLawFit, fit_joint_law, fit_per_weight_laws
 from mnmt_repro.laws.checks import Array, Errors, error_weights
@@ -21,7 +21,7 @@ def lowest_r2(fits: Sequence[PowerLawFit], losses: Sequence[Array]) -> Measure:
     sizes, weights = [np.array(fit.n) for fit in fits], [fit.row_weights() for fit in fits]
     refitted = refit_power_laws(sizes, losses, weights)
     r2 = [_r2(*each) for each in zip(fits, refitted, losses, strict=True)]
-    return centred(np.min(r2, axis=0), "plain")
+    return centred_r2(np.min(r2, axis=0))
 
 
 def _r2(fit: SharedExponentFit, values: Array, losses: Array) -> Array:
@@ -50,7 +50,7 @@ def joint_against_separate(
     return {
         "error_ratio": centred(joint / single),
         "joint_error": centred(joint),
-        "r2_joint": centred(_r2(fit, fit.refit(losses), losses), "plain"),
+        "r2_joint": centred_r2(_r2(fit, fit.refit(losses), losses)),
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,18 +64,21 @@ def measured(values: Array) -> Measure:
     return Measure(value=value, low=low, high=high)
 
 
-def centred(values: Array, scale: Literal["log", "plain"] = "log") -> Measure:
-    """As `measured`, for a measure that is itself a size of errors.
+def centred(values: Array) -> Measure:
+    """As `measured`, for a measure that is itself a size of errors, or a ratio of such.
 
-    The drawn noise comes on top of the noise that the cells have. So it makes an error larger and
-    R² smaller. The draws are therefore shifted until their median is the observed value: on the
-    log scale for errors and their ratios, on the plain scale for R².
+    The drawn noise comes on top of the noise that the cells have, so it makes an error larger. The
+    draws are therefore multiplied by one number, with which their median is the observed value.
     """
     if len(values) == 1:
         return measured(values)
-    middle = np.nanmedian(values[1:])
-    moved = values * (values[0] / middle) if scale == "log" else values + (values[0] - middle)
-    return measured(np.append(values[:1], moved[1:]))
+    return measured(np.append(values[:1], values[1:] * (values[0] / np.nanmedian(values[1:]))))
+
+
+def centred_r2(values: Array) -> Measure:
+    """As `centred`, for R²: one less a size of errors."""
+    left = centred(1 - values)
+    return Measure(value=1 - left.value, low=1 - left.high, high=1 - left.low)
 
 
 def common_draws(*tables: Array) -> list[Array]:

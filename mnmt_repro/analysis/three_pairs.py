@@ -17,7 +17,14 @@ import pandas as pd
 from mnmt_repro.analysis.cells import Cells, mean_losses
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.held_out import root_mean_squares
-from mnmt_repro.analysis.intervals import Measure, Measures, centred, measured, root_mean_square
+from mnmt_repro.analysis.intervals import (
+    Measure,
+    Measures,
+    centred,
+    centred_r2,
+    measured,
+    root_mean_square,
+)
 from mnmt_repro.analysis.noise import between_seeds, drawn
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
@@ -178,7 +185,7 @@ def prediction_measures(laws: Mapping[str, Sequence[Refits]], cells: Cells, n: s
     r2 = 1 - ((losses - predicted) ** 2).sum(1) / ((losses - centre) ** 2).sum(1)
     return {
         "error": centred(root_mean_squares(predicted / losses - 1)),
-        "r2": centred(r2, "plain"),
+        "r2": centred_r2(r2),
         "bias": measured((losses / predicted - 1).mean(1)),
     }
 

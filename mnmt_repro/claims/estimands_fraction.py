@@ -11,7 +11,7 @@ import numpy as np
 
 from mnmt_repro.analysis import fraction_draws
 from mnmt_repro.analysis.cells import Cells, common_cells
-from mnmt_repro.analysis.intervals import Measure, common_draws, measured
+from mnmt_repro.analysis.intervals import Measure, common_draws
 from mnmt_repro.analysis.noise import drawn, drawn_beside
 from mnmt_repro.claims.estimands_law import joint_law
 from mnmt_repro.claims.evidence import Evidence, Units
@@ -94,34 +94,6 @@ def _similarity(cohort: str, tier: str) -> float:
     if config is None or isinstance(config.similarity, tuple):
         raise InputError(f"{cohort}: has no similarity that is one number")
     return config.similarity
-
-
-def neutral_fraction(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
-    """A13: log of f(p) over p."""
-    weights = claim.options["weights"]
-    units: Units = {}
-    for pair, cells in evidence.grid(claim, setting, weights=(*weights, 1)).items():
-        log_f = _log_f(cells, drawn(cells), claim, setting, pair)
-        units[pair] = {
-            "interpolated": Measure(value=fraction_draws.interpolated(cells, weights)),
-            **fraction_draws.contrast(log_f - np.log(weights)),
-        }
-    return units
-
-
-def relative_capacity(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
-    """A11, A12: f(p) over p at one small weight."""
-    p, wanted = claim.options["weight"], claim.options["pairs"]
-    units: Units = {}
-    grid = evidence.grid(claim, setting, weights=(p, 1))
-    for pair in named_pairs(sorted(grid), wanted):
-        fit = joint_law(grid[pair], claim, setting, pair)
-        log_f = fraction_draws.log_fractions(fit, (p,), drawn(grid[pair]))
-        units[pair] = {
-            "capacity": measured(np.exp(log_f[:, 0]) / p),
-            "interpolated": Measure(value=fraction_draws.interpolated(grid[pair], (p,))),
-        }
-    return units
 
 
 def named_pairs(present: Sequence[str], wanted: Sequence[str] | str) -> list[str]:

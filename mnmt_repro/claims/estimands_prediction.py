@@ -9,12 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from mnmt_repro.analysis.cells import Cells, in_regime
-from mnmt_repro.analysis.convergence import (
-    distance_measures,
-    distances,
-    drawn_distances,
-    forecast_ratio,
-)
 from mnmt_repro.analysis.held_out import (
     Unseen,
     fit_eq11,
@@ -22,13 +16,20 @@ from mnmt_repro.analysis.held_out import (
     predict_unseen,
     root_mean_squares,
 )
-from mnmt_repro.analysis.intervals import Measure, Measures, NoRowsYet, NotIdentified, centred
+from mnmt_repro.analysis.intervals import (
+    Measure,
+    Measures,
+    NoRowsYet,
+    NotIdentified,
+    centred,
+    centred_r2,
+)
 from mnmt_repro.analysis.noise import drawn
 from mnmt_repro.analysis.three_pairs import Refits, for_all_alike, prediction_measures
-from mnmt_repro.claims.estimands_law import errors_of, joint_law
+from mnmt_repro.claims.estimands_law import errors_of
 from mnmt_repro.claims.evidence import Evidence, Units
 from mnmt_repro.claims.schema import Claim, Setting
-from mnmt_repro.laws import FractionFit, declared_runs
+from mnmt_repro.laws import FractionFit
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import Form
 
@@ -42,7 +43,7 @@ def held_out_prediction(evidence: Evidence, claim: Claim, setting: Setting) -> U
         error, naive = root_mean_squares(found.relative), root_mean_squares(nearest.relative)
         units[pair] = {
             "error": centred(error),
-            "r2": centred(_r2(found.predicted, found.truth), "plain"),
+            "r2": centred_r2(_r2(found.predicted, found.truth)),
             "naive_error": centred(naive),
             "error_over_naive": centred(error / naive),
         }
@@ -92,35 +93,6 @@ def three_pairs_from_two(evidence: Evidence, claim: Claim, setting: Setting) -> 
     if cells["pair"].nunique() < len(laws):
         raise NoRowsYet(f"{wanted}: not all of {', '.join(sorted(laws))} are there yet")
     return {"all": prediction_measures(laws, cells, setting.n)}
-
-
-def convergence_correction(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
-    """A19: distance of the largest models at small weights from the law of the others."""
-    options, cohort = claim.options, setting.cohorts[0]
-    curves = evidence.curves
-    if curves.empty:
-        raise NoRowsYet(f"no learning curves of {cohort}")
-    curves = curves[
-        (curves["cohort"] == cohort)
-        & (curves["tier"] == setting.tier)
-        & (curves["p"] > 0)
-        & (curves["p"].round(9) <= options["max_weight"])
-    ]
-    found = []
-    for k, (pair, cells) in enumerate(evidence.grid(claim, setting, weights=(0.05, 1)).items()):
-        most, count = options["max_weight"], options["largest_sizes"]
-        declared = declared_runs(cells, most_weight=most, largest=count)
-        fit = joint_law(cells[~declared], claim, setting, pair)
-        mine = cells[declared]
-        ratios = np.array(
-            [
-                forecast_ratio(curves, cell, multiple=options["multiple"])
-                for cell in mine.to_dict("records")
-            ]
-        )
-        drawn = drawn_distances(mine, fit, errors_of(claim), seed=k, n=setting.n)
-        found.append((*distances(mine, ratios, fit, setting.n), drawn))
-    return {"all": distance_measures(found)}
 
 
 def _metric(cells: Cells, pair: str, metric: str, claim: Claim, n: str) -> Measures:

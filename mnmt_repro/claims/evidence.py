@@ -14,6 +14,7 @@ from mnmt_repro.analysis.cells import Cells, cells_of, check_grid, in_regime
 from mnmt_repro.analysis.intervals import Measures, NoRowsYet, OutOfRegime
 from mnmt_repro.analysis.variants import Variants
 from mnmt_repro.claims.schema import Claim, Setting
+from mnmt_repro.cohorts import catalogue, settled
 from mnmt_repro.disk_cache import text_digest
 
 Units = dict[str, Measures]
@@ -66,6 +67,23 @@ class Evidence:
             & (frame["domain"] == setting.domain)
             & (frame["p"] > 0)
         ]
+
+    def missing(self, setting: Setting) -> str:
+        """How many of its declared runs are not stored; empty where all are.
+
+        Only the tier `settled` asks for whole grids. Earlier grids are read as they are.
+        """
+        if setting.tier != settled.TIER:
+            return ""
+        declared = {
+            run.run_id
+            for cohort in catalogue.declared(setting.tier)
+            if (cohort.repeats or cohort.name) in setting.cohorts
+            for run in cohort.runs()
+        }
+        stored = declared & set(self.rows(setting)["run_id"])
+        few = len(stored) < len(declared)
+        return f"{len(stored)} of {len(declared)} declared runs are stored" if few else ""
 
     def variants(self, setting: Setting, options: Mapping[str, Any]) -> Variants:
         """Named runs of the setting's first cohort; the others tell the noise of the seed."""

@@ -41,7 +41,6 @@ EFFECTS: dict[str, Callable[[Evidence, Claim, Setting], Units]] = {
     function.__name__: function
     for function in (
         law.per_weight_fit,
-        law.exponent_unchanged,
         law.irreducible_loss_unchanged,
         law.factor_rises,
         law.joint_law_suffices,
@@ -133,6 +132,8 @@ def judge(claim: Claim, setting: Setting, evidence: Evidence) -> Outcome:
         raise InputError(f"claim {claim.id}: effect {claim.effect} does not exist")
     if claim.out_of_reach:
         return Outcome(verdict=OUT_OF_REACH, why=claim.out_of_reach)
+    if missing := evidence.missing(setting):
+        return Outcome(verdict=UNDECIDED, why=missing)
     try:
         units = EFFECTS[claim.effect](evidence, claim.in_setting(setting), setting)
     except OutOfRegime as reason:
@@ -142,8 +143,8 @@ def judge(claim: Claim, setting: Setting, evidence: Evidence) -> Outcome:
     parts = {part: found for part, found in units.items() if part == "all"} or units
     try:
         effects = {part: found[claim.measure] for part, found in parts.items()}
-    except KeyError as missing:
-        raise InputError(f"claim {claim.id}: {claim.effect} measures no {missing}") from missing
+    except KeyError as error:
+        raise InputError(f"claim {claim.id}: {claim.effect} measures no {error}") from error
     part = max(effects, key=lambda part: _against(effects[part].value, claim))
     effect = effects[part]
     return Outcome(

@@ -51,6 +51,11 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
     )
+    add_results(parser)
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Declare the results store."""
     parser.add_argument(
         "--results",
         metavar="DIR",

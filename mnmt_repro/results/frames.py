@@ -41,7 +41,9 @@ def load(*, root: Root = None, **filters: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The columns of ``run`` (without `config`; `mixture` as text), of ``rows``, the metrics and
+        The columns of ``run`` (without `config`; `mixture` as text), `way` (how a mixture weight is
+        given to the model: ``"sampled"``, ``"text-matched"`` or ``"equal-first"``, see
+        `cohorts.grids.drawn`), the columns of ``rows``, the metrics and
         their signatures (missing where not decoded), `decoded_sentences` and `decoding` (how, in
         words), `cohort`, `variant` and `updates_share` (what a cohort of named runs calls the run,
         and its updates as a fraction of the baselines'; empty and NaN in a grid).
@@ -120,6 +122,7 @@ def _frame(part: str, columns: Iterable[str], runs: Sequence[Mapping[str, Any]])
         mixture = run["mixture"]
         weights = mixture | {row["pair"]: row["p"] for row in content["rows"]}
         shared["mixture"] = ",".join(f"{pair}:{p:g}" for pair, p in sorted(mixture.items()))
+        shared["way"] = _way(run["config"])
         for cohort in sorted(membership.get(run["config_hash"], ())) or [""]:
             name, share = places.get((run["config_hash"], cohort), ("", math.nan))
             place = {"cohort": cohort, "variant": name, "updates_share": share}
@@ -128,4 +131,15 @@ def _frame(part: str, columns: Iterable[str], runs: Sequence[Mapping[str, Any]])
                 record.setdefault("p", weights.get(row["pair"], 0.0))
                 records.append(record)
     named = ["cohort", "variant", "updates_share"]
-    return pd.DataFrame(records, columns=[*run_columns, *columns, *named])
+    return pd.DataFrame(records, columns=[*run_columns, "way", *columns, *named])
+
+
+def _way(config: Any) -> str:
+    """How a run's mixture weights are given to its model, by the settings of its training."""
+    training = config.get("training") if isinstance(config, Mapping) else None
+    if isinstance(training, Mapping):
+        if training.get("loss_weights"):
+            return "text-matched"
+        if training.get("first_weights"):
+            return "equal-first"
+    return "sampled"
