@@ -22,13 +22,8 @@ def embeddings_substituted(evidence: Evidence, claim: Claim, setting: Setting) -
     units: Units = {}
     for model in options["models"]:
         variants = [
-<<<<<<< HEAD
-            VariantAt(setting.cohorts[0], f"{model}, {options[rates]}", options["share"])
-            for rates in ("scaled", "unscaled")
-=======
             VariantAt(setting.cohorts[0], f"{model}, {rates}", options["share"])
             for rates in (options["scaled"], options["unscaled"])
->>>>>>> main
         ]
         found = forgetting.analysed_together(
             evidence.analyses, setting.tier, "substituted", *variants
