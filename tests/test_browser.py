@@ -444,13 +444,13 @@ def test_the_planner_answers_as_the_command_does(
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
 def test_a_verdict_on_the_first_page_leads_to_its_claims(browser: webdriver.Chrome) -> None:
     browser.get((OWN_BOOK / "book/intro.html").as_uri())
-    badge = browser.find_element("css selector", ".mnmt-tally a[data-verdict='direction only']")
+    badge = browser.find_element("css selector", ".mnmt-tally a[data-verdict='undecided']")
     count = int(badge.text.split()[1])
     browser.get(badge.get_attribute("href"))
     told = browser.find_element("css selector", ".mnmt-filters output")
     Wait(browser, PATIENCE).until(lambda _: told.text)  # the filter has been applied
     signs = browser.find_elements("css selector", ".mnmt-claims tbody:not([hidden]) tr .mnmt-badge")
-    assert [sign.get_attribute("data-verdict") for sign in signs] == ["direction only"] * count
+    assert [sign.get_attribute("data-verdict") for sign in signs] == ["undecided"] * count
 
 
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")

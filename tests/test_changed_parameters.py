@@ -19,10 +19,6 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from mnmt_repro import results
-from mnmt_repro.claims import read_stored
-from mnmt_repro.figures import answer as answers
-from mnmt_repro.figures.answer import Answer, how_sure
-from mnmt_repro.figures.verdicts import setting_of
 from mnmt_repro.laws import effective
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.publishing import declared_parameters
@@ -102,24 +98,13 @@ def prepare() -> None:
             kept = kept[kept[name].isin(several)]
         return kept.reset_index(drop=True)
 
-    make = answers.answer
-
-    def recorded(*args: Any, **options: Any) -> Answer:
-        SHOWN.append(make(*args, **options))
-        return SHOWN[-1]
-
-    answers.answer = recorded
     results.load = filtered
     LawFit.draws = few(LawFit.draws, FEW)
     effective._direct_draws = few(effective._direct_draws, FEW)
 
 
-SHOWN: list[Answer] = []  # boxes of the page that is executed
-
-
-def execute(name: str) -> tuple[str, list[Answer]]:
-    """Run a page's cells with its changed parameter: the error, or nothing, and its boxes."""
-    SHOWN.clear()
+def execute(name: str) -> str:
+    """Run a page's cells with its changed parameter: the error, or nothing."""
     shell = InteractiveShell.instance()
     shell.reset(new_session=False)
     page = nbformat.read(PAGES / f"{name}.ipynb", as_version=4)
@@ -132,12 +117,12 @@ def execute(name: str) -> tuple[str, list[Answer]]:
         done = shell.run_cell(source)
         error = done.error_before_exec or done.error_in_exec
         if error is not None:
-            return f"{name}, cell {number}: {type(error).__name__}: {error}", []
-    return "", list(SHOWN)
+            return f"{name}, cell {number}: {type(error).__name__}: {error}"
+    return ""
 
 
 @pytest.fixture(scope="module")
-def executed() -> Iterator[dict[str, tuple[str, list[Answer]]]]:
+def executed() -> Iterator[dict[str, str]]:
     """What `execute` returns for each page; two pages at once."""
     context = multiprocessing.get_context("spawn")  # a fork of drawn charts may hang
     with ProcessPoolExecutor(2, mp_context=context, initializer=prepare) as pool:
@@ -145,20 +130,5 @@ def executed() -> Iterator[dict[str, tuple[str, list[Answer]]]]:
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_a_page_runs_with_a_changed_parameter(name: str, executed: dict[str, Any]) -> None:
-    assert executed[name][0] == ""
-
-
-@pytest.mark.parametrize("name", [name for name in CHANGED if "cohort" in CHANGED[name]])
-def test_a_box_is_of_the_cohort_that_its_page_shows(name: str, executed: dict[str, Any]) -> None:
-    """Not of the setting that decided the claim: those are other runs."""
-    stored, setting = read_stored(ROOT), pages()[name] | CHANGED[name]
-    cohort, tier = setting["cohort"], setting.get("tier", "external")
-    assert executed[name][1] or name == "methods/derivations"  # which has no box
-    for box in executed[name][1]:
-        for badge in box.badges:
-            claim = badge.text.split()[0]
-            judged = setting_of(stored, claim, cohort, tier)
-            assert judged is not None and badge.verdict == judged["verdict"], badge
-            others = {how_sure(stored, claim)} - {how_sure(stored, claim, cohort, tier)}
-            assert box.lines["How sure"] not in others
+def test_a_page_runs_with_a_changed_parameter(name: str, executed: dict[str, str]) -> None:
+    assert executed[name] == ""

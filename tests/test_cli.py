@@ -1038,29 +1038,3 @@ def test_recommend_for_a_quality(capsys) -> None:
     for ceiling in ("40", "nan"):
         wrong = [*command, "--direction", "max", "--ceiling", ceiling]
         fails(wrong, capsys, "above the best score")
-
-
-def test_verify_a_checkout_without_rows(capsys, tmp_path: Path) -> None:
-    claims = tmp_path / "data" / "claims"
-    claims.mkdir(parents=True)
-    for path in (ROOT / "data" / "claims").glob("*.yml"):
-        shutil.copy(path, claims)
-    (tmp_path / "data" / "results").mkdir()
-    (tmp_path / "data" / "papers").symlink_to(ROOT / "data" / "papers")
-    (tmp_path / "book").symlink_to(ROOT / "book")
-    command = ["verify", "--root", str(tmp_path)]
-    assert main([*command, "--json"]) == 1  # nothing is stored yet
-    shown = capsys.readouterr()
-    verdicts = json.loads(shown.out)
-    assert {"id", "verdict", "measured", "interval", "rule"} <= verdicts[0].keys()
-    assert "no stored verdict" in shown.err
-    assert main([*command, "--write"]) == 0
-    capsys.readouterr()
-    assert main(command) == 0
-    stored = json.loads((claims / "verdicts.json").read_text(encoding="utf-8"))
-    stored[0]["scopes"][0]["verdict"] = "reproduced at last"
-    (claims / "verdicts.json").write_text(json.dumps(stored), encoding="utf-8")
-    capsys.readouterr()
-    assert main(command) == 1
-    assert "stored 'reproduced at last'" in capsys.readouterr().err
-    fails([*command, "--only", "Z99"], capsys, "Z99: no such claim")

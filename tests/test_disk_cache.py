@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from stored_claims import made_claim, setting
 from test_rooms import PACKAGE, imported
 
 from mnmt_repro import disk_cache as kept_module
-from mnmt_repro.claims import load_claims, report, verify
+from mnmt_repro.claims import report, verify
 from mnmt_repro.claims.evidence import Evidence
+from mnmt_repro.claims.judging import Outcome
 from mnmt_repro.disk_cache import code_digest, files_digest, kept_values
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -91,27 +90,43 @@ def test_what_setuptools_adds_to_the_path_is_no_library(
 
 # Verdicts
 
-ROWS = pd.DataFrame({"tier": ["mini", "steady"], "cross_entropy": [2.0, 3.0], "run_id": ["a", "b"]})
+ROWS = pd.DataFrame(
+    {
+        "tier": ["mini", "steady"], "cohort": "c", "test_set": "indomain", "domain": "all",
+        "p": 0.5, "cross_entropy": [2.0, 3.0], "run_id": ["a", "b"], "seed": 1, "commit": "c0ffee",
+    }
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One claim, with one setting."""
+    monkeypatch.setattr(report, "load_claims", lambda folder: [made_claim()])
 
 
 def outcomes_judged(
-    monkeypatch: pytest.MonkeyPatch, rows: pd.DataFrame = ROWS, fresh: bool = False
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    rows: pd.DataFrame = ROWS,
+    fresh: bool = False,
 ) -> int:
-    """How many rules of A1, which reads no rows, are applied."""
+    """How many outcomes are judged."""
     calls: list[object] = []
-    judge = report.judge
     with monkeypatch.context() as patch:
-        patch.setattr(report, "judge", lambda *given: calls.append(given) or judge(*given))
-        verify(ROOT, evidence=Evidence(frame=rows), only="A1", fresh=fresh)
+        nothing = Outcome(verdict="undecided")
+        patch.setattr(report, "judge", lambda *given: calls.append(given) or nothing)
+        verify(folder, evidence=Evidence(frame=rows), fresh=fresh)
     return len(calls)
 
 
-def test_an_outcome_is_recalled_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert outcomes_judged(monkeypatch) == 1
-    assert outcomes_judged(monkeypatch) == 0
-    assert outcomes_judged(monkeypatch, fresh=True) == 1
+def test_an_outcome_is_recalled_while_nothing_changes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert outcomes_judged(monkeypatch, tmp_path) == 1
+    assert outcomes_judged(monkeypatch, tmp_path) == 0
+    assert outcomes_judged(monkeypatch, tmp_path, fresh=True) == 1
     other_tier = ROWS.assign(cross_entropy=[2.0, 4.0])
-    assert outcomes_judged(monkeypatch, other_tier) == 0
+    assert outcomes_judged(monkeypatch, tmp_path, other_tier) == 0
 
 
 def test_no_outcome_depends_on_the_rooms_whose_code_is_not_hashed() -> None:
@@ -123,21 +138,21 @@ def test_no_outcome_depends_on_the_rooms_whose_code_is_not_hashed() -> None:
         assert not set(rooms[room]) & set(report.LATER_ROOMS), room
 
 
-@pytest.mark.parametrize("what", ["rows", "rule", "code", "published"])
+@pytest.mark.parametrize("what", ["rows", "limit", "setting", "code", "published"])
 def test_an_outcome_is_judged_again_when_its_inputs_change(
     what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert outcomes_judged(monkeypatch) == 1
+    assert outcomes_judged(monkeypatch, tmp_path) == 1
     rows = ROWS
     if what == "rows":
         rows = ROWS.assign(cross_entropy=[2.1, 3.0])
-    elif what == "rule":
-        claims = [replace(each, rule=each.rule[-1:]) for each in load_claims(ROOT / report.CLAIMS)]
-        monkeypatch.setattr(report, "load_claims", lambda folder: claims)
+    elif what in ("limit", "setting"):
+        other = made_claim(**{"limit": {"limit": 2}, "setting": {"headline": setting("x")}}[what])
+        monkeypatch.setattr(report, "load_claims", lambda folder: [other])
     elif what == "code":
         monkeypatch.setattr(report, "code_digest", lambda **options: "other code")
     else:
         (tmp_path / "papers").mkdir()
         (tmp_path / "papers" / "table.csv").write_text("1", encoding="utf-8")
         monkeypatch.setattr(report, "PAPERS", tmp_path / "papers")
-    assert outcomes_judged(monkeypatch, rows) == 1
+    assert outcomes_judged(monkeypatch, tmp_path, rows) == 1

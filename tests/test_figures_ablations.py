@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from software25_store import write_store
-from stored_claims import first_round
 
 from mnmt_repro import results
 from mnmt_repro.analysis import ablations, groupings, languages25
@@ -18,7 +15,6 @@ from mnmt_repro.analysis.ablations import ABLATIONS
 from mnmt_repro.analysis.audit import languages, tables
 from mnmt_repro.analysis.published import comparisons
 from mnmt_repro.analysis.variants import Variants, latest_variants, variants_of
-from mnmt_repro.claims import load_claims
 from mnmt_repro.cohorts.catalogue import find_cohort
 from mnmt_repro.cohorts.languages25 import GROUPINGS, directions_of
 from mnmt_repro.cohorts.names import LANGUAGE_NAMES
@@ -28,7 +24,6 @@ from mnmt_repro.figures import forest
 from mnmt_repro.figures.ablations import as_printed, span
 from mnmt_repro.figures.gains import interval
 from mnmt_repro.figures.languages25 import shares_chart
-from mnmt_repro.figures.verdicts import cell_verdicts
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL, ADDED = directions_of("all"), directions_of("added")
@@ -65,32 +60,7 @@ def bench(rows: pd.DataFrame, name: str) -> Variants:
     return variants_of(rows, f"software25-{name}")
 
 
-def stored(claim: str, unit: str, verdict: str) -> list[dict]:
-    """A stored verdict with one cell, as `claims.to_json` writes it."""
-    number = {"value": 1.0, "interval": None}
-    measures = dict.fromkeys(("published", "marked", "gain", "p_value"), number)
-    cell = {unit: {"verdict": verdict, "measures": measures}}
-    (own,) = (each for each in load_claims(ROOT / "data" / "claims") if each.id == claim)
-    scope = {"scope": first_round(own)[0].name, "verdict": verdict, "units": cell}
-    return json.loads(json.dumps([{"id": claim, "scopes": [scope]}]))
-
-
 # Ablations
-
-
-def test_controls_and_cohorts_are_those_of_the_claims() -> None:
-    ledger = {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
-    for ablation in BY_NAME.values():
-        controls = set()
-        for claim in (ledger[name] for name in ablation.claims):
-            assert first_round(claim)[0].cohorts[0] == ablation.cohort
-            assert claim.options["share"] == ablations.SHARE
-            if "table" in claim.options:
-                asked = claim.options["table"]
-                assert asked["number"] == ablation.number
-                controls |= set(asked["controls"])
-        assert controls == (set(ablation.controls) if ablation.number else set())
-        assert set(ablation.controls) <= {*ablation.variants, *BY_NAME["table3"].variants}
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -102,7 +72,7 @@ def test_every_printed_cell_is_shown_once(name: str, tmp_path: Path) -> None:
     assert set(table["variant"]) == {
         v.name for v in find_cohort(ablation.cohort).variants if v.updates_share == 0.3
     }
-    assert table[["loss", "gain, %", "verdict"]].isna().all(axis=None)
+    assert table[["loss", "gain, %"]].isna().all(axis=None)
     printed = comparisons(ablation.number, ablation.controls) if ablation.number else ()
     cells = table.set_index(["variant", "group"])
     assert cells["difference"].notna().sum() == len(printed)
@@ -111,27 +81,20 @@ def test_every_printed_cell_is_shown_once(name: str, tmp_path: Path) -> None:
 
 
 def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
-    found = stored("B8", "alpha 5 | added", "reproduced")
-    ours = bench(rows, "table5")
-    verdicts = cell_verdicts(found, BY_NAME["table5"].claims, ours)
-    table = ablations.cells(BY_NAME["table5"], ours, verdicts)
+    table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"))
     cells = table.set_index(["variant", "group"])
     five = cells.loc[("alpha 5", "added")]
     # By eye from the paper: 25.7* against 22.2.
     assert (five["paper"], five["difference"], five["mark"]) == (25.7, 3.5, "*")
     assert five["gain, %"] == pytest.approx(10, abs=0.11) and five["our mark"] == "*"
-    assert five["verdict"] == "reproduced" and five["seeds"] == 1
+    assert five["seeds"] == 1
     old = cells.loc[("alpha 5", "original")]
     assert old["gain, %"] == pytest.approx(-1, abs=0.01) and old["low"] < -1 < old["high"]
     control = cells.loc[("alpha 1", "all")]
     assert control["loss"] == pytest.approx(2) and math.isnan(control["gain, %"])
     assert control["paper"] == 31.0 and control["mark"] == "" and control["our mark"] == ""
     missing = cells.loc[("alpha 5, related", "all")]
-    assert missing["paper"] == 31.5 and missing[["loss", "gain, %", "verdict"]].isna().all()
-    # The verdict is that of the setting shown.
-    both = pd.concat([rows, rows.assign(test_set="indomain-3words")])
-    longer = replace(bench(both, "table5"), test_set="indomain-3words")
-    assert cell_verdicts(found, BY_NAME["table5"].claims, longer) == {}
+    assert missing["paper"] == 31.5 and missing[["loss", "gain, %"]].isna().all()
 
 
 def test_a_test_set_that_no_run_was_scored_on_is_refused(rows: pd.DataFrame) -> None:
@@ -244,15 +207,12 @@ def test_table_7_is_by_resource_level(rows: pd.DataFrame) -> None:
 
 
 def test_table_8_is_direction_by_direction(rows: pd.DataFrame) -> None:
-    ours = bench(rows, "table7")
-    found = stored("B11", "Mt25-v1 | eng-bel", "not reproduced")
-    table = groupings.table8(ours, cell_verdicts(found, ["B11"], ours))
+    table = groupings.table8(bench(rows, "table7"))
     assert len(table) == 24
     row = table.set_index(["grouping", "pair"]).loc[("Mt25-v1", "eng-bel")]
     assert (row["difference"], row["up-sampled"]) == (2.0, "yes")
     assert row["from scratch"] == 2.0 and row["loss"] == pytest.approx(2.1, abs=0.011)
     assert row["gain, %"] == pytest.approx(-5, abs=0.51) and math.isnan(row["p"])
-    assert row["verdict"] == "not reproduced"
     sides = groupings.by_side(table).set_index(["direction", "up-sampled"])
     out = sides.loc[("out of English", "yes")]
     # 2.0 + 2.4 + 1.6 + 0.9 + 0.8 - 0.1 + 1.3 + 1.1 over eight cells.

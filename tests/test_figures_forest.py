@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.claims import read_stored
-from mnmt_repro.figures.forest import forest, of_claims
-from mnmt_repro.repository import ROOT
-
-
-def test_rows_of_claims_are_their_stored_measures() -> None:
-    table = of_claims(read_stored(ROOT), {"A8": "domains", "A10": "direction"}, "mean_log_ratio")
-    assert set(table["group"]) == {"domains", "direction"}
-    assert (table["low"] <= table["value"]).all() and (table["value"] <= table["high"]).all()
+from mnmt_repro.figures.forest import forest
 
 
 def test_a_panel_a_group_and_an_axis_that_holds_the_marks() -> None:

@@ -9,12 +9,9 @@ import pytest
 from synthetic import rows
 
 from mnmt_repro.analysis.grids import NEWS, read_all
-from mnmt_repro.claims import read_stored
-from mnmt_repro.claims.claim_measures import claim_measures
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures import grid_figures
 from mnmt_repro.figures.forest import forest
-from mnmt_repro.repository import ROOT
 
 
 def test_the_cohort_asked_for_is_first_and_news_is_last():
@@ -60,20 +57,6 @@ def test_captions_give_what_was_found():
     coefficients = grid_figures.coefficient_figure(grid)
     assert "from 0.3 to 0.3 (German→English)" in coefficients.caption
     assert "without bands" in coefficients.alt  # as in Figure 14
-
-
-def test_measures_are_those_of_the_stored_verdicts():
-    stored = read_stored(ROOT)
-    table = claim_measures(stored, "A6", "error_ratio")
-    verdict = next(found for found in stored if found["id"] == "A6")
-    scope = next(found for found in verdict["scopes"] if found["units"])
-    pair, unit = next(iter(scope["units"].items()))
-    row = table[(table["setting"] == scope["scope"]) & (table["pair"] == pair)].iloc[0]
-    number = unit["measures"]["error_ratio"]
-    assert [row["value"], row["low"], row["high"]] == [number["value"], *number["interval"]]
-    assert claim_measures(stored, "A6", "no such measure").empty
-    with pytest.raises(InputError, match="Z9 has no stored verdict"):
-        claim_measures(stored, "Z9", "error_ratio")
 
 
 def test_intervals_outside_the_axis_are_cut_off():

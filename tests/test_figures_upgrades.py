@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 from software25_store import write_store
-from stored_claims import ROOT, declared_claims, first_round
+from stored_claims import ROOT, declared_claims
 
 from mnmt_repro import results
 from mnmt_repro.analysis import audit, upgrades
@@ -20,6 +20,7 @@ from mnmt_repro.analysis.upgrades import PRINTED, SCRATCH, TEST, UPGRADED
 from mnmt_repro.analysis.variants import MAIN, Variants, star, variants_of
 from mnmt_repro.analysis.variants import VariantAt as Run
 from mnmt_repro.claims import read_stored
+from mnmt_repro.claims.report import headlines
 from mnmt_repro.cohorts.languages25 import directions_of
 from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.figures.display import show, show_table
@@ -270,30 +271,30 @@ def test_the_two_ways_to_grow_are_paired_by_seed(tmp_path: Path, bench: Variants
 
 
 def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Variants) -> None:
-    scopes = [
-        scope
+    settings = [
+        each
         for claim in declared_claims().values()
-        if claim.function in ("upgrade_against_scratch", "ablation", "directions_learned")
-        for scope in first_round(claim)
+        if claim.effect in ("upgrade_against_scratch", "ablation", "directions_learned")
+        for each in claim.settings.values()
+        if not each.options.get("blocked")
     ]
-    assert len({scope.cohorts[0] for scope in scopes}) > 8
-    for scope in scopes:
-        if scope.cohorts[0].startswith("software25"):
-            mine = variants_of(nothing.rows, scope.cohorts[0])
-            assert set(mine.cohorts) == set(scope.cohorts), scope.name
+    assert len({each.cohorts[0] for each in settings}) > 8
+    for each in settings:
+        mine = variants_of(nothing.rows, each.cohorts[0])
+        assert set(mine.cohorts) == set(each.cohorts), each.name
 
 
 @pytest.mark.parametrize(
     ("claim", "upgraded", "share"), [("B1", "Mt25", 0.3), ("B2", "Mt25-wide", 0.5)]
 )
 def test_a_table_has_the_interval_of_its_verdict(claim: str, upgraded: str, share: float) -> None:
-    stored = next(each for each in read_stored(ROOT) if each["id"] == claim)
-    judged = stored["scopes"][0]["units"][upgraded]["measures"]["gain"]
+    judged = headlines(read_stored(ROOT)).loc[claim]
+    assert judged["part"] == upgraded
     bench = variants_of(results.load(domain="all"), MAIN)
     control = Run(MAIN, upgraded.replace("Mt25", "M25"), 1.0)
     shown = bench.gain(Run(MAIN, upgraded, share), control, ALL)
     assert shown["gain, %"] == pytest.approx(judged["value"], abs=1e-4)
-    assert [shown["low"], shown["high"]] == pytest.approx(judged["interval"], abs=1e-4)
+    assert [shown["low"], shown["high"]] == pytest.approx([judged["low"], judged["high"]], abs=1e-4)
 
 
 def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Variants) -> None:

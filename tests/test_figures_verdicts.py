@@ -1,146 +1,152 @@
-"""The tables of verdicts: what a reviewer reads first."""
+"""Verdicts on pages: badges, boxes, lists and counts, also of what is not measured yet."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
-from markupsafe import escape
-from synthetic import loss_of
+from stored_claims import NAN, declared_claims, made_verdict, stored_table
 
-from mnmt_repro import results
-from mnmt_repro.claims import load_claims, read_stored
-from mnmt_repro.claims.evidence import Evidence
+from mnmt_repro.claims.claim_measures import claim_measures
+from mnmt_repro.claims.exhibits import Exhibit
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.answer import how_sure
-from mnmt_repro.figures.badge import Badge
+from mnmt_repro.figures.answer import MOST_WORDS, answer
+from mnmt_repro.figures.badge import STYLE, Badge
 from mnmt_repro.figures.claim_list import claim_list
-from mnmt_repro.figures.measures import condition, named
-from mnmt_repro.figures.verdicts import (
-    anchor,
-    badges,
-    count,
-    scope_table,
-)
-from mnmt_repro.repository import ROOT
+from mnmt_repro.figures.forest import claim_figure, of_claims
+from mnmt_repro.figures.measures import limit_written, measured, named, written
+from mnmt_repro.figures.scoreboard import scoreboard, tally_line
+from mnmt_repro.figures.verdicts import anchor, badge, count, how_sure
+
+CLAIMS = declared_claims()
 
 
-def scope(name: str, verdict: str, **changes: Any) -> dict[str, Any]:
-    return {
-        "scope": name,
-        "kind": "real text",
-        "verdict": verdict,
-        "raw_verdict": verdict,
-        "undecided": "",
-        "measured": 0.95,
-        "interval": [0.9, 0.98],
-        "decided_by": "eng-deu",
-        "reason": "reproduced asks for r2_min >= 0.99 (found 0.95)",
-        "post_hoc": False,
-        **changes,
-    }
-
-
-def stored(*scopes: dict[str, Any]) -> list[dict[str, Any]]:
-    """A2, whose ledger explains *not reproduced* and nothing else."""
-    first = {"decided_in": scopes[0]["scope"], "scopes": scopes}
-    return [{"id": "A2", "paper": "A", "title": "A law", "measure": "r2_min", **first}]
-
-
-def test_why_is_the_reason_and_what_was_found_out_about_this_verdict() -> None:
-    (claim,) = (c for c in load_claims(ROOT / "data" / "claims") if c.id == "A2")
-    explained = claim.explained["not reproduced"].rstrip(".")
-    failed = scope("own", "not reproduced")
-    other = scope("other", "not reproduced")
-    why = scope_table(stored(failed, other))["why"].tolist()
-    asked = "reproduced asks for r2_min >= 0.99 (found 0.95)"
-    assert why == [f"{asked}. {explained}", asked]  # other settings were not looked into
-    doubtful = scope_table(stored(scope("own", "inconclusive")))["why"].tolist()
-    assert doubtful == [asked]  # nobody has explained this verdict
-
-
-def test_a_count_names_the_verdicts_as_the_badges_do() -> None:
-    names = ["undecided here", "no rows yet", "reproduced", "no rows yet"]
-    stored = [
-        {"id": f"A{i}", "verdict": name, "undecided": "regime", "post_hoc": i == 3}
-        for i, name in enumerate(names, 1)
+@pytest.fixture
+def stored(tmp_path: Path) -> pd.DataFrame:
+    """A11 robust; A18 out of reach; B1 without rows; B3 refuted, late; B16 within its limits."""
+    same = (4.0, 3.9, 4.1)
+    verdicts = [
+        made_verdict(CLAIMS["A11"], headline=same, beside=same, half=same, text_matched=same),
+        made_verdict(CLAIMS["A18"]),
+        made_verdict(CLAIMS["B1"]),
+        made_verdict(CLAIMS["B3"], post_hoc=True, headline=(0.8, 0.7, 0.9)),
+        made_verdict(CLAIMS["B16"], headline=(0.05, -0.1, 0.2)),
     ]
-    assert count(stored) == (
-        "Of 4 claims: 1 reproduced (post hoc: A3), 1 undecided here, 2 not enough runs yet. "
-        "Undecided because of: runs that stopped too early (A1)."
+    result = verdicts[1].headline
+    gone = replace(result.outcome, verdict="out of reach", why="BLEURT's weights | <none>")
+    verdicts[1] = replace(
+        verdicts[1], results={**verdicts[1].results, "headline": replace(result, outcome=gone)}
     )
+    return stored_table(tmp_path, *verdicts)
 
 
-def test_every_measure_of_a_rule_has_a_plain_name() -> None:
-    for claim in load_claims(ROOT / "data" / "claims"):
-        rules = [claim.rule, claim.cells, *(scope.rule for scope in claim.scopes)]
-        tests = [test for rule in rules for step in rule for test in step.when]
-        for test in tests:
-            assert "_" not in condition(test, claim.id)
-        assert "_" not in named(claim.headline, claim.id)
+def test_a_badge_says_verdict_effect_and_where_it_leads(stored: pd.DataFrame) -> None:
+    first = badge(stored, "A11")
+    assert first.label == "✓ A11 reproduced" and first.href == "../verdicts.html#claim-a11"
+    assert "4.00 times (3.90 to 4.10)" in first.title
+    assert badge(stored, "B3").label == "✗ B3 not reproduced, post hoc"
+    assert badge(stored, "B1").title.endswith("no rows yet")
+    assert "BLEURT&#x27;s weights | &lt;none&gt;" in badge(stored, "A18").to_html()
+    with pytest.raises(InputError, match="claim A2 has no stored verdict"):
+        badge(stored, "A2")
+    with pytest.raises(InputError, match="verdict 'open': use one of"):
+        Badge(verdict="open")
+    assert len({sign for sign, _ in STYLE.values()}) == len(STYLE)  # told without colour
+
+
+def test_verdicts_are_counted(stored: pd.DataFrame) -> None:
+    assert count(stored) == (
+        "Of 5 claims: 2 reproduced, 1 not reproduced (post hoc: B3), 1 undecided, 1 out of reach."
+    )
+    shown = tally_line(stored)
+    assert shown.words == "✓ 2 reproduced, ✗ 1 not reproduced, ? 1 undecided, – 1 out of reach"
+    assert "verdicts.html?verdict=not+reproduced" in shown.html
+
+
+@pytest.mark.parametrize(
+    ("claim", "begins"),
+    [
+        ("A11", "**High**: robust (4 seeds"),
+        ("A18", "**Low**: BLEURT's weights"),
+        ("B1", "**Low**: no rows yet (4 seeds, real text)."),
+    ],
+)
+def test_how_sure_a_verdict_is(stored: pd.DataFrame, claim: str, begins: str) -> None:
+    assert how_sure(stored, claim).startswith(begins)
+
+
+def test_how_sure_falls_where_a_way_disagrees(tmp_path: Path) -> None:
+    effect = (4.0, 3.9, 4.1)
+    found = made_verdict(CLAIMS["A11"], headline=effect, half=effect, text_matched=(1.0, 0.9, 1.1))
+    assert how_sure(stored_table(tmp_path, found), "A11").startswith("**Low**: not robust")
+    alone = made_verdict(
+        CLAIMS["A11"], headline=effect, half=effect, text_matched=effect, beside=(1.0, 0.9, 1.1)
+    )
+    assert how_sure(stored_table(tmp_path, alone), "A11").startswith("**Medium**: robust")
+
+
+def test_a_box_has_its_lines_and_folds_what_is_open(stored: pd.DataFrame) -> None:
+    box = answer(stored, "B1", "B3", "B16", paper="It leads by -1.", find="It does.", limits="One.")
+    assert list(box.lines)[0].startswith("[Paper B](https://")
+    assert list(box.lines)[1:] == ["We find", "Limits", "How sure"]
+    assert "It leads by −1." in box.to_markdown()
+    assert [each.text.split()[0] for each in box.badges] == ["B1", "B3", "B16"]
+    assert "✗ B3 not reproduced" in box._repr_mimebundle_()["text/plain"]
+    for wrong in ((), ("A2",)):
+        with pytest.raises(InputError):
+            answer(stored, *wrong, paper="x", find="x")
+    with pytest.raises(InputError, match=f"write at most {MOST_WORDS}"):
+        answer(stored, "B3", paper="word " * MOST_WORDS, find="x")
+
+
+def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> None:
+    shown = claim_list(stored, list(CLAIMS.values()))
+    for claim in ("A11", "A18", "B1", "B3", "B16"):
+        assert shown.html.count(f'<tbody id="{anchor(claim)}"') == 1
+    assert f'<tbody id="{anchor("A2")}"' not in shown.html
+    assert "nan" not in shown.html.replace("NaN", "nan").partition("<script")[0].lower()
+    assert "&lt;none&gt;" in shown.html and "<none>" not in shown.html
+    assert "at least 3 times" in shown.html and "no rows yet" in shown.html
+    assert "B3  not reproduced" in shown.words
+
+
+def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -> None:
+    exhibits = [
+        Exhibit(id="B Table 1", shows="x", claims=("B3", "B1"), page="p", chart="c",
+                answer="it closes {B3}, and {B1 on 'software25, main condition'}."),
+        Exhibit(id="B Figure 1", shows="x", reason="a drawing"),
+        Exhibit(id="A Figure 1", shows="x", claims=("A11",), page="p", chart="c", answer="{A11}"),
+    ]  # fmt: skip
+    board = scoreboard(exhibits, stored, "B")
+    first, second = board.words.splitlines()
+    assert first.startswith("B Table 1: It closes 80") and "(not measured yet)." in first
+    assert second == "B Figure 1: Not re-made: a drawing"
+    assert 'data-verdict="not reproduced"' in board.html and "A Figure 1" not in board.html
+
+
+def test_measures_of_settings_are_those_that_are_stored(stored: pd.DataFrame) -> None:
+    table = claim_measures(stored, "A11")
+    assert table["value"].tolist() == [4.0] * 4
+    assert table["role"].tolist() == ["headline", "beside", "half", "text-matched"]
+    assert set(table["tier"]) == {"settled"} and table["cohort"].str.len().min() > 0
+    assert claim_measures(stored, "B1").empty and claim_measures(stored, "A11", "none").empty
+    with pytest.raises(InputError, match="no claim Z9"):
+        claim_measures(stored, "Z9")
+    rows = of_claims(stored, {"A11": "small weights", "B3": "closed"})
+    assert set(rows["group"]) == {"small weights", "closed"}
+    drawn = claim_figure(stored, "A11", "capacity", "f over p", "It is larger.")
+    assert drawn.name == "capacity-a11" and drawn.svg.startswith("<svg")
+
+
+def test_every_claim_is_told_in_plain_words() -> None:
+    for claim in CLAIMS.values():
+        assert "_" not in named(claim.measure, claim.id)
+        assert "_" not in limit_written(claim.measure, claim)
     with pytest.raises(InputError, match="'nothing' has no plain name"):
         named("nothing")
-
-
-def test_the_list_has_an_entry_with_its_rule_for_every_claim() -> None:
-    claims, verdicts = load_claims(ROOT / "data" / "claims"), read_stored(ROOT)
-    text = claim_list(verdicts, claims).html
-    for claim in claims:
-        assert text.count(f'<tbody id="{anchor(claim.id)}"') == 1
-        assert escape(" ".join(claim.description.split())) in text
-        revisions = [escape(" ".join(change.split())) for change in claim.revised]
-        assert all(revision in text for revision in revisions)
-    own = [scope for claim in claims for scope in claim.scopes if scope.rule]
-    assert own and text.count("<b>The rule in ") == len(own)
-    decided = {verdict["id"]: verdict["decided_in"] for verdict in verdicts}
-    special = sum(
-        scope.name == decided[claim.id] for claim in claims for scope in claim.scopes if scope.rule
-    )
-    assert text.count("<b>The rule.</b>") == len(claims) - special
-    assert (
-        text.count("”, which decided.</b>")
-        == text.count("<b>The rule of other settings.</b>")
-        == special
-    )
-    assert "spBLEU of M25 and Mt25, all: 31.6, 31.8" in text
-    assert "f(0.05) / 0.05 for German: 3 times (more than)" in text
-    assert "<unk>" not in text and "embedding of &lt;unk&gt;" in text
-    open_ = [v for v in verdicts if v["verdict"] in ("undecided here", "no rows yet")]
-    assert open_ and text.count("<small>missing: ") == len(open_)
-    failed = next(v for v in verdicts if v["id"] == "A3")
-    chance = f"if right, fails in {failed['false_fail']:.0%}"
-    assert f"<small>{chance}</small>" in text
-    assert text.count("<b>Which came first, by commit.</b> Rule of ") > 20
-    for facet in ("Paper A", "Paper B", "undecided here", "generated languages"):
-        assert f"<option>{facet}</option>" in text
-
-
-def test_how_sure_is_of_the_setting_that_is_asked_for() -> None:
-    verdicts = read_stored(ROOT)
-    decided = how_sure(verdicts, "A3")
-    assert decided.startswith("On generated languages. In simulations, a right A3 fails")
-    assert how_sure(verdicts, "A3", "conlang-steady", "steady") == decided
-    early = how_sure(verdicts, "A3", "webtech-en-dezh", "mini")
-    assert early.startswith("On real text, these runs stopped too early")
-    assert how_sure(verdicts, "A3", "", "own") == "A3 was not judged on these runs."
-
-
-def test_a_badge_says_where_the_loaded_rows_differ_from_the_stored_verdict() -> None:
-    verdicts = read_stored(ROOT)
-    (stored,) = [each["raw_verdict"] for each in verdicts if each["id"] == "A14"]
-    frame = results.load(cohort="conlang-steady", tier="steady")
-
-    def badge(rows: pd.DataFrame) -> Badge:
-        evidence = Evidence(frame=rows)
-        (found,) = badges(verdicts, "A14", cohort=None, tier="mini", evidence=evidence)
-        return found
-
-    same = badge(frame)
-    assert same.label == "↗ A14 direction only"
-    exact = loss_of(frame["p"].clip(lower=0.01), frame["n_non_embedding"])
-    other = badge(frame.assign(cross_entropy=exact))
-    assert other.label == f"✓ A14 by its rule reproduced on these rows; stored: {stored}"
-    assert other.href == same.href
-    none = badge(frame.iloc[:0])
-    assert none.label == f"… A14 by its rule not enough runs yet on these rows; stored: {stored}"
+    assert written("gain", None) == written("gain", math.nan) == "–"
+    assert measured("gain", {"value": NAN, "low": NAN, "high": NAN}) == "–"
+    assert measured("gain", {"value": 1.0, "low": NAN, "high": NAN}).startswith("+1")

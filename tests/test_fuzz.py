@@ -154,8 +154,8 @@ class Claims(Damage):
 
     def read(self, value: Any) -> None:
         for claim in parse_claims(as_yaml(value), "claims.yml"):
-            for scope in claim.scopes:
-                claim.in_scope(scope).fingerprint(scope)
+            for setting in claim.settings.values():
+                claim.in_setting(setting).fingerprint(setting)
 
 
 class Grids(Damage):

@@ -174,6 +174,42 @@ def test_the_help_shows_a_grid(capsys) -> None:
     assert len(Grid.read("grid.yml").runs) == 4 * 5 * 2
 
 
+WEIGHTED = """\
+conlang: {concepts: 64, syllables: 24, min_concepts: 3, max_concepts: 8}
+sizes: [4]
+weights: [0.5]
+training: {steps: 3, loss_weights: {src-aaa: 0.1, src-bbb: 0.9}}
+"""
+
+
+def test_a_grid_may_weight_the_loss(capsys) -> None:
+    assert main([*write_grid(WEIGHTED), "--workers", "1"]) == 0
+    (run,) = Grid.read("grid.yml").runs
+    assert run.mixture.weights == {"src-aaa": 0.5, "src-bbb": 0.5}
+    assert run.weights == run.training.loss_weights == {"src-aaa": 0.1, "src-bbb": 0.9}
+    losses = results.load(root="runs/results")
+    assert losses.set_index("pair")["p"].to_dict() == run.weights
+    write_grid(WEIGHTED.replace("loss_weights", "first_share: 0.25, first_weights"))
+    (run,) = Grid.read("grid.yml").runs
+    assert (run.training.first_share, run.weights["src-aaa"]) == (0.25, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "parts"),
+    [
+        (("src-bbb: 0.9", "eng-deu: 0.9"), ("training loss_weights", "src-aaa, src-bbb; got")),
+        ((", src-bbb: 0.9", ""), ("training loss_weights", "must sum to one")),
+        (("weights: [0.5]", "weights: [0.5, 1]"), ("training loss_weights", "pair of the mixture")),
+        (("0.9}", ".nan}"), ("line 4", "training.loss_weights.src-bbb", "must be a number")),
+        (("0.9}", "much}"), ("line 4", "training.loss_weights.src-bbb", "must be a number")),
+        (("{src-aaa: 0.1, src-bbb: 0.9}", "0.1"), ("line 4", "loss_weights: must be a mapping")),
+        (("steps: 3", "steps: 3, first_share: 0.3"), ("first_share goes with first_weights",)),
+    ],
+)  # fmt: skip
+def test_weights_by_pair_that_cannot_be_are_told(wrong, parts, capsys) -> None:
+    fails([*write_grid(WEIGHTED.replace(*wrong)), "--dry-run"], capsys, "grid.yml", *parts)
+
+
 def test_numbers_may_be_written_as_yaml_does_not_read_them() -> None:
     Path("grid.yml").write_text(
         "conlang: {concepts: 64, syllables: 24, min_concepts: 3, max_concepts: 8}\n"

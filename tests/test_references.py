@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from mnmt_repro.claims import load_claims, read_stored
+from mnmt_repro.claims.report import headlines
 from mnmt_repro.figures import related
 from mnmt_repro.figures.answer import PAPER_LINKS, answer
+from mnmt_repro.figures.verdicts import anchor
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
@@ -88,10 +91,11 @@ def test_a_finding_stands_beside_the_claims_own_title_and_our_verdict() -> None:
     table = related.findings_table(verdicts, "A").splitlines()[2:]
     assert len(table) == len(related.findings("A"))
     assert all(row.count("|") == 4 for row in table)
-    for verdict in verdicts:
-        rows = [row for row in table if f'#claim-{verdict["id"].lower()}"' in row]
-        assert all(f'data-verdict="{verdict["verdict"]}"' in row for row in rows)
-        assert sum(f" {verdict['title']}." in row for row in rows) == bool(rows)
+    verdict_of = headlines(verdicts)["verdict"].to_dict()
+    for claim in load_claims(ROOT / "data" / "claims"):
+        rows = [row for row in table if f'#{anchor(claim.id)}"' in row]
+        assert all(f'data-verdict="{verdict_of[claim.id]}"' in row for row in rows)
+        assert sum(f"</a> {html.escape(claim.title)}." in row for row in rows) == bool(rows)
     failed = related.contradicted(verdicts, "A")
     assert set(failed) <= set(related.confirmed("A"))
-    assert {each["verdict"] for each in verdicts if each["id"] in failed} <= {"not reproduced"}
+    assert {verdict_of[claim] for claim in failed} <= {"not reproduced"}

@@ -20,6 +20,7 @@ from command_line import fails
 from safetensors.torch import load_file
 from small_text import small_bitext
 
+from mnmt_repro import results
 from mnmt_repro.cli import main, sweep
 from mnmt_repro.cli import train as train_module
 from mnmt_repro.cli.options import check_device
@@ -308,6 +309,55 @@ def test_rounded_weights_are_made_to_sum_to_one(capsys) -> None:
     assert about["mixture"] == thirds
     capsys.readouterr()
     fails([*command, "0.33,0.66"], capsys, "must sum to one")
+
+
+def test_weights_of_the_loss_and_first_weights_are_those_of_the_run(capsys) -> None:
+    command = [*SMALL, "--steps", "4", "--results", "store", "--out"]
+    loss, first = {"src-aaa": 0.1, "src-bbb": 0.9}, {"src-aaa": 0.7, "src-bbb": 0.3}
+    assert main([*command, "loss", "--loss-weights", "src-aaa=0.1, src-bbb=0.9"]) == 0
+    assert main([*command, "first", "--first-weights", "src-aaa=0.7,src-bbb=0.3"]) == 0
+    assert main([*command, "plain"]) == 0
+    runs = {name: json.loads(Path(name, "run.json").read_text("utf-8")) for name in
+            ("loss", "first", "plain")}  # fmt: skip
+    assert runs["loss"]["training"]["loss_weights"] == loss
+    assert runs["first"]["training"]["first_weights"] == first
+    assert len({json.dumps(run["identity"]) for run in runs.values()}) == 3
+    stored = results.load(root="store", seed=1).groupby("run_id")["p"].agg(set).tolist()
+    assert sorted(map(sorted, stored)) == [[0.1, 0.9], [0.5], [0.5]]  # weights in the objective
+
+
+@pytest.mark.parametrize("option", ["--loss-weights", "--first-weights"])
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        ("eng-deu=0.1,eng-fra=0.9", "each pair of the mixture, src-aaa, src-bbb; got eng-deu"),
+        ("src-aaa=1", "each pair of the mixture"),
+        ("src-aaa=0,src-bbb=1", "a weight above 0"),
+        ("src-aaa=nan,src-bbb=1", "must lie in [0, 1], got nan"),
+        ("src-aaa=-1,src-bbb=2", "must lie in [0, 1], got -1"),
+        ("src-aaa=0.1,src-bbb=0.1", "must sum to one"),
+        ("src-aaa=x,src-bbb=0.9", "value: 'src-aaa=x,src-bbb=0.9'"),
+        ("src-aaa=0.5,src-bbb=0.5,src-aaa=0.5", "value: "),
+        ("src-aaa", "value: 'src-aaa'"),
+    ],
+)
+def test_weights_by_pair_that_cannot_be(capsys, option: str, weights: str, told: str) -> None:
+    fails([*SMALL, "--steps", "2", option, weights, "--out", "run"], capsys, option, told)
+
+
+def test_a_share_of_the_budget_belongs_to_first_weights(capsys) -> None:
+    command = [*SMALL, "--steps", "2", "--out", "run", "--first-share"]
+    fails([*command, "0.3"], capsys, "--first-share goes with --first-weights")
+    weights = ["--first-weights", "src-aaa=0.7,src-bbb=0.3"]
+    fails([*command, "1.5", *weights], capsys, "--first-share must lie in [0, 1), got 1.5")
+
+
+def test_a_run_with_first_weights_does_not_grow(capsys) -> None:
+    command = [*SMALL, "--first-weights", "src-aaa=0.7,src-bbb=0.3", "--out", "run", "--steps"]
+    assert main([*command, "3"]) == 0
+    assert main([*command, "3"]) == 0  # it is done
+    capsys.readouterr()
+    fails([*command, "6"], capsys, "--out run: the weights of its run change at a share of the")
 
 
 def test_the_next_command_can_be_pasted(capsys) -> None:

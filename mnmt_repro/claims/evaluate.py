@@ -77,7 +77,7 @@ class Verdict:
 
 def _move(before: Measure, now: Measure, *, relative: bool) -> tuple[float, float]:
     """How far an effect has moved, and the standard error of that, by both intervals."""
-    unit = abs(before.value) if relative else 1.0
+    unit = (abs(before.value) or math.nan) if relative else 1.0
     errors = [(each.high - each.low) / 2 / 1.96 for each in (before, now)]
     return abs(now.value - before.value) / unit, math.hypot(*errors) / unit
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -67,12 +67,6 @@ class Evidence:
             & (frame["domain"] == setting.domain)
             & (frame["p"] > 0)
         ]
-
-    def with_seeds_of(self, these: Sequence[str], cohorts: Sequence[str]) -> Evidence:
-        """The evidence without rows of `cohorts` whose seeds the cohorts `these` do not have."""
-        seeds = set(self.frame.loc[self.frame["cohort"].isin(list(these)), "seed"])
-        more = self.frame["cohort"].isin(list(cohorts)) & ~self.frame["seed"].isin(seeds)
-        return replace(self, frame=self.frame[~more]) if more.any() else self
 
     def missing(self, setting: Setting) -> str:
         """How many of its declared runs are not stored; empty where all are.

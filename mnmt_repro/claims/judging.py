@@ -157,7 +157,9 @@ def judge(claim: Claim, setting: Setting, evidence: Evidence) -> Outcome:
 
 
 def _against(value: float, claim: Claim) -> float:
-    """How far a value lies against the claim."""
+    """How far a value lies against the claim; one that is not known speaks least for it."""
+    if math.isnan(value):
+        return math.inf
     if isinstance(claim.limit, tuple):
         return abs(value - sum(claim.limit) / 2)
     return value if claim.side == "<=" else -value

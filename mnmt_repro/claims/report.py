@@ -282,7 +282,8 @@ def read_stored(root: str | os.PathLike[str]) -> pd.DataFrame:
 def _parsed(content: bytes, path: Path) -> pd.DataFrame:
     text = [name for name in COLUMNS if name not in _NUMBERS]
     try:
-        table = pd.read_csv(io.BytesIO(content), dtype=dict.fromkeys(text, str))
+        types = dict.fromkeys(text, str) | dict.fromkeys(_NUMBERS, float)
+        table = pd.read_csv(io.BytesIO(content), dtype=types)
     except ValueError as error:
         table = pd.DataFrame()
         why = f": {error}"

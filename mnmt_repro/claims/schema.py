@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -78,8 +78,11 @@ def _limit(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _ordered(value: Any) -> Any:
-    if isinstance(value, tuple) and not value[0] < value[1]:
+def _usable(value: Any) -> Any:
+    ends = value if isinstance(value, tuple) else (value,)
+    if not all(-1e300 < end < 1e300 for end in ends):
+        raise ValueError("must be finite")
+    if len(ends) == 2 and not ends[0] < ends[1]:
         raise ValueError("the first end must be below the second")
     return value
 
@@ -117,7 +120,7 @@ class Claim:
     effect: str
     measure: str
     limit: Annotated[
-        _Number | tuple[_Number, _Number], BeforeValidator(_limit), AfterValidator(_ordered)
+        _Number | tuple[_Number, _Number], BeforeValidator(_limit), AfterValidator(_usable)
     ]
     side: Side
     unit: str
@@ -234,8 +237,11 @@ def _claim(entry: Any, paper: str, settings: Mapping[str, Any], where: str) -> C
         raise InputError(f"{where}: {place}: {first['msg']}, got {found}") from error
     if (claim.side == "within") != isinstance(claim.limit, tuple):
         raise InputError(f"{where}: limit: a pair of numbers goes with side: within, and only it")
-    for twice in _repeated(each.name for each in claim.settings.values()):
-        raise InputError(f"{where}: the setting {twice!r} is named twice")
+    seen: set[str] = set()
+    for role, setting in claim.settings.items():
+        if setting.name in seen:
+            raise InputError(f"{where}: {role}: the setting {setting.name!r} is named twice")
+        seen.add(setting.name)
     return claim
 
 
@@ -246,14 +252,7 @@ def _setting(given: Any, settings: Mapping[str, Any], where: str) -> dict[str, A
     """
     changes = dict(given) if isinstance(given, dict) else {"like": given}
     base = changes.pop("like", None)
-    if base not in settings or not isinstance(settings[base], dict):
-        raise InputError(f"{where}: no setting {base!r}; there are {', '.join(settings)}")
-    return {"name": base, **settings[base], **changes}
-
-
-def _repeated(names: Iterator[str]) -> Iterator[str]:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            yield name
-        seen.add(name)
+    known = {name: each for name, each in settings.items() if isinstance(each, dict)}
+    if not isinstance(base, str) or base not in known:
+        raise InputError(f"{where}: no setting {base!r}; there are {', '.join(map(str, known))}")
+    return {"name": base, **known[base], **changes}

@@ -95,6 +95,9 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     source = text_source(options)
     text = source.read()
     mixture = read_mixture(options, text)
+    for name in ("loss_weights", "first_weights"):
+        if (weights := getattr(config, name)) is not None:
+            mixture.like(weights, f"--{name.replace('_', '-')}")
     tags = resolve_tags(options.tags, mixture.pairs)
     if config.keep == "best" and text.conlang is None and not set(text.valid) & set(mixture.pairs):
         raise InputError("--keep best: no pair of the mixture has validation text; see --valid")

@@ -123,7 +123,7 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     if row["robust"] == "no":
         return f"**Low**: not robust ({seeds})."
     why = row["why"] or "nobody has tried another way to the weight"
-    if claim.startswith("B"):
+    if claim.startswith("B") and not row["why"]:
         why = "old models differ" if row["seeds"] < 6 else "a plain difference"
         return f"**{'Low' if row['seeds'] < 6 else 'Medium'}**: {why} ({seeds})."
     return f"**Low**: {why} ({seeds})."

@@ -44,8 +44,11 @@ def pair_weights(text: str) -> dict[str, float]:
     >>> pair_weights("eng-deu=0.05,eng-fra=0.95")
     {'eng-deu': 0.05, 'eng-fra': 0.95}
     """
-    parts = (part.partition("=") for part in text.split(","))
-    return {pair.strip(): float(weight) for pair, _, weight in parts}
+    parts = [part.partition("=") for part in text.split(",")]
+    weights = {pair.strip(): float(weight) for pair, _, weight in parts}
+    if len(weights) < len(parts):
+        raise ValueError(text)  # a pair is there twice
+    return weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +133,8 @@ class TrainingConfig:
         for name in ("label_smoothing", "beta1", "beta2", "decay_share", "first_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"training {name} must lie in [0, 1), got {getattr(self, name)}")
+        if self.first_weights is None and self.first_share != 0.5:
+            raise InputError("training first_share goes with first_weights")
         check_choices(self, "training")
 
     @property
