@@ -4,7 +4,7 @@
 
 ==============================================  ==============================================
 cells of a grid, and its laws                   `cells`, `grids`, `scaling`
-intervals, power, laws under noise              `intervals`, `noise`
+intervals, losses under noise                   `intervals`, `noise`
 R² and errors on a size left out (A2, A6)       `fit_quality`
 coefficients that move with the weight (A3-A5)  `drift`, `uncertainty`
 effective fractions (A7 to A13, A21)            `fractions`, `fraction_draws`, `fraction_lines`

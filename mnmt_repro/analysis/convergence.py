@@ -9,7 +9,7 @@ beginnings, and the ends of longer runs. The paper shows neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,13 @@ from mnmt_repro import laws
 from mnmt_repro.analysis.cells import Cells, mean_losses
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.analysis.intervals import (
-    DRAWS,
-    Measure,
-    Measures,
     NoRowsYet,
     NotIdentified,
-    measure,
 )
-from mnmt_repro.analysis.noise import curve
 from mnmt_repro.analysis.scaling import fit_pairs, joint_curves, observed
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.cohorts.names import cohort_name, pair_name
-from mnmt_repro.laws.checks import Array, Errors, error_weights
+from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 
 PAPER_STEPS, PAPER_TARGET, PAPER_BATCH = 1_000_000, 2_500_000, 500_000
@@ -135,27 +130,6 @@ def distances(
     return loss / law - 1, loss * ratios / law - 1
 
 
-def drawn_distances(
-    cells: Cells, fit: laws.JointLawFit, errors: Errors, seed: int, n: str = "n_non_embedding"
-) -> Array:
-    """Distances (B, m) under noise, where the cells follow the law; arguments as `distances`.
-
-    The noise is Gaussian, with the residual standard deviation of the law: most of these runs have
-    one seed.
-    `errors` are those that the law minimises.
-    """
-    group, size = fit.index(cells["p"]), cells[n].to_numpy(dtype=float)
-    law = np.asarray(fit.predict(cells["p"], size))
-    sd = fit.residual_sd / np.sqrt(error_weights(errors, law))
-    refits = fit.refit(_noisy(fit.fitted(), fit.noise_sd(), seed))
-    return _noisy(law, sd, 100 + seed) / curve(refits, group, size) - 1
-
-
-def _noisy(mean: Array, sd: Array, seed: int) -> Array:
-    """Losses (B, m) drawn around `mean` (m,)."""
-    return mean + sd * np.random.default_rng(seed).standard_normal((DRAWS, len(mean)))
-
-
 def forecast_ratio(
     curves: pd.DataFrame, cell: Mapping[Any, Any], *, multiple: float, skip: float = SKIP
 ) -> float:
@@ -183,18 +157,6 @@ def forecast_ratio(
             raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
         ratios.append(read.ratio)
     return float(np.mean(ratios))
-
-
-def distance_measures(found: Sequence[tuple[Array, Array, Array]]) -> Measures:
-    """Mean distances of all pairs before and after, and how much nearer the law the cells are."""
-    before, after, drawn = (np.hstack(parts) for parts in zip(*found, strict=True))
-    deviations = drawn.mean(1)
-    return {
-        "before": measure(before.mean(), deviations),
-        "after": measure(after.mean(), deviations),
-        "closer_share": Measure(value=float(np.mean(np.abs(after) < np.abs(before)))),
-        "shrinkage": Measure(value=float(np.abs(after).mean() / np.abs(before).mean())),
-    }
 
 
 @framed()

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnmt_repro.analysis.cells import Cells
-from mnmt_repro.analysis.intervals import Measure, Measures, NotIdentified, common_draws, measured
-from mnmt_repro.laws import JointLawFit, PowerLawFit
+from mnmt_repro.analysis.intervals import Measure, Measures, common_draws, measured
+from mnmt_repro.laws import JointLawFit
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.effective import log_fraction
 
@@ -48,48 +48,6 @@ def interpolated(cells: Cells, weights: Sequence[float]) -> int:
     single = cells.loc[cells["p"] == 1, "cross_entropy"]
     inside = cells["cross_entropy"].between(single.min(), single.max())
     return min(int((inside & (cells["p"] == p)).sum()) for p in weights)
-
-
-def cells_within(cells: Cells, weights: Sequence[float]) -> Cells:
-    """Cells of some weights whose losses lie among those of the single pair, two or more a weight.
-
-    Beyond these losses a fraction is an extrapolation.
-    """
-    observed = cells.loc[cells["p"] == 1, "cross_entropy"]
-    inside = cells["cross_entropy"].between(observed.min(), observed.max())
-    used = cells[cells["p"].isin(weights) & inside]
-    return used.groupby("p").filter(lambda rows: len(rows) >= 2)
-
-
-def slope_of_fraction(
-    cells: Cells, used: Cells, one: PowerLawFit, losses: Array, n: str
-) -> Measure:
-    """One slope of log f on log N for all weights, with an intercept for each.
-
-    Parameters
-    ----------
-    cells
-        Of one pair, with a row number as their index.
-    used
-        Of these, from `cells_within`.
-    one
-        Eq. 6 at p = 1.
-    losses : (1 + B, m)
-        Of `cells`, from `noise.drawn`.
-
-    Raises
-    ------
-    NotIdentified
-        When a loss, or more than a tenth of the drawn ones, have no fraction.
-    """
-    alpha, l_inf, beta = np.hsplit(one.refit(losses[:, cells["p"] == 1]), 3)
-    log_n = np.log(used[n].to_numpy(dtype=float))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        log_f = -np.log((losses[:, used.index] - l_inf) / beta) / alpha - log_n
-    slope = pooled_slope(log_n, log_f, used["p"].to_numpy())
-    if not np.isfinite(slope[0]):
-        raise NotIdentified("a loss lies below the single pair's L_inf")
-    return measured(slope)
 
 
 def pooled_slope(x: Array, y: Array, group: NDArray[np.generic]) -> Array:

@@ -23,7 +23,7 @@ from mnmt_repro.laws.checks import Errors
 _MIN_SIZES = 4  # of a weight: one more than the parameters of its law
 _MIN_WEIGHTS = 2  # of a pair, p = 1 among them
 TABS = {
-    "conlang-steady": "conlang, converged",
+    "conlang-steady": "conlang, with decay",
     "webtech-steady": "En→{De,Fr} with decay",
     "webtech-en-dezh": "En→{De,Zh}",
     "webtech-en-defr": "En→{De,Fr}",

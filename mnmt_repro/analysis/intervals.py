@@ -93,23 +93,6 @@ def quantiles(deviations: Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def power(under_alternative: Array, deviations: Array, sign: int) -> float:
-    """Share of measures drawn under an alternative whose interval excludes zero on its side.
-
-    Parameters
-    ----------
-    under_alternative : (B,)
-        The measure, refitted to draws from the alternative.
-    deviations : (B,)
-        Of the measure under noise, which give each draw its interval.
-    sign : 1 or -1
-        Of the alternative.
-    """
-    low, high = quantiles(deviations)
-    seen = under_alternative + low > 0 if sign > 0 else under_alternative + high < 0
-    return float(np.mean(seen))
-
-
 @cache
 def resampled(rows: int) -> NDArray[np.intp]:
     """Rows that each draw picks, with replacement: (`DRAWS`, `rows`), the same at each call."""

@@ -6,11 +6,10 @@ difference and whether that is marked as significant; nothing of it is typed her
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Any
 
 import pandas as pd
 
@@ -127,41 +126,6 @@ def zoomed() -> tuple[Cell, ...]:
         )
         for row in table(8).to_dict("records")
     )
-
-
-def printed_values(item: Mapping[str, Any]) -> str:
-    """What an entry of a claim's `published` prints: its `value`, or its `cells` of a table.
-
-    Semicolons set the variants apart where each has several groups of languages. Where the cells
-    name a variant `of` the table and another that it is `over`, their difference is given.
-
-    Raises
-    ------
-    InputError
-        When the table has no such cells.
-    """
-    if "cells" not in item:
-        return str(item["value"])
-    filters = dict(item["cells"])
-    number = filters.pop("table")
-    if "over" in filters:
-        cells = [c for c in comparisons(number, [filters["over"]]) if c.treated == filters["of"]]
-        if not cells:
-            raise InputError(f"published {item['quantity']!r}: the table has no such cell")
-        return ", ".join(f"{cell.difference:+.1f}" for cell in cells).replace("-", "−")
-    rows = table(number)
-    for column, wanted in filters.items():
-        if column not in rows:
-            raise InputError(f"published {item['quantity']!r}: the table has no column {column!r}")
-        kept = [wanted] if isinstance(wanted, str | int | float) else list(wanted)
-        rows = rows[rows[column].isin([str(value) for value in kept])]
-    if rows.empty:
-        raise InputError(f"published {item['quantity']!r}: the table has no such cell")
-    values = (rows["value"] + rows["mark"]).tolist()
-    groups = rows["group"].nunique() if "group" in rows else 1
-    each = groups if groups > 1 else len(values)
-    told = "; ".join(", ".join(values[i : i + each]) for i in range(0, len(values), each))
-    return told + " (*: p < 0.05)" * bool((rows["mark"] != "").any())
 
 
 def printed_rows(number: int) -> list[dict[str, str]]:

@@ -13,13 +13,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import add_command
 from mnmt_repro.companion.verify import add_inputs, outcome
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mnmt_repro.claims.exhibits import Exhibit
     from mnmt_repro.claims.schema import Claim
 
@@ -97,6 +97,8 @@ def with_stored_order(table: pd.DataFrame, stored: pd.DataFrame) -> pd.DataFrame
 
     A wheel has no history, and its stored verdicts were made with one.
     """
+    import pandas as pd
+
     place = ["claim", "role"]
     known = stored[stored["post_hoc"] != ""].set_index(place)["post_hoc"]
     keys = pd.MultiIndex.from_frame(table[place])

@@ -181,7 +181,7 @@ def claim_figure(
     n: str = "n_non_embedding",
     **options: Any,
 ) -> Figure:
-    """Show the measure behind a claim's verdicts in each of its settings, converged runs first.
+    """Show the measure behind a claim's verdicts in each of its settings, runs with a decay first.
 
     Parameters
     ----------

@@ -99,9 +99,9 @@ def plain(label: str) -> str:
     """What a chart or a tab calls generated languages, whose registered settings say "conlang".
 
     >>> plain("conlang steady, one to many: A")
-    'generated languages, converged, one to many: A'
+    'generated languages, with decay, one to many: A'
     """
-    return label.replace("conlang steady", "conlang, converged").replace(
+    return label.replace("conlang steady", "conlang, with decay").replace(
         "conlang", "generated languages"
     )
 
