@@ -161,7 +161,7 @@ def forecasts(rows: pd.DataFrame, size: float) -> Rows:
 def forecast_errors(table: pd.DataFrame) -> pd.DataFrame:
     """Root mean square relative error of both `forecasts` over mixtures: ``pair, law, naive``."""
     errors = table[["law", "naive"]].div(table["loss"], axis=0) - 1
-    return np.sqrt((errors**2).groupby(table["pair"]).mean()).reset_index()
+    return ((errors**2).groupby(table["pair"]).mean() ** 0.5).reset_index()
 
 
 @framed()
