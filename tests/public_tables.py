@@ -104,3 +104,38 @@ def select_translation(raw: pd.DataFrame) -> pd.DataFrame:
             "loss": rows["ent_dev"],
         }
     ).sort_values(["cohort", "pair", "parameters"], ignore_index=True)
+
+
+def select_by_size(raw: pd.DataFrame) -> pd.DataFrame:
+    """Losses at each size after 20,000 steps, of mixtures that have all sizes below the largest.
+
+    Parameters
+    ----------
+    raw
+        A row a loss: ``model_millions, mixture, test_set, loss``.
+
+    Returns
+    -------
+    DataFrame
+        ``mixture, n_non_embedding``, and a column for each test set.
+    """
+    below = raw[raw["model_millions"] < raw["model_millions"].max()]
+    sizes = below.groupby("mixture")["model_millions"].nunique()
+    kept = raw[raw["mixture"].isin(sizes.index[sizes == sizes.max()])]
+    keys = ["mixture", "model_millions"]
+    table = kept.pivot(index=keys, columns="test_set", values="loss").reset_index()
+    table.insert(1, "n_non_embedding", 1_000_000 * table.pop("model_millions"))
+    return table
+
+
+def select_seeds(raw: pd.DataFrame) -> pd.DataFrame:
+    """Of the small translation runs, the loss of each pair, amount of data and shuffling seed."""
+    return pd.DataFrame(
+        {
+            "pair": raw["Lang"].str[:2] + "-" + raw["Lang"].str[2:],
+            "percent": raw["DataPercent"],
+            "seed": raw["ShuffleSeed"],
+            "data_bytes": raw["data_bytes"],
+            "cross_entropy": raw["ent_dev"],
+        }
+    ).sort_values(["pair", "percent", "seed"], ignore_index=True)

@@ -9,10 +9,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from public_tables import DOMAINS, SLIMPAJAMA, select_pile, select_slimpajama, select_translation
+from public_tables import (
+    DOMAINS,
+    SLIMPAJAMA,
+    select_by_size,
+    select_pile,
+    select_seeds,
+    select_slimpajama,
+    select_translation,
+)
 
+from mnmt_repro.analysis.noise import between_seeds
 from mnmt_repro.analysis.public_losses import (
+    by_own_weight,
     domain_laws,
+    forecast_errors,
+    forecasts,
     law_curves,
     lowest_weights,
     relative_fractions,
@@ -31,7 +43,9 @@ ORIGINALS = ROOT.parent / "shared" / "external"
 def test_the_files_are_those_that_the_readme_names() -> None:
     readme = (FOLDER / "README.md").read_text().partition("SHA-256 of the originals")[0]
     named = dict(re.findall(r"([0-9a-f]{64})  (\S+)", readme))
-    assert set(named.values()) == {"pile.csv", "slimpajama.csv", "translation.csv"}
+    assert set(named.values()) == {
+        path.name for path in FOLDER.glob("*.csv") if path.name != "published_fits.csv"
+    }
     for digest, name in named.items():
         assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == digest, name
 
@@ -42,6 +56,10 @@ def test_the_files_are_those_that_the_readme_names() -> None:
         ("slimpajama_mixtures.csv", select_slimpajama, "slimpajama.csv"),
         ("pile_mixtures.csv", select_pile, "pile.csv"),
         ("nmt_size_and_data.csv", select_translation, "translation.csv"),
+        ("pile_step20000.csv", select_by_size, "pile_by_size.csv"),
+        ("redpajama_mixtures.csv", select_by_size, "redpajama_by_size.csv"),
+        ("translation_mixtures.csv", lambda raw: raw, "translation_mixtures.csv"),
+        ("nmt_low_resource.csv", select_seeds, "translation_seeds.csv"),
     ],
 )
 def test_our_tables_are_a_selection_of_the_originals(original: str, select, ours: str) -> None:
@@ -145,3 +163,70 @@ def test_a_law_of_each_mixture_has_its_own_exponent_and_passes_through_its_losse
     curves = law_curves(rows, lambda domain, mixture, n: separate[domain][mixture].predict(n))
     ends = curves[curves["n"].isin([curves["n"].min(), curves["n"].max()])]
     assert ends["loss"].tolist() == pytest.approx(rows["cross_entropy"].iloc[[0, 4, 5, 9]].tolist())
+
+
+def test_translation_mixtures_sum_to_one_and_company_matters() -> None:
+    table = pd.read_csv(FOLDER / "translation_mixtures.csv")
+    weights = table.filter(regex="^weight_")
+    assert len(table) == 31 and weights["weight_fra"].notna().all()
+    sums = weights.sum(axis=1, skipna=False).dropna()
+    assert len(sums) == 23 and np.allclose(sums, 1)
+    long = by_own_weight(table)
+    assert long["language"].value_counts().to_dict() == {"fra": 31, "deu": 23, "zho": 23}
+    french = long.query("language == 'fra' and p == 0.1").set_index("company")["loss"]
+    assert (french[0.1], french[0.8]) == (2.36, 2.04)  # 0.8 Chinese, 0.8 German
+    chinese = long[long["language"] == "zho"].groupby("p")["loss"].mean()
+    assert chinese.idxmin() == 0.3 and chinese[0.8] > chinese[0.1]
+
+
+def by_size(name: str) -> pd.DataFrame:
+    table = pd.read_csv(FOLDER / f"{name}_by_size.csv").set_index(["mixture", "n_non_embedding"])
+    return table.rename_axis(columns="pair").stack().rename("cross_entropy").reset_index()
+
+
+def test_a_forecast_does_not_read_what_it_forecasts() -> None:
+    rows = by_size("pile")
+    rows = rows[rows["pair"].isin(["Github", "PhilPapers"])]
+    made = forecasts(rows, 1e9)
+    assert set(made["mixture"]) == {17, 21, 23, 24} and len(made) == 2 * 4
+    large = rows["n_non_embedding"] == 1e9
+    shuffled = rows.copy()
+    shuffled.loc[large, "cross_entropy"] = rows.loc[large, "cross_entropy"].to_numpy()[::-1]
+    again = forecasts(shuffled, 1e9)
+    assert again["loss"].tolist() != made["loss"].tolist()
+    columns = ["pair", "mixture", "law", "naive"]
+    pd.testing.assert_frame_equal(again[columns], made[columns])
+
+
+def test_forecasts_and_their_errors_by_hand() -> None:
+    beta, n = {0: 200.0, 1: 300.0}, np.array([1e8, 2e8, 4e8, 1e9])
+    rows = pd.concat(
+        pd.DataFrame({"pair": "d", "mixture": mixture, "n_non_embedding": n}).assign(
+            cross_entropy=factor * n**-0.3 + 1.5
+        )
+        for mixture, factor in beta.items()
+    )
+    made = forecasts(rows, 1e9)
+    assert made["law"].tolist() == pytest.approx(made["loss"].tolist(), rel=1e-5)
+    assert made["naive"].tolist() == rows["cross_entropy"].iloc[[2, 6]].tolist()
+    table = pd.DataFrame(
+        {"pair": "d", "loss": [1.0, 2.0], "law": [1.03, 1.92], "naive": [1.1, 2.2]}
+    )
+    errors = forecast_errors(table).iloc[0]
+    assert (errors["law"], errors["naive"]) == pytest.approx((np.sqrt(0.00125), 0.1))
+
+
+def test_the_law_forecasts_the_largest_redpajama_models_better_than_no_change() -> None:
+    errors = forecast_errors(forecasts(by_size("redpajama"), 1e9))
+    assert len(errors) == 22 and (errors["law"] < errors["naive"]).all()
+    assert errors["law"].median() == pytest.approx(0.0168, abs=0.0003)
+
+
+def test_noise_between_seeds_by_hand_and_of_small_translation_runs() -> None:
+    rows = pd.DataFrame(
+        {"cell": [1, 1, 2, 2, 2], "cross_entropy": np.exp([0.0, 0.2, 1.0, 1.1, 1.2])}
+    )  # sums of squares 0.02 with one degree of freedom, and 0.02 with two
+    assert between_seeds(rows, "cell") == (pytest.approx(np.sqrt(0.04 / 3)), 2)
+    public = pd.read_csv(FOLDER / "translation_seeds.csv")
+    sd, cells = between_seeds(public, "pair", "percent")
+    assert sd == pytest.approx(0.0106, abs=5e-5) and cells == 14

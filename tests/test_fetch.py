@@ -210,7 +210,7 @@ def test_an_original_of_the_public_losses_is_fetched_by_commit(
     url = server.url
     monkeypatch.setattr(external.fetch_original, "__kwdefaults__", {"base_url": url})
     assert main(["data", "originals", "--out", str(tmp_path / "originals")]) == 0
-    path = tmp_path / "originals" / "table.csv"
+    path = tmp_path / "originals" / "data" / "table.csv"
     assert path.read_bytes() == CONTENT and str(path) in capsys.readouterr().out
     assert asked == [f"/raw/someone/losses/{'0' * 40}/data/table.csv"]
     server.content = b"another table"

@@ -13,6 +13,7 @@ from mnmt_repro.laws import JointLawFit, PowerLawFit, fit_joint_law, fit_per_wei
 from mnmt_repro.laws.checks import Array
 
 _CURVE_POINTS = 12
+_PARTNERS = {"fra": "deu", "deu": "fra", "zho": "fra"}
 
 
 def domain_laws(rows: pd.DataFrame) -> dict[str, JointLawFit]:
@@ -120,3 +121,71 @@ def lowest_weights(fractions: pd.DataFrame) -> pd.DataFrame:
     ratios = means.agg(stats.gmean)
     found = ratios.assign(gain=ratios["fraction_ratio"] / ratios["weight_ratio"])
     return found.sort_values("gain").reset_index()
+
+
+@framed()
+def forecasts(rows: pd.DataFrame, size: float) -> Rows:
+    """Losses at one size, forecast from the smaller sizes of the same mixtures.
+
+    The law is Eq. 7 with a multiplier for each mixture, and its relative squared errors are least.
+    It is fitted to all mixtures of a test set, also to those without the size to forecast.
+
+    Parameters
+    ----------
+    rows
+        ``pair, mixture, n_non_embedding, cross_entropy`` of one corpus; a test set is a pair.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, mixture, loss, law, naive``: the loss at the size, and two forecasts of it. The
+        naive one is the loss of the largest smaller size.
+    """
+    for pair, part in rows.groupby("pair"):
+        smaller = part[part["n_non_embedding"] < size].sort_values("n_non_embedding")
+        naive = smaller.groupby("mixture")["cross_entropy"].last()
+        wanted = part[(part["n_non_embedding"] == size) & part["mixture"].isin(naive.index)]
+        law = fit_joint_law(smaller, by="mixture", errors="relative")
+        mixtures = wanted["mixture"].to_numpy()
+        yield pd.DataFrame(
+            {
+                "pair": pair,
+                "mixture": mixtures,
+                "loss": wanted["cross_entropy"].to_numpy(),
+                "law": law.predict(mixtures, size),
+                "naive": naive[mixtures].to_numpy(),
+            }
+        )
+
+
+def forecast_errors(table: pd.DataFrame) -> pd.DataFrame:
+    """Root mean square relative error of both `forecasts` over mixtures: ``pair, law, naive``."""
+    errors = table[["law", "naive"]].div(table["loss"], axis=0) - 1
+    return ((errors**2).groupby(table["pair"]).mean() ** 0.5).reset_index()
+
+
+@framed()
+def by_own_weight(table: pd.DataFrame) -> Rows:
+    """Losses of each language where its weight is known: ``language, p, partner, company, loss``.
+
+    Parameters
+    ----------
+    table
+        ``data/external/translation_mixtures.csv``.
+
+    Returns
+    -------
+    DataFrame
+        `company` is the weight of one other language, `partner`: German for French, and French for
+        German and Chinese. It is missing where the table does not have it.
+    """
+    for own, partner in _PARTNERS.items():
+        yield pd.DataFrame(
+            {
+                "language": own,
+                "p": table[f"weight_{own}"],
+                "partner": partner,
+                "company": table[f"weight_{partner}"],
+                "loss": table[f"loss_{own}"],
+            }
+        ).dropna(subset="p")

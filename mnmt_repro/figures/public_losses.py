@@ -5,7 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.figures.theme import CATEGORIES, LIGHTER, diagonal, size_axis, tips
+from mnmt_repro.cohorts.names import language
+from mnmt_repro.figures.theme import CATEGORIES, GREY, LIGHTER, diagonal, size_axis, tips
 
 _COLUMNS = 2
 
@@ -77,6 +78,34 @@ def own_coefficients(table: pd.DataFrame) -> alt.HConcatChart:
         )
 
     return alt.hconcat(panel("alpha", "exponent α"), panel("L_inf", "irreducible loss L∞ (nats)"))
+
+
+def loss_against_own_weight(table: pd.DataFrame) -> alt.HConcatChart:
+    """Loss of each language against its own weight, a point a mixture, coloured by its company.
+
+    Parameters
+    ----------
+    table
+        From `analysis.public_losses.by_own_weight`; points of unknown company are grey.
+    """
+    legend = alt.Legend(format=".1f", columns=8, symbolOpacity=1)
+    shade = alt.Color(
+        "company:O", title="weight of the named partner", scale=LIGHTER, legend=legend
+    )
+
+    def panel(own: str) -> alt.LayerChart:
+        points = table[table["language"] == own]
+        known, unknown = points.dropna(), points[points["company"].isna()]
+        x = alt.X("p:Q", title="its own weight").scale(domain=[0, 0.9])
+        y = alt.Y("loss:Q", title="validation loss").scale(zero=False)
+        tooltip = tips("p|.1f", "company|.1f", "loss|.2f")
+        grey = alt.Chart(unknown).mark_point(color=GREY, filled=False)
+        dots = alt.Chart(known).mark_point(size=60, opacity=1).encode(x, y, shade, tooltip=tooltip)
+        title = f"{language(own)} (partner: {language(points['partner'].iloc[0])})"
+        layers = grey.encode(x, y, tooltip=tooltip) + dots
+        return layers.properties(title=title, width=150, height=220)
+
+    return alt.hconcat(*map(panel, table["language"].unique()))
 
 
 def _by_domain(table: pd.DataFrame) -> alt.Color:
