@@ -27,7 +27,10 @@ from mnmt_repro.cohorts.settled_upgrades import EARLY, ONCE, TWICE
 
 def updates_saved(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     """B1, B2, B13, B20: how many times fewer updates an upgrade needs than from scratch."""
-    scores = evidence.rows(setting).pivot_table(
+    rows = evidence.rows(setting)
+    if rows.empty:
+        raise NoRowsYet(f"no rows of {setting.name}")
+    scores = rows.pivot_table(
         index=["variant", "seed", "updates_share"], columns="pair", values="cross_entropy"
     )
     means = scores.reindex(columns=list(groups_of("Mt25")["all"])).dropna().mean(axis=1)
