@@ -34,7 +34,8 @@ RATE_SHARE = 0.3  # of updates, at which the upgrade's rate is chosen
 DECAY_SHARE = 0.3
 UPGRADE_SHARES = (0.1, 0.3, 1.0)
 EARLY, ONCE, TWICE = 0.1, 1.0, 2.0
-"""Shares at which a claim reads the baseline. The first begins the gap of B13 and B20."""
+"""Shares at which a claim reads the baseline. The first begins the gap of B13 and B20; there, the
+decay begins before the warm-up has ended, at 7 and 8 % of the updates."""
 BASELINE_SHARES = (EARLY, 0.5, ONCE, TWICE)
 
 
