@@ -53,14 +53,14 @@ def test_the_largest_generated_models_have_as_much_text_as_the_paper_extrapolate
 
 
 def test_real_text_has_as_much_as_the_papers_poorest_cell() -> None:
-    """In nearly every size; a hundredth less for German in the largest."""
     found = {
         run.size: own_tokens(run, "eng-deu", GERMAN)
         for run in COHORTS["webtech-settled"].runs()
         if run.mixture.weights["eng-deu"] == SMALL
     }
     sizes = [f"d{width}x1" for width in REAL_WIDTHS]
-    assert [found[each] for each in sizes] == pytest.approx([53.5, 25], abs=0.5)
+    assert [found[each] for each in sizes] == pytest.approx([56, 26], abs=0.5)
+    assert min(found.values()) > 25
 
 
 @pytest.mark.parametrize("cohort", WAYS, ids=lambda cohort: cohort.name)
