@@ -20,7 +20,7 @@ from mnmt_repro.runs.parents import plan
 from mnmt_repro.runs.spec import RunSpec
 
 TIERS = ("steady", "settled")
-COHORTS: dict[str, Cohort] = {each.name: each for tier in TIERS for each in declared(tier)}
+COHORTS = {each.name: each for tier in TIERS for each in declared(tier) if isinstance(each, Cohort)}
 SETTLED = [each for each in COHORTS.values() if each.tier == "settled"]
 WAYS = [each for each in SETTLED if each.way != "sampled"]
 HALVES = [name for name in COHORTS if name.endswith("-half")]

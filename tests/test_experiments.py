@@ -186,7 +186,7 @@ def test_a_pair_that_is_not_in_the_corpus_is_told(tmp_path: Path) -> None:
 def test_every_stored_run_keeps_its_identity() -> None:
     """New fields of a configuration must not change the hash of runs that are already stored."""
     stored = {run["run"]["run_id"]: run["run"]["config_hash"] for run in load_runs()}
-    every = [*MINI_COHORTS, *declared("steady")]
+    every = [*MINI_COHORTS, *declared("steady"), *declared("settled")]
     known = {run.run_id: run.config_hash for cohort in every for run in cohort.runs()}
     assert len(stored) >= 735
     assert {name: known.get(name) for name in stored} == stored

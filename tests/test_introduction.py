@@ -92,7 +92,7 @@ def test_the_scoreboard_answers_each_exhibit_with_its_measured_number() -> None:
     board = scoreboard(load_exhibits(ROOT, claims()), read_stored(ROOT), "B")
     text = board.html
     assert text.count("<tr><th scope='row'>") == sum(name.startswith("B") for name in ALL)
-    assert "{" not in text and "After 30 % of the updates" in text
+    assert "{" not in text and "With up-sampling, the upgrade needs" in text
 
 
 def test_no_picture_of_the_scoreboard_is_shown_twice() -> None:

@@ -475,7 +475,7 @@ def test_the_published_settings() -> None:
 
 
 def test_stored_runs_keep_their_identity() -> None:
-    every = [*MINI_COHORTS, *declared("steady")]
+    every = [*MINI_COHORTS, *declared("steady"), *declared("settled")]
     known = {run.config_hash: run for each in every for run in each.runs()}
     stored = [content["run"] for content in results.load_runs(ROOT / "data" / "results")]
     assert len(stored) >= 82

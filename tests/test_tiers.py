@@ -13,7 +13,13 @@ from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.train_options import model_config, training_config
 from mnmt_repro.cohorts import steady, tiers
-from mnmt_repro.cohorts.catalogue import MINI_COHORTS, declared, find_cohort, membership
+from mnmt_repro.cohorts.catalogue import (
+    MINI_COHORTS,
+    RUN_TIERS,
+    declared,
+    find_cohort,
+    membership,
+)
 from mnmt_repro.cohorts.grids import GRIDS, Cohort
 from mnmt_repro.cohorts.software25_runs import GPU, MINI, PAPER
 from mnmt_repro.errors import InputError
@@ -88,12 +94,12 @@ def test_papers_upgrades_are_declared_at_every_tier(tier: str, settings) -> None
 
 
 def test_a_run_belongs_to_one_tier() -> None:
-    found = {tier: set(membership(tier)) for tier in ("mini", "steady", "gpu", "paper")}
+    found = {tier: set(membership(tier)) for tier in (*RUN_TIERS, "gpu", "paper")}
     assert sum(map(len, found.values())) == len(set().union(*found.values()))
     assert declared("smoke") == () and membership("smoke") == {}
     stored = [content["run"] for content in results.load_runs(ROOT / "data" / "results")]
-    assert {run["tier"] for run in stored} <= {"mini", "steady"}
-    for tier in ("mini", "steady"):
+    assert {run["tier"] for run in stored} <= set(RUN_TIERS)
+    for tier in RUN_TIERS:
         assert all((run["tier"] == tier) == (run["config_hash"] in found[tier]) for run in stored)
 
 

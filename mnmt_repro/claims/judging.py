@@ -55,6 +55,7 @@ EFFECTS: dict[str, Callable[[Evidence, Claim, Setting], Units]] = {
         settled.exponent_shift_in_regime,
         settled.nearer_with_text,
         metric.metric_linear,
+        upgrade.updates_saved,
         upgrade.upgrade_against_scratch,
         single.ablation,
         single.directions_learned,

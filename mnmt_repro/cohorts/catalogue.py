@@ -10,6 +10,7 @@ from functools import cache
 from mnmt_repro.cohorts import (
     conlang_upgrade,
     settled,
+    settled_upgrades,
     software25,
     software25_runs,
     steady,
@@ -40,7 +41,7 @@ def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
         case "steady":
             return steady.STEADY_GRIDS
         case "settled":
-            return settled.SETTLED_GRIDS
+            return (*settled.SETTLED_GRIDS, *settled_upgrades.SETTLED_UPGRADES)
         case "gpu":
             return (*tiers.GPU_GRIDS, *software25.cohorts(software25_runs.GPU))
         case "paper":

@@ -91,7 +91,8 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     """Write a number with its interval, where there is one: `value`, `low` and `high` of a row.
 
     All three have as many decimals as show two digits of the interval's half width, or one digit
-    where this half width would begin with 36 or more, as the Particle Data Group rounds.
+    where this half width would begin with 36 or more, as the Particle Data Group rounds. An
+    interval without a width is left out.
 
     >>> measured("gain", {"value": 2.392, "low": 0.6642, "high": 4.209})
     '+2.4 % (+0.7 to +4.2 %)'
@@ -99,11 +100,11 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     '+0.00 % (−0.10 to +0.11 %)'
     """
     numbers = [float(row[name]) for name in ("value", "low", "high")]
-    if not all(map(math.isfinite, numbers)):
+    if not all(map(math.isfinite, numbers)) or numbers[1] == numbers[2]:
         return written(measure, numbers[0], claim)
     found = [_in_units(measure, each, claim) for each in numbers]
     half = (found[2][0] - found[1][0]) / 2
-    decimals = max(0, -math.floor(math.log10(half / 3.55))) if 0 < half < math.inf else 3
+    decimals = max(0, -math.floor(math.log10(half / 3.55))) if half < math.inf else 3
     text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in found)
     unit = found[0][2]
     return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
