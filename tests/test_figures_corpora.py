@@ -61,5 +61,5 @@ def test_the_glossary_gives_the_exact_floors_of_the_grids() -> None:
     for name, tier in (("conlang-sim0", "mini"), ("conlang-steady", "steady")):
         config = get_cohort(name, tier).corpus.conlang
         floors.append(irreducible_entropy(config, config.pairs[0]))
-    first, converged = (f"{floor:.3f}" for floor in floors)
-    assert f"It is {first} nats per token in the first grids, and {converged} in the conv" in text
+    first, later = (f"{floor:.3f}" for floor in floors)
+    assert f"It is {first} nats per token in the first grids, and {later} in those" in text
