@@ -17,13 +17,6 @@ from mnmt_repro.option_fields import required, setting
 from mnmt_repro.plugins import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
 
-NOT_RUN = {
-    "gpu": "for one large GPU, declared and not run",
-    "paper": "the published settings, declared and not run; the published text is not public, and "
-    "ours is less than a hundredth of it",
-}
-"""Tiers of which no rows are stored."""
-
 _GRID = """\
 a grid of your own, grid.yml:
   data: {eng-deu: talks.tsv, eng-xho: xhosa.tsv}
@@ -59,9 +52,7 @@ class SweepOptions(PoolOptions):
         nargs="*",
         metavar="COHORT|GRID.yml",
     )
-    tier: Literal["mini", "steady", "settled", "gpu", "paper"] = setting(
-        "sizes, budgets and text; " + "; ".join(f"{k}: {v}" for k, v in NOT_RUN.items()), "mini"
-    )
+    tier: Literal["mini", "steady", "settled"] = setting("sizes, budgets and text", "mini")
     dry_run: bool = setting("list runs with their size n, and estimated times and memory", False)
     only_seed: int | None = setting("only the runs with this seed")
     array: str | None = setting(
@@ -109,7 +100,7 @@ def add(commands: Any) -> None:
             "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
             "mnmt-repro sweep webtech-en-defr --decode",
             "mnmt-repro sweep software25-table3 --analyse",
-            "mnmt-repro sweep conlang-sim0 --tier gpu --workers 12 --device cuda",
+            "mnmt-repro sweep conlang-steady --tier steady --workers 12",
         ],
         act=act,
         options=SweepOptions,
@@ -133,8 +124,6 @@ def act(options: SweepOptions) -> int:
         for cohort in catalogue.declared(options.tier):
             count = len(list(cohort.runs()))
             print(f"{cohort.tier:5}  {cohort.name:20} {count:4} runs  {cohort.about}")
-        if options.tier in NOT_RUN:
-            print(f"{options.tier}: {NOT_RUN[options.tier]}")
         return 0
     if any(name.endswith(ENDINGS) for name in options.names):
         return _act_on_file(options)
@@ -164,8 +153,6 @@ def act(options: SweepOptions) -> int:
     names = {spec.run_id: _name(spec, options.names, places) for spec in specs}
     root = results.results_root(options.results)
     _announce(options, specs, frozenset(stored), seconds_per_cost, names, root)
-    if options.tier in NOT_RUN and not known:
-        print(f"at the speed of CPU threads; {options.tier}: {NOT_RUN[options.tier]}")
     if options.dry_run:
         return 0
     with executor_of(options.executor, options.workers, options.runs) as executor:
@@ -174,7 +161,7 @@ def act(options: SweepOptions) -> int:
             is_done=lambda spec: results.run_file(spec.corpus, spec.run_id, root).exists(),
             store=lambda done: store_once(done, options.results),
             repeated=lambda done: keep_repeat(done, root=options.results, required=True),
-            among=catalogue.runs_of(*{*catalogue.RUN_TIERS, options.tier}),
+            among=catalogue.runs_of(*catalogue.RUN_TIERS),
             runs_folder=options.runs,
             executor=executor,
             device=options.device,

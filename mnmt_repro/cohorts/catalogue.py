@@ -12,9 +12,7 @@ from mnmt_repro.cohorts import (
     settled,
     settled_upgrades,
     software25,
-    software25_runs,
     steady,
-    tiers,
 )
 from mnmt_repro.cohorts.grids import GRIDS, Cohort
 from mnmt_repro.cohorts.variants import VariantCohort
@@ -31,10 +29,7 @@ MINI_COHORTS: tuple[Cohort | VariantCohort, ...] = (
 
 @cache
 def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
-    """All cohorts of a tier; `smoke` has none.
-
-    Those of `gpu` and `paper` are declared, not run: none of their rows is stored.
-    """
+    """All cohorts of a tier; `smoke` has none."""
     match tier:
         case "mini":
             return MINI_COHORTS
@@ -42,15 +37,11 @@ def declared(tier: str = "mini") -> tuple[Cohort | VariantCohort, ...]:
             return steady.STEADY_GRIDS
         case "settled":
             return (*settled.SETTLED_GRIDS, *settled_upgrades.SETTLED_UPGRADES)
-        case "gpu":
-            return (*tiers.GPU_GRIDS, *software25.cohorts(software25_runs.GPU))
-        case "paper":
-            return (*tiers.PAPER_GRIDS, *software25.cohorts(software25_runs.PAPER))
     return ()
 
 
 RUN_TIERS = ("mini", "steady", "settled")
-"""Tiers that this project has run, at least in part."""
+"""Tiers with declared cohorts, all of them run at least in part."""
 
 
 def runs_of(*tiers: str) -> list[RunSpec]:

@@ -94,27 +94,6 @@ PAPER = Tier(
 """The published settings, on our text, which is less than a hundredth of theirs: declared, not run;
 `mnmt-repro train --preset paper-b` puts them to text of one's own."""
 
-GPU = Tier(
-    name="gpu",
-    # A quarter of the width and half of the layers: 11M parameters beside 4M of embeddings.
-    d_model=256,
-    layers=6,
-    heads=4,
-    pieces=16_000,
-    vocabulary_sentences=1_000_000,
-    training=TrainingConfig(
-        learning_rate=0.006,  # the published peak times sqrt(1024 / 256); not tuned
-        warmup_steps=800,  # 8 % of the updates, as published
-        batch_tokens=16_384,
-        steps=10_000,  # 164M target tokens: some ten passes, so that the best weights are kept
-        optimiser="adamw",
-        label_smoothing=0.1,
-        keep="best",
-        precision="bfloat16",
-    ),
-)
-"""For one large GPU: declared, not run."""
-
 MINI = Tier(
     name="mini",
     # A sixteenth of the width and a sixth of the layers: 0.6M parameters, of which 0.4M embeddings.

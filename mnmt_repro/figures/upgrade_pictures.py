@@ -8,13 +8,13 @@ import pandas as pd
 from mnmt_repro.analysis.framed import Rows, framed
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cohorts.software25 import KINDS, SHARES
-from mnmt_repro.cohorts.software25_runs import GPU, MINI, PAPER, Tier, recipe
+from mnmt_repro.cohorts.software25_runs import MINI, PAPER, Tier, recipe
 from mnmt_repro.errors import InputError
 from mnmt_repro.figures.theme import CATEGORIES, tips
 from mnmt_repro.upgrading.config import Kind, gamma_at
 from mnmt_repro.upgrading.places import place_layers
 
-_TIERS = {tier.name: tier for tier in (MINI, GPU, PAPER)}
+_TIERS = {tier.name: tier for tier in (MINI, PAPER)}
 TITLES: dict[Kind, str] = {"same": "M20", "wide": "wider", "deep": "deeper"}
 """A panel a shape; that of the old model is also that of Mt25."""
 _OLD, _NEW = "from the old model", "new"

@@ -26,7 +26,7 @@ from mnmt_repro.typed_config import LARGEST, place, shown
 SCHEMA = 1
 """Version of the file format; a file of another version is refused."""
 
-TIERS = ("own", "smoke", "mini", "steady", "settled", "gpu", "paper")
+TIERS = ("own", "smoke", "mini", "steady", "settled")
 
 FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
