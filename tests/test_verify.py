@@ -24,7 +24,15 @@ from stored_claims import (
     write_claims,
 )
 
-from mnmt_repro.claims import differences, read_stored, to_detail, to_json, to_text, verify
+from mnmt_repro.claims import (
+    differences,
+    read_stored,
+    to_detail,
+    to_json,
+    to_table,
+    to_text,
+    verify,
+)
 from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.exhibits import ALL, EXHIBITS_FILE
 from mnmt_repro.claims.judging import EFFECTS
@@ -56,6 +64,7 @@ def test_what_is_stored_is_read_again(tmp_path: Path) -> None:
     verdict = made_verdict(CLAIM, headline=EFFECT, beside=(2.0, 1.0, 2.9), half=(3.9, 3.8, 4.0))
     table = stored_table(tmp_path, verdict)
     assert tuple(table.columns) == COLUMNS
+    assert (to_table([verdict])["limit"] == table["limit"]).all()  # no word is NaN
     effects = table[table["measure"] == "capacity"].set_index("role")
     assert list(effects.index) == ["headline", "beside", "half", "text-matched", "sensitivity 1"]
     assert effects["verdict"].tolist() == ["reproduced", "not reproduced", "", "", ""]

@@ -114,7 +114,8 @@ def stored_evidence(root: Path, store: Path | None = None) -> Evidence:
 def to_table(verdicts: list[Verdict]) -> pd.DataFrame:
     """Verdicts as the flat table of `COLUMNS`; numbers have six digits."""
     records = (row for each in verdicts for row in _rows(each))
-    return pd.DataFrame(records, columns=list(COLUMNS))
+    table = pd.DataFrame(records, columns=list(COLUMNS))
+    return table.fillna(dict.fromkeys(set(COLUMNS) - set(_NUMBERS), ""))
 
 
 def _rows(verdict: Verdict) -> Iterator[dict[str, Any]]:
