@@ -270,16 +270,24 @@ def test_a_model_of_ours_goes_out(tmp_path: Path, pieces, arch: str, tags: Tags)
     assert all(torch.equal(state[name], tensor) for name, tensor in model.state_dict().items())
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, "ours-t5-source", "ours-fairseq-both"])
+@pytest.mark.parametrize(
+    "family", [*FAMILIES, "ours-t5-source", "ours-fairseq-both", "ours-fairseq-none"]
+)
 def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: str) -> None:
     if family.startswith("ours"):
         _, arch, tags = family.split("-")
-        model, vocabulary = own_model(arch, pieces), pieces
-        lines, pair = small_bitext(count=12, seed=3).source, "eng-deu"
+        # Those of mT5 have no <s>, which M2M-100 starts with.
+        vocabulary = pieces if tags != "none" else models["mt5"][2].pieces.vocabulary
+        model, text = own_model(arch, vocabulary), small_bitext(count=20, seed=3)
+        if tags == "none":
+            with torch.no_grad():
+                model.output_weight[1] *= 2
+        lines, target, pair = text.source, text.target, "eng-deu"
     else:
         imported = models[family][2]
         model, vocabulary = imported.model(), imported.pieces.vocabulary
-        tags, lines, pair = imported.pieces.tags, list(sentences()[:12]), pair_of(family)
+        tags, pair = imported.pieces.tags, pair_of(family)
+        lines, target = list(sentences()[:40:2]), list(sentences()[1:40:2])
     write_ct2(tmp_path / "out", model, vocabulary, tags, [pair])
     fast = Ct2.open(tmp_path / "out")
     # The program in README.md gives CTranslate2 the ids that the model was trained on.
@@ -287,11 +295,19 @@ def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: st
     program = program.removeprefix("python").replace("FOLDER", str(tmp_path / "out"))
     called: dict[str, Any] = {}
     exec(program.replace('"SENTENCE"', repr(lines[0])), called)
-    one = Bitext(pair=pair, source=lines[:1], target=lines[:1])
-    encoded = encode(one, vocabulary, tags)
-    assert [called["pieces"].piece_to_id(each) for each in called["source"]] == (
-        encoded.source.flat.tolist()
+    encoded = encode(Bitext(pair=pair, source=lines, target=target), vocabulary, tags)
+    sides = [[side.take(np.array([row])).flat.tolist() for row in range(len(lines))]
+             for side in (encoded.source, encoded.target)]  # fmt: skip
+    assert [called["pieces"].piece_to_id(each) for each in called["source"]] == sides[0][0]
+    # Given translations have the same scores, which a scale of the logits would change.
+    first = 0 if tags == "both" else 1
+    source_pieces, target_pieces = (
+        [[vocabulary.processor.id_to_piece(i) for i in ids] for ids in side]
+        for side in (sides[0], [ids[first:-1] for ids in sides[1]])
     )
+    scored = fast.translator.score_batch(source_pieces, target_pieces)
+    nats, _ = sentence_losses(model, encoded)
+    assert [-sum(each.log_probs) for each in scored] == pytest.approx(nats.tolist(), abs=1e-4)
     forced = f'target_prefix=[["<2{pair.partition("-")[2]}>"]]'
     assert (forced in program) == tags.startswith("both")
     # CTranslate2 shares the probability of pieces that no translation may hold among the others.
@@ -304,6 +320,7 @@ def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: st
         )
         expected = translate(model, vocabulary, lines, pair, tags, config=config)
         found = fast.translate(lines, pair, config=config)
+        assert beam > 1 or found == expected
         # Sentences that reach the longest length end in ours, and not in CTranslate2.
         short = [row for row, text in enumerate(expected)
                  if len(vocabulary.encode([text]).flat) < LIMIT // 2]  # fmt: skip
@@ -315,6 +332,16 @@ def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: st
     assert len(seen) >= 3
     with pytest.raises(InputError, match=r"line 2 has \d+ tokens, more than 1024: split it"):
         fast.translate([lines[0], " ".join(lines) * 200], pair)
+
+
+@pytest.mark.parametrize("package", ["CTranslate2", "transformers"])
+def test_a_package_that_ctranslate2_needs_is_named(
+    models, tmp_path: Path, monkeypatch, capsys, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package.lower(), None)
+    command = ["export", str(models["nllb"][0]), "--to", "ct2", "-o", str(tmp_path / "out")]
+    fails(command, capsys, f"{package} is not installed", "'.[ct2]'")
+    assert not (tmp_path / "out").exists()
 
 
 # --- what cannot be read --------------------------------------------------------------------------

@@ -135,12 +135,12 @@ def _with_ct2(options: argparse.Namespace) -> list[str]:
 
     from mnmt_repro.corpora.textfile import decode_lines
     from mnmt_repro.interchange import Ct2, is_ct2, write_ct2
-    from mnmt_repro.interchange.ctranslate import need_ctranslate2
+    from mnmt_repro.interchange.ctranslate import need
     from mnmt_repro.runs.trained import load_trained
 
     if "precision" in options.given:
         raise InputError("--precision: goes with --engine torch; leave one of the two out")
-    need_ctranslate2()
+    need("ctranslate2")
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder
         if not is_ct2(folder):

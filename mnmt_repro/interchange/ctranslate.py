@@ -1,38 +1,39 @@
-"""Models of ours in CTranslate2, which decodes them faster: written as its folder, and run."""
+"""Models of ours in CTranslate2, which decodes them faster: its converter reads our export."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import torch
 
 from mnmt_repro.corpora.encoding import Tags, tag_ids
-from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, UNK, Vocabulary
+from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, encode_lines
-from mnmt_repro.interchange.folder import CT2
-from mnmt_repro.interchange.weights import names_of
+from mnmt_repro.interchange.folder import CONFIG, CT2
+from mnmt_repro.interchange.pieces import read_object
 from mnmt_repro.interchange.writing import (
     README,
     TAG_RULES,
-    check_pieces,
     example_tags,
     new_folder,
+    write_hf,
     write_json,
 )
-from mnmt_repro.model import Attention, FeedForward, Transformer, sinusoidal_positions
+from mnmt_repro.model import Transformer
 
 _VOCABULARY = "vocabulary.model"
 POSITIONS = 1024  # most tokens of a sentence
 
 
-def need_ctranslate2() -> Any:
-    """The package.
+def need(package: str) -> Any:
+    """A package of the extra `ct2`.
 
     Raises
     ------
@@ -40,15 +41,15 @@ def need_ctranslate2() -> Any:
         When it is not installed.
     """
     try:
-        import ctranslate2
+        return import_module(package)
     except ModuleNotFoundError as error:
-        if error.name != "ctranslate2":
+        if error.name != package:
             raise
+        name = "CTranslate2" if package == "ctranslate2" else package
         raise InputError(
-            "CTranslate2 is not installed: pip install -e '.[ct2]', or leave out --engine ct2 and "
+            f"{name} is not installed: pip install -e '.[ct2]', or leave out --engine ct2 and "
             "--to ct2"
         ) from error
-    return ctranslate2
 
 
 def write_ct2(
@@ -60,6 +61,8 @@ def write_ct2(
 ) -> None:
     """Write a folder that CTranslate2 runs, with the vocabulary and where language tags go.
 
+    CTranslate2's own converter reads what `write_hf` writes, of which nothing stays.
+
     Parameters
     ----------
     out
@@ -70,30 +73,47 @@ def write_ct2(
     Raises
     ------
     InputError
-        When CTranslate2 is not installed, the model is of neither papers' shape, the vocabulary is
-        not the model's, or the folder is there or cannot be written.
+        As `write_hf`, and when CTranslate2 or `transformers` is not installed.
     """
-    need_ctranslate2()
-    check_pieces(vocabulary)
-    vocabulary.check_rows(model.config.vocab_size)
-    names_of(model.config)  # refuses other shapes
-    spec = _specification(model)
-    pieces = [vocabulary.processor.id_to_piece(i) for i in range(len(vocabulary))]
-    spec.register_source_vocabulary(pieces)
-    spec.register_target_vocabulary(pieces)
-    spec.config.unk_token, spec.config.eos_token = SPECIAL[UNK], SPECIAL[EOS]
-    spec.config.bos_token = pieces[vocabulary.start]
-    spec.config.decoder_start_token = {"both": None, "both-after-end": SPECIAL[EOS]}.get(
-        tags, pieces[vocabulary.start]
-    )
-    spec.config.add_source_bos = spec.config.add_source_eos = False
-    spec.validate()
-    spec.optimize(quantization=None)
-    with new_folder(out) as folder:
-        spec.save(str(folder))
+    convert = _converter()
+    with (
+        new_folder(out) as folder,
+        TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as temporary,
+    ):
+        hf = Path(temporary, "hf")
+        write_hf(hf, model, vocabulary, tags)
+        convert(str(hf)).convert(str(folder), force=True)
+        config = read_object(folder / CONFIG)
+        # Not null, which CTranslate2 does not read, where the vocabulary has no <s>.
+        config["bos_token"] = vocabulary.processor.id_to_piece(vocabulary.start)
+        if tags == "both":  # the target's tag starts the decoder
+            config["decoder_start_token"] = None
+        write_json(folder / CONFIG, config)
         (folder / _VOCABULARY).write_bytes(vocabulary.model)
         write_json(folder / CT2, {"tags": tags})
         (folder / README).write_text(_readme(vocabulary, tags, pairs), encoding="utf-8")
+
+
+def _converter() -> Any:
+    """The class that converts a folder of `transformers`."""
+    logging = need("transformers").utils.logging
+
+    class Converter(need("ctranslate2").converters.TransformersConverter):  # type: ignore[misc]
+        def load_model(self, *given: Any, **named: Any) -> Any:
+            level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+            logging.set_verbosity_error()
+            logging.disable_progress_bar()
+            try:
+                model = super().load_model(*given, **named)
+            finally:
+                logging.set_verbosity(level)
+                if bars:
+                    logging.enable_progress_bar()
+            # transformers 5 calls every T5 tied, and the converter scales the outputs of such.
+            model.config.tie_word_embeddings = False
+            return model
+
+    return Converter
 
 
 def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> str:
@@ -119,83 +139,6 @@ print(pieces.decode(found.hypotheses[0]{"[1:]" if tags == "both-after-end" else 
 """
 
 
-def _specification(model: Transformer) -> Any:
-    """CTranslate2's description of the model, with its weights."""
-    ctranslate2 = need_ctranslate2()
-    specs = ctranslate2.specs
-    config = model.config
-    gated, relative = config.feed_forward == "gated-gelu", config.positions == "relative"
-    spec = specs.TransformerSpec.from_config(
-        (config.encoder_layers, config.decoder_layers),
-        config.heads,
-        pre_norm=True,
-        activation=specs.Activation.GELUTanh if gated else specs.Activation.RELU,
-        relative_attention_bias=relative,
-        ffn_glu=gated,
-        rms_norm=config.norm == "rms",
-    )
-    positions = sinusoidal_positions(torch.arange(POSITIONS), config.d_model).numpy()
-    for name in ("encoder", "decoder"):
-        stack, ours = getattr(spec, name), getattr(model, name)
-        table = stack.embeddings[0] if name == "encoder" else stack.embeddings
-        table.weight = _array(model.embedding.weight)
-        stack.scale_embeddings = config.scale_embedding
-        if not relative:
-            stack.position_encodings.encodings = positions
-        _norm(stack.layer_norm, getattr(model, f"{name}_norm"))
-        for theirs, layer in zip(stack.layer, ours, strict=True):
-            _norm(theirs.self_attention.layer_norm, layer.attention_norm)
-            _attention(theirs.self_attention, layer.attention, fused=3)
-            if relative:
-                bias = getattr(model, f"{name}_positions")
-                theirs.self_attention.relative_attention_bias = _array(bias.table.weight)
-                theirs.self_attention.relative_attention_max_distance = np.int32(bias.max_distance)
-            if name == "decoder":
-                _norm(theirs.attention.layer_norm, layer.cross_norm)
-                _attention(theirs.attention, layer.cross, fused=1)
-            _norm(theirs.ffn.layer_norm, layer.feed_forward_norm)
-            _feed_forward(theirs.ffn, layer.feed_forward)
-    spec.decoder.projection.weight = _array(model.output_weight)
-    return spec
-
-
-def _array(tensor: torch.Tensor) -> Any:
-    return tensor.detach().float().cpu().contiguous().numpy()
-
-
-def _norm(spec: Any, norm: torch.nn.Module) -> None:
-    spec.gamma = _array(norm.weight)  # type: ignore[arg-type]
-    if getattr(norm, "bias", None) is not None:
-        spec.beta = _array(norm.bias)  # type: ignore[arg-type]
-
-
-def _linear(spec: Any, *maps: torch.nn.Linear) -> None:
-    """Several maps of one input as one."""
-    spec.weight = _array(torch.cat([each.weight for each in maps]))
-    if maps[0].bias is not None:
-        spec.bias = _array(torch.cat([each.bias for each in maps]))
-
-
-def _attention(spec: Any, ours: Attention, *, fused: int) -> None:
-    """Maps of queries, keys and values; the first `fused` of them have one input."""
-    if ours.scale == 1.0:  # T5; elsewhere CTranslate2 divides by the square root of a head's width
-        spec.queries_scale = 1.0
-    maps = (ours.q, ours.k, ours.v)
-    _linear(spec.linear[0], *maps[:fused])
-    if fused < len(maps):
-        _linear(spec.linear[1], *maps[fused:])
-    _linear(spec.linear[-1], ours.o)
-
-
-def _feed_forward(spec: Any, ours: FeedForward) -> None:
-    if ours.gated:
-        _linear(spec.linear_0, ours.gate)
-        _linear(spec.linear_0_noact, ours.up)
-    else:
-        _linear(spec.linear_0, ours.up)
-    _linear(spec.linear_1, ours.out)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Ct2:
     """A folder of `write_ct2`, opened."""
@@ -213,7 +156,7 @@ class Ct2:
         InputError
             When CTranslate2 is not installed, or the folder is damaged.
         """
-        ctranslate2 = need_ctranslate2()
+        ctranslate2 = need("ctranslate2")
         kind, _, index = device.partition(":")
         try:
             about = json.loads((folder / CT2).read_text(encoding="utf-8"))

@@ -55,7 +55,12 @@ def write_hf(
         When the model is of another shape or its pieces are syllables (`conlang`), or the folder is
         there or cannot be written.
     """
-    check_pieces(vocabulary)
+    if isinstance(vocabulary, SyllableVocabulary):
+        raise InputError(
+            "the model's pieces are the syllables of a conlang, and no tokenizer of another "
+            "program joins them to words; export a model that was trained on text (--data, "
+            "--corpus)"
+        )
     vocabulary.check_rows(model.config.vocab_size)
     config, names, order = to_hf(model.config, vocabulary.start)
     config[TAGS_FIELD] = tags
@@ -97,16 +102,6 @@ def write_hf(
         write_json(folder / TOKENIZER, tokenizer_json(vocabulary, rows))
         write_json(folder / TOKENIZER_CONFIG, settings)
         (folder / README).write_text(_readme(vocabulary, tags, pairs), encoding="utf-8")
-
-
-def check_pieces(vocabulary: Vocabulary) -> None:
-    """Refuse the syllables of a generated language, which no other program can join to words."""
-    if isinstance(vocabulary, SyllableVocabulary):
-        raise InputError(
-            "the model's pieces are the syllables of a conlang, and no tokenizer of another "
-            "program joins them to words; export a model that was trained on text (--data, "
-            "--corpus)"
-        )
 
 
 @contextlib.contextmanager
