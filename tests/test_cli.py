@@ -28,8 +28,8 @@ from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.fit import LABELS
 from mnmt_repro.corpora.bitext import read_bitexts
-from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.corpora.text_checks import normalise_english
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_additive_law
@@ -157,16 +157,6 @@ def test_data_list(capsys) -> None:
     assert "eng-deu" in cards["webtech"]["pairs"]
     assert main(["data", "list"]) == 0
     assert "Your own bitext" in capsys.readouterr().out
-
-
-def test_data_check(capsys, tmp_path: Path, monkeypatch) -> None:
-    assert main(["data", "check", "conlang"]) == 0
-    assert capsys.readouterr().out == "conlang: generated, no file to check\n"
-    fails(["data", "check", "nothing"], capsys, "there are conlang, webtech")
-    (tmp_path / "empty").mkdir()
-    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path / "empty"))
-    assert main(["data", "check", "webtech"]) == 1
-    assert "webtech/eng-deu.tsv.xz: absent" in capsys.readouterr().out
 
 
 def test_data_vocabulary(capsys) -> None:
