@@ -426,12 +426,7 @@ def test_mistakes_in_training_options_are_told(capsys) -> None:
     fails(["train", "--learning-rate", "0"], capsys, "mnmt-repro: --learning-rate must be above 0")
     both = ["train", "--steps", "5", "--target-tokens", "100"]
     fails(both, capsys, "either as --target-tokens or as --steps, not both")
-    fails(["train", "--pieces", "99"], capsys, "--pieces: is of real text; leave it out")
-    fails(["train", "--max-length", "3"], capsys, "--max-length: is of real text")
-    fails(["train", "--temperature", "5"], capsys, "--temperature: all pairs of a conlang are")
-    fails(["train", "--beta1", "0.1"], capsys, "--beta1: is of adamw")
     fails(["train", "--shard"], capsys, "--shard: adafactor cannot be split; add --optimiser adamw")
-    fails([*own, "--similarity", "0.5"], capsys, "--similarity: is of a conlang")
     fails(["train", "--arch", "rnn"], capsys, "train: argument --arch: invalid choice: 'rnn'")
     fails(["train", "--steps", "1.5"], capsys, "train: argument --steps: invalid")
 
