@@ -24,8 +24,8 @@ from command_line import fails
 from small_text import small_bitext
 
 from mnmt_repro import results
+from mnmt_repro.__main__ import build_parser, main
 from mnmt_repro.architecture import ModelConfig, parameter_counts
-from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.fit import LABELS
 from mnmt_repro.corpora.bitext import read_bitexts
 from mnmt_repro.corpora.formats import Bitext
@@ -122,7 +122,7 @@ def test_train_has_an_option_for_every_training_setting() -> None:
 def test_the_list_of_commands_is_quicker_than_importing_pandas() -> None:
     code = (
         "import sys; sys.modules['numpy'] = sys.modules['pandas'] = None; "
-        "from mnmt_repro.cli import main; main(['--help'])"
+        "from mnmt_repro.__main__ import main; main(['--help'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
@@ -133,7 +133,7 @@ def test_the_list_of_commands_is_quicker_than_importing_pandas() -> None:
 
 def test_help_and_lists_need_no_torch() -> None:
     code = (
-        "import sys; sys.modules['torch'] = None; from mnmt_repro.cli import main; "
+        "import sys; sys.modules['torch'] = None; from mnmt_repro.__main__ import main; "
         "main(['data', 'list']); main(['sweep']); sys.exit(main(['train']))"
     )
     done = subprocess.run(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -20,14 +22,13 @@ from mnmt_repro.cli.options import (
 )
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError, note
-from mnmt_repro.plugins import DATA_COMMANDS, registered
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary
 
 
-def add(commands: Any) -> None:
-    """Declare the command and its parts."""
+def add(commands: Any, *, beside: Sequence[ModuleType] = ()) -> None:
+    """Declare the command, its parts and those of the modules `beside`."""
     group = add_command(commands, "data", examples=["mnmt-repro data list"], act=act_list)
     parts = group.add_subparsers(dest="part", required=True, metavar="PART")
 
@@ -121,7 +122,7 @@ def add(commands: Any) -> None:
     )
     _add_out(parser)
 
-    for module in registered(DATA_COMMANDS).values():
+    for module in beside:
         module.add(parts)
 
 

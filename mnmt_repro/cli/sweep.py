@@ -18,9 +18,9 @@ from mnmt_repro.cli.options import (
     chosen,
     refuse_excluded,
 )
+from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.option_fields import required, setting
-from mnmt_repro.plugins import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
 
 _GRID = """\
