@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.laws import fit_additive_law, fit_pure_power_law
+from mnmt_repro.laws import fit_additive_law
 from mnmt_repro.laws.minimise import Curve, minimise
 
 Result = TypeVar("Result")
@@ -37,8 +37,6 @@ SQUARES = {
     ),
 }  # fmt: skip
 """Open-Athena/scaling-law-analysis @ 3e0656e, in millions of parameters and billions of tokens."""
-CURVES = "Translation learning curves, pure power law"
-"""google-research, revisiting neural scaling laws @ 9853680: error of extrapolation (M1)."""
 MIXTURES = "Two-domain mixtures, exponential law"
 """yegcjs/mixinglaws @ 8ad3e12; the formula is not in this package, the minimiser is."""
 
@@ -93,18 +91,6 @@ def squares(folder: Path) -> Iterator[dict[str, Any]]:
             yield row(name, "objective", objective, fit.objective, 1e-6, seconds)
 
 
-def learning_curves(folder: Path) -> Iterator[dict[str, Any]]:
-    curves = pd.read_csv(folder / "nmt_learning_curves.csv")
-    published = pd.read_csv(folder / "nmt_published_rmse.csv").set_index("Model")["M1"]
-    for model, value in published.items():
-        rows = curves[curves["Model"] == model]
-        train, test = rows[rows["Training"] == 1], rows[rows["Training"] == 0]
-        fit, seconds = timed(lambda t=train: fit_pure_power_law(t["Seen Examples"], t["Loss"]))
-        error = np.log(fit.predict(test["Seen Examples"])) - np.log(test["Loss"])
-        rmse = float(np.sqrt((error**2).mean()))
-        yield row(CURVES, f"RMSE, {model}", value, rmse, 0.005, seconds)
-
-
 class Exponential(Curve):
     """``c + exp(k p + b)`` at a given c, theta = (k, b)."""
 
@@ -143,7 +129,7 @@ def mixtures(folder: Path) -> Iterator[dict[str, Any]]:
 
 def table(folder: Path) -> pd.DataFrame:
     """Every published number with ours: ``fit, quantity, published, ours, tolerance, seconds``."""
-    parts = (robust, squares, learning_curves, mixtures)
+    parts = (robust, squares, mixtures)
     return pd.DataFrame([line for part in parts for line in part(folder)])
 
 

@@ -20,7 +20,7 @@ from stored import keep
 from mnmt_repro import results
 
 COMMANDS = {
-    "mnmt-repro --help": ("-m", "mnmt_repro.cli", "--help"),
+    "mnmt-repro --help": ("-m", "mnmt_repro", "--help"),
     "import pandas": ("-c", "import pandas"),
 }
 

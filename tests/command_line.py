@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.cli import main
+from mnmt_repro.__main__ import main
 
 
 def fails(arguments: list[str], capsys: Any, *parts: str) -> None:

@@ -24,12 +24,12 @@ from command_line import fails
 from small_text import small_bitext
 
 from mnmt_repro import results
+from mnmt_repro.__main__ import build_parser, main
 from mnmt_repro.architecture import ModelConfig, parameter_counts
-from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.fit import LABELS
 from mnmt_repro.corpora.bitext import read_bitexts
-from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.corpora.text_checks import normalise_english
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_additive_law
@@ -122,7 +122,7 @@ def test_train_has_an_option_for_every_training_setting() -> None:
 def test_the_list_of_commands_is_quicker_than_importing_pandas() -> None:
     code = (
         "import sys; sys.modules['numpy'] = sys.modules['pandas'] = None; "
-        "from mnmt_repro.cli import main; main(['--help'])"
+        "from mnmt_repro.__main__ import main; main(['--help'])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True
@@ -133,7 +133,7 @@ def test_the_list_of_commands_is_quicker_than_importing_pandas() -> None:
 
 def test_help_and_lists_need_no_torch() -> None:
     code = (
-        "import sys; sys.modules['torch'] = None; from mnmt_repro.cli import main; "
+        "import sys; sys.modules['torch'] = None; from mnmt_repro.__main__ import main; "
         "main(['data', 'list']); main(['sweep']); sys.exit(main(['train']))"
     )
     done = subprocess.run(
@@ -157,16 +157,6 @@ def test_data_list(capsys) -> None:
     assert "eng-deu" in cards["webtech"]["pairs"]
     assert main(["data", "list"]) == 0
     assert "Your own bitext" in capsys.readouterr().out
-
-
-def test_data_check(capsys, tmp_path: Path, monkeypatch) -> None:
-    assert main(["data", "check", "conlang"]) == 0
-    assert capsys.readouterr().out == "conlang: generated, no file to check\n"
-    fails(["data", "check", "nothing"], capsys, "there are conlang, webtech")
-    (tmp_path / "empty").mkdir()
-    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path / "empty"))
-    assert main(["data", "check", "webtech"]) == 1
-    assert "webtech/eng-deu.tsv.xz: absent" in capsys.readouterr().out
 
 
 def test_data_vocabulary(capsys) -> None:
@@ -436,12 +426,7 @@ def test_mistakes_in_training_options_are_told(capsys) -> None:
     fails(["train", "--learning-rate", "0"], capsys, "mnmt-repro: --learning-rate must be above 0")
     both = ["train", "--steps", "5", "--target-tokens", "100"]
     fails(both, capsys, "either as --target-tokens or as --steps, not both")
-    fails(["train", "--pieces", "99"], capsys, "--pieces: is of real text; leave it out")
-    fails(["train", "--max-length", "3"], capsys, "--max-length: is of real text")
-    fails(["train", "--temperature", "5"], capsys, "--temperature: all pairs of a conlang are")
-    fails(["train", "--beta1", "0.1"], capsys, "--beta1: is of adamw")
     fails(["train", "--shard"], capsys, "--shard: adafactor cannot be split; add --optimiser adamw")
-    fails([*own, "--similarity", "0.5"], capsys, "--similarity: is of a conlang")
     fails(["train", "--arch", "rnn"], capsys, "train: argument --arch: invalid choice: 'rnn'")
     fails(["train", "--steps", "1.5"], capsys, "train: argument --steps: invalid")
 

@@ -15,7 +15,7 @@ import yaml
 from test_results import content, write
 
 from mnmt_repro import results
-from mnmt_repro.cli import main
+from mnmt_repro.__main__ import main
 from mnmt_repro.cohorts.settled import SETTLED_GRIDS
 from mnmt_repro.companion.dataset import COLUMNS, FILES, KEY, contents, dataset
 from mnmt_repro.errors import InputError

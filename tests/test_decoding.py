@@ -567,8 +567,6 @@ def test_without_bleurt_it_is_said_what_is_needed(
         learned_metrics.bleurt(["a"], ["a"], weights)
     assert command("--bleurt", str(tmp_path / "none")) == 2
     assert "holds no BLEURT weights" in capsys.readouterr().err
-    assert main(["sweep", "mine", "--bleurt", str(weights)]) == 2
-    assert "only with --decode" in capsys.readouterr().err
 
 
 def test_a_corpus_is_decoded_in_its_usual_way() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from mnmt_repro.__main__ import main
 from mnmt_repro.claims import external
 from mnmt_repro.claims.external import Original
-from mnmt_repro.cli import main
 from mnmt_repro.corpora import fetch, registry
 from mnmt_repro.corpora.bitext import load_test_set
 from mnmt_repro.corpora.registry import CorpusFile, get_card

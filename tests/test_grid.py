@@ -160,7 +160,7 @@ def test_a_grid_file_is_swept_alone_and_without_options_of_cohorts(capsys) -> No
     write_texts()
     command = write_grid(OWN)
     fails([*command, "conlang-sim0"], capsys, "conlang-sim0: a file of a grid is swept alone")
-    fails([*command, "--tier", "gpu"], capsys, "--tier: is of cohorts; leave it out")
+    fails([*command, "--only-seed", "1"], capsys, "--only-seed: is of cohorts; leave it out")
     fails(["sweep", "absent.yml"], capsys, "absent.yml: cannot be read")
 
 
@@ -281,8 +281,6 @@ def test_a_sweep_computes_layers_again_where_it_is_asked_to(monkeypatch, capsys)
     assert asked == [False, True]
     (a,), (b,) = (results.load_runs(f"{folder}/results") for folder in "ab")
     assert a["rows"] == b["rows"]  # the same to the bit
-    capsys.readouterr()
-    fails(["sweep", "conlang-sim0", "--decode", "--recompute"], capsys, "is of training")
 
 
 def test_one_object_declares_runs_fits_plots_and_upgrades(capsys) -> None:

@@ -16,7 +16,6 @@ from mnmt_repro.laws import (
     effective_fraction_direct,
     fit_joint_law,
     fit_power_law,
-    fit_pure_power_law,
 )
 from mnmt_repro.laws.uncertainty import robust_sd
 from mnmt_repro.laws.variable_projection import project
@@ -128,13 +127,6 @@ def test_the_residual_interval_from_eight_sizes_covers_its_truth() -> None:
         inside.append(low < 0.3 < high)
     # Without `noise_scale` it is 0.84; the standard error of 200 is 0.02.
     assert np.mean(inside) == pytest.approx(0.95, abs=0.045)
-
-
-def test_the_pure_law_stays_pure_when_refitted() -> None:
-    draws = fit_pure_power_law(SIZES, noisy()).draws("perturbation", draws=50)
-    assert (draws.values[:, 1] == 0).all()
-    alone = fit_pure_power_law(SIZES, draws.losses[7])
-    assert draws.values[7] == pytest.approx(alone.values)
 
 
 def test_the_spread_of_draws_is_not_ruled_by_a_few_that_run_away() -> None:

@@ -161,7 +161,6 @@ def test_a_generated_language_is_added_from_the_command_line(capsys) -> None:
     capsys.readouterr()
     fails([*SMALL, "--languages", "src,src"], capsys, "languages must be distinct")
     fails([*SMALL, "--languages", "src,,aaa"], capsys, "--languages src,,aaa: part 2 is empty")
-    fails([*OWN, *four], capsys, "--languages: is of a conlang; leave it out")
     other = ["--continue-from", "start", "--languages", "src,aaa,bbb"]
     fails([*SHORT, *other, "--pairs", "src-aaa"], capsys, "--languages", "another conlang")
 

@@ -316,7 +316,7 @@ def test_a_page_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_the_command_reports_a_mistake_on_one_line(tmp_path: Path) -> None:
     source = write_source(tmp_path / "s", first="# First\n")
-    command = [sys.executable, "-m", "mnmt_repro.cli", "book", "--source", str(source)]
+    command = [sys.executable, "-m", "mnmt_repro", "book", "--source", str(source)]
     done = subprocess.run([*command, "-p", "tier=gpu"], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "mnmt-repro: no page has a parameter 'tier'; there are none\n"

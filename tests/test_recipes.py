@@ -15,7 +15,7 @@ from synthetic import rows
 from test_repeats import QUICK
 
 from mnmt_repro import results
-from mnmt_repro.cli import build_parser, main
+from mnmt_repro.__main__ import build_parser, main
 from mnmt_repro.runs.grid import Grid
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "recipes" / "how-do-i.md"

@@ -3,7 +3,6 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from corpus_cards import cards_from_inventory
 
 from mnmt_repro.corpora import registry
-from mnmt_repro.corpora.checking import check_corpus, normalise_english
 from mnmt_repro.corpora.registry import (
     Card,
     CorpusFile,
@@ -175,7 +173,7 @@ def test_bad_pairs(pair: str) -> None:
 def test_registry_needs_no_training_libraries() -> None:
     code = (
         "import sys, mnmt_repro.corpora.registry, mnmt_repro.corpora.bitext, "
-        "mnmt_repro.corpora.checking\n"
+        "mnmt_repro.corpora.text_checks\n"
         "print({'torch', 'sentencepiece', 'sacrebleu', 'requests'} & set(sys.modules))"
     )
     root = Path(__file__).resolve().parents[1]
@@ -273,78 +271,3 @@ def test_data_hash_of_nothing() -> None:
             data_hash("webtech", [pair])
     with pytest.raises(InputError, match="content_hash"):
         data_hash("own")
-
-
-# --- checks -------------------------------------------------------------------------------------
-
-
-def test_check_of_an_intact_corpus(tiny: Path) -> None:
-    report = check_corpus("tiny")
-    assert report.ok
-    assert [dict(file.sentences) for file in report.files] == [
-        {"train": 2, "valid": 1, "test": 1},
-        {"train": 1, "test": 1},
-    ]
-    found = report.disjointness
-    assert found is not None
-    assert (found.train, found.valid, found.test) == (3, 1, 1)
-    assert found.shared_test == found.shared_valid == ()
-
-
-def test_check_finds_test_sentences_in_the_training_text_of_another_language(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    leak = "train\ttalk\tGOOD night!!\tBonne nuit !"
-    card = tiny_card(tmp_path, {"eng-deu": DEU, "eng-fra": [FRA[0], leak]})
-    monkeypatch.setattr(registry, "list_cards", lambda: (card,))
-    monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
-    report = check_corpus("tiny")
-    assert not any(file.problems for file in report.files)
-    assert not report.ok
-    assert report.disjointness is not None
-    assert report.disjointness.shared_test == ("tiny/eng-deu.tsv.xz: line 5",)
-    assert any("1 of 1 test sentences" in line for line in report.lines())
-
-
-def test_check_reports_every_file(tiny: Path) -> None:
-    (tiny / "eng-deu.tsv.xz").unlink()
-    packed = (tiny / "eng-fra.tsv.xz").read_bytes()
-    (tiny / "eng-fra.tsv.xz").write_bytes(packed[:-10])
-    report = check_corpus("tiny")
-    assert not report.ok
-    assert report.files[0].problems == ("absent",)
-    assert "cut short" in report.files[1].problems[0]
-
-
-def test_check_names_a_file_that_is_another(tiny: Path) -> None:
-    content = "\n".join([*DEU, "train\ttalk\tNo\tNein"])
-    (tiny / "eng-deu.tsv.xz").write_bytes(lzma.compress(content.encode()))
-    report = check_corpus("tiny")
-    assert not report.ok and report.files[1].problems == ()
-    assert re.search("SHA-256 is .*the card .*says", report.files[0].problems[0])
-
-
-def test_check_without_files(no_data: None) -> None:
-    assert check_corpus("conlang").lines() == ["conlang: generated, no file to check"]
-    assert check_corpus("webtech").files[0].problems == ("absent (MNMT_REPRO_DATA is not set)",)
-    with pytest.raises(InputError, match="no card; look over"):
-        check_corpus("own")
-
-
-def test_normalised_english() -> None:
-    # case, digits and punctuation are folded; letters of any script and word boundaries are kept
-    assert normalise_english("Page 12 of 345 — “Café”!") == normalise_english("page 7 of 1: café")
-    assert normalise_english("re-use") != normalise_english("reuse")
-
-
-@pytest.mark.parametrize("name", ["webtech", "software25", "outofdomain", "multi30k"])
-def test_real_corpora_are_intact_and_disjoint(
-    corpora_dir: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv("MNMT_REPRO_DATA", str(corpora_dir))
-    report = check_corpus(name)
-    assert report.ok, report.lines()
-    assert (report.disjointness is None) == (name == "outofdomain")
-    if name == "webtech":
-        assert report.disjointness is not None
-        assert report.disjointness.shared_valid == ()

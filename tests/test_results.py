@@ -302,10 +302,8 @@ def test_an_unchanged_store_is_read_from_the_cache(
     pd.testing.assert_frame_equal(results.load_curves(root=cached), loaded[1])
 
 
-def test_without_registered_cohorts_no_frame_is_kept(
-    cached: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(frames, "registered", lambda group: {})
+def test_without_cohorts_no_frame_is_kept(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "find_cohorts_module", lambda name: None)
     monkeypatch.setattr(frames, "kept_values", lambda *args, **given: pytest.fail("from the cache"))
     assert set(results.load(root=cached)["cohort"]) == {""}
 

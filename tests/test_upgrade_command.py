@@ -354,7 +354,6 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
-        (["--data", "eng-deu=talks.tsv"], ["--data goes with --fisher-threshold"]),
         (["--fisher-threshold", "1e-6"], ["write F=FACTOR, such as 1e-6=0.25"]),
         (["--fisher-threshold", "x=0.5"], ["'x' is not a number"]),
         (["--fisher-threshold", "1e-6=0:1"], ["say --steps, over which the factor rises"]),
@@ -371,7 +370,6 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
             ["factor must be at least 0"],
         ),
         (["--fisher-threshold", "1e-6=1", "--fisher-sentences", "0"], ["sentences, 1 or more"]),
-        (["--valid", "eng-deu=talks.tsv"], ["--valid goes with --fisher-threshold"]),
         (
             ["--fisher-threshold", "1e-6=1", "--valid", "eng-deu=talks.tsv"],
             ["--valid eng-deu: gives other validation text than the model had"],
@@ -552,31 +550,6 @@ def test_presets_are_the_published_settings_and_options_win() -> None:
     assert deep == UpgradeConfig(deeper=DepthConfig(encoder=6, decoder=6), gamma_old=ramp)
     deep = config_of("--preset", "deep", "--gamma", "0.05:0.5:50", "--deeper", "1,2")
     assert deep == UpgradeConfig(deeper=DepthConfig(encoder=1, decoder=2), gamma_old=ramp)
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        ["--noise", "0.5"], ["--width-init", "random"], ["--normalisation", "none"],
-        ["--depth-init", "closest"], ["--at", "top"], ["--init", "mean"], ["--steps", "30"],
-        ["--fisher-sentences", "5"],
-        ["--noise", "0.5", "--wider", "2", "--width-init", "random"],
-        ["--normalisation", "function", "--wider", "2", "--width-init", "random"],
-        ["--init", "mean", "--vocab", "both.model", "--keep", "body"],
-        ["--noise", "0.5", "--wider", "2", "--keep", "nothing"],
-        ["--depth-init", "closest", "--deeper", "1", "--keep", "nothing"],
-        ["--steps", "30", "--gamma", "0.05:0.5:300"],
-        ["--steps", "30", "--fisher-threshold", "1e-6=0.5", "--data", "eng-deu=talks.tsv"],
-        ["--gamma OLD,NEW", "--gamma", "1,5"],
-        ["--optimiser carried", "--optimiser", "carried", "--keep", "nothing"],
-        ["--checkpoint", "best", "--keep", "nothing"],
-        ["--fisher-threshold", "1e-6=0.5", "--keep", "nothing", "--data", "eng-deu=talks.tsv"],
-    ],
-)  # fmt: skip
-def test_an_option_that_nothing_would_use_is_refused(here: Path, capsys, option: list[str]) -> None:
-    idle = option[0]
-    command = ["upgrade", "--from", "old", "--out", "start", *option[" " in idle :]]
-    fails(command, capsys, f"{idle}: has no effect without")
 
 
 def test_other_text_is_told(here: Path, capsys) -> None:

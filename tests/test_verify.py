@@ -24,6 +24,7 @@ from stored_claims import (
     write_claims,
 )
 
+from mnmt_repro.__main__ import main
 from mnmt_repro.claims import (
     differences,
     read_stored,
@@ -37,7 +38,6 @@ from mnmt_repro.claims.evidence import Evidence
 from mnmt_repro.claims.exhibits import ALL, EXHIBITS_FILE
 from mnmt_repro.claims.judging import EFFECTS
 from mnmt_repro.claims.report import COLUMNS, headlines, write_stored
-from mnmt_repro.cli import main
 from mnmt_repro.companion.report import with_stored_order
 from mnmt_repro.companion.verify import PASSED, REMEDY
 from mnmt_repro.errors import InputError

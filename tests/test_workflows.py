@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from mnmt_repro import results
-from mnmt_repro.cli import build_parser, main, retrain
+from mnmt_repro.__main__ import build_parser, main
+from mnmt_repro.cli import retrain
 from mnmt_repro.corpora import registry
 
 ROOT = Path(__file__).resolve().parents[1]

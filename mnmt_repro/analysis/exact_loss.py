@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from mnmt_repro.analysis.fractions import direct_fractions, fractions
@@ -17,7 +18,7 @@ from mnmt_repro.cohorts.catalogue import RUN_TIERS, declared
 from mnmt_repro.cohorts.grids import Cohort
 from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.corpora.conlang import ConlangConfig, irreducible_entropy
-from mnmt_repro.laws import JointLawFit, PowerLawFit, fit_pure_power_law
+from mnmt_repro.laws import JointLawFit, PowerLawFit
 from mnmt_repro.laws.checks import Errors
 
 _KINDS: tuple[Errors, ...] = ("absolute", "relative")
@@ -81,7 +82,8 @@ def exact_exponents(cohort: str, points: pd.DataFrame) -> Rows:
     if (config := _languages(cohort)) is not None:
         for (pair, p), rows in points.groupby(["pair", "p"]):
             above = rows["loss"] - irreducible_entropy(config, str(pair))
-            yield {"pair": pair, "p": p, "alpha": fit_pure_power_law(rows["n"], above).alpha}
+            slope, _ = np.polyfit(np.log(rows["n"]), np.log(above), 1)
+            yield {"pair": pair, "p": p, "alpha": -slope}
 
 
 def _languages(cohort: str) -> ConlangConfig | None:

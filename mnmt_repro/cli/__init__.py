@@ -1,7 +1,7 @@
-"""The command line, `mnmt-repro`: a module for each command, whose `add(commands)` declares it.
+"""The library's commands: a module for each, whose `add(commands)` declares it.
 
-Further commands are registered, such as those that verify claims and build the book. Their modules
-are always imported, so they import little before they run.
+`mnmt_repro.__main__` adds those of the companion, which verify claims and build the book. Their
+modules are always imported, so they import little before they run.
 
 A module is imported when its command is asked for, so that `--help` is quick. None imports torch
 before its command runs, so that the base tier can fit laws and build the book.
@@ -12,15 +12,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import NoReturn, cast
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import HelpFormatter
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.option_fields import remedy
-from mnmt_repro.plugins import COMMANDS, registered
 from mnmt_repro.repository import ARCHIVE
 
 PURPOSES = {
@@ -86,7 +86,12 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; see mnmt-repro --help")
 
 
-def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
+def build_parser(
+    asked: str | None = None,
+    *,
+    commands_beside: Sequence[ModuleType] = (),
+    data_beside: Sequence[ModuleType] = (),
+) -> argparse.ArgumentParser:
     """All commands and their options.
 
     Parameters
@@ -94,6 +99,8 @@ def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
     asked
         Leave out the options of all commands but this one, and import no module for them, so that
         the help is quick.
+    commands_beside, data_beside
+        Modules of further commands, and of further parts of `data`; each has `add`.
     """
     parser = _Parser(
         prog="mnmt-repro",
@@ -105,15 +112,19 @@ def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, purpose in PURPOSES.items():
         if asked in (None, name):
-            import_module(f"mnmt_repro.cli.{name}").add(commands)
+            beside = {"beside": data_beside} if name == "data" else {}
+            import_module(f"mnmt_repro.cli.{name}").add(commands, **beside)
         else:
             commands.add_parser(name, help=purpose)
-    for module in registered(COMMANDS).values():
+    for module in commands_beside:
         module.add(commands)
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None,
+    parser: Callable[[str], argparse.ArgumentParser] = build_parser,
+) -> int:
     """Run the command line; return its exit status.
 
     0: done; 1: something did not hold (a failed run, a verdict that no longer follows, a disk that
@@ -124,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     resumes = asked in ("train", "sweep", "retrain")
     then = "; the same command goes on from the last checkpoint, if there is one" * resumes
     try:
-        options, unknown = build_parser(asked).parse_known_args(arguments)
+        options, unknown = parser(asked).parse_known_args(arguments)
         if unknown:
             known = f"is no option; {remedy(unknown[0], options.parser._option_string_actions)}"
             wrong = known if unknown[0].startswith("-") else "is more than it takes"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError
-from mnmt_repro.plugins import cohorts_module
 from mnmt_repro.runs.parents import with_parents
 from mnmt_repro.runs.spec import RunSpec
 

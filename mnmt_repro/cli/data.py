@@ -1,10 +1,12 @@
-"""`data`: list corpora, check a copy, fetch public losses, train or adopt a vocabulary."""
+"""`data`: list corpora, look over own text, fetch public losses, train or adopt a vocabulary."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -20,16 +22,13 @@ from mnmt_repro.cli.options import (
 )
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError, note
-from mnmt_repro.plugins import DATA_COMMANDS, registered
 
 if TYPE_CHECKING:
-    from mnmt_repro.corpora.checking import CheckReport
-    from mnmt_repro.corpora.text_checks import OwnReport
     from mnmt_repro.corpora.vocabulary import Vocabulary
 
 
-def add(commands: Any) -> None:
-    """Declare the command and its parts."""
+def add(commands: Any, *, beside: Sequence[ModuleType] = ()) -> None:
+    """Declare the command, its parts and those of the modules `beside`."""
     group = add_command(commands, "data", examples=["mnmt-repro data list"], act=act_list)
     parts = group.add_subparsers(dest="part", required=True, metavar="PART")
 
@@ -45,19 +44,18 @@ def add(commands: Any) -> None:
     parser = add_command(
         parts,
         "check",
-        "compare a copy of a corpus with its card, or look over bitexts of your own; exits with 1 "
-        "where a file is not intact or test sentences are in training",
+        "look over bitexts of your own; exits with 1 where test sentences are in training",
         examples=[
-            "mnmt-repro data check webtech",
             "mnmt-repro data check --data eng-deu=talks.tsv --test eng-deu=news.en,news.de",
         ],
         act=act_check,
     )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a corpus of `data list`")
-    add_texts(
-        parser,
+    parser.add_argument(
         "--data",
-        "training text (see train --help): look for repeated and untranslated sentences",
+        action="append",
+        required=True,
+        metavar="PAIR=FILE",
+        help="training text (see train --help): look for repeated and untranslated sentences",
     )
     add_texts(parser, "--test", "test text: also look for its sentences in the training text")
     add_json(parser)
@@ -124,7 +122,7 @@ def add(commands: Any) -> None:
     )
     _add_out(parser)
 
-    for module in registered(DATA_COMMANDS).values():
+    for module in beside:
         module.add(parts)
 
 
@@ -164,19 +162,11 @@ def act_list(options: argparse.Namespace) -> int:
 
 
 def act_check(options: argparse.Namespace) -> int:
-    """Print the report of one corpus, or of one's own text; 1 where something is wrong."""
+    """Print the report of one's own text; 1 where test sentences are in training."""
     from mnmt_repro.corpora.bitext import read_bitexts
-    from mnmt_repro.corpora.checking import check_corpus
     from mnmt_repro.corpora.text_checks import check_own
 
-    report: CheckReport | OwnReport
-    if options.name and not (options.data or options.test):
-        report = check_corpus(options.name)
-    elif options.data and not options.name:
-        train = read_bitexts(options.data)
-        report = check_own(train, read_bitexts(options.test, "--test"))
-    else:
-        raise InputError("data check: give the NAME of a corpus, or your own text with --data")
+    report = check_own(read_bitexts(options.data), read_bitexts(options.test, "--test"))
     if options.json:
         print_json({**asdict(report), "ok": report.ok})
     else:

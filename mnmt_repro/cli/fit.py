@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.cli import losses_table
-from mnmt_repro.cli.exclusions import of_fit, refuse_excluded
 from mnmt_repro.cli.options import (
     add_command,
     check_absent,
@@ -21,6 +20,7 @@ from mnmt_repro.cli.options import (
     numbers_of,
     print_json,
     refuse,
+    refuse_excluded,
     write_output,
 )
 from mnmt_repro.errors import InputError, note
@@ -553,7 +553,14 @@ class FittedPair:
 
 def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
-    refuse_excluded(of_fit(options), chosen(options))
+    additive = options.law == "additive"
+    lacking = "{} belongs to --law additive; add it, or leave this out"
+    refuse_excluded(
+        chosen(options),
+        ("data_column loss log", not additive, lacking),
+        ("errors", additive, "{}: --law additive has --log for errors that are shares of the loss"),
+        ("by", options.law not in ("auto", "joint"), "{} belongs to --law joint; leave it out"),
+    )
     check_absent(options.report, "--report")
     frame = read_losses(options, data=data_of(options), by=options.by)
     notes = notes_on_rows(frame, options, data_of(options) or options.by)

@@ -180,6 +180,30 @@ def chosen(options: Any) -> set[str]:
     return {each.name for each in fields if getattr(options, each.name) != each.default}
 
 
+Refusal = tuple[str, object, str]
+"""Names of options, whether they are excluded, and why: `{}` stands for the one that is given."""
+
+
+def refuse_excluded(given: Iterable[str], *rows: Refusal) -> None:
+    """Refuse options that would silently give another result than they ask for.
+
+    Parameters
+    ----------
+    given
+        Names of the options that are there.
+
+    Raises
+    ------
+    InputError
+        With the reason of the first row that excludes one of them.
+    """
+    given = set(given)
+    for names, excluded, why in rows:
+        for name in names.split():
+            if excluded and name in given:
+                raise InputError(why.format(f"--{name.replace('_', '-')}"))
+
+
 def add_model(parser: argparse.ArgumentParser, metavar: str, dest: str = "folder") -> None:
     """Declare a trained model, which is named without a flag."""
     what = "what `train` wrote, or a Hugging Face model"

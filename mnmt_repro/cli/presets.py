@@ -6,12 +6,18 @@ import argparse
 from dataclasses import asdict
 from typing import Any, Literal
 
-from mnmt_repro.cli.exclusions import of_sources, refuse_excluded
+from mnmt_repro.cli.options import refuse_excluded
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import read_about
 from mnmt_repro.training.published import PUBLISHED
 
 Preset = Literal["paper-a", "paper-b"]
+
+SETTLED = (
+    "arch d_model layers heads d_ff dropout attention_dropout pieces vocabulary "
+    "vocabulary_temperature"
+)
+"""Options of `train` that an upgraded model has settled."""
 
 
 def preset(name: str) -> dict[str, Any]:
@@ -46,7 +52,12 @@ def with_preset(options: argparse.Namespace) -> argparse.Namespace:
     InputError
         When an upgraded model has these settings, or `--config` names no run that has them.
     """
-    refuse_excluded(of_sources(options.continue_from is not None), options.given)
+    continued = options.continue_from is not None
+    both = "{}: the upgraded model has its settings; leave one of the two out"
+    settled = "{}: the upgraded model's own stays; leave it out, or make another upgrade"
+    refuse_excluded(
+        options.given, ("preset config", continued, both), (SETTLED, continued, settled)
+    )
     if options.preset is None and options.config is None:
         return options
     found = {} if options.config is None else _of_run(options)

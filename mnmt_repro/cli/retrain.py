@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import add_command, check_count, check_device
 from mnmt_repro.cli.sweep import PoolOptions
+from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.option_fields import required, setting
-from mnmt_repro.plugins import cohorts_module
 from mnmt_repro.results.repeats import BEGINNING, END
 
 if TYPE_CHECKING:

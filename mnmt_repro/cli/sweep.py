@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.cli.exclusions import ENDINGS, of_sweep, refuse_excluded
-from mnmt_repro.cli.options import add_command, check_count, check_device, check_folder, chosen
+from mnmt_repro.cli.options import (
+    add_command,
+    check_count,
+    check_device,
+    check_folder,
+    chosen,
+    refuse_excluded,
+)
+from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.option_fields import required, setting
-from mnmt_repro.plugins import cohorts_module
 from mnmt_repro.runs.spec import RunSpec
 
 _GRID = """\
@@ -117,7 +123,12 @@ def act(options: SweepOptions) -> int:
 
     check_count(options.workers, "--workers", "processes")
     catalogue = cohorts_module("catalogue")
-    refuse_excluded(of_sweep(options), chosen(options))
+    own = any(name.endswith((".yml", ".yaml")) for name in options.names)
+    refuse_excluded(
+        chosen(options),
+        ("only_seed decode analyse", own, "{}: is of cohorts; leave it out"),
+        ("analyse", options.decode, "{}: not with --decode; leave one of the two out"),
+    )
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
     if not options.names:
@@ -125,7 +136,7 @@ def act(options: SweepOptions) -> int:
             count = len(list(cohort.runs()))
             print(f"{cohort.tier:5}  {cohort.name:20} {count:4} runs  {cohort.about}")
         return 0
-    if any(name.endswith(ENDINGS) for name in options.names):
+    if own:
         return _act_on_file(options)
     cohorts = [catalogue.find_cohort(name, options.tier) for name in options.names]
     specs = [spec for cohort in cohorts for spec in cohort.runs()]

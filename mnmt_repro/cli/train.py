@@ -13,8 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import machine_memory, parameter_counts
-from mnmt_repro.cli.exclusions import of_train, refuse_excluded
-from mnmt_repro.cli.options import add_command, check_count, check_device, check_folder, check_seed
+from mnmt_repro.cli.options import (
+    add_command,
+    check_count,
+    check_device,
+    check_folder,
+    check_seed,
+    refuse_excluded,
+)
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.stopping import asked_to_stop
 from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, read_options
@@ -91,7 +97,15 @@ def _plan(parsed: argparse.Namespace) -> _Plan:
     options = _compilable(read_options(parsed))
     config = options.training
     model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
-    refuse_excluded(of_train(options), options.given)
+    adafactor, weighted = config.optimiser == "adafactor", options.weights is not None
+    instead = "--weights: leave out --temperature and --upsample, or it"
+    refuse_excluded(
+        options.given,
+        ("corpus pairs", options.data, "--data: your own text; leave out --corpus and --pairs"),
+        ("valid", not options.data, "--valid goes with --data; registered corpora have their own"),
+        ("temperature upsample", weighted, instead),
+        ("shard", adafactor, "{}: adafactor cannot be split; add --optimiser adamw"),
+    )
     source = text_source(options)
     text = source.read()
     mixture = read_mixture(options, text)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.exclusions import of_upgrade, refuse_excluded
 from mnmt_repro.cli.gamma import read_fisher, steps_to_rise
-from mnmt_repro.cli.options import SEEDS, add_command, chosen, print_json
+from mnmt_repro.cli.options import SEEDS, add_command, print_json
 from mnmt_repro.cli.test_sets import split_text
 from mnmt_repro.cli.upgrade_options import UpgradeOptions, upgrade_config
 from mnmt_repro.errors import InputError, note
@@ -83,8 +82,8 @@ def act(options: UpgradeOptions) -> int:
         seed = zlib.crc32(about["identity"].encode()) % SEEDS
         config = dataclasses.replace(config, seed=seed)
     pieces = _unmet_pieces(about, checkpoint, old)
-    excluded = of_upgrade(options, config, pieces is not None, imported is not None)
-    refuse_excluded(excluded, chosen(options))
+    if imported is not None and options.fisher_threshold is not None:
+        raise InputError("--fisher-threshold: --from is a Hugging Face model; leave this out")
     new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
     if new is not None:
         _check_vocabulary(options, about, new)

@@ -1,1 +1,1 @@
-"""Commands that serve the two papers; `pyproject.toml` registers them with `mnmt-repro`."""
+"""Commands that serve the two papers; `mnmt_repro.__main__` adds them to `mnmt-repro`."""

@@ -8,7 +8,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.cli import main
 from mnmt_repro.cli.options import add_command, check_count
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import ROOT
@@ -97,6 +96,8 @@ def act(options: argparse.Namespace) -> int:
 
 def _build_afresh() -> None:
     """Run this command once, in a process that has the package as it is now."""
+    from mnmt_repro.__main__ import main
+
     once = [word for word in sys.argv[1:] if not word.startswith("--w")]  # less --watch
     process = get_context("spawn").Process(target=main, args=(once,))
     process.start()

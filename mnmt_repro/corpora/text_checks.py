@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mnmt_repro.corpora.checking import normalise_english
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import split_pair
 
@@ -91,6 +91,15 @@ def check_own(train: Mapping[str, Bitext], test: Mapping[str, Bitext]) -> OwnRep
         train=tuple(_report(text, {}) for text in train.values()),
         test=tuple(_report(text, seen) for text in test.values()),
     )
+
+
+def normalise_english(text: str) -> str:
+    """Fold case, digits and punctuation, the rule by which the real corpora were split.
+
+    >>> normalise_english("Since PHP 5.3:  it's GONE!")
+    'since php 0 0 it s gone'
+    """
+    return " ".join(re.sub(r"\W+", " ", re.sub(r"\d+", "0", text.lower())).split())
 
 
 def folded_sides(text: Bitext) -> dict[str, list[str]]:

@@ -31,7 +31,7 @@ from mnmt_repro.laws.fraction import FractionFit, fit_fraction
 from mnmt_repro.laws.frontier import frontier
 from mnmt_repro.laws.joint_law import JointLawFit, coefficients, fit_joint_law, fit_per_weight_laws
 from mnmt_repro.laws.mixtures import mixture_errors, predict_mixture
-from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law, fit_pure_power_law
+from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
 from mnmt_repro.laws.recommendation import (
     EqualRegret,
     Floor,
@@ -74,7 +74,6 @@ __all__ = [
     "fit_joint_law",
     "fit_per_weight_laws",
     "fit_power_law",
-    "fit_pure_power_law",
     "frontier",
     "lack_of_fit",
     "leave_one_size_out",

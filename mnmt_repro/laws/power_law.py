@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import (
     Array,
     Direction,
@@ -17,15 +16,12 @@ from mnmt_repro.laws.checks import (
     same_length,
     vector,
 )
-from mnmt_repro.laws.minimise import Minimum
 from mnmt_repro.laws.shared_exponent import (
     SharedExponentFit,
-    SharedExponentLaw,
     fit_shared_exponent,
 )
 
 PARAMETERS = ("alpha", "l_inf", "beta")
-FIXED = "l_inf fixed at 0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,39 +33,9 @@ class PowerLawFit(SharedExponentFit):
         """The multiplier, in the unit of `n`."""
         return self.values[2]
 
-    def law(self) -> SharedExponentLaw:
-        """Return the formula at the rows fitted; without a constant when the fit had none."""
-        law = super().law()
-        return PureLaw(**vars(law)) if FIXED in self.active_bounds else law
-
     def rows_at(self, *at: ArrayLike) -> Array:
         """Rows (m, 2) at sizes, all of the one group."""
         return np.insert(super().rows_at(*at), 0, 0.0, axis=1)
-
-
-class PureLaw(SharedExponentLaw):
-    """``loss = beta * n**-alpha``, a straight line of log loss on log n."""
-
-    def follow(self, losses: Array, values: Array | None = None) -> Minimum:
-        slope, intercept = np.polyfit(np.log(self.n), np.log(losses).T, 1)
-        theta = np.column_stack([-slope, np.zeros(len(losses)), np.exp(intercept)])
-        residual = losses - theta[:, 2:] * self.n ** -theta[:, :1]
-        return Minimum(
-            theta=theta,
-            objective=residual**2 @ self.weights / 2,
-            converged=np.ones(len(losses), dtype=bool),
-            held=np.tile([False, True, False], (len(losses), 1)),
-        )
-
-    def cannot(self, loss: Array) -> str:
-        one = len(np.unique(self.n)) < 2
-        return "one distinct size cannot determine 2 parameters" if one else ""
-
-    def doubt(self, found: solve.Optimum, loss: Array) -> str:
-        return ""
-
-    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
-        return ("alpha", FIXED, "beta")
 
 
 def fit_power_law(
@@ -129,33 +95,5 @@ def fit_power_law(
         PowerLawFit.blank(
             PARAMETERS, y, n=size, weights=own, group=(0,) * len(size),
             direction=direction, ceiling=ceiling, label=label, runs=run_names(groups, len(size)),
-        )
-    )  # fmt: skip
-
-
-def fit_pure_power_law(n: ArrayLike, loss: ArrayLike, *, label: str = "") -> PowerLawFit:
-    """Fit ``loss = beta * n**-alpha`` by least squares of log loss on log n.
-
-    No irreducible term: the classical estimator ("M1" in the literature on learning curves), a
-    baseline that extrapolates poorly. Errors are relative, so residuals are weighted by
-    ``1 / loss**2`` in `rss`, `r2` and the standard errors.
-
-    Raises
-    ------
-    InputError
-        As `fit_power_law`, and for losses not above zero or a single size.
-
-    Examples
-    --------
-    >>> fit = fit_pure_power_law([1, 4, 16], [8.0, 4.0, 2.0])
-    >>> round(fit.alpha, 6), round(fit.beta, 6)
-    (0.5, 8.0)
-    """
-    size, y = vector("n", n, positive=True), vector("loss", loss, positive=True)
-    same_length(n=size, loss=y)
-    return solve.fit(
-        PowerLawFit.blank(
-            PARAMETERS, y, n=size, weights=y**-2, group=(0,) * len(size), direction="min",
-            ceiling=None, label=label, active_bounds=(FIXED,),
         )
     )  # fmt: skip

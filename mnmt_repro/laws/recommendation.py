@@ -6,12 +6,11 @@ of pairs; for more than two the laws must carry over (Appendix H).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import brentq, minimize, minimize_scalar
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
@@ -19,7 +18,8 @@ from mnmt_repro.laws.fraction import FractionFit
 from mnmt_repro.laws.frontier import MOST_PAIRS, checked_pairs, drawn, lattice
 from mnmt_repro.laws.uncertainty import percentiles
 
-Cost = Callable[[Array], Array]
+FINE, COARSE = 40, 8
+"""How often the search halves its step: for the weights, and for their interval."""
 
 MIN_WEIGHT = 0.01
 """Least share of a pair: the laws say nothing of zero-shot."""
@@ -164,27 +164,20 @@ def recommend_weights(
     pairs = checked_pairs(laws)
     if not n > 0:
         raise InputError(f"n: {n}; give a model size above 0")
+    _check(pairs, preference)
     sign = 1.0 if laws[pairs[0]].direction == "min" else -1.0
 
-    def cost(p: Array) -> Array:
-        """Loss (or less the quality) of each pair at mixtures (..., K)."""
-        flat = p.reshape(-1, len(pairs))
-        columns = [laws[pair].predict(flat[:, i], n) for i, pair in enumerate(pairs)]
-        return sign * np.stack(columns, axis=1).reshape(p.shape)
+    def predicted(p: Array) -> Array:
+        """Loss or quality of each pair at its share of a mixture (K,)."""
+        return np.array([laws[pair].predict(p[i], n)[0] for i, pair in enumerate(pairs)])
 
-    alone = cost(np.ones(len(pairs)))
-    reducible = alone - [sign * laws[pair].params["l_inf"] for pair in pairs]
-    if isinstance(preference, Importance):
-        importance = _importance(pairs, preference)
-        best = _search(len(pairs), lambda p: cost(p) @ importance)
-    elif isinstance(preference, Floor):
-        best = _floor(pairs, preference, cost, sign)
-    elif isinstance(preference, EqualRegret):
-        scale = reducible if preference.relative else np.ones(len(pairs))
-        best = _equal_regret(len(pairs), lambda p: (cost(p) - alone) / scale)
-    else:
-        raise InputError(f"preference: {preference!r}; use Importance, Floor or EqualRegret")
-    regret = cost(best) - alone
+    fitted = {pair: np.array([laws[pair].values]) for pair in pairs}
+    (best,) = _best_of_each(laws, fitted, n, preference, sign, FINE)
+    at_best, alone = predicted(best), predicted(np.ones(len(pairs)))
+    if isinstance(preference, Floor):
+        _check_reached(preference, dict(zip(pairs, at_best, strict=True))[preference.pair], sign)
+    regret = sign * (at_best - alone)
+    reducible = sign * (alone - [laws[pair].params["l_inf"] for pair in pairs])
     refits = _refits(laws, pairs, draws, seed)
     bands = np.array(
         [
@@ -192,7 +185,8 @@ def recommend_weights(
             for pair, share in zip(pairs, best, strict=True)
         ]
     )
-    shares = percentiles(_best_of_each(laws, refits, n, preference, sign), LEVEL).T
+    halvings = COARSE if len(pairs) > 2 else 0  # even steps of two pairs are fine enough
+    shares = percentiles(_best_of_each(laws, refits, n, preference, sign, halvings), LEVEL).T
 
     def by_pair(values: Array) -> dict[str, float]:
         return dict(zip(pairs, values.tolist(), strict=True))
@@ -202,12 +196,12 @@ def recommend_weights(
         weights=by_pair(best),
         weights_low=by_pair(shares[:, 0]),
         weights_high=by_pair(shares[:, 1]),
-        loss=by_pair(sign * cost(best)),
+        loss=by_pair(at_best),
         low=by_pair(bands[:, 0]),
         high=by_pair(bands[:, 1]),
         scatter={
             pair: float(laws[pair].noise_at(value))
-            for pair, value in zip(pairs, cost(best), strict=True)
+            for pair, value in zip(pairs, at_best, strict=True)
         },
         regret=by_pair(regret),
         relative_regret=by_pair(regret / reducible),
@@ -233,11 +227,12 @@ def _best_of_each(
     n: float,
     preference: Preference,
     sign: float,
+    halvings: int,
 ) -> Array:
     """Best mixture under each refit, (B, K); NaN where a law has no refits.
 
-    Two pairs take even steps, which are fine enough. The steps of more pairs are coarse, so each
-    refit's best is sought again among mixtures ever nearer to it.
+    The search starts at the best of mixtures in even steps. It lets one pair give share to another
+    while that helps, and halves the share given `halvings` times.
     """
     pairs = list(refits)
 
@@ -263,13 +258,47 @@ def _best_of_each(
     points = MIN_WEIGHT + (1 - len(pairs) * MIN_WEIGHT) * _closed_lattice(len(pairs))
     values = objective(points, refits)
     least, best = values.min(1), points[values.argmin(1)]
-    for width in 2.0 ** -np.arange(1, 11) if len(pairs) > 2 else ():
-        for b in np.flatnonzero(np.isfinite(least)):
-            near = best[b] + width * (points - best[b])
-            (found,) = objective(near, {pair: refits[pair][b : b + 1] for pair in pairs})
-            if found.min() < least[b]:
+    for b in np.flatnonzero(np.isfinite(least)) if halvings else ():
+        one = {pair: refits[pair][b : b + 1] for pair in pairs}
+        for step in 2.0 ** -np.arange(4, halvings + 4):
+            while True:
+                near = _exchanged(best[b], step)
+                (found,) = objective(near, one)
+                if not found.min() < least[b]:
+                    break
                 least[b], best[b] = found.min(), near[found.argmin()]
     return np.where(np.isnan(values).any(1, keepdims=True), np.nan, best)
+
+
+def _exchanged(mixture: Array, step: float) -> Array:
+    """Mixtures in which one pair has given another `step`, or what it has to give: (M, K)."""
+    gives, takes = np.nonzero(~np.eye(len(mixture), dtype=bool))
+    given = np.minimum(step, mixture[gives] - MIN_WEIGHT)
+    found = np.repeat(mixture[None], len(given), axis=0)
+    rows = np.arange(len(given))
+    found[rows, gives] -= given
+    found[rows, takes] += given
+    return found
+
+
+def _check(pairs: list[str], preference: Preference) -> None:
+    if isinstance(preference, Importance):
+        _importance(pairs, preference)
+    elif isinstance(preference, Floor):
+        if preference.pair not in pairs:
+            raise InputError(f"floor: {preference.pair!r} is none of {pairs}")
+        if not np.isfinite(preference.target):
+            raise InputError(f"floor: target {preference.target}; give a number")
+    elif not isinstance(preference, EqualRegret):
+        raise InputError(f"preference: {preference!r}; use Importance, Floor or EqualRegret")
+
+
+def _check_reached(floor: Floor, reached: float, sign: float) -> None:
+    if sign * (reached - floor.target) > 1e-9 * max(1.0, abs(floor.target)):
+        raise InputError(
+            f"floor: {floor.pair} comes no nearer to {floor.target:g} than {reached:.4g} at this "
+            "size; relax the target or enlarge the model"
+        )
 
 
 def _importance(pairs: list[str], preference: Importance) -> Array:
@@ -280,105 +309,6 @@ def _importance(pairs: list[str], preference: Importance) -> Array:
         raise InputError(f"importance: {dict(preference.by_pair)}; give numbers from 0, not all 0")
     found = found / found.max()  # whose sum would overflow where they are huge
     return found / found.sum()
-
-
-def _floor(pairs: list[str], preference: Floor, cost: Cost, sign: float) -> Array:
-    if preference.pair not in pairs:
-        raise InputError(f"floor: {preference.pair!r} is none of {pairs}")
-    if not np.isfinite(preference.target):
-        raise InputError(f"floor: target {preference.target}; give a number")
-    one = pairs.index(preference.pair)
-    others = np.arange(len(pairs)) != one
-
-    def excess(share: float | Array) -> Array:
-        """How far the pair misses its target at each of its shares."""
-        shares = np.repeat(np.atleast_1d(share)[:, None], len(pairs), axis=1)
-        return cost(shares)[:, one] - sign * preference.target
-
-    # Not the greatest share need be the best, nor the least that suffices: f(p) may exceed 1.
-    grid = np.linspace(MIN_WEIGHT, 1 - MIN_WEIGHT * (len(pairs) - 1), 2001)
-    best = int(excess(grid).argmin())
-    around = grid[max(best - 1, 0)], grid[min(best + 1, 2000)]
-    nearest = minimize_scalar(lambda s: excess(s)[0], bounds=around, method="bounded").x
-    grid = np.sort(np.append(grid, nearest))
-    missed = excess(grid)
-    if missed.min() > 0:
-        reached = sign * float(missed.min()) + preference.target
-        raise InputError(
-            f"floor: {preference.pair} comes no nearer to {preference.target:g} than "
-            f"{reached:.4g} at this size; relax the target or enlarge the model"
-        )
-    lattice_of_rest = _closed_lattice(len(pairs) - 1)
-    found = []
-    for low, high in _below_zero(excess, grid):
-        shares = np.repeat(np.linspace(low, high, 41), len(lattice_of_rest))[:, None]
-        spread = 1 - shares - MIN_WEIGHT * (len(pairs) - 1)
-        rest = MIN_WEIGHT + spread * np.tile(lattice_of_rest, (41, 1))
-        lower, upper = np.full(len(pairs), MIN_WEIGHT), np.ones(len(pairs))
-        lower[one], upper[one] = low, high
-        points = np.insert(rest, one, shares[:, 0], axis=1)
-        found.append(_polish(lambda p: cost(p)[..., others].mean(-1), points, lower, upper))
-    return min(found, key=lambda p: float(cost(p)[others].mean()))
-
-
-def _below_zero(function: Cost, grid: Array) -> list[tuple[float, float]]:
-    """Intervals of the grid's range in which the function is at most zero, ends refined."""
-    below = function(grid) <= 0
-    crossings = np.flatnonzero(below[1:] != below[:-1])
-    roots = [brentq(lambda x: function(x)[0], grid[k], grid[k + 1], xtol=1e-15) for k in crossings]
-    ends = [*grid[:1][below[:1]], *roots, *grid[-1:][below[-1:]]]
-    return list(zip(ends[::2], ends[1::2], strict=True))
-
-
-def _search(pairs: int, objective: Cost) -> Array:
-    """Global minimum over the simplex with shares of at least `MIN_WEIGHT`."""
-    points = MIN_WEIGHT + (1 - pairs * MIN_WEIGHT) * _closed_lattice(pairs)
-    return _polish(objective, points, np.full(pairs, MIN_WEIGHT), np.ones(pairs))
-
-
-def _polish(objective: Cost, points: Array, lower: Array, upper: Array) -> Array:
-    """Minimum over the simplex in a box, from the best of `points` (many, K) in it."""
-    values = objective(points)
-    best = points[int(values.argmin())]
-    for start in points[np.argsort(values)[:5]]:
-        found = minimize(
-            lambda p: float(objective(p)),
-            start,
-            method="SLSQP",
-            bounds=np.column_stack([lower, upper]),
-            constraints={"type": "eq", "fun": lambda p: p.sum() - 1.0},
-            options={"ftol": 1e-14, "maxiter": 300},
-        )
-        p = np.clip(found.x, lower, upper)
-        p = p / p.sum()
-        if float(objective(p)) < float(objective(best)):
-            best = p
-    return best
-
-
-def _equal_regret(pairs: int, regret: Cost) -> Array:
-    """Smallest greatest regret: where shares can be traded, that is where all are equal.
-
-    For a bound r, pair i needs the least share at which its regret is r; the shares needed fall
-    as r rises, and the bound sought is where they sum to one.
-    """
-    grid = np.linspace(MIN_WEIGHT, 1.0, 4001)
-    table = regret(np.repeat(grid[:, None], pairs, axis=1))  # (points, pairs)
-    table = np.minimum.accumulate(table, axis=0)  # the best reachable with at most this share
-
-    def shares(bound: float) -> Array:
-        need = [np.interp(-bound, -table[:, i], grid) for i in range(pairs)]
-        return np.array(need)
-
-    low, high = float(table.min()), float(table.max())
-    for _ in range(200):
-        middle = (low + high) / 2
-        if shares(middle).sum() > 1:
-            low = middle
-        else:
-            high = middle
-    p = shares(high)
-    return p / p.sum()
 
 
 def _closed_lattice(pairs: int) -> Array:

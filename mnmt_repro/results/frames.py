@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from mnmt_repro.declared import find_cohorts_module
 from mnmt_repro.disk_cache import code_digest, files_digest, kept_values, text_digest
 from mnmt_repro.errors import InputError
-from mnmt_repro.plugins import COHORTS, registered, registered_elsewhere
 from mnmt_repro.results import decodings
 from mnmt_repro.results.files import Root, results_root
 from mnmt_repro.results.schema import (
@@ -83,8 +83,7 @@ def _kept(part: str, root: Root, read: Callable[[], pd.DataFrame]) -> pd.DataFra
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder of results; set MNMT_REPRO_RESULTS to one")
     files = [path for pattern in ("*/*.json", "*/decoded/*.json") for path in folder.glob(pattern)]
-    ours = bool(registered(COHORTS)) and not registered_elsewhere(COHORTS)  # whose code is hashed
-    if not ours or len(files) < _SMALL:
+    if len(files) < _SMALL or find_cohorts_module("catalogue") is None:
         return read()
     with kept_values(f"{part}-{text_digest(str(folder.resolve()))[:12]}", most=1) as recall:
         return recall(text_digest(files_digest(folder, files), code_digest()), read)
@@ -106,7 +105,7 @@ def _where(frame: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
 def _frame(part: str, columns: Iterable[str], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     membership: dict[str, Collection[str]] = {}
     places: dict[tuple[str, str], tuple[str, float]] = {}
-    if catalogue := registered(COHORTS).get("catalogue"):
+    if catalogue := find_cohorts_module("catalogue"):
         for tier in {content["run"]["tier"] for content in runs}:
             membership |= catalogue.membership(tier)
             places |= catalogue.places(tier)

@@ -1,8 +1,8 @@
 """Analyse a finished run from its checkpoint: what training on did to old weights.
 
-`results.analyses` says what each analysis is, `registered.COHORTS` of which runs it is made. Losses
-of single sentences (`results.sentences`) are made here, too. Both are stored beside the run's own
-file, for the runs of which somebody still has the checkpoint.
+`results.analyses` says what each analysis is, and the cohorts' `analysed` of which runs it is made.
+Losses of single sentences (`results.sentences`) are made here, too. Both are stored beside the
+run's own file, for the runs of which somebody still has the checkpoint.
 """
 
 from __future__ import annotations
