@@ -38,7 +38,7 @@ COLUMNS = (
     "why",
 )
 """Of the stored table. Those from `verdict` on are empty but in rows of an effect."""
-LATER_ROOMS = ("figures", "publishing", "companion", "cli")
+LATER_ROOMS = ("figures", "publishing", "companion", "cli", "__main__.py")
 """Rooms of the package that no other room imports, so that no outcome depends on them."""
 _RELATIVE, _ABSOLUTE, _OF_WIDTH = 0.02, 1e-3, 0.05
 
