@@ -62,7 +62,7 @@ $(venv)/.lab: pyproject.toml | $(venv)/.base
 	@touch $@
 
 picture: $(venv)/.base
-	@$(bin)/python -m mnmt_repro.publishing.picture
+	@$(bin)/python -m mnmt_repro.papers.pages.picture
 
 clean:
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache

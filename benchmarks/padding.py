@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from stored import keep
 
-from mnmt_repro.cohorts.catalogue import runs_of
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.cohorts.catalogue import runs_of
 from mnmt_repro.runs.data import load_run_data
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.loop import batch_stream

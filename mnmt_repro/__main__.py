@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from mnmt_repro import cli
-from mnmt_repro.companion import book, dataset, originals, report, verify
+from mnmt_repro.papers.commands import book, dataset, originals, report, verify
 
 
 def build_parser(asked: str | None = None) -> argparse.ArgumentParser:

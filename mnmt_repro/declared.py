@@ -24,8 +24,8 @@ def cohorts_module(name: str) -> ModuleType:
 def find_cohorts_module(name: str) -> ModuleType | None:
     """The same, or None without the companion."""
     try:
-        return import_module(f"mnmt_repro.cohorts.{name}")
+        return import_module(f"mnmt_repro.papers.cohorts.{name}")
     except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("mnmt_repro.cohorts"):
+        if not (error.name or "").startswith("mnmt_repro.papers"):
             raise
         return None

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from mnmt_repro.publishing import build_book
+from mnmt_repro.papers.pages import build_book
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,9 +18,9 @@ import altair
 import pandas as pd
 from IPython.display import display
 
-from mnmt_repro.figures.badge import Badge
-from mnmt_repro.figures.display import show, show_table
-from mnmt_repro.figures.theme import weight_color
+from mnmt_repro.papers.charts.badge import Badge
+from mnmt_repro.papers.charts.display import show, show_table
+from mnmt_repro.papers.charts.theme import weight_color
 
 frame = pd.DataFrame({"n": [1, 10, 100] * 2, "p": [0.5] * 3 + [1.0] * 3})
 frame["loss"] = [scale * value for value in (4, 3, 2, 3, 2, 1)]
@@ -57,7 +57,7 @@ WIDE = """
 import altair
 import pandas as pd
 
-from mnmt_repro.figures.display import show
+from mnmt_repro.papers.charts.display import show
 
 frame = pd.DataFrame({"n": [1, 2], "loss": [2, 1]})
 panel = altair.Chart(frame).mark_line().encode(x="n", y="loss").properties(width=220, height=90)

@@ -10,8 +10,8 @@ from typing import Any
 from test_results import content
 
 from mnmt_repro import results
-from mnmt_repro.cohorts.catalogue import find_cohort
-from mnmt_repro.cohorts.variants import Variant, VariantCohort
+from mnmt_repro.papers.cohorts.catalogue import find_cohort
+from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
 from mnmt_repro.runs.spec import RunSpec
 
 Loss = Callable[[Variant, str], float | None]

@@ -11,13 +11,13 @@ import pandas as pd
 import yaml
 from synthetic import rows
 
-from mnmt_repro.analysis.intervals import Measure, NoRowsYet
-from mnmt_repro.claims import load_claims, read_stored, write_stored
-from mnmt_repro.claims.evaluate import Result, Verdict
-from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.claims.history import Ancestry, History
-from mnmt_repro.claims.judging import Outcome, verdict_of
-from mnmt_repro.claims.schema import Claim, Setting
+from mnmt_repro.papers.claims import load_claims, read_stored, write_stored
+from mnmt_repro.papers.claims.evaluate import Result, Verdict
+from mnmt_repro.papers.claims.evidence import Evidence, Units
+from mnmt_repro.papers.claims.history import Ancestry, History
+from mnmt_repro.papers.claims.judging import Outcome, verdict_of
+from mnmt_repro.papers.claims.schema import Claim, Setting
+from mnmt_repro.papers.effects.intervals import Measure, NoRowsYet
 
 ROOT = Path(__file__).resolve().parents[1]
 NAN = math.nan

@@ -19,15 +19,15 @@ from test_upgrade_sweep import PARENT, child_of, generated
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
-from mnmt_repro.cohorts import analysed as analysed_module
-from mnmt_repro.cohorts import catalogue
-from mnmt_repro.cohorts.analysed import analyses_of, scored_by_sentence
-from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.papers.cohorts import analysed as analysed_module
+from mnmt_repro.papers.cohorts import catalogue
+from mnmt_repro.papers.cohorts.analysed import analyses_of, scored_by_sentence
+from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.results import analyses, sentences
 from mnmt_repro.results.sentences import SentenceLosses
 from mnmt_repro.runs import analysing

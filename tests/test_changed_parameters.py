@@ -21,8 +21,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from mnmt_repro import results
 from mnmt_repro.laws import effective
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.publishing import declared_parameters
-from mnmt_repro.publishing.stored import trains
+from mnmt_repro.papers.pages import declared_parameters
+from mnmt_repro.papers.pages.stored import trains
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "book"

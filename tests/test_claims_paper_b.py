@@ -15,9 +15,15 @@ import pytest
 from scipy import stats
 from stored_claims import declared_claims
 
-from mnmt_repro.analysis.intervals import Measure, NoRowsYet
-from mnmt_repro.analysis.published import comparisons, table, zoomed
-from mnmt_repro.analysis.variants import (
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims.evidence import Evidence
+from mnmt_repro.papers.claims.judging import Outcome, judge
+from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LANGUAGES, directions
+from mnmt_repro.papers.cohorts.settled_upgrades import SETTLED_UPGRADES
+from mnmt_repro.papers.cohorts.software25 import cohorts
+from mnmt_repro.papers.effects.intervals import Measure, NoRowsYet
+from mnmt_repro.papers.effects.published import comparisons, table, zoomed
+from mnmt_repro.papers.effects.variants import (
     Sample,
     Study,
     VariantAt,
@@ -26,12 +32,6 @@ from mnmt_repro.analysis.variants import (
     largest,
     p_value,
 )
-from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.judging import Outcome, judge
-from mnmt_repro.cohorts.languages25 import GROUPINGS, LANGUAGES, directions
-from mnmt_repro.cohorts.settled_upgrades import SETTLED_UPGRADES
-from mnmt_repro.cohorts.software25 import cohorts
-from mnmt_repro.errors import InputError
 from mnmt_repro.results import load_analyses
 
 ALL = directions(tuple(LANGUAGES))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from stored_claims import ROOT, declared_claims, entry, write_claims
 
-from mnmt_repro.claims import load_claims
-from mnmt_repro.claims.judging import EFFECTS
-from mnmt_repro.claims.schema import parse_claims
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims import load_claims
+from mnmt_repro.papers.claims.judging import EFFECTS
+from mnmt_repro.papers.claims.schema import parse_claims
 
 CLAIMS = declared_claims()
 

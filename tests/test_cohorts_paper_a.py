@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from mnmt_repro import results
-from mnmt_repro.cohorts.catalogue import MINI_COHORTS, get_cohort, membership
-from mnmt_repro.cohorts.grids import Cohort
-from mnmt_repro.cohorts.names import cohort_name, pair_name
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.encoding import first_syllable
+from mnmt_repro.papers.cohorts.catalogue import MINI_COHORTS, get_cohort, membership
+from mnmt_repro.papers.cohorts.grids import Cohort
+from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results import frames
 from mnmt_repro.results.schema import RUN_FIELDS

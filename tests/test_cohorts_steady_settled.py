@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.claims import load_claims
-from mnmt_repro.cohorts import steady
-from mnmt_repro.cohorts.catalogue import declared, find_cohort
-from mnmt_repro.cohorts.grids import Cohort
-from mnmt_repro.cohorts.settled import MIDDLE, REAL_WIDTHS, SMALL
+from mnmt_repro.papers.claims import load_claims
+from mnmt_repro.papers.cohorts import steady
+from mnmt_repro.papers.cohorts.catalogue import declared, find_cohort
+from mnmt_repro.papers.cohorts.grids import Cohort
+from mnmt_repro.papers.cohorts.settled import MIDDLE, REAL_WIDTHS, SMALL
 from mnmt_repro.repository import ROOT
 from mnmt_repro.runs.parents import plan
 from mnmt_repro.runs.spec import RunSpec

@@ -16,9 +16,9 @@ from test_results import content, write
 
 from mnmt_repro import results
 from mnmt_repro.__main__ import main
-from mnmt_repro.cohorts.settled import SETTLED_GRIDS
-from mnmt_repro.companion.dataset import COLUMNS, FILES, KEY, contents, dataset
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.cohorts.settled import SETTLED_GRIDS
+from mnmt_repro.papers.commands.dataset import COLUMNS, FILES, KEY, contents, dataset
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results.frames import _way
 

@@ -27,13 +27,13 @@ from test_sweep import InThisProcess
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
-from mnmt_repro.cohorts import catalogue
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.encoding import SyllableVocabulary, first_syllable
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation import learned_metrics
 from mnmt_repro.evaluation.search import Hypothesis, translate
+from mnmt_repro.papers.cohorts import catalogue
 from mnmt_repro.results import decodings
 from mnmt_repro.runs import decoding
 from mnmt_repro.runs import sweep as sweep_module

@@ -14,9 +14,15 @@ import pytest
 from scipy.optimize import least_squares
 from synthetic import SIZES, WEIGHTS, loss_of, rows, seeds
 
-from mnmt_repro.analysis.cells import cells_of
-from mnmt_repro.analysis.drift import fit_drift, shift
-from mnmt_repro.analysis.intervals import (
+from mnmt_repro.laws import fit_joint_law
+from mnmt_repro.laws.trend import Coefficient
+from mnmt_repro.papers.claims import estimands_fraction as fraction
+from mnmt_repro.papers.claims import estimands_law as law
+from mnmt_repro.papers.claims import estimands_prediction as prediction
+from mnmt_repro.papers.claims.evidence import Evidence, Units
+from mnmt_repro.papers.effects.cells import cells_of
+from mnmt_repro.papers.effects.drift import fit_drift, shift
+from mnmt_repro.papers.effects.intervals import (
     Measure,
     NoRowsYet,
     NotIdentified,
@@ -25,13 +31,7 @@ from mnmt_repro.analysis.intervals import (
     centred_r2,
     measured,
 )
-from mnmt_repro.analysis.noise import drawn
-from mnmt_repro.claims import estimands_fraction as fraction
-from mnmt_repro.claims import estimands_law as law
-from mnmt_repro.claims import estimands_prediction as prediction
-from mnmt_repro.claims.evidence import Evidence, Units
-from mnmt_repro.laws import fit_joint_law
-from mnmt_repro.laws.trend import Coefficient
+from mnmt_repro.papers.effects.noise import drawn
 
 OUT, OTHER, INTO = "webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en"
 GERMAN, FRENCH, ENGLISH = ("eng-deu",), ("eng-deu", "eng-fra"), ("deu-eng", "zho-eng")

@@ -13,12 +13,12 @@ import torch
 from small_runs import PAIRS, VARIED, adamw, sentences, t5
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.cohorts.catalogue import MINI_COHORTS, declared, get_cohort, membership
-from mnmt_repro.cohorts.grids import WEIGHTS
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.papers.cohorts.catalogue import MINI_COHORTS, declared, get_cohort, membership
+from mnmt_repro.papers.cohorts.grids import WEIGHTS
 from mnmt_repro.results import load_runs, schema
 from mnmt_repro.runs import spec as spec_module
 from mnmt_repro.runs.data import TestSet

@@ -19,8 +19,11 @@ from public_tables import (
     select_translation,
 )
 
-from mnmt_repro.analysis.noise import between_seeds
-from mnmt_repro.analysis.public_losses import (
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import fit_joint_law, fit_per_weight_laws
+from mnmt_repro.papers.claims.external import load_external
+from mnmt_repro.papers.effects.noise import between_seeds
+from mnmt_repro.papers.effects.public_losses import (
     by_own_weight,
     domain_laws,
     forecast_errors,
@@ -31,9 +34,6 @@ from mnmt_repro.analysis.public_losses import (
     separate_coefficients,
     separate_laws,
 )
-from mnmt_repro.claims.external import load_external
-from mnmt_repro.errors import InputError
-from mnmt_repro.laws import fit_joint_law, fit_per_weight_laws
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "data" / "external"

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from mnmt_repro.__main__ import main
-from mnmt_repro.claims import external
-from mnmt_repro.claims.external import Original
 from mnmt_repro.corpora import fetch, registry
 from mnmt_repro.corpora.bitext import load_test_set
 from mnmt_repro.corpora.registry import CorpusFile, get_card
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims import external
+from mnmt_repro.papers.claims.external import Original
 from mnmt_repro.repository import ROOT
 
 # Lines that gzip hardly shortens: a hundred kilobytes in all.

@@ -10,20 +10,20 @@ import pytest
 from software25_store import write_store
 
 from mnmt_repro import results
-from mnmt_repro.analysis import ablations, groupings, languages25
-from mnmt_repro.analysis.ablations import ABLATIONS
-from mnmt_repro.analysis.audit import languages, tables
-from mnmt_repro.analysis.published import comparisons
-from mnmt_repro.analysis.variants import Variants, latest_variants, variants_of
-from mnmt_repro.cohorts.catalogue import find_cohort
-from mnmt_repro.cohorts.languages25 import GROUPINGS, directions_of
-from mnmt_repro.cohorts.names import LANGUAGE_NAMES
-from mnmt_repro.cohorts.variants import Variant
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import forest
-from mnmt_repro.figures.ablations import as_printed, span
-from mnmt_repro.figures.gains import interval
-from mnmt_repro.figures.languages25 import shares_chart
+from mnmt_repro.papers.charts import forest
+from mnmt_repro.papers.charts.ablations import as_printed, span
+from mnmt_repro.papers.charts.gains import interval
+from mnmt_repro.papers.charts.languages25 import shares_chart
+from mnmt_repro.papers.cohorts.catalogue import find_cohort
+from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, directions_of
+from mnmt_repro.papers.cohorts.names import LANGUAGE_NAMES
+from mnmt_repro.papers.cohorts.variants import Variant
+from mnmt_repro.papers.effects import ablations, groupings, languages25
+from mnmt_repro.papers.effects.ablations import ABLATIONS
+from mnmt_repro.papers.effects.audit import languages, tables
+from mnmt_repro.papers.effects.published import comparisons
+from mnmt_repro.papers.effects.variants import Variants, latest_variants, variants_of
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL, ADDED = directions_of("all"), directions_of("added")

@@ -7,14 +7,14 @@ import hashlib
 import pandas as pd
 import pytest
 
-from mnmt_repro.analysis import audit
-from mnmt_repro.analysis.audit import tables
-from mnmt_repro.analysis.audit.checks import check
-from mnmt_repro.analysis.audit.statements import ablations
-from mnmt_repro.analysis.published import PAPERS
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.audit import score_chart
+from mnmt_repro.papers.charts.audit import score_chart
+from mnmt_repro.papers.effects import audit
+from mnmt_repro.papers.effects.audit import tables
+from mnmt_repro.papers.effects.audit.checks import check
+from mnmt_repro.papers.effects.audit.statements import ablations
+from mnmt_repro.papers.effects.published import PAPERS
 
 # Rows of the printed tables times their columns; Table 1 lacks two cells of M20.
 CELLS = {

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from synthetic import rows
 
-from mnmt_repro.analysis import budget
-from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.budget import budget_laws_chart, fraction_against_budget
+from mnmt_repro.papers.charts.budget import budget_laws_chart, fraction_against_budget
+from mnmt_repro.papers.cohorts.catalogue import get_cohort
+from mnmt_repro.papers.effects import budget
 
 COHORTS = ("webtech-en-dezh", "webtech-en-dezh-8m", "webtech-en-dezh-16m")
 ALPHA = 0.3

@@ -9,11 +9,11 @@ import pytest
 from software25_store import write_store
 
 from mnmt_repro import results
-from mnmt_repro.analysis import conlang_upgrades
-from mnmt_repro.analysis.conlang_upgrades import LIKE
-from mnmt_repro.cohorts.conlang_upgrade import SIMILAR
-from mnmt_repro.cohorts.variants import Variant
-from mnmt_repro.figures.upgrades import added_language_chart
+from mnmt_repro.papers.charts.upgrades import added_language_chart
+from mnmt_repro.papers.cohorts.conlang_upgrade import SIMILAR
+from mnmt_repro.papers.cohorts.variants import Variant
+from mnmt_repro.papers.effects import conlang_upgrades
+from mnmt_repro.papers.effects.conlang_upgrades import LIKE
 
 BASE = {("M4", 1.0): 1.0, ("M6", 0.1): 3.0, ("M6", 0.3): 2.5, ("M6", 1.0): 2.0,
         ("Mt6", 0.1): 2.2, ("Mt6", 0.3): 1.8}  # fmt: skip

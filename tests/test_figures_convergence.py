@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.analysis import convergence
-from mnmt_repro.figures.convergence import cells_chart, curve_chart, law_chart, trust_chart
+from mnmt_repro.papers.charts.convergence import cells_chart, curve_chart, law_chart, trust_chart
+from mnmt_repro.papers.effects import convergence
 
 PAIRS = ("eng-deu", "eng-zho")
 STEPS = np.array([60, 90, 130, 190, 280, 410, 590, 860, 1260, 1840, 2680, 3920])

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from mnmt_repro.analysis import corpora
-from mnmt_repro.cohorts.catalogue import get_cohort
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig, irreducible_entropy
 from mnmt_repro.corpora.registry import get_card
-from mnmt_repro.figures.corpora import domain_chart, length_chart
+from mnmt_repro.papers.charts.corpora import domain_chart, length_chart
+from mnmt_repro.papers.cohorts.catalogue import get_cohort
+from mnmt_repro.papers.effects import corpora
 
 
 def test_a_sentence_has_one_word_for_each_concept_of_its_meaning() -> None:

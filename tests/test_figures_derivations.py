@@ -10,10 +10,10 @@ import pytest
 import sympy as sp
 from synthetic import loss_of, rows
 
-from mnmt_repro.analysis import derivations, fractions, scalarization, scaling
-from mnmt_repro.analysis.derivations import ALPHA, BETA_1, BETA_P, L_INF, N
-from mnmt_repro.figures.derivations import batch_chart, doubling_chart
-from mnmt_repro.figures.fractions import form_chart
+from mnmt_repro.papers.charts.derivations import batch_chart, doubling_chart
+from mnmt_repro.papers.charts.fractions import form_chart
+from mnmt_repro.papers.effects import derivations, fractions, scalarization, scaling
+from mnmt_repro.papers.effects.derivations import ALPHA, BETA_1, BETA_P, L_INF, N
 
 NUMBERS = {BETA_1: 3.0, BETA_P: 7.0, ALPHA: 0.3, N: 1e4, L_INF: 1.5}
 PAIRS = ("eng-deu", "eng-zho")

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.badge import STYLE, Badge
-from mnmt_repro.figures.display import show, show_table, tabs
-from mnmt_repro.figures.provenance import Provenance
-from mnmt_repro.figures.theme import weight_color, weight_colours
+from mnmt_repro.papers.charts.badge import STYLE, Badge
+from mnmt_repro.papers.charts.display import show, show_table, tabs
+from mnmt_repro.papers.charts.provenance import Provenance
+from mnmt_repro.papers.charts.theme import weight_color, weight_colours
 
 FRAME = pd.DataFrame({"n": [1, 10], "loss": [2.0, 1.0]})
 CHART = altair.Chart(FRAME).mark_line().encode(x="n", y="loss")

@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from mnmt_repro.analysis import budget
-from mnmt_repro.figures.budget import equal_text_chart
+from mnmt_repro.papers.charts.budget import equal_text_chart
+from mnmt_repro.papers.effects import budget
 
 PAIR, TOKENS = "eng-deu", (1_000, 10_000, 100_000)
 

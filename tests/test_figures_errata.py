@@ -8,9 +8,9 @@ import pytest
 import sacrebleu
 
 from mnmt_repro import results
-from mnmt_repro.analysis import scalarization
 from mnmt_repro.architecture import PAPER_A
-from mnmt_repro.figures import errata
+from mnmt_repro.papers.charts import errata
+from mnmt_repro.papers.effects import scalarization
 
 
 def entry(where: str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.figures.forest import forest
+from mnmt_repro.papers.charts.forest import forest
 
 
 def test_a_panel_a_group_and_an_axis_that_holds_the_marks() -> None:

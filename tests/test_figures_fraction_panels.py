@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.analysis import fraction_lines as panels
-from mnmt_repro.analysis import fractions
-from mnmt_repro.analysis.grids import read_grid
-from mnmt_repro.cohorts.catalogue import get_cohort
-from mnmt_repro.figures.forest import PRINTED_SERIES, forest
-from mnmt_repro.figures.fraction_panels import TOP, capacity_rows, fraction_panels
+from mnmt_repro.papers.charts.forest import PRINTED_SERIES, forest
+from mnmt_repro.papers.charts.fraction_panels import TOP, capacity_rows, fraction_panels
+from mnmt_repro.papers.cohorts.catalogue import get_cohort
+from mnmt_repro.papers.effects import fraction_lines as panels
+from mnmt_repro.papers.effects import fractions
+from mnmt_repro.papers.effects.grids import read_grid
 
 COHORT = "webtech-en-dezh"
 WEIGHTS = (0.05, 0.3, 0.5, 1.0)

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from synthetic import rows
 
-from mnmt_repro.analysis.grids import NEWS, read_all
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import grid_figures
-from mnmt_repro.figures.forest import forest
+from mnmt_repro.papers.charts import grid_figures
+from mnmt_repro.papers.charts.forest import forest
+from mnmt_repro.papers.effects.grids import NEWS, read_all
 
 
 def test_the_cohort_asked_for_is_first_and_news_is_last():

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.analysis import grids as grids_module
-from mnmt_repro.analysis.grids import load_rows, read_grid, read_grids
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.effects import grids as grids_module
+from mnmt_repro.papers.effects.grids import load_rows, read_grid, read_grids
 
 COHORT = "webtech-en-dezh"
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from synthetic import loss_of, rows
 
-from mnmt_repro.analysis import fractions, scaling
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.display import show
-from mnmt_repro.figures.planner import (
+from mnmt_repro.laws import Importance, recommend_weights
+from mnmt_repro.papers.charts.display import show
+from mnmt_repro.papers.charts.planner import (
     datasets,
     loss_axis,
     losses_csv,
@@ -22,7 +22,7 @@ from mnmt_repro.figures.planner import (
     weights_covered,
     with_controls,
 )
-from mnmt_repro.laws import Importance, recommend_weights
+from mnmt_repro.papers.effects import fractions, scaling
 
 N = 20_000
 

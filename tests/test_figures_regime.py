@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from mnmt_repro.analysis import regime
-from mnmt_repro.figures.regime import beside_the_paper, half_against_whole, learning_curves
+from mnmt_repro.papers.charts.regime import beside_the_paper, half_against_whole, learning_curves
+from mnmt_repro.papers.effects import regime
 
 
 def test_a_cohort_is_counted_by_runs_not_by_rows() -> None:

@@ -7,18 +7,22 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.analysis import fractions, held_out, quality, regime, scaling
-from mnmt_repro.analysis.exact_loss import absolute_and_relative, against_truth, exact_exponents
-from mnmt_repro.claims import load_claims
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.fractions import frontier_chart
-from mnmt_repro.figures.loss_laws import (
+from mnmt_repro.laws import fit_joint_law, leave_one_size_out
+from mnmt_repro.papers.charts.fractions import frontier_chart
+from mnmt_repro.papers.charts.loss_laws import (
     coefficients_against_weight,
     floor_chart,
     loss_against_size,
     reducible_against_size,
 )
-from mnmt_repro.laws import fit_joint_law, leave_one_size_out
+from mnmt_repro.papers.claims import load_claims
+from mnmt_repro.papers.effects import fractions, held_out, quality, regime, scaling
+from mnmt_repro.papers.effects.exact_loss import (
+    absolute_and_relative,
+    against_truth,
+    exact_exponents,
+)
 from mnmt_repro.repository import ROOT
 
 ALPHA, BETA, LIMIT = 0.3, 20.0, 1.5

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 from synthetic import rows
 
-from mnmt_repro.analysis import fraction_lines
-from mnmt_repro.analysis.fraction_lines import SIMILARITY_COHORTS, Line, compare_lines
-from mnmt_repro.figures.fraction_panels import similarity_chart
+from mnmt_repro.papers.charts.fraction_panels import similarity_chart
+from mnmt_repro.papers.effects import fraction_lines
+from mnmt_repro.papers.effects.fraction_lines import SIMILARITY_COHORTS, Line, compare_lines
 
 PAIRS = ("src-aaa", "src-bbb")
 

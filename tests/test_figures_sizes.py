@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.architecture import PAPER_A
-from mnmt_repro.figures import sizes
+from mnmt_repro.papers.charts import sizes
 
 
 def test_the_table_has_printed_and_counted_numbers_side_by_side() -> None:

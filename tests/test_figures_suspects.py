@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.analysis import budget
-from mnmt_repro.figures.budget import exponent_chart
+from mnmt_repro.papers.charts.budget import exponent_chart
+from mnmt_repro.papers.effects import budget
 
 TABLES = 100_000  # parameters that `synthetic.rows` puts beside N
 

@@ -8,9 +8,9 @@ import pytest
 from scipy.optimize import curve_fit
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.analysis import uncertainty
-from mnmt_repro.analysis.grids import read_grids
-from mnmt_repro.figures.uncertainty import laws_chart
+from mnmt_repro.papers.charts.uncertainty import laws_chart
+from mnmt_repro.papers.effects import uncertainty
+from mnmt_repro.papers.effects.grids import read_grids
 
 COHORT = "webtech-en-dezh"
 PAIR = ("eng-deu",)

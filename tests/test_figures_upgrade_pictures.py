@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mnmt_repro.cohorts.software25_runs import PAPER
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import upgrade_pictures as pictures
+from mnmt_repro.papers.charts import upgrade_pictures as pictures
+from mnmt_repro.papers.cohorts.software25_runs import PAPER
 
 OLD, NEW = "from the old model", "new"
 

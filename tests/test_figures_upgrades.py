@@ -14,24 +14,24 @@ from software25_store import write_store
 from stored_claims import ROOT, declared_claims
 
 from mnmt_repro import results
-from mnmt_repro.analysis import upgrades
-from mnmt_repro.analysis.intervals import NoRowsYet
-from mnmt_repro.analysis.upgrades import PRINTED, SCRATCH, TEST, UPGRADED
-from mnmt_repro.analysis.variants import MAIN, Variants, star, variants_of
-from mnmt_repro.analysis.variants import VariantAt as Run
-from mnmt_repro.claims import read_stored
-from mnmt_repro.claims.claim_measures import claim_measures
-from mnmt_repro.cohorts.languages25 import directions_of
-from mnmt_repro.cohorts.variants import Variant
-from mnmt_repro.figures.display import show_table
-from mnmt_repro.figures.gains import (
+from mnmt_repro.papers.charts.display import show_table
+from mnmt_repro.papers.charts.gains import (
     INTERVAL,
     interval,
     narrow,
     source,
 )
-from mnmt_repro.figures.provenance import Provenance
-from mnmt_repro.figures.upgrades import lead_chart, reached
+from mnmt_repro.papers.charts.provenance import Provenance
+from mnmt_repro.papers.charts.upgrades import lead_chart, reached
+from mnmt_repro.papers.claims import read_stored
+from mnmt_repro.papers.claims.claim_measures import claim_measures
+from mnmt_repro.papers.cohorts.languages25 import directions_of
+from mnmt_repro.papers.cohorts.variants import Variant
+from mnmt_repro.papers.effects import upgrades
+from mnmt_repro.papers.effects.intervals import NoRowsYet
+from mnmt_repro.papers.effects.upgrades import PRINTED, SCRATCH, TEST, UPGRADED
+from mnmt_repro.papers.effects.variants import MAIN, Variants, star, variants_of
+from mnmt_repro.papers.effects.variants import VariantAt as Run
 from mnmt_repro.results.sentences import SentenceLosses
 
 ALL, ADDED = directions_of("all"), directions_of("added")

@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 from stored_claims import NAN, declared_claims, made_verdict, stored_table
 
-from mnmt_repro.claims.claim_measures import claim_measures
-from mnmt_repro.claims.exhibits import Exhibit
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.answer import MOST_WORDS, answer
-from mnmt_repro.figures.badge import STYLE, Badge
-from mnmt_repro.figures.claim_list import claim_list
-from mnmt_repro.figures.forest import claim_figure, of_claims
-from mnmt_repro.figures.measures import limit_written, measured, named, written
-from mnmt_repro.figures.scoreboard import scoreboard, tally_line
-from mnmt_repro.figures.verdicts import anchor, badge, count, how_sure
+from mnmt_repro.papers.charts.answer import MOST_WORDS, answer
+from mnmt_repro.papers.charts.badge import STYLE, Badge
+from mnmt_repro.papers.charts.claim_list import claim_list
+from mnmt_repro.papers.charts.forest import claim_figure, of_claims
+from mnmt_repro.papers.charts.measures import limit_written, measured, named, written
+from mnmt_repro.papers.charts.scoreboard import scoreboard, tally_line
+from mnmt_repro.papers.charts.verdicts import anchor, badge, count, how_sure
+from mnmt_repro.papers.claims.claim_measures import claim_measures
+from mnmt_repro.papers.claims.exhibits import Exhibit
 
 CLAIMS = declared_claims()
 

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mnmt_repro.analysis import forgetting
-from mnmt_repro.cohorts.languages25 import GROUPINGS, directions
-from mnmt_repro.figures.forgetting import SIDES, fisher_chart, forgotten_chart, moved_chart
+from mnmt_repro.papers.charts.forgetting import SIDES, fisher_chart, forgotten_chart, moved_chart
+from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, directions
+from mnmt_repro.papers.effects import forgetting
 from mnmt_repro.results.analyses import ANALYSIS_COLUMNS
 
 OLD = directions(GROUPINGS["Mt25"].original)

@@ -23,11 +23,11 @@ from safetensors.torch import save_file
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from test_results import content
 
-from mnmt_repro.claims.schema import parse_claims
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.adopting import adopt_vocabulary
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims.schema import parse_claims
 from mnmt_repro.results import read_run
 from mnmt_repro.runs.grid import Grid
 from mnmt_repro.runs.trained import load_trained

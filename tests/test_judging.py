@@ -10,12 +10,12 @@ import pytest
 from stored_claims import NAN, ROOT, NoHistory, declared_claims, made_claim, made_verdict, setting
 from synthetic import rows
 
-from mnmt_repro.analysis.intervals import Measure, NoRowsYet, NotIdentified, OutOfRegime
-from mnmt_repro.claims.evaluate import Verdict, evaluate
-from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.judging import EFFECTS, Outcome, judge, verdict_of
-from mnmt_repro.claims.schema import Claim
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims.evaluate import Verdict, evaluate
+from mnmt_repro.papers.claims.evidence import Evidence
+from mnmt_repro.papers.claims.judging import EFFECTS, Outcome, judge, verdict_of
+from mnmt_repro.papers.claims.schema import Claim
+from mnmt_repro.papers.effects.intervals import Measure, NoRowsYet, NotIdentified, OutOfRegime
 
 YES, NO, OPEN = "reproduced", "not reproduced", "undecided"
 NOTHING = Evidence(frame=pd.DataFrame())

@@ -11,10 +11,10 @@ import pytest
 from small_book import ROOT, notebook, write_source
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures.lessons import SLIDERS
-from mnmt_repro.publishing import PageError, book, build_book, executed, store_lessons
-from mnmt_repro.publishing.notebooks import PageRun, execute_pages
-from mnmt_repro.publishing.stored import code_hash, stored_path, trains
+from mnmt_repro.papers.charts.lessons import SLIDERS
+from mnmt_repro.papers.pages import PageError, book, build_book, executed, store_lessons
+from mnmt_repro.papers.pages.notebooks import PageRun, execute_pages
+from mnmt_repro.papers.pages.stored import code_hash, stored_path, trains
 
 LESSONS = sorted((ROOT / "book" / "learn").glob("*.ipynb"))
 TRAINING = [page for page in LESSONS if trains(page)]

@@ -12,10 +12,10 @@ from synthetic import SIZES, loss_of
 from test_results import content
 
 from mnmt_repro import results
-from mnmt_repro.analysis.grids import choose
-from mnmt_repro.companion.book import _parameter
 from mnmt_repro.errors import InputError
-from mnmt_repro.publishing.notebooks import PageRun, execute_pages
+from mnmt_repro.papers.commands.book import _parameter
+from mnmt_repro.papers.effects.grids import choose
+from mnmt_repro.papers.pages.notebooks import PageRun, execute_pages
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
 PAGES = ("paper-a/scaling-laws", "paper-a/effective-parameters", "paper-a/uncertainty")

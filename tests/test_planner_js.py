@@ -19,11 +19,11 @@ from scipy import stats
 from synthetic import loss_of, rows
 
 from mnmt_repro import results
-from mnmt_repro.analysis import scaling
 from mnmt_repro.cli import main
-from mnmt_repro.figures.planner import losses_csv
 from mnmt_repro.laws import fit_fraction, fit_joint_law
-from mnmt_repro.publishing import offline
+from mnmt_repro.papers.charts.planner import losses_csv
+from mnmt_repro.papers.effects import scaling
+from mnmt_repro.papers.pages import offline
 
 NODE = shutil.which("node")
 LAWS = Path(offline.__file__).with_name("static") / "laws.js"

@@ -18,7 +18,7 @@ from small_book import ROOT, notebook, write_source
 
 from mnmt_repro import disk_cache
 from mnmt_repro.errors import InputError
-from mnmt_repro.publishing import (
+from mnmt_repro.papers.pages import (
     PageError,
     book,
     build_book,
@@ -27,9 +27,9 @@ from mnmt_repro.publishing import (
     notebooks,
     remote_resources,
 )
-from mnmt_repro.publishing.notebooks import PageRun, fold_parameters, match_parameters
-from mnmt_repro.publishing.offline import opening
-from mnmt_repro.publishing.resources import raw_formulas
+from mnmt_repro.papers.pages.notebooks import PageRun, fold_parameters, match_parameters
+from mnmt_repro.papers.pages.offline import opening
+from mnmt_repro.papers.pages.resources import raw_formulas
 
 
 @pytest.fixture(scope="session")
@@ -239,7 +239,7 @@ def test_the_sources_stay_as_they_were(first_page: Path) -> None:
 
 
 def test_kernels_have_the_package_loaded_and_run_each_in_its_folder(tmp_path: Path) -> None:
-    page = notebook("import os, sys\nprint('mnmt_repro.claims' in sys.modules, os.getcwd())")
+    page = notebook("import os, sys\nprint('mnmt_repro.papers.claims' in sys.modules, os.getcwd())")
     source = write(tmp_path, page)
     runs = [
         PageRun(source=source, output=tmp_path / name / "done.ipynb", name=name, parameters={})

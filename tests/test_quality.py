@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, WEIGHTS, loss_of, rows
 
-from mnmt_repro.analysis import quality
-from mnmt_repro.analysis.fractions import fraction_fits
 from mnmt_repro.errors import InputError
-from mnmt_repro.figures import quality as charts
+from mnmt_repro.papers.charts import quality as charts
+from mnmt_repro.papers.effects import quality
+from mnmt_repro.papers.effects.fractions import fraction_fits
 from mnmt_repro.results.schema import STORED_METRICS
 
 ALPHA, BETA, LIMIT = 0.2, 150.0, 60.0

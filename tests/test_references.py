@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mnmt_repro.claims import load_claims, read_stored
-from mnmt_repro.claims.report import headlines
-from mnmt_repro.figures import related
-from mnmt_repro.figures.answer import PAPER_LINKS, answer
-from mnmt_repro.figures.verdicts import anchor
+from mnmt_repro.papers.charts import related
+from mnmt_repro.papers.charts.answer import PAPER_LINKS, answer
+from mnmt_repro.papers.charts.verdicts import anchor
+from mnmt_repro.papers.claims import load_claims, read_stored
+from mnmt_repro.papers.claims.report import headlines
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"

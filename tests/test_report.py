@@ -10,9 +10,9 @@ import pytest
 import yaml
 from stored_claims import ROOT, declared_claims, made_verdict, stored_table
 
-from mnmt_repro.claims import load_exhibits
-from mnmt_repro.companion.report import as_html, codecheck, hashes, papers, report
-from mnmt_repro.companion.verify import PASSED
+from mnmt_repro.papers.claims import load_exhibits
+from mnmt_repro.papers.commands.report import as_html, codecheck, hashes, papers, report
+from mnmt_repro.papers.commands.verify import PASSED
 
 EFFECTS = {"A11": (4.0, 3.5, 4.5), "B3": (0.8, 0.7, 0.9)}  # at least 3, and at least 90.9 %
 

@@ -239,7 +239,7 @@ def test_a_changed_config_is_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def declared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cohorts of the two runs of `MEMBERSHIP`."""
-    from mnmt_repro.cohorts import catalogue
+    from mnmt_repro.papers.cohorts import catalogue
 
     monkeypatch.setattr(catalogue, "membership", lambda tier: MEMBERSHIP)
 
@@ -271,7 +271,7 @@ def test_a_shared_run_stands_in_each_of_its_cohorts(declared: None, tmp_path: Pa
 def test_membership_is_declared_by_the_cohorts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mnmt_repro.cohorts import catalogue
+    from mnmt_repro.papers.cohorts import catalogue
 
     mine = content()["run"]["config_hash"]
     monkeypatch.setattr(catalogue, "membership", lambda tier: {mine: (f"{tier} mine",)})

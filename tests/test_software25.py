@@ -17,7 +17,10 @@ import pytest
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
-from mnmt_repro.cohorts.catalogue import (
+from mnmt_repro.corpora.formats import Bitext
+from mnmt_repro.corpora.registry import get_card
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.cohorts.catalogue import (
     MINI_COHORTS,
     declared,
     find_cohort,
@@ -25,13 +28,10 @@ from mnmt_repro.cohorts.catalogue import (
     membership,
     places,
 )
-from mnmt_repro.cohorts.languages25 import GROUPINGS, LANGUAGES
-from mnmt_repro.cohorts.software25 import cohorts
-from mnmt_repro.cohorts.software25_runs import MINI, PAPER, kept_pairs
-from mnmt_repro.cohorts.variants import Variant, VariantCohort
-from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.corpora.registry import get_card
-from mnmt_repro.errors import InputError
+from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LANGUAGES
+from mnmt_repro.papers.cohorts.software25 import cohorts
+from mnmt_repro.papers.cohorts.software25_runs import MINI, PAPER, kept_pairs
+from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
 from mnmt_repro.repository import ROOT
 from mnmt_repro.runs.data import keep
 from mnmt_repro.runs.spec import RunSpec, Upgrade, digest
@@ -580,7 +580,7 @@ def test_a_dry_run_lists_every_run_with_its_time(tmp_path, capsys) -> None:
 
 
 def test_declaring_needs_no_torch() -> None:
-    code = "import sys, mnmt_repro.cohorts.catalogue, mnmt_repro.runs.sweep as s; " \
+    code = "import sys, mnmt_repro.papers.cohorts.catalogue, mnmt_repro.runs.sweep as s; " \
         "assert not {'torch', 'sentencepiece', 'sacrebleu'} & set(sys.modules)"  # fmt: skip
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -12,15 +12,15 @@ from mnmt_repro.architecture import PAPER_A
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.train_options import model_config, training_config
-from mnmt_repro.cohorts import steady
-from mnmt_repro.cohorts.catalogue import (
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.cohorts import steady
+from mnmt_repro.papers.cohorts.catalogue import (
     RUN_TIERS,
     declared,
     find_cohort,
     membership,
 )
-from mnmt_repro.cohorts.software25_runs import PAPER
-from mnmt_repro.errors import InputError
+from mnmt_repro.papers.cohorts.software25_runs import PAPER
 from mnmt_repro.repository import ROOT
 from mnmt_repro.training.config import TrainingConfig
 from mnmt_repro.training.published import PUBLISHED

@@ -268,7 +268,7 @@ def test_only_what_resumes_is_said_to(capsys, monkeypatch) -> None:
     monkeypatch.setattr("mnmt_repro.corpora.registry.list_cards", interrupted)
     assert main(["data", "list"]) == 130
     assert capsys.readouterr().err == "mnmt-repro: interrupted\n"
-    monkeypatch.setattr("mnmt_repro.cohorts.catalogue.declared", interrupted)
+    monkeypatch.setattr("mnmt_repro.papers.cohorts.catalogue.declared", interrupted)
     assert main(["sweep"]) == 130
     assert "goes on from the last checkpoint" in capsys.readouterr().err
 

@@ -14,16 +14,16 @@ import pandas as pd
 import pytest
 from stored_claims import declared_claims
 
-from mnmt_repro.analysis.intervals import Measures, NoRowsYet
-from mnmt_repro.analysis.updates_saved import Arm, arm, share_reached, updates_saved
-from mnmt_repro.claims import estimands_upgrade
-from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.judging import judge
-from mnmt_repro.cohorts import settled_upgrades as declared_here
-from mnmt_repro.cohorts.catalogue import find_cohort, membership, places
-from mnmt_repro.cohorts.languages25 import LANGUAGES, directions
-from mnmt_repro.cohorts.software25_runs import MINI, from_scratch, upgraded
-from mnmt_repro.cohorts.variants import VariantCohort
+from mnmt_repro.papers.claims import estimands_upgrade
+from mnmt_repro.papers.claims.evidence import Evidence
+from mnmt_repro.papers.claims.judging import judge
+from mnmt_repro.papers.cohorts import settled_upgrades as declared_here
+from mnmt_repro.papers.cohorts.catalogue import find_cohort, membership, places
+from mnmt_repro.papers.cohorts.languages25 import LANGUAGES, directions
+from mnmt_repro.papers.cohorts.software25_runs import MINI, from_scratch, upgraded
+from mnmt_repro.papers.cohorts.variants import VariantCohort
+from mnmt_repro.papers.effects.intervals import Measures, NoRowsYet
+from mnmt_repro.papers.effects.updates_saved import Arm, arm, share_reached, updates_saved
 from mnmt_repro.runs.parents import plan
 
 ALL = directions(tuple(LANGUAGES))

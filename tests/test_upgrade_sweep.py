@@ -19,14 +19,14 @@ from test_sweep import InThisProcess, stored, sweep_into
 from mnmt_repro import results
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.cli.retrain import keep_repeat
-from mnmt_repro.cohorts.catalogue import find_cohort
-from mnmt_repro.cohorts.variants import VariantCohort
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.papers.cohorts.catalogue import find_cohort
+from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.results import schema
 from mnmt_repro.runs import data as data_module
 from mnmt_repro.runs import execute as execute_module

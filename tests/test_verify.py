@@ -25,7 +25,8 @@ from stored_claims import (
 )
 
 from mnmt_repro.__main__ import main
-from mnmt_repro.claims import (
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims import (
     differences,
     read_stored,
     to_detail,
@@ -34,13 +35,12 @@ from mnmt_repro.claims import (
     to_text,
     verify,
 )
-from mnmt_repro.claims.evidence import Evidence
-from mnmt_repro.claims.exhibits import ALL, EXHIBITS_FILE
-from mnmt_repro.claims.judging import EFFECTS
-from mnmt_repro.claims.report import COLUMNS, headlines, write_stored
-from mnmt_repro.companion.report import with_stored_order
-from mnmt_repro.companion.verify import PASSED, REMEDY
-from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims.evidence import Evidence
+from mnmt_repro.papers.claims.exhibits import ALL, EXHIBITS_FILE
+from mnmt_repro.papers.claims.judging import EFFECTS
+from mnmt_repro.papers.claims.report import COLUMNS, headlines, write_stored
+from mnmt_repro.papers.commands.report import with_stored_order
+from mnmt_repro.papers.commands.verify import PASSED, REMEDY
 
 WAYS = {name: setting(name) for name in ("half", "text-matched")}
 CLAIM = made_claim(

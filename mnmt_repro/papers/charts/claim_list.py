@@ -1,0 +1,85 @@
+"""The list of all claims on the page of verdicts: filters, a row a claim, its settings folded.
+
+Each row has the anchor to which the claim's badges lead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from mnmt_repro.papers.charts.badge import Badge, typeset
+from mnmt_repro.papers.charts.measures import half_width_written, limit_written, measured, named
+from mnmt_repro.papers.charts.template import Html, render
+from mnmt_repro.papers.charts.theme import plain
+from mnmt_repro.papers.charts.verdicts import anchor, said
+from mnmt_repro.papers.claims.report import headlines
+from mnmt_repro.papers.claims.schema import Claim
+
+FILTERS = ("paper", "verdict", "evidence", "limit")
+
+
+def claim_list(stored: pd.DataFrame, claims: Sequence[Claim]) -> Html:
+    """List stored verdicts (`claims.read_stored`) with the entries of their claims, and filters.
+
+    Without a script all claims are shown.
+    """
+    by_id = {claim.id: claim for claim in claims}
+    rows = [_row(row, by_id[str(name)], stored) for name, row in headlines(stored).iterrows()]
+    html = render(
+        "claim_list",
+        filters={name: dict.fromkeys(row["facts"][name] for row in rows) for name in FILTERS},
+        rows=rows,
+        listed=stored.to_csv(index=False, lineterminator="\n"),
+    )
+    words = "\n".join(
+        f"{row['claim'].id}  {row['badge'].verdict:16}  {row['claim'].title}" for row in rows
+    )
+    return Html(html=html, words=words)
+
+
+def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame) -> dict[str, Any]:
+    mine = stored[(stored["claim"] == claim.id) & (stored["measure"] == claim.measure)]
+    effects = mine[mine["limit"] != ""]  # and not those of the other parts
+    known = pd.notna(row["value"])
+    return {
+        "claim": claim,
+        "anchor": anchor(claim.id),
+        "facts": {
+            "paper": f"Paper {claim.paper}",
+            "verdict": row["verdict"],
+            "evidence": row["kind"],
+            "limit": {"yes": "post hoc", "no": "before the runs"}.get(row["post_hoc"], "–"),
+        },
+        "effect": named(claim.measure, claim.id),
+        "limit": typeset(limit_written(claim.measure, claim)),
+        "ours": typeset(measured(claim.measure, row, claim.id)) if known else "–",
+        "where": plain(row["setting"]),
+        "resolution": typeset(_resolution(claim, row)),
+        "badge": Badge(verdict=row["verdict"], text=said(row), href=f"{claim.page}.html"),
+        "why": row["why"],
+        "robust": row["robust"],
+        "settings": [_setting(each, claim) for _, each in effects.iterrows()],
+    }
+
+
+def _resolution(claim: Claim, row: pd.Series) -> str:
+    """Half the interval, as a reader compares it with the effect."""
+    if pd.isna(row["resolution"]):
+        return ""
+    return half_width_written(claim.measure, row["resolution"], claim.id)
+
+
+def _setting(row: pd.Series, claim: Claim) -> dict[str, str]:
+    """A row of the table of settings."""
+    known = pd.notna(row["value"])
+    return {
+        "what it is": row["role"].rstrip(" 0123456789"),
+        "setting": plain(row["setting"]),
+        "evidence": row["kind"],
+        "effect": typeset(measured(claim.measure, row, claim.id)) if known else row["why"],
+        "seeds": f"{row['seeds']:.0f}",
+        "verdict": said(row) if row["verdict"] else "shown, not judged",
+    }

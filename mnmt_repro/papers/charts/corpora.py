@@ -1,0 +1,48 @@
+"""Charts of corpora: sentences by domain, and their lengths."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from mnmt_repro.papers.charts.theme import CATEGORIES, tips
+from mnmt_repro.papers.effects.corpora import DOMAINS
+
+
+def domain_chart(table: pd.DataFrame) -> alt.Chart:
+    """Stacked bars of `domains`, a row per language, the largest on top."""
+    order = table.groupby("language")["sentences"].sum().sort_values(ascending=False)
+    shown = [name for name in DOMAINS.values() if name in set(table["domain"])]
+    colours = dict(zip(DOMAINS.values(), CATEGORIES, strict=True))
+    return (
+        alt.Chart(table)
+        .mark_bar()
+        .encode(
+            alt.X("sentences:Q", title="training sentence pairs", axis=alt.Axis(format="~s")),
+            alt.Y("language:N", title=None, sort=list(order.index)),
+            alt.Color(
+                "domain:N",
+                title=None,
+                scale=alt.Scale(domain=shown, range=[colours[name] for name in shown]),
+                legend=alt.Legend(columns=2),
+            ),
+            tooltip=tips("language", "domain", "sentences|,"),
+        )
+        .properties(width=420, height=alt.Step(16))
+    )
+
+
+def length_chart(table: pd.DataFrame) -> alt.Chart:
+    """Dots of `lengths`, a row per kind of text, a colour per pair."""
+    order = table.groupby("text")["pieces"].mean().sort_values()
+    return (
+        alt.Chart(table)
+        .mark_point(size=70)
+        .encode(
+            alt.X("pieces:Q", title="target pieces per test sentence"),
+            alt.Y("text:N", title=None, sort=list(order.index), axis=alt.Axis(labelLimit=220)),
+            alt.Color("pair:N", title=None),
+            tooltip=tips("pair", "text", "sentences", "pieces|.1f"),
+        )
+        .properties(width=380, height=alt.Step(24))
+    )

@@ -1,0 +1,147 @@
+"""Paper A's Figures 2 to 5, and those of its Appendices B and C, of one grid on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from mnmt_repro.papers.charts.display import Figure, Table, show, show_table
+from mnmt_repro.papers.charts.loss_laws import (
+    coefficients_against_weight,
+    loss_against_size,
+    reducible_against_size,
+)
+from mnmt_repro.papers.charts.provenance import Provenance
+from mnmt_repro.papers.charts.theme import plain
+from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
+from mnmt_repro.papers.effects import scaling
+from mnmt_repro.papers.effects.grids import TABS, LossGrid
+
+NUMBERS: dict[tuple[str, str], dict[str, int]] = {
+    ("webtech-en-dezh", "indomain"): {"separate": 2, "reducible": 3, "coefficients": 4, "joint": 5},
+    ("webtech-en-dezh", "news"): {"separate": 9, "coefficients": 10, "joint": 15},
+    ("webtech-en-defr", "indomain"): {"separate": 11, "coefficients": 12, "joint": 16},
+    ("webtech-en-defr", "news"): {"separate": 9, "coefficients": 10},
+    ("webtech-dezh-en", "indomain"): {"separate": 13, "coefficients": 14, "joint": 17},
+}
+"""Cohort and place to the paper's figures; captions of 9 and 10 name French, whose text has not."""
+
+
+def label(grid: LossGrid, kind: str) -> str:
+    """Name a tab: the models, and the number of the paper's figure where there is one."""
+    number = _number(grid, kind)
+    place = "" if grid.test_set == "indomain" else ", news"
+    models = TABS.get(grid.cohort, cohort_name(grid.cohort)) + place
+    return plain(f"Figure {number}: {models}" if number else models)
+
+
+def joint(grid: LossGrid) -> Figure:
+    """Figure 5 and its like: observed losses with one law for all weights (Eq. 7)."""
+    found = " and ".join(
+        f"{100 * law.r2:.1f} % of the variance for {pair_name(pair)}"
+        for pair, (_, law) in grid.fits.items()
+    )
+    caption = f"One law explains {found}."
+    return _losses(grid, "joint", scaling.joint_curves, caption)
+
+
+def separate(grid: LossGrid, *, folded: bool = False) -> Figure:
+    """Figure 2 and its like: observed losses with a law for each weight (Eq. 6)."""
+    least = min(fit.r2 for alone, _ in grid.fits.values() for fit in alone.values())
+    caption = f"{label(grid, 'separate')}. A law for each weight has an R² of {least:.3f} or more."
+    return _losses(grid, "separate", scaling.per_weight_curves, caption, folded)
+
+
+def _losses(
+    grid: LossGrid,
+    kind: str,
+    curves: Callable[[pd.DataFrame, scaling.PairFits], pd.DataFrame],
+    caption: str,
+    folded: bool = False,
+) -> Figure:
+    law = "one law for all weights" if kind == "joint" else "a law for each weight"
+    return show(
+        loss_against_size(grid.points, curves(grid.points, grid.fits), n=grid.n),
+        name=f"{kind}-{_key(grid)}",
+        alt=f"Test loss against model size with {law}, {grid.name}: a panel a pair, a colour a "
+        "weight. Losses fall with size; smaller weights lie higher.",
+        data=grid.points,
+        provenance=Provenance.of(grid.rows),
+        caption=caption,
+        folded=folded,
+    )
+
+
+def reducible(grid: LossGrid, *, folded: bool = False) -> Figure:
+    """Figure 3: losses less the joint law's irreducible loss, on log–log axes."""
+    data = scaling.reducible_loss(grid.points, grid.fits)
+    return show(
+        reducible_against_size(data, n=grid.n),
+        name=f"reducible-{_key(grid)}",
+        alt=f"Log–log plot of test loss minus the joint irreducible loss, {grid.name}: dots, and "
+        "the parallel lines of the joint law, higher for smaller weights.",
+        data=data,
+        provenance=Provenance.of(grid.rows),
+        caption=f"{label(grid, 'reducible')}. Losses minus L∞, and the parallel lines of one law.",
+        folded=folded,
+    )
+
+
+def coefficient_figure(grid: LossGrid) -> Figure:
+    """Paper A's Figure 4 and its like: coefficients of Eq. 6 against p, those of Eq. 7 dashed.
+
+    As in the paper, Figure 14 has no bands; its CSV has the standard deviations.
+    """
+    table = scaling.coefficient_table(grid.fits)
+    bands = _number(grid, "coefficients") != 14
+    return show(
+        coefficients_against_weight(table, bands=bands),
+        name=f"coefficients-{_key(grid)}",
+        alt=f"Exponent, factor and irreducible loss against weight, {grid.name}, "
+        f"{'with' if bands else 'without'} bands of one standard deviation; the joint law's "
+        "coefficients are dashed.",
+        data=table,
+        provenance=Provenance.of(grid.rows),
+        caption="With an irreducible loss for each weight, the exponent goes "
+        f"{exponents_alone(grid)} as p falls from 1 to its smallest value.",
+    )
+
+
+def exponents_alone(grid: LossGrid) -> str:
+    """From which exponent to which the laws of one weight go as the weight falls, for each pair."""
+    return " and ".join(
+        f"from {alone[max(alone)].alpha:.2g} to {alone[min(alone)].alpha:.2g} ({pair_name(pair)})"
+        for pair, (alone, _) in sorted(grid.fits.items())
+    )
+
+
+def quality(grids: Mapping[str, LossGrid], shown: str) -> Table:
+    """How well each law does (`scaling.fit_quality`); all grids in the CSV, one of them shown."""
+    tables = {
+        name: scaling.fit_quality(grid.points, grid.fits, grid.errors).assign(models=grid.name)
+        for name, grid in grids.items()
+    }
+    return show_table(
+        tables[shown].drop(columns="models"),
+        name="fit-quality",
+        provenance=Provenance.of(grids[shown].rows),
+        caption="Fit and prediction of separate laws and of one law (all cohorts in the CSV).",
+        formats={
+            "R²": ".4f",
+            "lowest R² of a weight": ".3f",
+            scaling.HELD_OUT: ".1%",
+            "AICc": ".1f",
+        },
+        data=pd.concat(tables.values()),
+        folded=True,
+    )
+
+
+def _key(grid: LossGrid) -> str:
+    return (grid.cohort or "own") + "-news" * (grid.test_set != "indomain")
+
+
+def _number(grid: LossGrid, kind: str) -> int | None:
+    place = "indomain" if grid.test_set == "indomain" else "news"
+    return NUMBERS.get((grid.cohort, place), {}).get(kind)

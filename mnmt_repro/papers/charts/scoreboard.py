@@ -1,0 +1,177 @@
+"""The landing page: a row for each figure and table of both papers, and how the scales differ."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import altair
+import pandas as pd
+import yaml
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.charts.measures import measured
+from mnmt_repro.papers.charts.template import Html, render
+from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
+from mnmt_repro.papers.charts.verdicts import badge, headline, tally
+from mnmt_repro.papers.claims.exhibits import EXHIBITS_FILE, Exhibit
+from mnmt_repro.papers.effects.framed import Rows, framed
+
+_CLAIM = re.compile(r"\{([AB]\d+)(?: on '([^']+)')?\}")
+_THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
+
+
+def headlines(*shown: Mapping[str, str]) -> Html:
+    """Display headlines side by side.
+
+    Parameters
+    ----------
+    shown
+        ``paper``, its ``question``, our ``answer`` in a sentence, and the ``chart`` of a ``page``
+        that answers it, with its ``alt`` and ``caption``.
+    """
+    words = "\n".join(f"{headline['question']} {headline['answer']}" for headline in shown)
+    return Html(html=render("headlines", headlines=shown, thumbnail=_THUMBNAIL), words=words)
+
+
+def scoreboard(exhibits: Sequence[Exhibit], stored: pd.DataFrame, paper: str) -> Html:
+    """List the exhibits (`claims.load_exhibits`) of one paper with their stored verdicts.
+
+    A row leads to the page that re-makes its exhibit.
+    """
+    own = [each for each in exhibits if each.id.startswith(f"{paper} ")]
+    pictures = [_THUMBNAIL.format(page=each.page, chart=each.chart) for each in own]
+    rows = [
+        _row(exhibit, stored) | {"picture": picture * (picture not in pictures[:i])}
+        for i, (exhibit, picture) in enumerate(zip(own, pictures, strict=True))
+    ]
+    words = "\n".join(f"{row['exhibit'].id}: {row['ours']}" for row in rows)
+    unjudged = [each.id.removeprefix(f"{paper} ") for each in own if not each.claims]
+    return Html(html=render("scoreboard", rows=rows, unjudged=unjudged), words=words)
+
+
+def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
+    """The first claim's badge says its verdict; those of the others have a sign, and the id."""
+    badges = [badge(stored, claim, "verdicts.html") for claim in exhibit.claims]
+    badges[1:] = [
+        replace(each, text=claim)
+        for each, claim in zip(badges[1:], exhibit.claims[1:], strict=True)
+    ]
+    evidence = headline(stored, exhibit.claims[0])["kind"] if exhibit.claims else "–"
+    ours = _answer(exhibit, stored)
+    return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
+
+
+def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
+    """Our answer, with the measured effects that it names."""
+
+    def number(name: re.Match[str]) -> str:
+        claim, setting = name[1], name[2]
+        row = headline(stored, claim) if setting is None else _in_setting(stored, claim, setting)
+        if not math.isfinite(row["value"]):
+            return "(not measured yet)"
+        return measured(row["measure"], row, claim)
+
+    if not exhibit.page:
+        return f"Not re-made: {exhibit.reason}"
+    text = _CLAIM.sub(number, exhibit.answer)
+    return text[:1].upper() + text[1:]
+
+
+def _in_setting(stored: pd.DataFrame, claim: str, setting: str) -> pd.Series:
+    """The stored effect of a claim in one of its settings."""
+    effects = stored[(stored["claim"] == claim) & (stored["limit"] != "")]
+    found = effects[effects["setting"] == setting]
+    if found.empty:
+        names = ", ".join(effects["setting"])
+        raise InputError(f"claim {claim} has no setting {setting!r}; there are {names}")
+    return found.iloc[0]
+
+
+def tally_line(stored: pd.DataFrame) -> Html:
+    """Display how many claims have which verdict, in a line of badges."""
+    badges = tally(stored)
+    claims = stored["claim"].nunique()
+    return Html(
+        html=render("tally", claims=claims, badges=badges), words=", ".join(map(str, badges))
+    )
+
+
+@framed("paper", "quantity", "whose", "low", "high")
+def scales(root: Path, rows: pd.DataFrame) -> Rows:
+    """How large the papers' runs are, and ours.
+
+    Parameters
+    ----------
+    root
+        The checkout; `data/papers/exhibits.yml` has the papers' numbers.
+    rows
+        From `results.load`, of one test set and all domains.
+
+    Returns
+    -------
+    DataFrame
+        ``paper, quantity, whose, low, high``.
+    """
+    mine = {
+        "A": rows[rows["variant"].isna() | (rows["variant"] == "")],
+        "B": rows[rows["corpus"] == "software25"],
+    }
+    columns = {
+        "parameters without embeddings": "n_non_embedding",
+        "target tokens a run": "target_tokens",
+        "chrF++": "chrfpp",
+    }
+    listed = yaml.safe_load((root / EXHIBITS_FILE).read_text(encoding="utf-8"))["scale"]
+    for entry in listed:
+        paper, quantity = entry["paper"], entry["quantity"]
+        ours = mine[paper][columns[quantity]].dropna()
+        if quantity == "chrF++":  # the mean over directions of a run, as the paper's
+            ours = mine[paper].dropna(subset="chrfpp").groupby("run_id")["chrfpp"].mean()
+        low, high = entry["papers"]
+        yield (paper, quantity, "the paper", low, high)
+        if not ours.empty:
+            yield (paper, quantity, "ours", ours.min(), ours.max())
+
+
+def times_larger(table: pd.DataFrame, quantity: str) -> str:
+    """How many times as much of a quantity of `scales` each paper has at most as we have.
+
+    >>> rows = [("A", "the paper", 8790.0), ("A", "ours", 1.0), ("B", "the paper", 3e6)]
+    >>> frame = pd.DataFrame([*rows, ("B", "ours", 2e3)], columns=["paper", "whose", "high"])
+    >>> frame = frame.assign(quantity="tokens")
+    >>> times_larger(frame, "tokens")
+    '8,800 (A) and 1,500 (B)'
+    """
+    most = table[table["quantity"] == quantity].pivot(index="paper", columns="whose", values="high")
+    ratios = most["the paper"] / most["ours"]
+    return " and ".join(
+        f"{float(f'{times:.2g}'):,.0f} ({paper})" for paper, times in ratios.items()
+    )
+
+
+def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
+    """Ranges of `scales` on log axes, a panel a quantity."""
+    table = table.assign(label="Paper " + table["paper"] + ", " + table["whose"])
+    styles = {"ours": CATEGORIES[0], "the paper": INK}
+    panels = []
+    for quantity in table["quantity"].unique():
+        mine = table[table["quantity"] == quantity]
+        base = altair.Chart(mine).encode(
+            y=altair.Y("label:N", title=None, sort=None),
+            color=altair.Color("whose:N", legend=None).scale(
+                domain=[*styles], range=[*styles.values()]
+            ),
+        )
+        scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
+        x = altair.X("low:Q", scale=scale, title=quantity)
+        x = x.axis(labelExpr=BILLIONS, tickCount=4)
+        bar = base.mark_bar(height=8, cornerRadius=4).encode(x=x, x2="high:Q")
+        # A range of one value has a bar of no length, but a dot.
+        end = base.mark_point(filled=True, size=70, opacity=1).encode(x="high:Q")
+        panels.append((bar + end).properties(width=170, height=22 * len(mine)))
+    return altair.hconcat(*panels)

@@ -1,0 +1,129 @@
+"""Verdicts on pages: the badge of a claim, and how many claims have which verdict."""
+
+from __future__ import annotations
+
+from functools import cache
+from urllib.parse import urlencode
+
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.charts.badge import Badge
+from mnmt_repro.papers.charts.measures import measured, named
+from mnmt_repro.papers.charts.theme import plain
+from mnmt_repro.papers.claims.report import STORED, headlines
+from mnmt_repro.papers.claims.schema import VERDICTS, Claim, load_claims
+from mnmt_repro.repository import ROOT
+
+VERDICTS_PAGE = "../verdicts.html"  # from a page of results
+SOURCE = f"{STORED.as_posix()}, written from the stored runs by mnmt-repro verify --write."
+
+
+@cache
+def claims_by_id() -> dict[str, Claim]:
+    """All claims of this project."""
+    return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
+
+
+def headline(stored: pd.DataFrame, claim: str) -> pd.Series:
+    """The stored row that gives a claim's verdict, with the columns of `claims.report.COLUMNS`.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict.
+    """
+    found = headlines(stored)
+    found = found[found["claim"] == claim]
+    if found.empty:
+        raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
+    return found.iloc[0]
+
+
+def said(row: pd.Series) -> str:
+    """The verdict of a stored row, and whether its limit came after the rows.
+
+    >>> said(pd.Series({"verdict": "reproduced", "post_hoc": "yes"}))
+    'reproduced, post hoc'
+    """
+    return row["verdict"] + ", post hoc" * (row["post_hoc"] == "yes")
+
+
+def badge(stored: pd.DataFrame, claim: str, page: str = VERDICTS_PAGE) -> Badge:
+    """The badge of a claim, which leads to its entry on the page of verdicts.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict.
+    """
+    row, title = headline(stored, claim), claims_by_id()[claim].title
+    effect = f"{named(row['measure'], claim)}: {measured(row['measure'], row, claim)}"
+    about = f"{title}. On {plain(row['setting'])}, {row['why'] or effect}"
+    return Badge(
+        verdict=row["verdict"],
+        text=f"{claim} {said(row)}",
+        title=about,
+        href=f"{page}#{anchor(claim)}",
+        about=title,
+    )
+
+
+def anchor(claim: str) -> str:
+    """Name of a claim's entry on the page of verdicts, in its address.
+
+    >>> anchor("A6")
+    'claim-a6'
+    """
+    return f"claim-{claim.lower()}"
+
+
+def tally(stored: pd.DataFrame) -> list[Badge]:
+    """How many claims have which verdict, a badge each, which leads to those claims."""
+    counts = headlines(stored)["verdict"].value_counts()
+    return [
+        Badge(
+            verdict=name,
+            text=f"{counts[name]} {name}",
+            href=f"verdicts.html?{urlencode({'verdict': name})}",
+        )
+        for name in VERDICTS
+        if name in counts
+    ]
+
+
+def count(stored: pd.DataFrame) -> str:
+    """How many claims have which verdict, in a sentence, with the claims of each."""
+    table = headlines(stored)
+    parts = []
+    for name in VERDICTS:
+        mine = table[table["verdict"] == name]
+        late = ", ".join(mine.loc[mine["post_hoc"] == "yes", "claim"])
+        parts += [f"{len(mine)} {name}" + f" (post hoc: {late})" * bool(late)] * bool(len(mine))
+    return f"Of {len(table)} claims: {', '.join(parts)}."
+
+
+def how_sure(stored: pd.DataFrame, claim: str) -> str:
+    """How sure a claim's verdict is, in a word and a reason.
+
+    High: robust on generated and on real text. Medium: robust on one of them, or a plain
+    difference over at least six seeds. Low: everything else.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict.
+    """
+    row = headline(stored, claim)
+    beside = stored[(stored["claim"] == claim) & (stored["role"] == "beside")]
+    seeds = f"{row['seeds']:.0f} seeds, {row['kind']}"
+    if row["robust"] == "yes":
+        same = beside["verdict"].eq(row["verdict"]).any()
+        return f"**{'High' if same else 'Medium'}**: robust ({seeds})."
+    if row["robust"] == "no":
+        return f"**Low**: not robust ({seeds})."
+    why = row["why"] or "nobody has tried another way to the weight"
+    if claim.startswith("B") and not row["why"]:
+        why = "old models differ" if row["seeds"] < 6 else "a plain difference"
+        return f"**{'Low' if row['seeds'] < 6 else 'Medium'}**: {why} ({seeds})."
+    return f"**Low**: {why} ({seeds})."

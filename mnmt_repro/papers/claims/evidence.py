@@ -1,0 +1,177 @@
+"""The rows that a claim reads, as one cell for each pair, weight and size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+from pandas.util import hash_pandas_object
+
+from mnmt_repro.disk_cache import text_digest
+from mnmt_repro.papers.claims.schema import Claim, Setting
+from mnmt_repro.papers.cohorts import catalogue, settled
+from mnmt_repro.papers.effects.cells import Cells, cells_of, check_grid, in_regime
+from mnmt_repro.papers.effects.intervals import Measures, NoRowsYet, OutOfRegime
+from mnmt_repro.papers.effects.variants import Variants
+
+Units = dict[str, Measures]
+"""What an estimand returns: measures for each pair, or under ``"all"`` for pairs taken together."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """Frames of the store.
+
+    Attributes
+    ----------
+    frame, curves, analyses
+        `mnmt_repro.results.load`, `load_curves` and `load_analyses`.
+    """
+
+    frame: pd.DataFrame
+    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+    analyses: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @cached_property
+    def tiers(self) -> Mapping[str, Evidence]:
+        """The evidence of each tier."""
+        return {str(tier): self._of(tier) for tier in self.frame["tier"].unique()}
+
+    def _of(self, tier: str) -> Evidence:
+        frames = (self.frame, self.curves, self.analyses)
+        own = [frame if frame.empty else frame[frame["tier"] == tier] for frame in frames]
+        return Evidence(frame=own[0], curves=own[1], analyses=own[2])
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of all values, in their order."""
+        frames = (self.frame, self.curves, self.analyses)
+        values = [hash_pandas_object(frame, index=False).to_numpy() for frame in frames]
+        return text_digest(
+            *(" ".join(frame.columns) for frame in frames), *(v.tobytes() for v in values)
+        )
+
+    def rows(
+        self, setting: Setting, cohorts: Sequence[str] | None = None, test_set: str = ""
+    ) -> pd.DataFrame:
+        """Rows of the setting's tier, cohorts, domain and test sets, zero-shot ones left out."""
+        cohorts = setting.cohorts if cohorts is None else cohorts
+        frame = self.frame[self.frame["cohort"].isin(list(cohorts))]  # few rows are left
+        tests = [test_set] if test_set else [setting.test_set, setting.other_test_set]
+        return frame[
+            (frame["tier"] == setting.tier)
+            & frame["test_set"].isin(tests)
+            & (frame["domain"] == setting.domain)
+            & (frame["p"] > 0)
+        ]
+
+    def missing(self, setting: Setting) -> str:
+        """How many of its declared runs are not stored; empty where all are.
+
+        Only the tier `settled` asks for whole grids. Earlier grids are read as they are.
+        """
+        if setting.tier != settled.TIER:
+            return ""
+        declared = {
+            run.run_id
+            for cohort in catalogue.declared(setting.tier)
+            if (cohort.repeats or cohort.name) in setting.cohorts
+            for run in cohort.runs()
+        }
+        stored = declared & set(self.rows(setting)["run_id"])
+        few = len(stored) < len(declared)
+        return f"{len(stored)} of {len(declared)} declared runs are stored" if few else ""
+
+    def variants(self, setting: Setting, options: Mapping[str, Any]) -> Variants:
+        """Named runs of the setting's first cohort; the others tell the noise of the seed."""
+        return Variants(
+            rows=self.frame,
+            cohorts=setting.cohorts,
+            tier=setting.tier,
+            test_set=setting.test_set,
+            needs=options["needs"],
+            blocked=options.get("blocked", False),
+        )
+
+    def commits(self, setting: Setting) -> set[str]:
+        """Commits of all that a claim may read in the setting: its runs and their analyses."""
+        found = set(self.rows(setting)["commit"])
+        if not self.analyses.empty:
+            mine = self.analyses["cohort"].isin(list(setting.cohorts))
+            found |= set(
+                self.analyses.loc[mine & (self.analyses["tier"] == setting.tier), "commit"]
+            )
+        return found
+
+    def cells(
+        self,
+        setting: Setting,
+        cohort: str,
+        test_set: str = "",
+        scored: str = "cross_entropy",
+        *,
+        apart: Sequence[str] = (),
+    ) -> Cells:
+        """Means over seeds of the setting's rows in one cohort and test set, from `cells_of`.
+
+        Parameters
+        ----------
+        apart
+            Columns that tell cells apart beside pair, weight and size: where a pair has one weight
+            in several mixtures, ``mixture``.
+        scored
+            Read are rows that have this score, so that all means of a cell are of the same runs.
+
+        Raises
+        ------
+        NoRowsYet
+            When there are none.
+        """
+        rows = self.rows(setting, [cohort], test_set or setting.test_set)
+        rows = rows[rows[scored].notna()] if scored in rows else rows.iloc[:0]
+        if rows.empty and scored != "cross_entropy":
+            raise NoRowsYet(f"{cohort}: no run has been decoded and scored with {scored}")
+        if rows.empty:
+            where = f"{cohort}, {test_set or setting.test_set}, tier {setting.tier}"
+            raise NoRowsYet(f"no rows of {where}")
+        return cells_of(rows, *apart)
+
+    def grid(
+        self,
+        claim: Claim,
+        setting: Setting,
+        cohort: str = "",
+        test_set: str = "",
+        weights: Sequence[float] = (),
+        scored: str = "cross_entropy",
+    ) -> dict[str, Cells]:
+        """Cells of each pair of a cohort, once the grid is as full as the claim needs it.
+
+        They are those in regime, where the claim's options say what that is.
+
+        The cohort is the setting's first unless named. `weights` are as for `check_grid`, and
+        `scored` is as for `cells`.
+
+        Raises
+        ------
+        NoRowsYet
+            Saying what is missing.
+        OutOfRegime
+            When it is missing only among the cells in regime.
+        """
+        options, cohort = claim.options, cohort or setting.cohorts[0]
+        by = options.get("by", "p")
+        cells = self.cells(setting, cohort, test_set, scored, apart=[] if by == "p" else [by])
+        found = {}
+        for pair, rows in cells.groupby("pair"):
+            where = f"{cohort}, {pair}"
+            check_grid(rows, where, options["needs"], weights, by)
+            kept = in_regime(rows.reset_index(drop=True), options, where)
+            try:
+                found[str(pair)] = check_grid(kept, where, options["needs"], weights, by)
+            except NoRowsYet as few:
+                raise OutOfRegime(f"{few}; other cells have too little text") from few
+        return found

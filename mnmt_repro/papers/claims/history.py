@@ -1,0 +1,141 @@
+"""Was the rule fixed before the rows it reads? Asked of git.
+
+A rule counts from the commit after which its fingerprint no longer changed, so that adding or
+rewording other claims of the same file does not touch it. It came first when that commit is an
+ancestor of, or equal to, the commit that each of its rows names.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from pathlib import Path
+
+from mnmt_repro.disk_cache import kept_values, text_digest
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims import schema
+from mnmt_repro.repository import git
+
+_FOLDER = "data/claims"
+"""Where the claims files lie in a checkout."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ancestry:
+    """Whether a rule came after its rows; `post_hoc` is None where that cannot be told."""
+
+    post_hoc: bool | None
+    note: str
+
+
+@dataclass(frozen=True)
+class History:
+    """The history of the rules below `root`, the top folder of a checkout.
+
+    Parameters
+    ----------
+    root : Path
+    fresh : bool
+        Read the rules of every version again, also those in the cache.
+    """
+
+    root: Path
+    fresh: bool = False
+
+    @cached_property
+    def unavailable(self) -> str:
+        """Why the history cannot be asked; empty when it can."""
+        try:
+            shallow = git(self.root, "rev-parse", "--is-shallow-repository")
+            top = git(self.root, "rev-parse", "--show-toplevel")
+        except FileNotFoundError:
+            return "git is not installed"
+        except subprocess.CalledProcessError:
+            return "not a git checkout"
+        if Path(top).resolve() != self.root.resolve():
+            return "not a git checkout of its own"
+        if not git(self.root, "rev-list", "--all", "--max-count=1"):
+            return "no commit yet"
+        if shallow == "true":
+            return "a shallow clone holds no history (git fetch --unshallow)"
+        return ""
+
+    def check(self, claim: str, fingerprint: str, commits: Iterable[str]) -> Ancestry:
+        """Compare the rule of `claim` that has this fingerprint with the `commits` of its rows.
+
+        A commit may carry a mark behind a plus sign, such as ``+changes`` of a run whose code
+        differed from it; the commit itself counts.
+        """
+        wanted = sorted({commit.partition("+")[0] for commit in commits})
+        if not wanted:
+            return Ancestry(post_hoc=False, note="reads no rows")
+        if self.unavailable:
+            return Ancestry(post_hoc=None, note=f"ancestry not checked: {self.unavailable}")
+        rule = self._fixed.get((claim, fingerprint))
+        if rule is None:
+            return Ancestry(post_hoc=True, note="post hoc: the rule is not committed")
+        late, unknown = [], []
+        for commit in wanted:
+            before = _ancestors(self.root, commit)
+            if before is None:
+                unknown.append(commit)
+            elif rule not in before:
+                late.append(commit)
+        if late:
+            return Ancestry(
+                post_hoc=True,
+                note=f"post hoc: rule of {rule[:10]} is no ancestor of rows of {_short(late)}",
+            )
+        if unknown:
+            return Ancestry(
+                post_hoc=None,
+                note=f"ancestry not checked: no commit {_short(unknown)} in this repository",
+            )
+        return Ancestry(post_hoc=False, note=f"rule of {rule[:10]} is older than all its rows")
+
+    @cached_property
+    def _fixed(self) -> Mapping[tuple[str, str], str]:
+        """The commit from which each rule (claim id, fingerprint) of HEAD holds."""
+        fixed: dict[tuple[str, str], str] = {}
+        code = text_digest(Path(schema.__file__).read_bytes(), schema.yaml.__version__, sys.version)
+        paths = f":(glob){_FOLDER}/*.yml"
+        log = git(self.root, "log", "--reverse", "--topo-order", "--format=%H", "--", paths)
+        with kept_values("rules", fresh=self.fresh, most=5000) as recall:
+            for commit in log.split():
+                present: set[tuple[str, str]] = set()
+                for line in git(self.root, "ls-tree", commit, f"{_FOLDER}/").splitlines():
+                    entry, name = line.split("\t")
+                    blob = entry.split()[-1]
+                    if name.endswith(".yml"):
+                        present |= recall(text_digest(code, blob), partial(self._rules, blob))
+                fixed = {key: fixed.get(key, commit) for key in present}
+        return fixed
+
+    def _rules(self, blob: str) -> set[tuple[str, str]]:
+        """Claim and fingerprint of each rule of a file; a layout that cannot be read has none."""
+        try:
+            claims = schema.parse_claims(git(self.root, "cat-file", "blob", blob), blob)
+        except InputError:
+            return set()
+        return {
+            (claim.id, claim.fingerprint(setting))
+            for claim in claims
+            for setting in claim.settings.values()
+        }
+
+
+@cache
+def _ancestors(root: Path, commit: str) -> frozenset[str] | None:
+    """A commit and all that lead to it; None of one that git does not know."""
+    try:
+        return frozenset(git(root, "rev-list", commit, "--").split())
+    except subprocess.CalledProcessError:
+        return None
+
+
+def _short(commits: list[str]) -> str:
+    shown = ", ".join(commit[:10] or "(none)" for commit in commits[:3])
+    return shown + (f" and {len(commits) - 3} more" if len(commits) > 3 else "")

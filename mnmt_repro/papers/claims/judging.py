@@ -1,0 +1,166 @@
+"""From a claim and the rows of one setting to an effect and its verdict.
+
+The rule is one sentence: a claim is reproduced if the whole 95 % interval of its effect lies on
+the claim's side of the limit, and not reproduced if it lies wholly on the other side. All else is
+undecided. A claim without a cell in regime is out of reach.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims import estimands_ablation as single
+from mnmt_repro.papers.claims import estimands_forgetting as forgetting
+from mnmt_repro.papers.claims import estimands_fraction as fraction
+from mnmt_repro.papers.claims import estimands_law as law
+from mnmt_repro.papers.claims import estimands_metric as metric
+from mnmt_repro.papers.claims import estimands_prediction as prediction
+from mnmt_repro.papers.claims import estimands_settled as settled
+from mnmt_repro.papers.claims import estimands_upgrade as upgrade
+from mnmt_repro.papers.claims.evidence import Evidence, Units
+from mnmt_repro.papers.claims.schema import (
+    NOT_REPRODUCED,
+    OUT_OF_REACH,
+    REPRODUCED,
+    UNDECIDED,
+    Claim,
+    Setting,
+)
+from mnmt_repro.papers.effects.intervals import (
+    Measure,
+    Measures,
+    NoRowsYet,
+    NotIdentified,
+    OutOfRegime,
+)
+
+EFFECTS: dict[str, Callable[[Evidence, Claim, Setting], Units]] = {
+    function.__name__: function
+    for function in (
+        law.per_weight_fit,
+        law.irreducible_loss_unchanged,
+        law.factor_rises,
+        law.joint_law_suffices,
+        fraction.fraction_contrast,
+        fraction.fraction_trend,
+        prediction.held_out_prediction,
+        prediction.held_out_forms,
+        prediction.metric_frontier,
+        prediction.three_pairs_from_two,
+        settled.capacity_by_interpolation,
+        settled.fraction_slope_by_interpolation,
+        settled.exponent_shift_in_regime,
+        settled.nearer_with_text,
+        metric.metric_linear,
+        upgrade.updates_saved,
+        upgrade.upgrade_against_scratch,
+        single.ablation,
+        single.directions_learned,
+        forgetting.embeddings_substituted,
+        forgetting.blocks_moved,
+        forgetting.halves_apart,
+    )
+}
+"""Every function that a claims file may name."""
+
+
+def verdict_of(effect: Measure, limit: float | tuple[float, float], side: str) -> str:
+    """The verdict of an effect: on which side of its limit the whole interval lies.
+
+    >>> verdict_of(Measure(value=4.2, low=3.5, high=5.0), 3, ">=")
+    'reproduced'
+    >>> verdict_of(Measure(value=0.3, low=0.15, high=0.5), (-0.1, 0.1), "within")
+    'not reproduced'
+    >>> verdict_of(Measure(value=4.2), 3, ">=")  # without an interval
+    'undecided'
+    """
+    if not (math.isfinite(effect.low) and math.isfinite(effect.high)):
+        return UNDECIDED
+    least, most = _ends(limit, side)
+    if least <= effect.low and effect.high <= most:
+        return REPRODUCED
+    return NOT_REPRODUCED if effect.high < least or most < effect.low else UNDECIDED
+
+
+def _ends(limit: float | tuple[float, float], side: str) -> tuple[float, float]:
+    """Where a claim says that its effect lies, as the ends of a range."""
+    if isinstance(limit, tuple):
+        return limit
+    return (limit, math.inf) if side == ">=" else (-math.inf, limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What the rows of one setting give.
+
+    Attributes
+    ----------
+    effect
+        NaN where there is none; `why` says why.
+    part
+        The pair or model that the effect is of; ``all`` of all together.
+    units
+        All measures of each part.
+    """
+
+    verdict: str
+    effect: Measure = Measure(value=math.nan)
+    part: str = ""
+    units: Mapping[str, Measures] = field(default_factory=dict)
+    why: str = ""
+
+    @property
+    def resolution(self) -> float:
+        """Half the interval, in the unit of the effect."""
+        return (self.effect.high - self.effect.low) / 2
+
+
+def judge(claim: Claim, setting: Setting, evidence: Evidence) -> Outcome:
+    """Measure a claim's effect in one setting, and compare it with the limit.
+
+    A claim about several pairs or models is judged by the one whose effect speaks least for it,
+    unless the effect is of all together.
+
+    Raises
+    ------
+    InputError
+        When the claim names an effect or a measure that does not exist, or omits an option.
+    """
+    if claim.effect not in EFFECTS:
+        raise InputError(f"claim {claim.id}: effect {claim.effect} does not exist")
+    if claim.out_of_reach:
+        return Outcome(verdict=OUT_OF_REACH, why=claim.out_of_reach)
+    if missing := evidence.missing(setting):
+        return Outcome(verdict=UNDECIDED, why=missing)
+    try:
+        units = EFFECTS[claim.effect](evidence, claim.in_setting(setting), setting)
+    except OutOfRegime as reason:
+        return Outcome(verdict=OUT_OF_REACH, why=str(reason))
+    except (NoRowsYet, NotIdentified) as reason:
+        return Outcome(verdict=UNDECIDED, why=str(reason))
+    parts = {part: found for part, found in units.items() if part == "all"} or units
+    try:
+        effects = {part: found[claim.measure] for part, found in parts.items()}
+    except KeyError as error:
+        raise InputError(f"claim {claim.id}: {claim.effect} measures no {error}") from error
+    part = max(effects, key=lambda part: _against(effects[part].value, claim))
+    effect = effects[part]
+    return Outcome(
+        verdict=verdict_of(effect, claim.limit, claim.side),
+        effect=effect,
+        part=part,
+        units=units,
+        why="" if math.isfinite(effect.low) else "these runs give no interval",
+    )
+
+
+def _against(value: float, claim: Claim) -> float:
+    """How far a value lies against the claim; one that is not known speaks least for it."""
+    if math.isnan(value):
+        return math.inf
+    if isinstance(claim.limit, tuple):
+        return abs(value - sum(claim.limit) / 2)
+    return value if claim.side == "<=" else -value

@@ -1,0 +1,79 @@
+"""Paper B with a finished baseline: upgrades and models from scratch that all decay.
+
+Old models are those of the mini tier: 14,000 updates without a decay, so that an upgrade goes on
+with their schedule. Every upgrade and every baseline decays over its last 30 %. Runs of one seed
+and arm share their beginning, so a further budget costs its decay alone. Shares are of the 14,000
+updates of the mini tier's baselines. The deeper model is not run.
+
+Both arms, from scratch and upgraded, have one learning rate each, also in the wider shape, as in
+the paper. `software25-settled-rates` tries three in each arm at seed 101, which no claim reads: the
+baseline after all of its updates, the upgrade after 30 %. The rate with the lowest loss on the
+in-domain test is taken, the mean over all directions, also where it is the first or the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mnmt_repro.papers.cohorts.languages25 import GROUPINGS
+from mnmt_repro.papers.cohorts.settled import TIER
+from mnmt_repro.papers.cohorts.software25 import SUFFIX
+from mnmt_repro.papers.cohorts.software25_runs import CORPUS, MINI, from_scratch, upgraded
+from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
+from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.upgrading.config import Kind
+
+SCRATCH_RATE = 0.012
+UPGRADE_RATE = 0.012
+"""Rates of the scored runs. Both are the mini tier's until `software25-settled-rates` is trained,
+which chooses them; they are set before any scored run is trained."""
+RATES = (0.006, 0.012, 0.024)
+UNSCORED_SEED = 101
+RATE_SHARE = 0.3  # of updates, at which the upgrade's rate is chosen
+DECAY_SHARE = 0.3
+UPGRADE_SHARES = (0.1, 0.3, 1.0)
+EARLY, ONCE, TWICE = 0.1, 1.0, 2.0
+"""Shares at which a claim reads the baseline. The first begins the gap of B13 and B20; there, the
+decay begins before the warm-up has ended, at 7 and 8 % of the updates."""
+BASELINE_SHARES = (EARLY, 0.5, ONCE, TWICE)
+
+
+def _run(kind: Kind, share: float, seed: int, rate: float, *, upgrade: bool = False) -> RunSpec:
+    """A run of the mini tier, its old model included, but with this rate and a decay."""
+    run = (upgraded if upgrade else from_scratch)(MINI, kind, share=share, seed=seed)
+    training = replace(run.training, learning_rate=rate, decay_share=DECAY_SHARE)
+    return replace(run, tier=TIER, training=training)
+
+
+def _rates() -> Iterator[Variant]:
+    old = from_scratch(MINI, "same", languages=GROUPINGS["Mt25"].original, seed=UNSCORED_SEED)
+    yield Variant(name="M20", updates_share=1.0, spec=replace(old, tier=TIER))
+    for rate in RATES:
+        for name, share, upgrade in (("M25", ONCE, False), ("Mt25", RATE_SHARE, True)):
+            run = _run("same", share, UNSCORED_SEED, rate, upgrade=upgrade)
+            yield Variant(name=f"{name}, rate {rate:g}", updates_share=share, spec=run)
+
+
+def _compared(kind: Kind, baselines: int, upgrades: int) -> Iterator[Variant]:
+    """Both arms of a shape, seeds 1 to so many of each; old models are no rows of their own."""
+    for prefix, seeds, shares, rate in (
+        ("M25", baselines, BASELINE_SHARES, SCRATCH_RATE),
+        ("Mt25", upgrades, UPGRADE_SHARES, UPGRADE_RATE),
+    ):
+        for seed in range(1, seeds + 1):
+            for share in shares:
+                run = _run(kind, share, seed, rate, upgrade=prefix == "Mt25")
+                yield Variant(name=f"{prefix}{SUFFIX[kind]}", updates_share=share, spec=run)
+
+
+_NAME = f"{CORPUS}-settled"
+SETTLED_UPGRADES: tuple[VariantCohort, ...] = tuple(
+    VariantCohort(name=name, about=about, variants=tuple(variants), tier=TIER)
+    for name, about, variants in (
+        (f"{_NAME}-rates", "learning rates of Paper B's settled runs; enters no verdict", _rates()),
+        (_NAME, "same size: six upgrades, five baselines with a decay", _compared("same", 5, 6)),
+        (f"{_NAME}-wide", "wider: three upgrades, three baselines", _compared("wide", 3, 3)),
+    )
+)
+"""Cohorts of Paper B at this tier, in the order in which they must be run."""

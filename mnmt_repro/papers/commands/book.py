@@ -1,0 +1,125 @@
+"""`book`: build the book from cached results."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from mnmt_repro.cli.options import add_command, check_count
+from mnmt_repro.errors import InputError
+from mnmt_repro.repository import ROOT
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "book",
+        "build the book from cached results; a page is executed when its source, the package, the "
+        "data or its parameters have changed",
+        examples=[
+            "mnmt-repro book --jobs 2",
+            "mnmt-repro book --only methods/runs --watch",
+            "mnmt-repro book --only paper-a/papers-scale -p cohort=pile",
+        ],
+        act=act,
+    )
+    parser.add_argument(
+        "--source",
+        type=Path,
+        default=ROOT,
+        help="folder with _config.yml and _toc.yml (default: this one)",
+    )
+    parser.add_argument(
+        "--output", type=Path, help="folder in which _build/ is made (default: the source)"
+    )
+    parser.add_argument(
+        "--jobs", type=int, help="pages executed at once (default: one more than the processors)"
+    )
+    parser.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a value for the pages that declare this parameter; may be repeated",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="PAGE",
+        help="build this page alone, in _build/only, such as methods/runs; may be repeated",
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="build again whenever a page, code or data change"
+    )
+    parser.add_argument(
+        "--store-outputs",
+        action="store_true",
+        help="build no book: execute the pages that train models (needs torch, and committed code) "
+        "and store their outputs in data/, for builds without torch",
+    )
+
+
+def act(options: argparse.Namespace) -> int:
+    """Build the book and print the path of its first page; 1 where a page failed."""
+    from mnmt_repro.papers.pages import PageError, build_book, store_lessons, watch_book
+
+    check_count(options.jobs, "--jobs", "processes")
+    parameters = dict(_parameter(text) for text in options.parameter)
+    if options.store_outputs and (parameters or options.output or options.only or options.watch):
+        raise InputError("--store-outputs takes none of -p, --output, --only and --watch")
+    if options.watch:
+        watch_book(options.source, _build_afresh)
+    try:
+        if options.store_outputs:
+            for path in store_lessons(options.source, jobs=options.jobs):
+                print(path)
+            return 0
+        first = build_book(
+            options.source,
+            options.output,
+            jobs=options.jobs,
+            parameters=parameters,
+            only=options.only,
+        )
+    except PageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(f"The book is built. Open its first page:\n{first}", flush=True)
+    return 0
+
+
+def _build_afresh() -> None:
+    """Run this command once, in a process that has the package as it is now."""
+    from mnmt_repro.__main__ import main
+
+    once = [word for word in sys.argv[1:] if not word.startswith("--w")]  # less --watch
+    process = get_context("spawn").Process(target=main, args=(once,))
+    process.start()
+    process.join()
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    """Split NAME=VALUE; the value is read as YAML. A store is a folder, named from here.
+
+    >>> _parameter("seeds=[1, 2]")
+    ('seeds', [1, 2])
+    >>> _parameter("store=")
+    ('store', '')
+    """
+    import yaml
+
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise InputError(f"-p {text}: write NAME=VALUE, for example -p cohort=pile")
+    if name == "store" and value:  # pages run in folders of their own
+        return name, str(Path(value).expanduser().absolute())
+    try:
+        return name, yaml.safe_load(value) if value else ""
+    except yaml.YAMLError as error:
+        raise InputError(f"-p {text}: the value is not YAML; quote it") from error

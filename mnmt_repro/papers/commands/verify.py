@@ -1,0 +1,115 @@
+"""`verify`: evaluate the papers' claims from the stored rows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mnmt_repro.cli.options import add_command, add_json
+from mnmt_repro.repository import ARCHIVE, ROOT
+
+PASSED = "Passed: every stored verdict follows from the stored rows."
+REMEDY = (
+    "where no rule or row was meant to change, restore the rows (`git status data` names what "
+    "changed); else store the new verdicts with verify --write"
+)
+
+
+def add(commands: Any) -> None:
+    """Declare the command."""
+    parser = add_command(
+        commands,
+        "verify",
+        "evaluate every claim of data/claims from the stored rows, and compare with the stored "
+        "verdicts; the exit status is 1 if one differs",
+        examples=["mnmt-repro verify", "mnmt-repro verify --only A3"],
+        act=act,
+    )
+    add_json(parser)
+    parser.add_argument(
+        "--only",
+        metavar="ID",
+        help="evaluate this claim alone, such as A3, and print its limit and every measure",
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="store the verdicts in data/claims/verdicts.csv"
+    )
+    add_inputs(parser)
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Declare what outcomes are computed from: cache, checkout and results store."""
+    parser.add_argument(
+        "--fresh",
+        action="store_true",
+        help="compute every outcome again; by default the cache has those of the same claims, rows "
+        "and code",
+    )
+    parser.add_argument(
+        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
+    )
+    add_results(parser)
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Declare the results store."""
+    parser.add_argument(
+        "--results",
+        metavar="DIR",
+        type=Path,
+        help="folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
+    )
+
+
+def act(options: argparse.Namespace) -> int:
+    """Print all verdicts; 1 where a stored verdict does not follow from the rows."""
+    from mnmt_repro.errors import InputError, tell
+    from mnmt_repro.papers import claims
+
+    if options.write and options.only:
+        raise InputError("--write stores all verdicts: leave out --only")
+    if options.write and options.root == ROOT and ARCHIVE.is_file():
+        raise InputError(
+            "--write needs the git checkout, whose history tells which rules came first"
+        )
+    verdicts = claims.verify(
+        options.root, store=options.results, only=options.only, fresh=options.fresh
+    )
+    if not options.only:
+        exhibits = claims.load_exhibits(options.root, [verdict.claim for verdict in verdicts])
+    if options.json:
+        print(claims.to_json(verdicts))
+    elif options.only:
+        print(claims.to_detail(verdicts[0]))
+    else:
+        print(claims.to_text(verdicts))
+        print(f"{len(exhibits)} figures and tables of the papers: each has a page or a reason")
+    if options.write:
+        print(f"written: {claims.write_stored(verdicts, options.root)}", file=sys.stderr)
+        return 0
+    stored = claims.read_stored(options.root)
+    if options.only:
+        stored = stored[stored["claim"] == verdicts[0].claim.id]
+    found = claims.differences(verdicts, stored)
+    for claim, difference in found.items():
+        print(f"{claim}: {difference}", file=sys.stderr)
+    if found:
+        tell(outcome(found), REMEDY)
+    elif not options.json:
+        print(f"The stored verdict of {options.only} agrees." if options.only else PASSED)
+    return 1 if found else 0
+
+
+def outcome(wrong: Mapping[str, str]) -> str:
+    """Say in a sentence whether the stored verdicts hold.
+
+    >>> outcome({"A3": "its scopes have changed", "B1": "no stored verdict"})
+    'Failed: 2 stored verdicts do not follow from the stored rows: A3, B1.'
+    """
+    if not wrong:
+        return PASSED
+    do = "verdict does" if len(wrong) == 1 else "verdicts do"
+    return f"Failed: {len(wrong)} stored {do} not follow from the stored rows: {', '.join(wrong)}."

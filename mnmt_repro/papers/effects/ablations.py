@@ -1,0 +1,311 @@
+"""Techniques taken out or exchanged: Paper B's Tables 3 to 6 and 11 (right), and its remarks.
+
+A cell is a variant on a group of directions: the printed score with its difference from the control
+and mark, and our loss with its gain over the same control.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.papers.cohorts.catalogue import find_cohort
+from mnmt_repro.papers.cohorts.languages25 import directions_of
+from mnmt_repro.papers.cohorts.variants import VariantCohort
+from mnmt_repro.papers.effects.audit.tables import GROUPS, PARTS
+from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.effects.published import comparisons, printed_rows
+from mnmt_repro.papers.effects.variants import NO_GAIN, TABLE3, VariantAt, Variants, star
+
+SHARE = 0.3  # of the baselines' updates: all ablations are scored after 30k
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ablation:
+    """A table of the paper, or a remark without one, in which variants meet their controls."""
+
+    where: str
+    cohort: str
+    number: int = 0  # of the printed table; 0: the paper prints no numbers
+    controls: tuple[str, ...]  # one for each model
+    groups: tuple[str, ...] = GROUPS
+    control_is_choice: bool = False  # a control is what the recipe has, unlike the others
+
+    @property
+    def name(self) -> str:
+        """For anchors and files."""
+        return self.cohort.removeprefix("software25-")
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the runs, in the order of the table; some are ours alone."""
+        cohort = find_cohort(self.cohort)
+        assert isinstance(cohort, VariantCohort)
+        return tuple(dict.fromkeys(v.name for v in cohort.variants if v.updates_share == SHARE))
+
+    def control_of(self, variant: str) -> str:
+        """The control of a variant: that of its model, where there are several.
+
+        >>> ABLATIONS[0].control_of("Mt25-wide, no up-sampling")
+        'Mt25-wide, full recipe'
+        """
+        if len(self.controls) == 1:
+            return self.controls[0]
+        (control,) = (c for c in self.controls if c.split(",")[0] == variant.split(",")[0])
+        return control
+
+    def find(self, name: str, variants: Variants) -> VariantAt:
+        """A run of the cohort; a control that the cohort lacks is one of Table 3."""
+        return VariantAt(variants.cohort if name in self.variants else TABLE3, name, SHARE)
+
+
+ABLATIONS = (
+    Ablation(
+        where="Table 3",
+        cohort="software25-table3",
+        number=3,
+        controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
+        groups=PARTS,
+        control_is_choice=True,
+    ),
+    Ablation(
+        where="Table 4",
+        cohort="software25-table4",
+        number=4,
+        # Neither learning-rate scaling nor up-sampling of related languages (footnote 9).
+        controls=(
+            "Mt25, new embeddings from unk",
+            "Mt25-wide, concatenation",
+            "Mt25-deep, average layer",
+        ),
+        control_is_choice=True,
+    ),
+    Ablation(
+        where="Table 5",
+        cohort="software25-table5",
+        number=5,
+        controls=("alpha 1",),  # without learning-rate scaling
+        groups=PARTS,
+    ),
+    Ablation(
+        where="Table 6",
+        cohort="software25-table6",
+        number=6,
+        controls=("old 1, new 1",),  # without up-sampling of related languages
+    ),
+    Ablation(
+        where="Table 11, right",
+        cohort="software25-table11",
+        number=11,
+        # Its score is taken to be that of Table 3, which the paper does not say; Table 6 has less.
+        controls=("full recipe",),
+    ),
+    Ablation(
+        where="Footnote 7",
+        cohort="software25-schedule",
+        controls=("not reset",),
+        control_is_choice=True,
+    ),
+    Ablation(
+        where="§4.2",
+        cohort="software25-insertion",
+        controls=("encoder bottom, decoder top",),
+        control_is_choice=True,
+    ),
+    Ablation(
+        where="Footnote 10",
+        cohort="software25-noise",
+        controls=("no noise",),
+    ),
+    Ablation(
+        where="Not said",
+        cohort="software25-unsaid",
+        controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
+        control_is_choice=True,
+    ),
+)
+
+
+@framed()
+def cells(ablation: Ablation, variants: Variants) -> Rows:
+    """A table of the paper beside ours, a row a cell.
+
+    Returns
+    -------
+    DataFrame
+        ``variant, group``; ``paper``, ``difference`` and ``mark``: the printed spBLEU, less its
+        control's, and whether that is significant (in brackets where the table prints no marks and
+        the difference counts as clear); our ``loss``, the columns `variants.GAIN` and ``seeds``.
+        Controls have no differences, and variants that only we ran no printed numbers.
+    """
+    printed = _printed(ablation)
+    for variant in ablation.variants:
+        control = ablation.control_of(variant)
+        mine, base = ablation.find(variant, variants), ablation.find(control, variants)
+        for group in ablation.groups:
+            pairs = directions_of(group)
+            yield {
+                "variant": variant,
+                "group": group,
+                **printed.get((variant, group), _NOT_PRINTED),
+                "loss": variants.mean(mine, pairs),
+                **(NO_GAIN if variant == control else variants.gain(mine, base, pairs)),
+                "seeds": variants.seeds(pairs, mine, base),
+            }
+
+
+def gains(table: pd.DataFrame, group: str, *names: str) -> pd.Series[float]:
+    """Our gains of some variants of a table, without missing runs.
+
+    Parameters
+    ----------
+    table
+        From `cells`.
+    names
+        Names of variants, with or without the model before the comma; without any, all variants.
+    """
+    chosen = table["group"] == group
+    if names:
+        short = table["variant"].str.partition(", ")[2]
+        chosen &= table["variant"].isin(names) | short.isin(names)
+    return table.loc[chosen, "gain, %"].dropna()
+
+
+def as_gains(ablation: Ablation, table: pd.DataFrame) -> pd.DataFrame:
+    """Cells by the base of the claims: how much lower the loss is with a part than without it.
+
+    The loss without the part is 100 %. Where the control is the recipe's choice, the gains of the
+    controls over the variants take the place of the other way round: a variant whose loss is a
+    quarter above the control's has a gain of -25 %, and the control has one of 20 % over it.
+
+    Parameters
+    ----------
+    table
+        From `cells`.
+
+    Returns
+    -------
+    DataFrame
+        The same columns; where gains are turned, a printed ``difference`` changes its sign.
+
+    Examples
+    --------
+    >>> cell = {"difference": -3.6, "gain, %": -25.0, "low": -100.0, "high": 20.0}
+    >>> as_gains(ABLATIONS[0], pd.DataFrame([cell])).iloc[0].tolist()
+    [3.6, 20.0, -25.0, 50.0]
+    """
+    if not ablation.control_is_choice:
+        return table
+    value, low, high = (
+        -100 * table[name] / (100 - table[name]) for name in ("gain, %", "high", "low")
+    )
+    return table.assign(
+        **{"gain, %": value, "low": low, "high": high}, difference=0 - table["difference"]
+    )
+
+
+@framed()
+def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, str]]) -> Rows:
+    """Variants of a table against others than its control.
+
+    Parameters
+    ----------
+    pairs
+        Variant, and the one that it is set against.
+
+    Returns
+    -------
+    DataFrame
+        ``variant, against, group``; the printed ``difference`` in spBLEU; our ``loss``, the columns
+        `variants.GAIN` and ``seeds``.
+    """
+    printed = _printed(ablation)
+    for variant, other in pairs:
+        mine, base = variants.variant(variant, SHARE), variants.variant(other, SHARE)
+        for group in ablation.groups:
+            scores = [
+                printed.get((name, group), _NOT_PRINTED)["paper"] for name in (variant, other)
+            ]
+            chosen = directions_of(group)
+            yield {
+                "variant": variant,
+                "against": other,
+                "group": group,
+                "difference": scores[0] - scores[1],
+                "loss": variants.mean(mine, chosen),
+                **variants.gain(mine, base, chosen),
+                "seeds": variants.seeds(chosen, mine, base),
+            }
+
+
+_PARTS = (  # part, table, variant, group: the gain of having the part, by `as_gains`
+    ("old weights (same size)", "table3", "Mt25, random init all", "all"),
+    ("old weights (wider)", "table3", "Mt25-wide, random init all", "all"),
+    ("old weights (deeper)", "table3", "Mt25-deep, random init all", "all"),
+    ("old embeddings", "table4", "Mt25, all embeddings random", "all"),
+    ("up-sampling × 5: added languages", "table5", "alpha 5", "added"),
+    ("up-sampling × 5: all old languages", "table5", "alpha 5", "original"),
+    ("factor 0.5 for old weights, 1 for new ones", "table6", "old 0.5, new 1", "all"),
+    ("schedule that goes on", "schedule", "reset", "all"),
+    ("new embeddings from <unk>, not random", "table4", "Mt25, new embeddings random", "all"),
+    ("copied new units rather than random (wider)", "table4", "Mt25-wide, new units random", "all"),
+    (
+        "averaged new layers rather than random (deeper)",
+        "table4",
+        "Mt25-deep, new layers random",
+        "all",
+    ),
+    ("noise on copies (wider)", "noise", "noise 0.01", "all"),
+    ("slowing half of the old weights rather than all", "table11", "f 1e-6, gamma 0.25", "all"),
+)
+SMALL = 0.5
+"""Per cent of the loss, below which a part has a small effect."""
+
+
+def worth(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """How much each part of the recipe lowers the loss, the largest first.
+
+    Parameters
+    ----------
+    tables
+        Name of an ablation to its `cells`, by `as_gains`.
+
+    Returns
+    -------
+    DataFrame
+        ``label, table, value, low, high``: by how many per cent the loss is lower with the part
+        than without it; ``group``, whether the effect is below `SMALL`. For `figures.forest`.
+    """
+    parts = []
+    for label, name, variant, group in _PARTS:
+        table = tables[name].rename(columns={"gain, %": "value"})
+        mine = table["variant"].eq(variant) & table["group"].eq(group)
+        parts.append(table[mine].assign(label=label, table=name))
+    found = pd.concat(parts)[["label", "table", "value", "low", "high"]]
+    size = np.where(found["value"].abs() < SMALL, "effects below", "effects of at least")
+    found = found.assign(group=[f"{each} {SMALL:g} %" for each in size])
+    return found.sort_values("value", ascending=False, kind="stable", ignore_index=True)
+
+
+_NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}
+
+
+def _printed(ablation: Ablation) -> dict[tuple[str, str], dict[str, Any]]:
+    """Printed score, difference and mark by variant and group; empty without a table."""
+    if not ablation.number:
+        return {}
+    rows = printed_rows(ablation.number)
+    found = {
+        (row["variant"], row["group"]): {**_NOT_PRINTED, "paper": float(row["value"])}
+        for row in rows
+    }
+    marks = any(row["mark"] for row in rows)
+    for cell in comparisons(ablation.number, ablation.controls):
+        mark = star(cell.marked) if marks or not cell.marked else "(*)"
+        found[cell.treated, cell.group] |= {"difference": cell.difference, "mark": mark}
+    return found

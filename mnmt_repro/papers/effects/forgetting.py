@@ -1,0 +1,466 @@
+"""What training on changes in old weights: Paper B's Figures 3, 5 and 6, and widening by itself.
+
+Frames are made of `results.load_analyses`; `results.analyses` says what each analysis measures.
+Where no analysis is stored they are empty. Values are means over seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mnmt_repro.laws.checks import Array
+from mnmt_repro.papers.cohorts.analysed import GATED
+from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign, side_of
+from mnmt_repro.papers.cohorts.names import language
+from mnmt_repro.papers.cohorts.software25 import FISHER_SHARES
+from mnmt_repro.papers.effects import languages25
+from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.effects.intervals import Measure, Measures, NoRowsYet, measure, resampled
+from mnmt_repro.papers.effects.variants import MAIN, TABLE3, VariantAt
+
+TABLE11 = "software25-table11"
+SETTINGS = {"full recipe": "with scaling", "no learning-rate scaling": "without scaling"}
+"""Runs of Table 3 to what the figures call them."""
+UPSAMPLED = {"full recipe": "up-sampled", "no up-sampling": "not up-sampled"}
+"""Runs of Table 3, added languages and their relatives up-sampled or not; both scale rates."""
+WIDE = "Mt25-wide"
+BLOCKS = {"old": "M1 (old half) from M", "new": "M2 (new half) from M", "between": "M1 from M2"}
+SIZES = 4  # groups of original languages, by their training pairs
+MODELS = {MAIN: "M20: ReLU, two matrices", GATED: "a model of Paper A: gated GELU, three"}
+"""Cohort to what is widened of it."""
+PIECES = ("special", "tag", "byte", "text", "all")
+KEPT = 1e-3  # nats that a loss may change by where a function is said to be kept
+
+
+def languages() -> pd.DataFrame:
+    """The original languages by name, largest first in our corpus.
+
+    Returns
+    -------
+    DataFrame
+        ``code, language``; training ``pairs`` here; ``level, paper`` and ``level, here``, by the
+        paper's rule; ``size``, one of four groups of as many languages, as text.
+    """
+    table = languages25.table9()
+    table = table[table["group"] == "original"].sort_values("pairs, main condition")
+    table = table.reset_index(drop=True)
+    group = table.index * SIZES // len(table)
+    pairs = table["pairs, main condition"]
+    ends = pairs.groupby(group).agg(["min", "max"]) / 1000
+    size = [f"{low:.0f}k to {high:.0f}k" for low, high in ends.to_numpy()]
+    found = pd.DataFrame(
+        {
+            "code": table["language"],
+            "language": table["language"].map(language),
+            "pairs": pairs,
+            "level, paper": table["level, paper"],
+            "level, here": table["level, main condition"],
+            "size": [size[i] for i in group],
+        }
+    )
+    return found[::-1].reset_index(drop=True)
+
+
+def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
+    """Figure 3 (of Mt25-wide) and Figure 6 left (of Mt25): loss that M20 gains by new embeddings.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, direction, setting, rise`` (nats per token), ``seeds``, and the columns of
+        `languages`, largest languages first; a row a direction and setting.
+    """
+    parts = []
+    for setting, mine in _compared(analyses, "substituted", model, SETTINGS).items():
+        rise = mine.groupby("pair")["value"].agg(rise="mean", seeds="size")
+        parts.append(rise.reset_index().assign(setting=setting))
+    found = pd.concat(parts, ignore_index=True)
+    found["direction"] = found["pair"].map(side_of)
+    found["code"] = found["pair"].map(foreign)
+    return languages().merge(found, on="code").drop(columns="code")
+
+
+@framed()
+def kept(rows: pd.DataFrame, model: str) -> Rows:
+    """What an upgraded model itself loses on the directions that M20 was trained on (ours).
+
+    The change is of the loss summed over the test text, because tokens of two vocabularies do not
+    compare. Each seed is compared with its own M20.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one test set; cohorts `MAIN`, which has M20, and `TABLE3`.
+
+    Returns
+    -------
+    DataFrame
+        ``label`` (which directions), ``series`` (one of `SETTINGS`); ``value, low, high``, by how
+        many per cent the loss is above M20's, with its 95 % interval over seeds; ``worse``, how
+        many of the ``directions`` lose; ``seeds``. For `figures.forest`.
+    """
+    rows = rows.assign(nats=rows["cross_entropy"] * rows["test_tokens"])
+    old = rows[(rows["cohort"] == MAIN) & (rows["variant"] == "M20")]
+    before = old.set_index(["seed", "pair"])["nats"]
+    related = GROUPINGS["Mt25"].related
+    for run, setting in SETTINGS.items():
+        mine = rows[(rows["cohort"] == TABLE3) & (rows["variant"] == f"{model}, {run}")]
+        after = mine.set_index(["seed", "pair"])["nats"]
+        change = (after / before).dropna().map(math.log).rename("change").reset_index()
+        upsampled = change["pair"].map(foreign).isin(related)
+        side = change["pair"].map(side_of)
+        kinds = {
+            "all old directions": upsampled | ~upsampled,
+            "up-sampled relatives": upsampled,
+            **{f"others, {name}": ~upsampled & (side == name) for name in (OUT, INTO)},
+        }
+        for label, chosen in kinds.items():
+            part = change[chosen]
+            mean = t_mean(part.groupby("seed")["change"].mean().to_numpy())
+            yield {
+                "label": label,
+                "series": setting,
+                "value": 100 * math.expm1(mean.value),
+                "low": 100 * math.expm1(mean.low),
+                "high": 100 * math.expm1(mean.high),
+                "worse": int((part.groupby("pair")["change"].mean() > 0).sum()),
+                "directions": part["pair"].nunique(),
+                "seeds": part["seed"].nunique(),
+            }
+
+
+def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Mean rise over the directions of each group, with learning-rate scaling and without.
+
+    Parameters
+    ----------
+    points
+        From `forgotten`.
+    column
+        ``"size"`` or ``"level, paper"``.
+
+    Returns
+    -------
+    DataFrame
+        ``column, languages``, ``with scaling, without scaling`` in nats, and the ``difference``;
+        NaN where a setting is not analysed.
+    """
+    table = points.pivot_table(index=column, columns="setting", values="rise", sort=False)
+    table = table.reindex(columns=list(SETTINGS.values()))
+    table.insert(0, "languages", points.groupby(column)["language"].nunique())
+    table["difference"] = table["without scaling"] - table["with scaling"]
+    return table.reset_index().rename_axis(columns=None)
+
+
+@framed()
+def relatives_apart(analyses: pd.DataFrame, model: str) -> Rows:
+    """Is it size, or being trained on? Loss added where related languages are up-sampled and not.
+
+    Returns
+    -------
+    DataFrame
+        ``directions, count``; for each of `UPSAMPLED` its mean loss added in nats per token and
+        the rank correlation of that with the language's training pairs, NaN for the three related
+        languages; empty while a run is missing.
+    """
+    compared = _compared(analyses, "substituted", model, UPSAMPLED)
+    rises = {title: mine.groupby("pair")["value"].mean() for title, mine in compared.items()}
+    table = pd.DataFrame(rises).dropna()
+    if table.empty:
+        return
+    codes = table.index.map(foreign)
+    pairs = pd.Series(languages().set_index("code")["pairs"][codes].to_numpy(), table.index)
+    related = pd.Series(codes.isin(GROUPINGS["Mt25"].related), table.index)
+    for what, mine in (("related", related), ("others", ~related), ("all", related | ~related)):
+        row: dict[str, object] = {"directions": what, "count": int(mine.sum())}
+        for title in UPSAMPLED.values():
+            row[title] = table.loc[mine, title].mean()
+            if what != "related":  # three languages make no rank
+                rank = stats.spearmanr(table.loc[mine, title], pairs[mine])
+                row[f"rank, {title}"] = rank.statistic
+        yield row
+
+
+def moved(analyses: pd.DataFrame) -> pd.DataFrame:
+    """Figure 5: how far each half of Mt25-wide's feed-forward layers is from where it began.
+
+    Returns
+    -------
+    DataFrame
+        ``stack, layer, setting, block, distance, seeds``.
+    """
+    parts = []
+    for setting, mine in _compared(analyses, "moved", WIDE, SETTINGS).items():
+        grouped = mine.groupby(["layer", "block"])["value"].agg(distance="mean", seeds="size")
+        parts.append(grouped.reset_index().assign(setting=setting))
+    found = pd.concat(parts, ignore_index=True)
+    found["stack"] = [layer.partition(".")[0] for layer in found["layer"]]
+    found["layer"] = [int(layer.partition(".")[2]) for layer in found["layer"]]
+    found["block"] = found["block"].map(BLOCKS)
+    found = found.sort_values(["stack", "layer"], ascending=[False, True], ignore_index=True)
+    return found[["stack", "layer", "setting", "block", "distance", "seeds"]]
+
+
+def change_by_scaling(points: pd.DataFrame) -> dict[str, float]:
+    """By how many per cent each half moves farther with scaling, the geometric mean over layers.
+
+    Parameters
+    ----------
+    points
+        From `moved`.
+    """
+    table = points.pivot_table(
+        index=["stack", "layer"], columns=["setting", "block"], values="distance"
+    )
+    change = log_change(*(pd.DataFrame(table[setting]) for setting in SETTINGS.values()))
+    return {half: 100 * math.expm1(change[BLOCKS[half]].mean()) for half in ("old", "new")}
+
+
+def fisher(analyses: pd.DataFrame) -> pd.DataFrame:
+    """Figure 6 right: how much Fisher information the old weights hold, in bins.
+
+    All runs of Table 11 that choose by it begin with the same model, so they have one histogram.
+
+    Returns
+    -------
+    DataFrame
+        ``low, high`` (nats squared per token; the last one has no end), ``share`` of the old
+        weights, ``share above`` the bin's lower edge.
+    """
+    mine = _of(analyses, TABLE11, "fisher")
+    share = mine.assign(low=mine["block"].astype(float)).groupby("low")["value"].mean()
+    found = share.rename("share").reset_index()
+    found.insert(1, "high", found["low"].shift(-1, fill_value=math.inf))
+    return found.assign(**{"share above": found["share"][::-1].cumsum()[::-1]})
+
+
+@framed("paper", "share", "ours")
+def thresholds(analyses: pd.DataFrame) -> Rows:
+    """The information above which runs of Table 11 slow old weights down, printed and ours.
+
+    Returns
+    -------
+    DataFrame
+        ``paper, share, ours``.
+    """
+    mine = _of(analyses, TABLE11, "threshold")
+    ours = mine.assign(share=mine["block"].astype(float)).groupby("share")["value"].mean()
+    for printed, share in FISHER_SHARES.items():
+        if share in ours:
+            yield {"paper": float(printed), "share": share, "ours": ours[share]}
+
+
+def overlap(analyses: pd.DataFrame) -> pd.DataFrame:
+    """How many pieces the old and the new vocabulary of the central comparison share.
+
+    Returns
+    -------
+    DataFrame
+        ``pieces`` (of which kind), how many are ``kept, added, dropped``, and the ``share`` of the
+        new vocabulary's that are kept; means over runs, which differ where vocabularies do.
+    """
+    mine = analyses[analyses["cohort"].isin((MAIN, TABLE3)) & (analyses["analysis"] == "overlap")]
+    blocks = mine["block"].astype(str)
+    rows = mine.assign(pieces=blocks.str.split(", ").str[0], part=blocks.str.split(", ").str[-1])
+    table = rows.pivot_table(index="pieces", columns="part", values="value", aggfunc="mean")
+    table = table.reindex(columns=["kept", "added", "dropped"], index=PIECES).dropna()
+    return table.assign(share=table["kept"] / (table["kept"] + table["added"])).reset_index()
+
+
+@framed(
+    "model", "normalisation", "noise", "mean", "least", "most", "keeps the function", "directions"
+)
+def widened(analyses: pd.DataFrame) -> Rows:
+    """What a model loses by being made twice as wide, before any training.
+
+    Returns
+    -------
+    DataFrame
+        ``model, normalisation, noise``; ``mean, least, most`` of the rise over directions and
+        seeds, in nats per token; ``keeps the function``, whether all are below `KEPT` in size;
+        ``directions``.
+    """
+    for cohort, model in MODELS.items():
+        mine = _of(analyses, cohort, "widened")
+        for block, group in mine.groupby("block", sort=False):
+            normalisation, _, noise = str(block).partition(", noise ")
+            rises = group["value"]
+            yield {
+                "model": model,
+                "normalisation": normalisation,
+                "noise": float(noise),
+                "mean": rises.mean(),
+                "least": rises.min(),
+                "most": rises.max(),
+                "keeps the function": bool(rises.abs().max() < KEPT),
+                "directions": group["pair"].nunique(),
+            }
+
+
+def used(
+    frame: pd.DataFrame,
+    analyses: pd.DataFrame,
+    name: str,
+    *cohorts: str,
+    model: str = "",
+    settings: Iterable[str] = tuple(SETTINGS),
+) -> pd.DataFrame:
+    """Rows of the runs of which an analysis is drawn, for their provenance.
+
+    Parameters
+    ----------
+    frame
+        From `results.load`.
+    model
+        Only its runs of these `settings`; default all runs of the cohorts.
+    """
+    mine = analyses[(analyses["analysis"] == name) & analyses["cohort"].isin(cohorts)]
+    if model:
+        mine = mine[mine["variant"].isin([f"{model}, {setting}" for setting in settings])]
+    return frame.merge(mine[["run_id", "cohort"]].drop_duplicates(), on=["run_id", "cohort"])
+
+
+def _compared(
+    analyses: pd.DataFrame, name: str, model: str, runs: Mapping[str, str]
+) -> dict[str, pd.DataFrame]:
+    """An analysis of runs of Table 3 by what `runs` calls them, of the seeds that they share.
+
+    A run that is not analysed has no rows.
+    """
+    found = [_of(analyses, TABLE3, name, f"{model}, {run}") for run in runs]
+    return dict(zip(runs.values(), of_common_seeds(*found), strict=True))
+
+
+def of_common_seeds(*frames: pd.DataFrame) -> list[pd.DataFrame]:
+    """Rows of the seeds that all frames with rows have: other seeds are other old models."""
+    known = [set(frame["seed"]) for frame in frames if len(frame)]
+    seeds = set.intersection(*known) if known else set()
+    return [frame[frame["seed"].isin(list(seeds))] for frame in frames]
+
+
+def _of(analyses: pd.DataFrame, cohort: str, name: str, variant: str | None = None) -> pd.DataFrame:
+    mine = (analyses["cohort"] == cohort) & (analyses["analysis"] == name)
+    return analyses[mine & (variant is None or analyses["variant"] == variant)]
+
+
+def analysed(analyses: pd.DataFrame, tier: str, variant: VariantAt, name: str) -> pd.DataFrame:
+    """Rows of one analysis of a variant's runs.
+
+    Raises
+    ------
+    NoRowsYet
+        When there are none.
+    """
+    rows = analyses
+    if not rows.empty:
+        rows = _of(rows, variant.cohort, name, variant.name)
+        share = np.isclose(rows["updates_share"].astype(float), variant.share)
+        rows = rows[(rows["tier"] == tier) & share]
+    if rows.empty:
+        raise NoRowsYet(f"{variant}: no analysis {name!r} is stored")
+    return rows
+
+
+def analysed_together(
+    analyses: pd.DataFrame, tier: str, name: str, *variants: VariantAt
+) -> list[pd.DataFrame]:
+    """Rows of one analysis of several variants, of the seeds that all have.
+
+    Raises
+    ------
+    NoRowsYet
+        When one is not analysed, or no seed is analysed in all.
+    """
+    found = of_common_seeds(*(analysed(analyses, tier, variant, name) for variant in variants))
+    if any(rows.empty for rows in found):
+        raise NoRowsYet("no seed is analysed on both sides")
+    return found
+
+
+def weight_distances(rows: pd.DataFrame, variant: VariantAt) -> pd.DataFrame:
+    """Distances of a variant, mean over seeds: a row a layer, columns old, new and between.
+
+    Raises
+    ------
+    NoRowsYet
+        When a block is missing.
+    """
+    table = rows.pivot_table(index="layer", columns="block", values="value")
+    if missing := {"old", "new", "between"} - set(table.columns):
+        raise NoRowsYet(f"{variant}: analysis 'moved' lacks block {sorted(missing)[0]!r}")
+    return table
+
+
+def log_change(scaled: pd.DataFrame, unscaled: pd.DataFrame) -> pd.DataFrame:
+    """Log of each distance with scaled learning rates over that without."""
+    return (scaled / unscaled).map(math.log)
+
+
+def t_mean(values: Array) -> Measure:
+    """Mean with its t interval, which one value does not have."""
+    if len(values) < 2:
+        return Measure(value=float(values.mean()))
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+    value = float(values.mean())
+    return Measure(value=value, low=value - float(half), high=value + float(half))
+
+
+def last_layers_apart(between: pd.Series, share: float) -> Measures:
+    """Distance of the halves in the last decoder layers over that in all other layers.
+
+    Parameters
+    ----------
+    between
+        By layer, as ``"decoder.3"``.
+    share
+        Of the decoder's layers that are the last ones.
+    """
+    place = [name.partition(".") for name in between.index]
+    decoder = [int(number) for stack, _, number in place if stack == "decoder"]
+    from_layer = len(decoder) - math.ceil(share * len(decoder))
+    last = np.array(
+        [stack == "decoder" and int(number) >= from_layer for stack, _, number in place]
+    )
+    late, rest = between[last].to_numpy(), between[~last].to_numpy()
+    return {
+        "ratio": Measure(value=float(late.mean() / rest.mean())),
+        "share_below": Measure(value=float((rest < late.min()).mean())),
+        "decoder_layers": Measure(value=len(decoder)),
+    }
+
+
+def relief(drops: pd.DataFrame, weights: pd.Series) -> Measures:
+    """How much less is forgotten with scaled learning rates; directions are resampled.
+
+    Parameters
+    ----------
+    drops
+        ``scaled, unscaled``: the loss added in each direction.
+    weights
+        Sampling weight of each direction, with which `rank` is the rank correlation.
+    """
+    scaled, unscaled = drops["scaled"].to_numpy(), drops["unscaled"].to_numpy()
+    resource = weights.reindex(drops.index).to_numpy()
+    mean = (scaled + unscaled) / 2
+    picks = resampled(len(drops))
+    less = unscaled.mean() - scaled.mean()
+    rank = float(_spearman(mean[None], resource[None])[0])
+    return {
+        "relief": measure(less, (unscaled - scaled)[picks].mean(1) - less),
+        "relief_share": Measure(value=float(less / unscaled.mean())),
+        "share_relieved": Measure(value=float((scaled < unscaled).mean())),
+        "rank": measure(rank, _spearman(mean[picks], resource[picks]) - rank),
+    }
+
+
+def _spearman(x: Array, y: Array) -> Array:
+    """Rank correlation of each row of `x` (B, n) with that of `y`; NaN where one is constant."""
+    ranks = [stats.rankdata(values, axis=1) - (x.shape[1] + 1) / 2 for values in (x, y)]
+    with np.errstate(invalid="ignore"):
+        first, second = (rank / np.linalg.norm(rank, axis=1, keepdims=True) for rank in ranks)
+    return np.asarray((first * second).sum(1))

@@ -1,0 +1,268 @@
+"""Translation quality against loss: what Paper A's Figures 8 and 19 show, with any metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import FractionFit
+from mnmt_repro.papers.effects.cells import check_one, mean_losses
+from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.effects.held_out import fit_eq11, held_out, predict_unseen
+from mnmt_repro.papers.effects.intervals import root_mean_square
+from mnmt_repro.results.schema import STORED_METRICS
+
+_COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
+HELD_OUT_WEIGHT = 0.5  # and the largest size: what claim A17 holds out
+AT_EQUAL = "score at equal loss"
+_HELD_OUT = ["pair", "measure", "fitted", "predicted", "error", "low", "high", "nearest", "why"]
+LEAST_CELLS = 3  # for a correlation with an interval
+
+
+class _Line(NamedTuple):
+    """How well a straight line describes scores against losses; see `straight_line`."""
+
+    r: float  # Pearson's
+    low: float  # of a 95 % interval, Fisher's z
+    high: float
+    curvature_gain: float  # what a quadratic term adds to r²
+
+
+def straight_line(loss: ArrayLike, score: ArrayLike) -> _Line:
+    """Correlation of scores with losses, three of them or more."""
+    x, y = np.asarray(loss, dtype=float), np.asarray(score, dtype=float)
+    pearson = stats.pearsonr(x, y)
+    interval = pearson.confidence_interval(0.95)
+    bent = np.polynomial.Polynomial.fit(x, y, 2)(x)
+    r = float(pearson.statistic)
+    gain = float(1 - np.var(y - bent) / np.var(y)) - r**2
+    return _Line(r=r, low=float(interval.low), high=float(interval.high), curvature_gain=gain)
+
+
+def observed_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Losses and scores as the figures plot them: means over seeds at each pair, weight and size.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one cohort and domain, and of one test set for each pair.
+    metric
+        One of `results.schema.STORED_METRICS`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, loss, score, seeds`` of the rows that were decoded and scored with the
+        metric; empty where none was. Zero-shot rows (p = 0) are left out.
+
+    Raises
+    ------
+    InputError
+        When there is no such metric, or the rows are of several cohorts, domains, test sets of a
+        pair, or ways to decode.
+    """
+    if metric not in STORED_METRICS:
+        raise InputError(f"metric {metric!r}: use one of {', '.join(STORED_METRICS)}")
+    kept = decoded(rows, metric)
+    check_one(kept, "cohort", "domain", "decoding")
+    if (kept.groupby("pair")["test_set"].nunique() > 1).any():
+        raise InputError(f"a pair is of one test set, filter first: {kept['test_set'].unique()}")
+    return mean_losses(kept, "pair", "p", score=(metric, "mean"), seeds=(metric, "size"))[_COLUMNS]
+
+
+def decoded(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Those of `rows` that were scored with `metric`, at weights above zero."""
+    return rows[rows[metric].notna() & (rows["p"] > 0)]
+
+
+LINEARITY = ("pair", "cells", "r", "low", "high", "R²", "gain of a square", "lowest", "highest")
+
+
+@framed(*LINEARITY)
+def linearity(points: pd.DataFrame) -> Rows:
+    """How near to a straight line the score lies over cross-entropy (Figure 8, left).
+
+    Returns
+    -------
+    DataFrame
+        ``pair, cells, r, low, high, R², gain of a square, lowest, highest``: Pearson's correlation
+        with its 95 % interval (Fisher's z), its square, how much a quadratic term adds to that, and
+        the range of scores. Pairs with fewer than three cells are left out.
+    """
+    for pair, group in points.groupby("pair"):
+        if len(group) < LEAST_CELLS:
+            continue
+        line = straight_line(group["loss"], group["score"])
+        yield {
+            "pair": pair,
+            "cells": len(group),
+            "r": line.r,
+            "low": line.low,
+            "high": line.high,
+            "R²": line.r**2,
+            "gain of a square": line.curvature_gain,
+            "lowest": float(group["score"].min()),
+            "highest": float(group["score"].max()),
+        }
+
+
+@framed("metric", *LINEARITY)
+def linearity_of_metrics(rows: pd.DataFrame) -> Rows:
+    """`linearity` for each metric that any of `rows` was scored with: a column ``metric`` first."""
+    for metric in STORED_METRICS:
+        table = linearity(observed_scores(rows, metric))
+        if len(table):
+            yield table.assign(metric=metric)
+
+
+@framed("pair", "p", "cells", "slope", AT_EQUAL, "R²")
+def linearity_by_weight(points: pd.DataFrame) -> Rows:
+    """A straight line of score over cross-entropy for each weight by itself: whether one would do.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, cells, slope`` (points of the score a nat), ``score at equal loss`` (the line's
+        score at `common_loss`; NaN where the weight's own losses do not reach it) and ``R²``;
+        weights with fewer than three cells are left out.
+    """
+    for pair, group in points.groupby("pair"):
+        common = common_loss(group)
+        for p, cells in group.groupby("p"):
+            if len(cells) < LEAST_CELLS:
+                continue
+            line = stats.linregress(cells["loss"], cells["score"])
+            yield {
+                "pair": pair,
+                "p": p,
+                "cells": len(cells),
+                "slope": float(line.slope),
+                AT_EQUAL: float(line.intercept + line.slope * common)
+                if cells["loss"].min() <= common <= cells["loss"].max()
+                else np.nan,
+                "R²": float(line.rvalue**2),
+            }
+
+
+def common_loss(points: pd.DataFrame) -> float:
+    """The loss of one pair that lies between least and greatest loss of as many weights as can be.
+
+    Where several do, the middle of the first such range.
+    """
+    ends = points.groupby("p")["loss"].agg(["min", "max"])
+    levels = np.sort(points["loss"].unique())
+    middles = (levels[1:] + levels[:-1]) / 2 if len(levels) > 1 else levels
+    held = [int(((ends["min"] <= x) & (x <= ends["max"])).sum()) for x in middles]
+    first = int(np.argmax(held))
+    last = first
+    while last + 1 < len(held) and held[last + 1] == held[first]:
+        last += 1
+    return float((middles[first] + middles[last]) / 2)
+
+
+def within_weights(points: pd.DataFrame, column: str) -> pd.Series:
+    """Values of a column, each less the mean of its weight."""
+    return points[column] - points.groupby("p")[column].transform("mean")
+
+
+def parallel_slope(points: pd.DataFrame) -> float:
+    """The one slope, points of the score a nat, of the best parallel lines, one a weight."""
+    loss, score = (within_weights(points, name) for name in ("loss", "score"))
+    return float((loss * score).sum() / (loss**2).sum())
+
+
+@framed()
+def weight_matters(points: pd.DataFrame) -> Rows:
+    """Whether the score depends on the weight beside the loss.
+
+    Returns
+    -------
+    DataFrame
+        ``pair``; ``one line, parallel lines, own lines``: shares of the variance that one straight
+        line explains, and lines for each weight, of one slope and of slopes of their own; ``loss``
+        from `common_loss`; and ``least, most``
+        with ``score at least, score at most``: the smallest and the largest weight that reach this
+        loss, and the scores of their lines there. Pairs with one weight are left out.
+    """
+    for pair, group in points.groupby("pair"):
+        own = linearity_by_weight(group)
+        if len(own) < 2:
+            continue
+        loss, score = (within_weights(group, name) for name in ("loss", "score"))
+        slopes: dict[str, Any] = {
+            "parallel lines": parallel_slope(group),
+            "own lines": group["p"].map(own.set_index("p")["slope"]).fillna(0.0),
+        }
+        whole = ((group["score"] - group["score"].mean()) ** 2).sum()
+        reached = own.dropna(subset=[AT_EQUAL]).sort_values("p").iloc[[0, -1]]
+        yield {
+            "pair": pair,
+            "one line": group["loss"].corr(group["score"]) ** 2,
+            **{name: 1 - ((score - k * loss) ** 2).sum() / whole for name, k in slopes.items()},
+            "loss": common_loss(group),
+            **dict(zip(("least", "most"), reached["p"], strict=True)),
+            **dict(zip(("score at least", "score at most"), reached[AT_EQUAL], strict=True)),
+        }
+
+
+@framed()
+def score_laws(laws: Mapping[str, FractionFit]) -> Rows:
+    """Tabulate the laws of `fractions.fraction_fits`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, α, limit, at its bound, R², identified``. No size would pass the score `limit`. It
+        is at its bound where the scores alone would put it higher than a score can be.
+    """
+    for pair, fit in laws.items():
+        yield {
+            "pair": pair,
+            "α": fit.params["alpha"],
+            "limit": fit.params["l_inf"],
+            "at its bound": "l_inf" in fit.held,
+            "R²": fit.r2,
+            "identified": "yes" if fit.identified else f"no: {fit.reason}",
+        }
+
+
+def score_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Error of Eq. 11 on scores that the fit never saw, beside that on the losses of the same runs.
+
+    Fitted to all weights but 0.5, at all sizes but the largest; the rest is predicted.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, measure`` (``"score"`` or ``"loss"``), ``fitted, predicted, error, low, high,
+        nearest``: `error` is the root mean square error as a share of the range of all that was
+        observed, with its 95 % interval, so that scores and losses can be compared. `nearest` is
+        that of no law: the nearest weight and size seen stand for the rest. Where no law is
+        identified the error is NaN, and a column ``why`` states the reason.
+    """
+    unseen = held_out(points, [HELD_OUT_WEIGHT], 1)
+    table = []
+    for pair, group in points.groupby("pair"):
+        mine = unseen[group.index]
+        counts = {"fitted": int((~mine).sum()), "predicted": int(mine.sum())}
+        for column, of in (("score", metric), ("loss", "")):
+            row = {"pair": pair, "measure": column, **counts}
+            try:
+                law = fit_eq11(group[~mine], column=column, metric=of)
+            except InputError as reason:
+                table.append(row | {"why": str(reason)})
+                continue
+            found, without = predict_unseen(group, mine, law, column)
+            row |= {"nearest": root_mean_square(without.of_spread).value, "why": law.reason}
+            if law.identified:
+                error = root_mean_square(found.of_spread)
+                row |= {"error": error.value, "low": error.low, "high": error.high}
+            table.append(row)
+    frame = pd.DataFrame(table, columns=_HELD_OUT)
+    return frame if frame["why"].any() else frame.drop(columns="why")

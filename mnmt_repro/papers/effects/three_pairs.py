@@ -1,0 +1,366 @@
+"""Models of three pairs and more, predicted by laws of two: Figure 20 and Appendix H.
+
+Cells are the mean losses over seeds of each pair in each mixture at each size: ``mixture, pair, p,
+n, loss``. Points are the same of two-pair cohorts, where pair, weight and size name a cell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
+from mnmt_repro.laws.checks import Array, Errors
+from mnmt_repro.papers.effects.cells import Cells, mean_losses
+from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.effects.held_out import root_mean_squares
+from mnmt_repro.papers.effects.intervals import (
+    Measure,
+    Measures,
+    centred,
+    centred_r2,
+    measured,
+    root_mean_square,
+)
+from mnmt_repro.papers.effects.noise import between_seeds, drawn
+
+Laws = dict[str, list[FractionFit]]
+"""Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
+Refits = tuple[FractionFit, Array]
+"""A law, and its parameters (1 + B, P) refitted to drawn losses."""
+_Law = TypeVar("_Law")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """Models of many pairs predicted by laws of two.
+
+    Attributes
+    ----------
+    points : dict of cohort to DataFrame
+        Of the two-pair cohorts.
+    laws : Laws
+    cells, errors : DataFrame
+        From `mixture_cells` and `predict`.
+    residuals : DataFrame
+        From `own_residuals`.
+    """
+
+    points: Mapping[str, pd.DataFrame]
+    laws: Laws
+    cells: pd.DataFrame
+    errors: pd.DataFrame
+    residuals: pd.DataFrame
+
+    @property
+    def miss(self) -> Measure:
+        """Relative error of the laws on the models of many pairs."""
+        return root_mean_square(self.errors["relative_error"])
+
+    @property
+    def own_miss(self) -> Measure:
+        """Relative error of the laws on the two-pair runs that they are fitted to."""
+        return root_mean_square(self.residuals["relative_error"])
+
+
+def from_two(
+    rows: pd.DataFrame,
+    cohort: str,
+    known: Sequence[str],
+    *,
+    alike: bool = False,
+    errors: Errors = "absolute",
+) -> Prediction:
+    """Predict a cohort of many pairs from cohorts of two.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of all these cohorts, one test set and domain.
+    known
+        The two-pair cohorts.
+    alike
+        Whether every pair takes all laws; see `for_all_alike`.
+    errors
+        Of the laws, as for `fit_fraction`.
+
+    Raises
+    ------
+    InputError
+        When a two-pair cohort has no rows, or no cell can be predicted.
+    """
+    mine = rows[rows["cohort"] == cohort]
+    points = {name: mean_losses(rows[rows["cohort"] == name], "pair", "p") for name in known}
+    fitted = pair_laws(points, errors)
+    pairs = sorted(mine.loc[mine["p"] > 0, "pair"].unique())
+    laws = for_all_alike(fitted, pairs) if alike else fitted
+    cells = mixture_cells(mine, pairs=len(pairs))
+    if not set(laws) & set(cells["pair"]):
+        raise InputError(f"{cohort}: no stored run can be predicted from {', '.join(known)}")
+    missed, residuals = predict(laws, cells), own_residuals(fitted, cells)
+    return Prediction(points=points, laws=laws, cells=cells, errors=missed, residuals=residuals)
+
+
+def pair_laws(points: Mapping[str, pd.DataFrame], errors: Errors = "absolute") -> Laws:
+    """Eq. 11 with Eq. 12 for each pair of each two-pair cohort.
+
+    Parameters
+    ----------
+    points
+        Cohort to its points.
+
+    Returns
+    -------
+    dict
+        Pairs with at least one law. A cohort whose rows do not determine a law gives none.
+    """
+    laws: Laws = {}
+    for cohort, frame in points.items():
+        for pair, group in frame.groupby("pair"):
+            law = fit_fraction(group, n="n", loss="loss", label=cohort, errors=errors)
+            if law.identified:
+                laws.setdefault(str(pair), []).append(law)
+    return laws
+
+
+def for_all_alike(
+    laws: Mapping[str, Sequence[_Law]], pairs: Sequence[str]
+) -> dict[str, list[_Law]]:
+    """Give every pair all laws: for generated languages, which differ only by chance.
+
+    Unrelated languages of a conlang are random draws from one distribution. So a law fitted to one
+    of them describes another up to chance, even one that no two-pair model has read.
+    """
+    every = [law for own in laws.values() for law in own]
+    return {pair: list(every) for pair in pairs}
+
+
+def mixture_cells(rows: pd.DataFrame, *, pairs: int = 3) -> pd.DataFrame:
+    """Cells of the mixtures of at least this many pairs.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one cohort, test set and domain.
+    """
+    many = rows["mixture"].str.count(",") + 1 >= pairs
+    return mean_losses(rows[many], "mixture", "pair", "p")
+
+
+def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
+    """Predict each cell's loss from its own share and size alone.
+
+    Returns
+    -------
+    DataFrame
+        `cells` with ``predicted, error, relative_error`` (predicted less observed). Pairs without a
+        law are left out.
+    """
+    known = cells[cells["pair"].isin(list(laws))].reset_index(drop=True)
+    found = mixture_errors(laws, known, n="n", loss="loss")
+    return known.assign(**{name: found[name] for name in ("predicted", "error", "relative_error")})
+
+
+def prediction_measures(laws: Mapping[str, Sequence[Refits]], cells: Cells, n: str) -> Measures:
+    """Error on the cells, variance explained within pairs, and bias, as in A20."""
+    losses = drawn(cells)
+    losses = losses[: min(len(values) for own in laws.values() for _, values in own)]
+    predicted, centre = np.empty_like(losses), np.empty_like(losses)
+    for pair, rows in cells.groupby("pair").indices.items():
+        p, size = (cells[column].to_numpy()[rows] for column in ("p", n))
+        predicted[:, rows] = np.mean(
+            [
+                law.curve(values[: len(losses)], law.rows_at(p, size))
+                for law, values in laws[str(pair)]
+            ],
+            axis=0,
+        )
+        centre[:, rows] = losses[:, rows].mean(1, keepdims=True)
+    r2 = 1 - ((losses - predicted) ** 2).sum(1) / ((losses - centre) ** 2).sum(1)
+    return {
+        "error": centred(root_mean_squares(predicted / losses - 1)),
+        "r2": centred_r2(r2),
+        "bias": measured((losses / predicted - 1).mean(1)),
+    }
+
+
+@framed("mixture", "pair", "p", "sizes", "error", "bias", "worst")
+def error_table(found: pd.DataFrame) -> Rows:
+    """Errors of `predict` on every mixture and pair.
+
+    Returns
+    -------
+    DataFrame
+        ``mixture, pair, p, sizes, error`` (root mean square, relative), ``bias`` (mean of observed
+        over predicted, less one: above zero where the model does worse than predicted) and
+        ``worst``.
+    """
+    for (mixture, pair, p), group in found.groupby(["mixture", "pair", "p"]):
+        sizes = group["n"].nunique()
+        yield {"mixture": mixture, "pair": pair, "p": p, "sizes": sizes} | _summary(group)
+
+
+def _summary(group: pd.DataFrame) -> dict[str, float]:
+    relative = group["relative_error"].to_numpy()
+    return {
+        "error": root_mean_square(relative).value,
+        "bias": float((group["loss"] / group["predicted"] - 1).mean()),
+        "worst": float(np.abs(relative).max()),
+    }
+
+
+@framed("pair", "fitted to", "p", "n", "relative_error")
+def own_residuals(laws: Laws, cells: pd.DataFrame) -> Rows:
+    """Relative errors of the laws on the two-pair runs that they are fitted to.
+
+    Only of two-pair runs of the cells' sizes, at weights within the range of the cells', because
+    laws err most at the ends of their range.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, fitted to, p, n, relative_error``.
+    """
+    for pair, own in laws.items():
+        for law in own:
+            frame = pd.DataFrame({"pair": pair, "fitted to": law.label, "p": law.p, "n": law.n})
+            frame["relative_error"] = law.fitted() / law.observed() - 1
+            within = frame["p"].between(cells["p"].min() - 1e-9, cells["p"].max() + 1e-9)
+            yield frame[within & frame["n"].isin(cells["n"])]
+
+
+@framed("pair", "law of", "cells", "error", "bias", "worst", "own error")
+def each_law(laws: Laws, cells: pd.DataFrame) -> Rows:
+    """Errors with each law alone, where a pair may have several.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, law of, cells, error, bias, worst`` as in `error_table`, and ``own error``, that of
+        the law on the two-pair runs it is fitted to.
+    """
+    own = own_residuals(laws, cells)
+    for pair, fitted in laws.items():
+        for law in fitted:
+            mine = predict({pair: [law]}, cells[cells["pair"] == pair])
+            known = own[(own["pair"] == pair) & (own["fitted to"] == law.label)]
+            errors = {"own error": root_mean_square(known["relative_error"]).value}
+            row = {"pair": pair, "law of": law.label, "cells": len(mine)}
+            yield row | _summary(mine) | errors
+
+
+@framed("pair", "p", "n", "loss")
+def law_lines(laws: Laws, cells: pd.DataFrame) -> Rows:
+    """The mean of a pair's laws over the range of sizes, at the weights of `cells`.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, n, loss``.
+    """
+    grid = np.geomspace(cells["n"].min(), cells["n"].max(), 50)
+    shares = cells[["pair", "p"]].drop_duplicates().sort_values(["pair", "p"])
+    for pair, p in shares[shares["pair"].isin(list(laws))].itertuples(index=False):
+        loss = np.mean([law.predict(p, grid) for law in laws[pair]], axis=0)
+        yield pd.DataFrame({"pair": pair, "p": p, "n": grid, "loss": loss})
+
+
+# --- without any law ---------------------------------------------------------------------------
+
+
+@framed("mixture", "pair", "p", "n", "beside", "partner", "added", "ratio")
+def same_share(cells: pd.DataFrame, two: Mapping[str, pd.DataFrame]) -> Rows:
+    """Runs against runs: the same share of the same pair beside one other pair and beside two.
+
+    Parameters
+    ----------
+    two
+        Two-pair cohort to its points.
+
+    Returns
+    -------
+    DataFrame
+        ``mixture, pair, p, n, beside`` (the two-pair cohort), ``partner`` (the pair's companion
+        there), ``added`` (the pair that only the mixture has) and ``ratio``, the three-pair loss
+        over the two-pair loss, for each cell that has such a run.
+    """
+    for cohort, points in two.items():
+        left = cells.assign(share=cells["p"].round(9), beside=cohort)
+        right = points.assign(share=points["p"].round(9))[["pair", "share", "n", "loss"]]
+        both = left.merge(right, on=["pair", "share", "n"], suffixes=("", "_two"))
+        pairs = set(points["pair"])
+        both["partner"] = [next(iter(pairs - {pair})) for pair in both["pair"]]
+        listed = both["mixture"].map(lambda mixture: re.findall(r"([\w-]+):", mixture))
+        both["added"] = [next(pair for pair in each if pair not in pairs) for each in listed]
+        yield both.assign(ratio=both["loss"] / both["loss_two"])
+
+
+@framed("pair", "p", "mixtures", "sizes", "spread")
+def rest_matters(cells: pd.DataFrame) -> Rows:
+    """The same share of a pair where the rest of the mixture differs.
+
+    The laws predict that the rest does not matter: a loss depends on the pair's own share alone.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, mixtures, sizes, spread``: mean over sizes of the largest loss over the smallest,
+        less one.
+    """
+    for (pair, p), group in cells.groupby(["pair", cells["p"].round(9)]):
+        mixtures = group.groupby("n")["mixture"].nunique()
+        sizes = mixtures[mixtures > 1].index
+        if not len(sizes):
+            continue
+        losses = group[group["n"].isin(sizes)].groupby("n")["loss"]
+        yield {
+            "pair": pair,
+            "p": p,
+            "mixtures": group["mixture"].nunique(),
+            "sizes": len(sizes),
+            "spread": (losses.max() / losses.min() - 1).mean(),
+        }
+
+
+def alone_again(rows: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
+    """The effect of a larger family's larger tables: single-pair runs of both families.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of the many-language cohort.
+    points
+        Of the two-language cohort.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, n, loss, loss of two, ratio``.
+    """
+    own = mean_losses(rows[rows["p"] == 1], "pair")
+    other = points[points["p"] == 1][["pair", "n", "loss"]]
+    both = own.merge(other, on=["pair", "n"], suffixes=("", " of two"))
+    both["ratio"] = both["loss"] / both["loss of two"]
+    return both[["pair", "n", "loss", "loss of two", "ratio"]]
+
+
+def seed_distance(rows: pd.DataFrame) -> float:
+    """Mean relative distance of the losses of two runs that differ in their seed alone.
+
+    It is the pooled standard deviation of log loss over seeds, times 2 / sqrt(pi): the mean
+    distance of two draws from a Gaussian. NaN where no cell has two seeds.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of any cohorts of one test set and domain.
+    """
+    own = rows[rows["p"] > 0].drop_duplicates(["run_id", "pair"])
+    sd, _ = between_seeds(own, "mixture", "pair", "n_non_embedding")
+    return float(2 / np.sqrt(np.pi) * sd)

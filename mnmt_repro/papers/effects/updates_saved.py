@@ -1,0 +1,92 @@
+"""How many times fewer updates an upgrade needs than the model from scratch: the factor saved.
+
+The factor is the baseline's budget over the share of updates at which the upgrade's curve reaches
+the baseline's loss. A second account adds the updates of the old model to that share. The curve is
+linear in log updates between neighbouring budgets, and is not read outside them. An upgrade that
+reaches the loss before its first budget has the largest factor there is ("more than"), and one that
+never does the smallest ("less than").
+
+Losses are means over directions, which are fixed. Seeds of the two arms are resampled apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.laws.checks import Array
+from mnmt_repro.papers.cohorts.settled_upgrades import EARLY, ONCE, TWICE
+from mnmt_repro.papers.effects.intervals import DRAWS, Measure, Measures, common_draws, measured
+
+OLD_UPDATES = 1.0
+"""Updates of the old model, as a share of the baseline's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """Losses by rising share of updates (1 + B, K): means over seeds, then their draws."""
+
+    shares: Array
+    losses: Array
+
+
+def arm(losses: pd.DataFrame, number: int) -> Arm:
+    """Draw seeds with replacement, with residuals widened by √(n / (n − 1)); one seed has no draws.
+
+    `losses` has a row a seed and a column a share; seeds that lack a share are left out. Arms of
+    different `number` have different draws.
+    """
+    values = losses.dropna().to_numpy(float)
+    n, drawn = len(values), values.mean(0, keepdims=True)
+    if n > 1:
+        picks = np.random.default_rng([1, number]).integers(n, size=(DRAWS, n))
+        wider = (values - drawn) * np.sqrt(n / (n - 1))
+        drawn = np.concatenate([drawn, drawn + wider[picks].mean(1)])
+    return Arm(shares=losses.columns.to_numpy(float), losses=drawn)
+
+
+def share_reached(curve: Arm, target: Array) -> Array:
+    """Share at which each curve is first at or below its target (B,), within the curve's ends.
+
+    >>> curve = Arm(shares=np.array([0.1, 1.0]), losses=np.array([[4.0, 3.0]]))
+    >>> [round(float(share_reached(curve, np.array([x]))[0]), 3) for x in (4.1, 3.5, 2.9)]
+    [0.1, 0.316, 1.0]
+    """
+    shares, losses = curve.shares, curve.losses
+    found = np.full(len(target), shares[-1])
+    for k in range(len(shares) - 2, -1, -1):
+        above, below = losses[:, k], losses[:, k + 1]
+        crosses = (above > target) & (below <= target)
+        part = (above - target)[crosses] / (above - below)[crosses]
+        found[crosses] = shares[k] * (shares[k + 1] / shares[k]) ** part
+    found[losses[:, 0] <= target] = shares[0]
+    return found
+
+
+def updates_saved(upgrade: Arm, baseline: Arm, closed: float = 1.0) -> Measures:
+    """The factor at all of the baseline's updates and at twice as many; NaN where not trained.
+
+    The loss to reach closes this share of the gap between the baseline's early loss and its last.
+
+    Returns
+    -------
+    ``factor, factor_with_old, censored`` (share of draws at an end of the curve), the same with
+    ``_at_two``, and ``baseline_fall``: per cent of loss from once to twice the updates.
+    """
+    curves, scratch = common_draws(upgrade.losses, baseline.losses)
+    curve = Arm(shares=upgrade.shares, losses=curves)
+    at = dict(zip(baseline.shares.tolist(), scratch.T, strict=True))
+    unknown = Measure(value=np.nan)
+    found: Measures = {"baseline_fall": unknown}
+    for budget, suffix in ((ONCE, ""), (TWICE, "_at_two")):
+        names = [f"{name}{suffix}" for name in ("factor", "factor_with_old", "censored")]
+        if budget not in at:
+            return found | dict.fromkeys(names, unknown)
+        target = at[budget] if closed == 1 else at[EARLY] - closed * (at[EARLY] - at[budget])
+        share = share_reached(curve, target)
+        ends = np.isin(share, curve.shares[[0, -1]])[-DRAWS:]
+        factors = (measured(budget / (share + old)) for old in (0.0, OLD_UPDATES))
+        found |= dict(zip(names, (*factors, Measure(value=float(ends.mean()))), strict=True))
+    return found | {"baseline_fall": measured(100 * (1 - at[TWICE] / at[ONCE]))}

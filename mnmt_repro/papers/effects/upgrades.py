@@ -1,0 +1,529 @@
+"""Upgraded models against those trained from scratch: Tables 1 and 12, and Figure 4.
+
+Each frame has the printed numbers beside ours. The paper prints points of spBLEU, and chrF++ of
+100. Ours are cross-entropies, and scores of translations where a run was decoded. A *lead* puts
+both on one axis: by how many per cent the upgraded model is better than the one from scratch, with
+a lower loss here and a higher spBLEU in the paper.
+
+Figure 4 shows quality against updates. Of a mean loss in nats the quality is exp(-loss), the
+geometric mean of a token's probability (`mnmt_repro.upgrading.compute`); its share of the
+baseline's is a ratio of perplexities.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from mnmt_repro.evaluation.significance import bootstrap_gaps
+from mnmt_repro.papers.cohorts import languages25
+from mnmt_repro.papers.cohorts.names import pair_name
+from mnmt_repro.papers.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
+from mnmt_repro.papers.effects.audit import tables
+from mnmt_repro.papers.effects.audit.checks import rows_of
+from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.effects.intervals import Measure, NoRowsYet
+from mnmt_repro.papers.effects.variants import (
+    NO_GAIN,
+    TABLE3,
+    VariantAt,
+    Variants,
+    gap_shares,
+    lower_by,
+)
+from mnmt_repro.results.sentences import SentenceLosses
+from mnmt_repro.upgrading.compute import compute_share
+
+LAST_SHARES = {"M20": 1.0} | {
+    model: share
+    for kind in KINDS
+    for model, share in ((f"M25{SUFFIX[kind]}", 1.0), (f"Mt25{SUFFIX[kind]}", SHARES[kind][-1]))
+}
+"""Models of Table 1, in its order, and the share of the baselines' updates that it has them at."""
+UNSCALED, UNSAMPLED = "Mt25, no learning-rate scaling", "Mt25, no up-sampling"
+HALVED = "M25, rate halved"
+MODEL_CHANGES = {"Mt25": "same size", "Mt25-wide": "wider", "Mt25-deep": "deeper"}
+"""What each upgrade does to the model."""
+LEAD = ["upgraded", "group", "lead", "low", "high", "paper"]
+"""Columns of a frame of leads."""
+EARLY_SHARE = 0.1
+STATED = {("M25-wide", EARLY_SHARE): 78.0, ("Mt25-wide", EARLY_SHARE): 97.0}
+"""Per cent of M25-wide's score after 10k updates (Section 5.3; the second is "over 97 %")."""
+
+
+@framed()
+def table1(variants: Variants) -> Rows:
+    """Table 1: a row a model and group of languages.
+
+    M20 knows the original languages only, and counts tokens of its own vocabulary.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates, group``, printed scores and their difference from the baseline, our
+        ``loss, chrF++, spBLEU, piece BLEU`` (over the run's own pieces, so that only models of one
+        vocabulary compare), the gain over the baseline (`variants.GAIN`), that in points of
+        chrF++ (``chrF++ gain, chrF++ low, chrF++ high, chrF++ p``), ``seeds``.
+    """
+    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(tables.printed_table(1))}
+    for model, share in LAST_SHARES.items():
+        mine, old = variants.variant(model, share), tables.UPGRADES.get(model)
+        baseline = variants.variant(old, 1.0) if old else mine
+        for group in tables.GROUPS:
+            if (model, group, "spbleu") not in printed:
+                continue
+            pairs = languages25.directions_of("original" if model == "M20" else group)
+            theirs = printed[model, group, "spbleu"]
+            above = variants.points(mine, baseline, pairs, "chrfpp") if old else {}
+            yield {
+                "model": model,
+                "updates": share,
+                "group": group,
+                "spBLEU, paper": theirs,
+                "chrF++, paper": printed[model, group, "chrfpp"],
+                "difference, paper": theirs - printed.get((old, group, "spbleu"), math.nan),
+                "loss": variants.mean(mine, pairs),
+                "chrF++": variants.mean(mine, pairs, "chrfpp"),
+                "spBLEU": variants.mean(mine, pairs, "spbleu"),
+                "piece BLEU": variants.mean(mine, pairs, "piece_bleu"),
+                **(variants.gain(mine, baseline, pairs) if old else NO_GAIN),
+                **{f"chrF++ {name}": value for name, value in above.items()},
+                "seeds": variants.seeds(pairs, mine, baseline),
+            }
+
+
+def leads(table: pd.DataFrame) -> pd.DataFrame:
+    """Leads over the models from scratch, of `table1` or `old_training_counted`.
+
+    Returns
+    -------
+    DataFrame
+        The columns `LEAD`: ours in per cent of the loss from scratch, with its 95 % interval;
+        `paper` in per cent of the spBLEU from scratch, NaN where nothing is printed.
+    """
+    found = table.rename(columns={"model": "upgraded", "gain, %": "lead"})
+    found = found[found["upgraded"].isin(list(MODEL_CHANGES)) | ("from scratch" in found)]
+    difference = found.get("difference, paper", pd.Series(math.nan, found.index))
+    scratch = found.get("spBLEU, paper", difference) - difference
+    return found.assign(paper=100 * difference / scratch)[LEAD].reset_index(drop=True)
+
+
+def score_leads(table: pd.DataFrame) -> pd.DataFrame:
+    """Leads of `table1` in points of chrF++, with the columns `LEAD`; nothing printed beside."""
+    found = table[table["model"].isin(list(MODEL_CHANGES))]
+    leads = found[["model", "group", "chrF++ gain", "chrF++ low", "chrF++ high"]]
+    return leads.set_axis(LEAD[:5], axis=1).assign(paper=math.nan).reset_index(drop=True)
+
+
+@framed()
+def old_training_counted(variants: Variants) -> Rows:
+    """Table 1's upgrades against baselines of as many updates as M20 and upgrade together (ours).
+
+    Parameters
+    ----------
+    variants
+        Of the cohort ``software25-total``. Of `TABLE3` the upgrade of the same size without
+        learning-rate scaling is a row, too. The last row is no upgrade: the baseline that goes on
+        at half the rate, against itself at the whole rate.
+
+    Returns
+    -------
+    DataFrame
+        ``upgraded, from scratch`` (names, with updates of their own), ``group`` (of
+        `audit.tables.PARTS`), the loss of each, the gain of the upgraded one (`variants.GAIN`), how
+        many target tokens of the group each was shown.
+    """
+    share = LAST_SHARES["Mt25"]
+    compared = [
+        *((variants.variant(new, LAST_SHARES[new]), old) for new, old in tables.UPGRADES.items()),
+        (variants.variant(UNSAMPLED, share), "M25"),
+        (VariantAt(TABLE3, UNSCALED, share), "M25"),
+        (variants.variant(HALVED, 1 + share), "M25"),
+    ]
+    for treated, old in compared:
+        control = variants.variant(old, 1 + LAST_SHARES.get(treated.name, share))
+        for group in tables.PARTS:
+            pairs = languages25.directions_of(group)
+            yield {
+                "upgraded": f"{treated.name}, {treated.share:.0%}",
+                "from scratch": f"{control.name}, {control.share:.0%}",
+                "group": group,
+                "loss, upgraded": variants.mean(treated, pairs),
+                "loss, from scratch": variants.mean(control, pairs),
+                **variants.gain(treated, control, pairs),
+                "tokens, upgraded": _shown(variants, treated, pairs),
+                "tokens, from scratch": _shown(variants, control, pairs),
+            }
+
+
+def wider_over_deeper(variants: Variants) -> dict[str, Any]:
+    """The wider upgrade of Table 1 against the deeper one, which has the same updates (ours).
+
+    Both begin with the same old model, so they are paired by seed where there are several.
+
+    Returns
+    -------
+    dict
+        The columns `variants.GAIN` of the wider one, over all directions; ``seeds``; ``more
+        parameters, %``, without embeddings, than the deeper one has.
+    """
+    names, pairs = ("Mt25-wide", "Mt25-deep"), languages25.directions_of("all")
+    wide, deep = (variants.variant(name, LAST_SHARES[name]) for name in names)
+    seeds = variants.seeds(pairs, wide, deep)
+    sizes = variants.own.groupby("variant")["n_non_embedding"].first().reindex(names)
+    return {
+        **replace(variants, blocked=seeds > 1).gain(wide, deep, pairs),
+        "seeds": seeds,
+        "more parameters, %": 100 * float(sizes[names[0]] / sizes[names[1]] - 1),
+    }
+
+
+def _shown(variants: Variants, variant: VariantAt, pairs: tuple[str, ...]) -> float:
+    """Target tokens of some directions that a run has been shown, the mean over seeds."""
+    rows = variants.of(variant.cohort)
+    mine = rows[
+        (rows["variant"] == variant.name)
+        & np.isclose(rows["updates_share"], variant.share)
+        & rows["pair"].isin(pairs)
+    ]
+    return float(mine.groupby("run_id")["pair_target_tokens"].sum().mean())
+
+
+@framed(*LEAD)
+def lead_over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]) -> Rows:
+    """Table 1's leads with other test sentences: paired bootstrap, a row a seed.
+
+    The loss of a run is the mean over directions of its cross-entropy of the test set.
+
+    Parameters
+    ----------
+    losses
+        Of single sentences, by run id (`results.load_sentence_losses`); pairs of runs that lack
+        them, or have them of another test set, are left out.
+
+    Returns
+    -------
+    DataFrame
+        The columns `LEAD`, in nats per token, without printed numbers; `group` names the seed, too.
+    """
+    keys = ["variant", "updates_share", "seed"]
+    known = [run for run, each in losses.items() if each.test_set == variants.test_set]
+    ids = variants.own[variants.own["run_id"].isin(known)].groupby(keys)["run_id"].first()
+    for group in tables.GROUPS:
+        pairs = languages25.directions_of(group)
+        for new, old in tables.UPGRADES.items():
+            for seed in sorted(variants.own["seed"].unique()):
+                both = [(new, LAST_SHARES[new], seed), (old, 1.0, seed)]
+                if set(both) <= set(ids.index):
+                    treated, control = (losses[ids[key]] for key in both)
+                    # Both have the new vocabulary, so that they count the same tokens.
+                    found = bootstrap_gaps(
+                        [treated.nats[p].astype(float) - control.nats[p] for p in pairs],
+                        [treated.tokens[p].astype(float) for p in pairs],
+                    )
+                    yield {
+                        "upgraded": new,
+                        "group": f"{group}, seed {seed}",
+                        "lead": -found.difference,
+                        "low": -found.high,
+                        "high": -found.low,
+                    }
+
+
+def table12(variants: Variants) -> pd.DataFrame:
+    """Table 12: a row a direction and upgraded model, beside its baseline.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, group, level``; ``languages`` (added; related to them, and up-sampled too; other
+        original ones) and ``direction``; ``upgraded``; of each side_of (from scratch, upgraded) the
+        printed scores and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU
+        and ``gain, %``.
+    """
+    printed = tables.printed_scores().set_index(["model", "pair"])
+    pairs = languages25.directions_of("all")
+    parts = []
+    for new, old in tables.UPGRADES.items():
+        both = {
+            "from scratch": variants.variant(old, 1.0),
+            "upgraded": variants.variant(new, LAST_SHARES[new]),
+        }
+        part = printed.loc[new, ["group", "level"]].reindex(pairs).assign(upgraded=new)
+        for side, variant in both.items():
+            theirs = printed.loc[variant.name].reindex(pairs)
+            for metric, title in tables.METRIC_NAMES.items():
+                part[f"{title}, {side}, paper"] = theirs[metric]
+            part[f"loss, {side}"] = variants.by_direction(variant, pairs)
+            for metric, title in tables.METRIC_NAMES.items():
+                part[f"{title}, {side}"] = variants.by_direction(variant, pairs, metric)
+        part["difference, paper"] = (
+            part["spBLEU, upgraded, paper"] - part["spBLEU, from scratch, paper"]
+        )
+        try:
+            found = variants.samples(pairs, *both.values())
+        except NoRowsYet:
+            part["gain, %"] = math.nan
+        else:
+            part["gain, %"] = lower_by(*(sample.by_direction for sample in found))
+        parts.append(part.rename_axis("pair").reset_index())
+    table = pd.concat(parts, ignore_index=True)
+    grouping = languages25.GROUPINGS["Mt25"]
+    kinds = {code: "added" for code in grouping.added} | dict.fromkeys(
+        grouping.related, "related, up-sampled"
+    )
+    codes = table["pair"].map(languages25.foreign)
+    table.insert(3, "languages", codes.map(kinds).fillna("other original"))
+    table.insert(4, "direction", table["pair"].map(languages25.side_of))
+    return table
+
+
+def by_direction(table: pd.DataFrame) -> pd.DataFrame:
+    """Of `table12` a row a direction: each upgraded model's printed difference and our gain."""
+    about = ["pair", "group", "level", "languages", "direction"]
+    wide = table.pivot(index=about, columns="upgraded")
+    columns = {
+        f"{model}, {whose}": wide[column, model]
+        for model in tables.UPGRADES
+        for whose, column in (("paper", "difference, paper"), ("ours, %", "gain, %"))
+    }
+    return (
+        pd.DataFrame(columns)
+        .reset_index()
+        .sort_values("pair", key=lambda pairs: pairs.map(pair_name), ignore_index=True)
+    )
+
+
+@framed(*LEAD)
+def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
+    """Where the leads come from: leads over kinds of directions.
+
+    Parameters
+    ----------
+    table
+        From `table12`, of the same variants.
+
+    Returns
+    -------
+    DataFrame
+        The columns `LEAD`; `group` is the kind of language, then ``out`` of English or ``into`` it.
+    """
+    kinds = {"added": "added", "related": "related, up-sampled", "other": "other original"}
+    for new, old in tables.UPGRADES.items():
+        for name, languages in kinds.items():
+            for side in (languages25.OUT, languages25.INTO):
+                mine = table[
+                    (table["upgraded"] == new)
+                    & (table["languages"] == languages)
+                    & (table["direction"] == side)
+                ]
+                found = variants.gain(
+                    variants.variant(new, LAST_SHARES[new]),
+                    variants.variant(old, 1.0),
+                    tuple(mine["pair"]),
+                )
+                scratch = mine["spBLEU, from scratch, paper"].mean()
+                yield {
+                    "upgraded": new,
+                    "group": f"{name}, {side.partition(' ')[0]}",
+                    "lead": found["gain, %"],
+                    "low": found["low"],
+                    "high": found["high"],
+                    "paper": 100 * mine["difference, paper"].mean() / scratch,
+                }
+
+
+@framed()
+def groups_agree(table: pd.DataFrame) -> Rows:
+    """Whether the directions that gained in the paper gain here, too.
+
+    Returns
+    -------
+    DataFrame
+        ``upgraded, directions, same sign, rank correlation, p``: of `table12`'s directions with
+        rows and a printed difference that is not zero, those that agree in sign; Spearman's
+        correlation is over all with rows.
+    """
+    for model, group in table.groupby("upgraded", sort=False):
+        both = group.dropna(subset=["gain, %"])
+        theirs, ours = both["difference, paper"].round(6), both["gain, %"]
+        correlation = stats.spearmanr(theirs, ours) if len(both) > 2 else (math.nan, math.nan)
+        yield {
+            "upgraded": model,
+            "directions": int((theirs != 0).sum()),
+            "same sign": int(((theirs != 0) & (np.sign(theirs) == np.sign(ours))).sum()),
+            "rank correlation": float(correlation[0]),
+            "p": float(correlation[1]),
+        }
+
+
+def printed_recovery() -> dict[tuple[str, float], float]:
+    """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
+    one = tables.over_all(1, "metric == 'spbleu'")
+    at_30k = tables.over_all(3, "setting == 'full recipe'")
+    found = dict(STATED)
+    for new, old in tables.UPGRADES.items():
+        found[old, 1.0] = 100.0
+        found[new, 0.3] = 100 * at_30k[new] / one[old]
+        found[new, LAST_SHARES[new]] = 100 * one[new] / one[old]
+    return found
+
+
+@framed()
+def recovery(variants: Variants) -> Rows:
+    """How much of its baseline a model has after each share of the updates, over all directions.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates``; ``spBLEU, paper``, per cent of the baseline's; our ``loss``;
+        ``quality``, per cent of the baseline's exp(-loss); ``closed``, per cent of the gap between
+        the baseline after a tenth of its updates and after all, with its interval
+        (`variants.gap_shares`); ``seeds``.
+    """
+    printed, pairs = printed_recovery(), languages25.directions_of("all")
+    unknown = Measure(value=math.nan)
+    for kind in KINDS:
+        old, new = f"M25{SUFFIX[kind]}", f"Mt25{SUFFIX[kind]}"
+        ends = variants.variant(old, 1.0), variants.variant(old, EARLY_SHARE)
+        for model, share in [(old, s) for s in BASELINE_SHARES] + [(new, s) for s in SHARES[kind]]:
+            mine = variants.variant(model, share)
+            try:
+                measures = gap_shares(*variants.samples(pairs, mine, *ends))
+            except NoRowsYet:
+                measures = {}
+            quality, closed = (measures.get(n, unknown) for n in ("perplexity_ratio", "closed"))
+            yield {
+                "model": model,
+                "updates": share,
+                "spBLEU, paper": printed.get((model, share), math.nan),
+                "loss": variants.mean(mine, pairs),
+                "quality": 100 * quality.value,
+                "closed": 100 * closed.value,
+                "low": 100 * closed.low,
+                "high": 100 * closed.high,
+                "seeds": variants.seeds(pairs, mine, *ends),
+            }
+
+
+TARGET = 0.95
+"""The share of the baseline's score that Figure 4 and claim B13 are about."""
+_WORTH = STATED["M25-wide", EARLY_SHARE] / 100  # the early baseline, of the last one's score
+CLOSED_TARGET = round((TARGET - _WORTH) / (1 - _WORTH), 3)
+"""The share of the gap that is closed at that."""
+READINGS = (
+    f"{100 * TARGET:g} % of quality",
+    f"{100 * TARGET:g} % closed",
+    f"{100 * CLOSED_TARGET:g} % closed",
+)
+SCRATCH, UPGRADED = "from scratch", "upgraded"
+TEST, PRINTED = "ours, test set", "paper, share of spBLEU"
+_SHAPES = ("same size", "wider", "deeper")
+_RUNS = {
+    f"{prefix}{SUFFIX[kind]}": {"shape": shape, "model": model}
+    for kind, shape in zip(KINDS, _SHAPES, strict=True)
+    for prefix, model in (("M25", SCRATCH), ("Mt25", UPGRADED))
+}
+_KEYS = ["shape", "points", "seed"]
+_COLUMNS = ["shape", "model", "points", "seed", "updates", "loss", "quality"]
+
+
+def figure4(recovered: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
+    """Mean loss over directions, and the share of the baseline's quality, by share of its updates.
+
+    Parameters
+    ----------
+    recovered
+        From `recovery`.
+    curves
+        From `results.load_curves`, of the same cohort and tier.
+
+    Returns
+    -------
+    DataFrame
+        ``shape, model, points, seed, updates, loss, quality``. `points` are `TEST` (means over
+        seeds, seed 0), ``validation``, all that a seed's runs passed through, or `PRINTED`.
+        `quality` is NaN where the baseline's end on the same text is not stored.
+    """
+    runs = recovered.rename(columns={"model": "run"}).assign(seed=0)
+    test = runs.assign(points=TEST, quality=runs["quality"] / 100).dropna(subset=["loss"])
+    printed = runs.assign(points=PRINTED, quality=runs["spBLEU, paper"] / 100, loss=math.nan)
+    printed = printed.dropna(subset=["quality"])
+    passed = _with_quality(_described(_passed(curves)))
+    found = pd.concat([_described(test), passed, _described(printed)])
+    return found[_COLUMNS].reset_index(drop=True)
+
+
+def _passed(curves: pd.DataFrame) -> pd.DataFrame:
+    """A longer run goes on from a shorter one and repeats its points: each counts once."""
+    mine = curves[curves["variant"].isin(list(_RUNS))]
+    updates = (mine["updates_share"] * mine["step"] / mine["steps"]).astype(float).round(6)
+    keys = [mine["variant"].rename("run"), mine["seed"], updates.rename("updates")]
+    loss = mine["cross_entropy"].groupby(keys).mean()
+    return loss.rename("loss").reset_index().assign(points="validation")
+
+
+def _described(points: pd.DataFrame) -> pd.DataFrame:
+    about = pd.DataFrame([_RUNS[run] for run in points["run"]], columns=["shape", "model"])
+    return pd.concat([about, points.reset_index(drop=True)], axis=1)
+
+
+def _with_quality(points: pd.DataFrame) -> pd.DataFrame:
+    ends = points[(points["model"] == SCRATCH) & (points["updates"] == 1.0)]
+    end = points[_KEYS].merge(ends[[*_KEYS, "loss"]], how="left", on=_KEYS)["loss"]
+    return points.assign(quality=np.exp(end - points["loss"]))
+
+
+@framed()
+def compute_to_reach(points: pd.DataFrame) -> Rows:
+    """Share of the baseline's updates after which a share of its score is reached (Section 5.3).
+
+    Read off the validation points, straight between two of them, and averaged over seeds. "95 %"
+    is read in three ways (`READINGS`): of exp(-loss); of the gap between the baseline after a tenth
+    of its updates and after all; and as that part of the gap at which the paper's own scale, on
+    which the early baseline has 78 %, would have 95 %.
+
+    Returns
+    -------
+    DataFrame
+        ``shape, model``, the three readings, ``seeds``. Infinity: some seed does not reach it; NaN:
+        no points. What the first point has reached may have been reached before.
+    """
+    passed = points[points["points"] == "validation"]
+    for run in _RUNS.values():
+        here = passed[passed["shape"] == run["shape"]]
+        found = [_reached(group, run["model"]) for _, group in here.groupby("seed")]
+        known = [readings for readings in found if readings]
+        means = np.mean(known, axis=0) if known else [math.nan] * len(READINGS)
+        yield {**run, **dict(zip(READINGS, means, strict=True)), "seeds": len(known)}
+
+
+def _reached(points: pd.DataFrame, model: str) -> list[float]:
+    """The three readings of one seed; an empty list where they cannot be had."""
+    baseline = points[points["model"] == SCRATCH].set_index("updates")["loss"]
+    curve = points[points["model"] == model].sort_values("updates")
+    if curve.empty or not {EARLY_SHARE, 1.0} <= set(baseline.index):
+        return []
+    early, full, loss = baseline[EARLY_SHARE], baseline[1.0], curve["loss"]
+    if early <= full:
+        return []
+    return [
+        compute_share(
+            list(curve["updates"]),
+            list(quality),
+            baseline_steps=1.0,
+            baseline_quality=whole,
+            share=share,
+        )
+        for quality, whole, share in (
+            (np.exp(-loss), math.exp(-full), TARGET),
+            (early - loss, early - full, TARGET),
+            (early - loss, early - full, CLOSED_TARGET),
+        )
+    ]
