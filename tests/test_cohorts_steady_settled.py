@@ -16,7 +16,7 @@ from mnmt_repro.papers.cohorts.catalogue import declared, find_cohort
 from mnmt_repro.papers.cohorts.grids import Cohort
 from mnmt_repro.papers.cohorts.settled import MIDDLE, REAL_WIDTHS, SMALL
 from mnmt_repro.repository import ROOT
-from mnmt_repro.runs.parents import plan
+from mnmt_repro.runs.order import plan
 from mnmt_repro.runs.spec import RunSpec
 
 TIERS = ("steady", "settled")

@@ -586,7 +586,7 @@ def test_declaring_needs_no_torch() -> None:
 
 
 def test_the_estimate_counts_a_shared_beginning_once(tmp_path) -> None:
-    from mnmt_repro.runs.parents import plan
+    from mnmt_repro.runs.order import plan
     from mnmt_repro.runs.sweep import seconds_left
 
     runs = [v.spec for v in cohort("main").variants if v.name == "M25" and v.spec.seed == 1]

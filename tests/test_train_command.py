@@ -30,7 +30,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs import data as data_module
-from mnmt_repro.runs.sweep import run_lock
+from mnmt_repro.runs.lock import run_lock
 from mnmt_repro.runs.trained import check_free
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint, read_progress
@@ -154,15 +154,15 @@ def test_a_conlang_run_of_another_seed_is_told(capsys) -> None:
 
 
 def test_a_run_that_another_process_began_meanwhile_is_left_alone(capsys, monkeypatch) -> None:
-    load = data_module.load_own_data
+    load = data_module.load_run_data
 
     def slowly(*arguments):
-        monkeypatch.setattr(data_module, "load_own_data", load)
+        monkeypatch.setattr(data_module, "load_run_data", load)
         assert main([*OWN, "--out", "run", "--seed", "2"]) == 0
         capsys.readouterr()
         return load(*arguments)
 
-    monkeypatch.setattr(data_module, "load_own_data", slowly)
+    monkeypatch.setattr(data_module, "load_run_data", slowly)
     assert main([*OWN, "--out", "run"]) == 2
     assert "another run was begun here meanwhile" in capsys.readouterr().err
     assert main(["evaluate", "run", "--data", "eng-deu=talks.tsv", "--limit", "5"]) == 0

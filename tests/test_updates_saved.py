@@ -24,7 +24,7 @@ from mnmt_repro.papers.cohorts.software25_runs import from_scratch, upgraded
 from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.papers.effects.intervals import Measures, NoRowsYet
 from mnmt_repro.papers.effects.updates_saved import Arm, arm, share_reached, updates_saved
-from mnmt_repro.runs.parents import plan
+from mnmt_repro.runs.order import plan
 
 ALL = directions(tuple(LANGUAGES))
 UP, BASE = (0.1, 0.3, 1.0), (0.1, 1.0, 2.0)

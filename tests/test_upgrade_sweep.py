@@ -18,7 +18,6 @@ from test_sweep import InThisProcess, stored, sweep_into
 
 from mnmt_repro import results
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.cli.retrain import keep_repeat
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import split_pair
@@ -31,7 +30,7 @@ from mnmt_repro.results import schema
 from mnmt_repro.runs import data as data_module
 from mnmt_repro.runs import execute as execute_module
 from mnmt_repro.runs.data import load_run_data, run_vocabulary
-from mnmt_repro.runs.parents import is_trained, plan, with_parents
+from mnmt_repro.runs.order import is_trained, plan, with_parents
 from mnmt_repro.runs.spec import RunSpec, Upgrade
 from mnmt_repro.runs.start import (
     beginning,
@@ -39,6 +38,7 @@ from mnmt_repro.runs.start import (
     untrained_pieces,
     upgrade_of,
 )
+from mnmt_repro.runs.sweep import keep_repeat
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST

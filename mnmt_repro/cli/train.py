@@ -163,7 +163,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     """Train, or go on; print where the model stands, and store its row."""
     import torch
 
-    from mnmt_repro.runs.data import load_own_data, make_vocabulary
+    from mnmt_repro.runs.data import load_run_data, make_vocabulary
     from mnmt_repro.runs.environment import called_now
     from mnmt_repro.runs.execute import record, train_run
     from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
@@ -197,7 +197,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
         if plan.start is None:
             spec = replace(spec, model=model_config(options, len(vocabulary)))
         _check_memory(spec, options, group.count)
-        data = load_own_data(spec, text, vocabulary)
+        data = load_run_data(spec, text, vocabulary)
         if group.first:
             tell(*data.notes)
             # Nothing is wrong with text and options: only now is anything written.
@@ -205,7 +205,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
             if plan.upgraded is not None and known is None:  # they are not those of the old run
                 tell("weights: " + ", ".join(f"{pair} {p:.3g}" for pair, p in spec.mixture.items))
             if known is None or not same_budget(known, spec.training):
-                describe(folder, spec, vocabulary, **plan.source.told(text))
+                describe(folder, spec, vocabulary, **plan.source.described(text))
     torch.set_num_threads(options.threads)
     try:
         trained, progress = train_run(
