@@ -164,18 +164,6 @@ def test_the_old_model_with_the_embeddings_of_the_new_one(
     assert abs(rise) > 1e-3
 
 
-def test_overlap_of_the_vocabularies(of_wide: dict[str, Any]) -> None:
-    """The parent has met neither the tag of bbb nor the syllables that bbb alone writes."""
-    conlang = Conlang(VARIED)
-    spelled = {name: set(conlang.spellings[name].ravel().tolist()) for name in VARIED.languages}
-    added = len(spelled["bbb"] - spelled["src"] - spelled["aaa"])
-    found = {block: value for (block,), value in values(of_wide, "overlap").items()}
-    assert found["tag, kept"] == 2 and found["tag, added"] == 1
-    assert found["special, kept"] == 4 and found["special, added"] == 0
-    assert found["text, added"] == found["all, added"] - 1 == added > 0
-    assert found["all, kept"] + found["all, added"] == PARENT.model.vocab_size
-
-
 def test_distances_of_the_halves_by_hand(trained: Path, of_wide: dict[str, Any]) -> None:
     """Without noise the upgrade places the old matrices times 1 / sqrt(2), twice."""
     old, new = (last(trained, spec).state_dict() for spec in (PARENT, WIDE))
@@ -325,26 +313,6 @@ def test_sentence_losses_are_written_once_and_read_again(tmp_path: Path) -> None
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
-def test_broken_sentence_losses_are_told(tmp_path: Path) -> None:
-    assert results.load_sentence_losses(["run-a"], root=tmp_path) == {}
-    path = results.write_sentence_losses(losses(), corpus="software25", root=tmp_path)
-    shutil.copy(path, path.with_name("run-b.npz"))
-    with pytest.raises(InputError, match=r"run-b\.npz: holds run run-a"):
-        results.load_sentence_losses(["run-b"], root=tmp_path)
-    path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(InputError, match=r"run-a\.npz: cannot be read"):
-        results.load_sentence_losses(["run-a"], root=tmp_path)
-    np.savez(path, nats=np.zeros(3))
-    with pytest.raises(InputError, match="no file of sentence losses"):
-        results.load_sentence_losses(["run-a"], root=tmp_path)
-    with pytest.raises(InputError, match="eng-xho: a number for each sentence"):
-        losses(tokens={"eng-xho": np.array([1, 2]), "xho-eng": np.array([4])})
-    with pytest.raises(InputError, match="xho-eng: not finite, or no tokens"):
-        losses(tokens={"eng-xho": np.array([1, 2, 3]), "xho-eng": np.array([0])})
-    with pytest.raises(InputError, match="the same pairs"):
-        losses(tokens={"eng-xho": np.array([1, 2, 3])})
-
-
 # --- the command --------------------------------------------------------------------------------
 
 
@@ -399,28 +367,6 @@ def test_the_command_makes_what_is_missing(
     assert command() == 0
     assert "2 runs: 2 trained, 2 analysed before, 0 to analyse" in capsys.readouterr().out
     assert sentences.read_sentence_losses(gone).run_id == WIDE.run_id
-
-
-def test_the_command_tells_which_checkpoints_are_missing(
-    command: Callable[..., int],
-    trained: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert command(runs=tmp_path / "none") == 2
-    assert "no run to analyse has its checkpoints here" in capsys.readouterr().err.splitlines()[-1]
-    # The child's weights alone do not serve: its parent's are compared with.
-    some = tmp_path / "some"
-    shutil.copytree(trained / "runs" / WIDE.run_id, some / WIDE.run_id)
-    assert command(runs=some) == 2
-    captured = capsys.readouterr()
-    assert PARENT.run_id in captured.err and f"  {WIDE.run_id}" not in captured.err
-    assert "and then analyse" in captured.err
-    shutil.rmtree(some / WIDE.run_id)
-    shutil.copytree(trained / "runs" / PARENT.run_id, some / PARENT.run_id)
-    assert command(runs=some) == 1
-    assert "1 to analyse, 1 without a checkpoint in " in capsys.readouterr().out
-    assert made(tmp_path / "store") == {name for name in ALL_MADE if PARENT.run_id in name}
 
 
 def test_a_run_is_decoded_or_analysed(command: Callable[..., int], capsys) -> None:

@@ -123,28 +123,6 @@ def test_on_a_cluster_a_killed_worker_loses_no_run(tmp_path: Path, name: Executo
     assert sorted(done) == sorted(spec.run_id for spec in specs)
 
 
-def test_each_run_is_stored_once_and_a_done_one_is_skipped(tmp_path: Path) -> None:
-    specs = grid()
-    calls: list[str] = []
-    done = {specs[1].run_id}
-
-    def is_done(spec: RunSpec) -> bool:
-        return spec.run_id in done
-
-    for _ in range(2):
-        failures = sweep(
-            [*specs, *specs],  # cohorts share runs
-            is_done=is_done,
-            store=lambda content: calls.append(content["run"]["run_id"]),
-            runs_folder=tmp_path,
-            executor=InThisProcess(),
-            progress_bar=False,
-        )
-        assert failures == []
-        assert sorted(calls) == sorted([specs[0].run_id, specs[2].run_id])
-        done.update(calls)
-
-
 def test_without_a_terminal_each_run_is_a_line_of_the_log(tmp_path: Path, capsys) -> None:
     specs = grid()
 
@@ -235,8 +213,6 @@ def test_the_command_names_what_there_is(tmp_path: Path, capsys) -> None:
     error = capsys.readouterr().err
     assert "no cohort named 'nothing'; there are webtech-en-dezh" in error
     assert error.count("\n") == 1
-    assert main(["sweep", "conlang-sim0", "--dry-run", "--only-seed", "9"]) == 2
-    assert "the seeds there are [1]" in capsys.readouterr().err
     assert main(["sweep", "conlang-sim0", "--workers", "0"]) == 2
     assert "--workers 0" in capsys.readouterr().err
 
@@ -319,19 +295,6 @@ def test_a_run_that_another_sweep_has_stored_is_accepted_if_it_is_the_same(
     rows = [{**row, "cross_entropy": row["cross_entropy"] * 1.2} for row in content["rows"]]
     with pytest.raises(InputError, match="another sweep has stored this run, and not the same"):
         store_once({**later, "rows": rows}, store)
-
-
-def test_parts_of_an_array_are_all_runs_and_none_twice(tmp_path: Path, capsys) -> None:
-    found, nothing = [], ["--dry-run", "--results", str(tmp_path / "none")]
-    for part in ("1/3", "2/3", "3/3"):
-        assert main(["sweep", "conlang-sim1", *nothing, "--array", part]) == 0
-        found += [line[:12] for line in capsys.readouterr().out.splitlines() if "iB  " in line]
-    assert main(["sweep", "conlang-sim1", *nothing]) == 0
-    whole = [line[:12] for line in capsys.readouterr().out.splitlines() if "iB  " in line]
-    assert sorted(found) == sorted(whole) and len(whole) > 9
-    for wrong in ("0/3", "4/3", "2", "a/b"):
-        assert main(["sweep", "conlang-sim1", "--array", wrong]) == 2
-        assert f"--array {wrong}: write I/N" in capsys.readouterr().err
 
 
 WAITING = """\

@@ -113,14 +113,6 @@ def child_alone(store: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_grandchilds_schedule_lies_behind_both_trainings(family: Path) -> None:
-    grandchild = child_of(CHILD, UpgradeConfig(), model=CHILD.model)
-    made = upgrade_of(grandchild, family / "runs")
-    assert made.schedule_start == 5 + 8
-    reset = child_of(CHILD, UpgradeConfig(schedule="reset"), model=CHILD.model)
-    assert upgrade_of(reset, family / "runs").schedule_start == 0
-
-
 def test_a_parent_is_trained_first_and_its_child_goes_on_from_it(family: Path) -> None:
     store, runs = family / "store", family / "runs"
     assert stored(store) == {PARENT.run_id, CHILD.run_id}

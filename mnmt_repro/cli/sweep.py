@@ -42,7 +42,6 @@ def add(commands: Any) -> None:
             "mnmt-repro sweep",
             "mnmt-repro sweep webtech-en-dezh --dry-run",
             "mnmt-repro sweep grid.yml --dry-run",
-            "mnmt-repro sweep grid.yml --array $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT",
             "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
             "mnmt-repro sweep webtech-en-defr --decode",
             "mnmt-repro sweep software25-table3 --analyse",
@@ -60,7 +59,7 @@ def act(options: SweepOptions) -> int:
     own = any(name.endswith((".yml", ".yaml")) for name in options.names)
     refuse_excluded(
         chosen(options),
-        ("only_seed decode analyse", own, "{}: is of cohorts; leave it out"),
+        ("decode analyse", own, "{}: is of cohorts; leave it out"),
         ("analyse", options.decode, "{}: not with --decode; leave one of the two out"),
     )
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -83,12 +82,6 @@ def _act_on_cohorts(options: SweepOptions) -> int:
     cohorts = [catalogue.find_cohort(name, options.tier) for name in options.names]
     specs = [spec for cohort in cohorts for spec in cohort.runs()]
     specs = list({spec.run_id: spec for spec in specs}.values())  # cohorts share runs
-    if options.only_seed is not None:
-        seeds = sorted({spec.seed for spec in specs})
-        if options.only_seed not in seeds:
-            raise InputError(f"--only-seed {options.only_seed}: the seeds there are {seeds}")
-        specs = [spec for spec in specs if spec.seed == options.only_seed]
-    specs = specs[_part(options.array)]
     stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
     _check_machine(options)
     if options.decode:
@@ -136,15 +129,13 @@ def _act_on_file(options: SweepOptions) -> int:
         grid.make_vocabulary()
     except InputError as error:
         raise InputError(f"{options.names[0]}: {error}") from error
-    part = _part(options.array)
     stored = frozenset(spec.run_id for spec in grid.runs if done.row(spec).exists())
-    _announce(options, grid.runs[part], stored, done.seconds_per_cost, {}, done.store)
+    _announce(options, grid.runs, stored, done.seconds_per_cost, {}, done.store)
     if options.dry_run:
         return 0
     failures = done.train(
         workers=options.workers,
         executor=options.executor,
-        part=part,
         device=options.device,
         recompute=options.recompute,
     )
@@ -160,20 +151,6 @@ def _check_machine(options: SweepOptions) -> None:
     check_folder(options.runs, "--runs")
     if options.results is not None:
         check_folder(options.results, "--results")
-
-
-def _part(array: str | None) -> slice:
-    """Which runs `--array` asks for: every N-th, so that each part has models of every size.
-
-    >>> list("abcde")[_part("2/3")], list("abcde")[_part(None)]
-    (['b', 'e'], ['a', 'b', 'c', 'd', 'e'])
-    """
-    if array is None:
-        return slice(None)
-    number, _, parts = array.partition("/")
-    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        raise InputError(f"--array {array}: write I/N, with I from 1 to N, such as 2/4")
-    return slice(int(number) - 1, None, int(parts))
 
 
 def _announce(

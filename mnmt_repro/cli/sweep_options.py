@@ -35,12 +35,6 @@ class SweepOptions(PoolOptions):
     )
     tier: Literal["mini", "steady", "settled"] = setting("sizes, budgets and text", "mini")
     dry_run: bool = setting("list runs with their size n, and estimated times and memory", False)
-    only_seed: int | None = setting("only the runs with this seed")
-    array: str | None = setting(
-        "only the I-th of N parts of the runs, counted from 1, for an array of cluster jobs that "
-        "see the same folders",
-        metavar="I/N",
-    )
     executor: Literal["local", "submitit", "dask"] = setting(
         "where workers are: processes of this machine, jobs of Slurm (submitit), or those of the "
         "Dask scheduler at $DASK_SCHEDULER_ADDRESS. All must see the same folders",

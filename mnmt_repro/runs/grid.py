@@ -104,7 +104,7 @@ class Size:
             When the width is no multiple of the heads, or T5 is to have attention dropout.
         """
         if self.heads < 1 or self.d_model % self.heads:
-            raise InputError(f"heads {self.heads} must divide d_model {self.d_model}")
+            raise InputError(f"heads {self.heads}: must divide d_model {self.d_model}")
         shape: dict[str, Any] = {name: getattr(self, name) for name in SHAPE}
         shape |= {"vocab_size": pieces, "dropout": dropout}
         if arch == "fairseq":
@@ -408,10 +408,9 @@ class GridRuns:
         *,
         workers: int = 1,
         executor: ExecutorName = "local",
-        part: slice = slice(None),
         **how: Any,
     ) -> list[str]:
-        """Train the runs, or a part of them, that the store lacks.
+        """Train the runs that the store lacks.
 
         Parameters
         ----------
@@ -424,7 +423,7 @@ class GridRuns:
         pool = InThisProcess() if alone else executor_of(executor, workers, self.folder)
         with pool as at_work:
             return train_missing(
-                grid.runs[part],
+                grid.runs,
                 self.store,
                 among=grid.runs,
                 source=grid.source,
