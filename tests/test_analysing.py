@@ -115,29 +115,27 @@ def test_what_is_made_of_the_declared_runs() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(analysed_module, "widened_runs", DECLARED[0])
         patch.setattr(analysed_module, "named_runs", DECLARED[1])
-        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        made_of: dict[tuple[str, str], tuple[str, ...]] = {}
         for cohort in catalogue.MINI_COHORTS:
             if isinstance(cohort, VariantCohort):
                 assert all(scored_by_sentence(spec) for spec in cohort.runs())
-                found |= {(cohort.name, v.name): analyses_of(v.spec) for v in cohort.variants}
+                made_of |= {(cohort.name, v.name): analyses_of(v.spec) for v in cohort.variants}
         grid = catalogue.get_cohort("webtech-en-dezh")
         assert not any(scored_by_sentence(spec) for spec in grid.runs())
         (gated,) = [spec for spec in grid.runs() if analyses_of(spec)]
         assert analyses_of(gated) == ("widened",)
 
-    def of(cohort: str, variant: str) -> tuple[str, ...]:
-        return found[f"software25-{cohort}", variant]
-
-    assert of("main", "M25") == of("main", "M25-wide") == ()
-    assert of("main", "M20") == ("widened",) == of("table7", "M12")
-    assert of("main", "Mt25") == of("main", "Mt25-deep") == ("overlap", "substituted")
-    assert of("main", "Mt25-wide") == ("overlap", "substituted", "moved")
-    assert of("table3", "Mt25-wide, random init all") == ("overlap", "substituted")
-    assert of("table3", "Mt25-wide, random init new") == ("overlap", "substituted", "moved")
-    assert of("table4", "Mt25-wide, linear interpolation") == ("overlap", "substituted")
-    assert of("table11", "f 1e-6, gamma 0.1") == ("overlap", "substituted", "moved", "fisher")
-    assert of("table11", "full recipe") == ("overlap", "substituted", "moved")
-    assert found["upgrade-sim05", "M4"] == ()  # nothing wide is made of it
+    for (cohort, variant), names in {
+        ("main", "M25-wide"): (),
+        ("main", "M20"): ("widened",),
+        ("main", "Mt25-deep"): ("overlap", "substituted"),
+        ("main", "Mt25-wide"): ("overlap", "substituted", "moved"),
+        ("table3", "Mt25-wide, random init all"): ("overlap", "substituted"),
+        ("table4", "Mt25-wide, linear interpolation"): ("overlap", "substituted"),
+        ("table11", "f 1e-6, gamma 0.1"): ("overlap", "substituted", "moved", "fisher"),
+    }.items():
+        assert made_of[f"software25-{cohort}", variant] == names
+    assert made_of["upgrade-sim05", "M4"] == ()  # nothing wide is made of it
     assert gated.model.feed_forward == "gated-gelu"
     assert gated.mixture.weights == {"eng-deu": 0.5, "eng-zho": 0.5}
     assert gated.model.d_model == max(spec.model.d_model for spec in grid.runs())
@@ -222,16 +220,6 @@ def test_the_published_normalisation_does_not_suit_a_gated_layer(trained: Path) 
     for pair in PAIRS:
         assert abs(found["function, noise 0", pair]) < 1e-5
         assert abs(found["frobenius, noise 0", pair]) > 1e-4
-
-
-def test_the_pairs_of_largest_weight_are_widened(
-    trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(analysing, "WIDENED_PAIRS", 1)
-    uneven = replace(GATED, mixture=Mixture.two(*PAIRS, 0.3))
-    checkpoint = load_checkpoint(trained / "runs" / GATED.run_id / LAST)
-    rows = analysing.ANALYSES["widened"](uneven, trained / "runs", checkpoint, "cpu")
-    assert {row["pair"] for row in rows} == {PAIRS[1]}
 
 
 def test_losses_of_single_sentences_add_up_to_the_stored_loss(trained: Path) -> None:

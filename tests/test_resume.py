@@ -111,16 +111,6 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     assert not model.training
 
 
-def test_a_larger_budget_goes_on(tmp_path: Path) -> None:
-    go(tmp_path / "once", config=adamw(steps=8))
-    go(tmp_path / "twice", config=adamw(steps=4))
-    go(tmp_path / "twice", config=adamw(steps=8))
-    weights = [
-        load_checkpoint(tmp_path / name / "last.safetensors").weights for name in ("once", "twice")
-    ]
-    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
-
-
 @pytest.mark.parametrize("kind", ["adamw", "adafactor"])
 def test_killed_on_a_ramp_an_upgraded_model_goes_on_along_it(
     tmp_path: Path, monkeypatch, kind: str

@@ -142,23 +142,6 @@ def test_without_a_terminal_each_run_is_a_line_of_the_log(tmp_path: Path, capsys
     assert third == f"3/3 runs, about 00:00 left; done: {specs[2].label}"
 
 
-def test_a_store_that_refuses_a_run_is_told_and_the_others_go_on(tmp_path: Path) -> None:
-    specs = grid()[:2]
-    kept: list[str] = []
-
-    def store(content: dict) -> None:
-        if content["run"]["run_id"] == specs[0].run_id:
-            raise InputError("the disk is full")
-        kept.append(content["run"]["run_id"])
-
-    failures = sweep(
-        specs, is_done=lambda spec: False, store=store, runs_folder=tmp_path,
-        executor=InThisProcess(), progress_bar=False,
-    )  # fmt: skip
-    assert kept == [specs[1].run_id]
-    assert len(failures) == 1 and "the disk is full" in failures[0]
-
-
 def test_a_run_at_work_is_not_started_twice(tmp_path: Path) -> None:
     spec = grid()[0]
     refused = pytest.raises(InputError, match="another process is at work")

@@ -118,18 +118,6 @@ def test_another_run_in_the_folder_is_compared(capsys) -> None:
     fails([*OWN, "--out", "run"], capsys, "(its text, vocabulary or program version differ)")
 
 
-def test_a_larger_budget_goes_on_with_the_same_run(capsys) -> None:
-    assert main([*OWN, "--out", "once", "--steps", "6"]) == 0
-    assert main([*OWN, "--out", "run"]) == 0
-    assert main([*OWN, "--out", "run", "--steps", "6"]) == 0
-    assert "run: 6 steps" in capsys.readouterr().out
-    weights = [load_checkpoint(f"{name}/last.safetensors").weights for name in ("once", "run")]
-    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
-    about = [json.loads(Path(name, "run.json").read_text("utf-8")) for name in ("once", "run")]
-    assert about[0] == about[1] and about[1]["training"]["steps"] == 6
-    fails([*OWN, "--out", "run"], capsys, "--out run: its run has gone beyond that (step 6 of 3)")
-
-
 def test_a_larger_budget_goes_on_from_where_the_decay_began(capsys) -> None:
     decayed = [*OWN, "--decay-share", "0.5"]
     assert main([*decayed, "--out", "once", "--steps", "20"]) == 0
