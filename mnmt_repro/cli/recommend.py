@@ -55,9 +55,7 @@ class RecommendOptions(TableOptions):
         "a mixture (point) and pair",
         metavar="OUT.csv",
     )
-    force: bool = setting(
-        "print weights although the effective fraction of a pair is not identified", False
-    )
+    force: bool = setting("print weights that the runs do not support", False)
     json: bool = setting("print JSON in place of a table", False)
 
 
@@ -92,8 +90,7 @@ def _preference(options: RecommendOptions, pairs: set[str]) -> Preference:
         return Importance(by_pair=importance)
     if options.floor is not None:
         if len(options.floor) > 1:
-            given = " and ".join(options.floor)
-            raise InputError(f"--floor: given as {given}; one pair can have a floor")
+            raise InputError(f"--floor: {' and '.join(options.floor)}; one pair can have a floor")
         ((pair, target),) = named_numbers(options.floor, "--floor").items()
         if pair not in pairs:
             raise InputError(f"--floor names {pair}; {there}")
@@ -120,30 +117,28 @@ def act(options: RecommendOptions) -> int:
             f"{options.file}: rows of {', '.join(pairs)} alone; a trade-off needs two pairs or more"
         )
     preference = _preference(options, set(pairs))
-    given = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
-    fits = fit_table(frame, FitOptions(**given, law=options.form))
-    laws = {pair: law for pair, (_, law) in fits.items() if isinstance(law, FractionFit)}
-    doubts = [f"{pair}: {doubt}" for pair, law in laws.items() for doubt in law.doubts()]
-    if doubts:
-        note(*(f"the effective fraction is not identified. {doubt}" for doubt in doubts))
-        if not options.force:
-            tell(
-                "no recommendation; add the runs that the notes name. Where the laws can be "
-                "fitted, --force prints the weights all the same"
-            )
-            return 1
-    found = recommend_weights(laws, options.n, preference)
+    table = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
+    fits = fit_table(frame, FitOptions(**table, law=options.form))
+    laws = {pair: law for pair, (*_, law) in fits.items() if isinstance(law, FractionFit)}
+    best = recommend_weights(laws, options.n, preference)
+    note(*best.refusal)
+    if best.refusal and not options.force:
+        tell(
+            "no recommendation; add the runs that the notes name. --force prints the weights all "
+            "the same"
+        )
+        return 1
     note(*note_on_errors(laws.values()))
     if options.frontier:
         curve = frontier(laws, options.n, level=LEVEL).rename(columns={"loss": options.loss_column})
         write_output(options.frontier, "--frontier", curve.to_csv(index=False))
     law = next(iter(laws.values()))
     if options.json:
-        print_json(asdict(found) | {"interval_method": law.resampling})
+        print_json(asdict(best) | {"interval_method": law.resampling})
         return 0
     method = law.method_in_words(law.resampling)
-    table = found.summary().rename(columns={"loss": options.loss_column})
-    print(table.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
+    shown = best.summary().rename(columns={"loss": options.loss_column})
+    print(shown.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
     print(
         f"p_low, p_high: {LEVEL:.0%} interval of the weights\n"
         f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, about which a single "
@@ -152,9 +147,9 @@ def act(options: RecommendOptions) -> int:
         "regret: how much worse than the pair alone at this size (relative_regret: as a share of "
         "what the pair alone has above its irreducible loss)"
     )
-    for each in found.notes:
+    for each in best.notes:
         print(f"note: {each}")
-    weights = ",".join(f"{p:.4f}" for p in found.weights.values())
-    data = " ".join(f"--data {pair}=FILE" for pair in found.weights)
+    weights = ",".join(f"{p:.4f}" for p in best.weights.values())
+    data = " ".join(f"--data {pair}=FILE" for pair in best.weights)
     print(f"\nas options of train: {data} --weights {weights}")
     return 0
