@@ -100,10 +100,10 @@ def trial(seed: int, noise: float) -> dict[str, float]:
         return {"answered": False, "runs named": len(runs), "answered with them": helped}
     mean = first * truths["first"].loss(GRID, n) + (1 - first) * truths["second"].loss(1 - GRID, n)
     true, weight = GRID[mean.argmin()], best.weights["first"]
-    low, high = best.weights_low["first"] - STEP, best.weights_high["first"] + STEP
+    low, high = best.table.p_low["first"] - STEP, best.table.p_high["first"] + STEP
     covered = [
-        best.low[pair] <= truths[pair].loss(best.weights[pair], n)[0] <= best.high[pair]
-        for pair in PAIRS
+        row.low <= truths[row.Index].loss(row.p, n)[0] <= row.high
+        for row in best.table.itertuples()
     ]
     return {
         "answered": True,

@@ -26,9 +26,9 @@ def test_the_best_weights_are_those_of_recommend(laws) -> None:
     for n, importance in ((sizes[1], 0.5), (sizes[-1], 0.7)):
         wish = Importance(by_pair={"eng-deu": importance, "eng-zho": 1 - importance})
         expected = recommend_weights(laws, n, wish)
-        row = best.loc[(n, importance)]
-        assert row["best"] == pytest.approx(expected.weights["eng-deu"], abs=STEP)
-        ends = [expected.weights_low["eng-deu"], expected.weights_high["eng-deu"]]
+        row, other = best.loc[(n, importance)], expected.table.loc["eng-deu"]
+        assert row["best"] == pytest.approx(other["p"], abs=STEP)
+        ends = [other["p_low"], other["p_high"]]
         assert [row["low"], row["high"]] == pytest.approx(ends, abs=3 * STEP)
 
 

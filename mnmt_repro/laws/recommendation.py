@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -67,11 +67,8 @@ class Floor:
 class EqualRegret:
     """Every pair gives up as much against a model of its own of the same size.
 
-    Regret is the loss in the mixture less the loss at p = 1; with ``relative=True`` as a fraction
-    of the reducible loss at p = 1, so that pairs of different scale compare.
+    Regret is the loss in the mixture less the loss at p = 1.
     """
-
-    relative: bool = False
 
 
 Preference = Importance | Floor | EqualRegret
@@ -97,18 +94,13 @@ class Recommendation:
     Attributes
     ----------
     n : model size
-    weights_low, weights_high : by pair
-        95 % percentile interval of the weights, from the refits that give `low` and `high`: each
-        refit has its own best mixture, to about 0.0025.
-    weights, loss, regret, relative_regret : by pair
-        `regret` is against the pair alone at the same size; `relative_regret` as a fraction of what
-        that size can reduce there, see `EqualRegret`.
-    low, high : by pair
-        95 % percentile interval of `loss` at these weights, from the residual bootstrap of the
-        pair's law; NaN for a law without rows to spare. It is of the law, not of a run
-    scatter : by pair
-        How far single runs lie from the law at these weights: the standard deviation of its
-        residuals, which relative errors make a share of the loss; NaN likewise.
+    table : DataFrame with a row a pair
+        ``p``: the weight, with ``p_low, p_high``, its 95 % percentile interval: each refit of the
+        laws has its own best mixture, to about 0.0025. ``loss``: predicted, with ``low, high``, the
+        95 % percentile interval from the same refits; it is of the law, not of a run. Both are NaN
+        for a law without rows to spare. ``scatter``: how far single runs lie from the law, the
+        standard deviation of its residuals there. ``regret``: the loss above that of the pair alone
+        at the same size.
     notes : tuple of str
         A size outside those that a law was fitted to, a weight at its least, doubts about an
         effective fraction, and laws of low quality: R² under `GOOD_R2`, a parameter held at a
@@ -121,34 +113,15 @@ class Recommendation:
     """
 
     n: float
-    weights: dict[str, float]
-    weights_low: dict[str, float]
-    weights_high: dict[str, float]
-    loss: dict[str, float]
-    low: dict[str, float]
-    high: dict[str, float]
-    scatter: dict[str, float]
-    regret: dict[str, float]
-    relative_regret: dict[str, float]
-    notes: tuple[str, ...] = field(default=())
-    refusal: tuple[str, ...] = field(default=())
-    further: tuple[FurtherRuns, ...] = field(default=())
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+    refusal: tuple[str, ...]
+    further: tuple[FurtherRuns, ...]
 
-    def summary(self) -> pd.DataFrame:
-        """Tabulate the mixture: one row a pair."""
-        columns = {
-            "p": self.weights,
-            "p_low": self.weights_low,
-            "p_high": self.weights_high,
-            "loss": self.loss,
-            **{name: getattr(self, name) for name in ("low", "high", "scatter", "regret")},
-            "relative_regret": self.relative_regret,
-        }
-        return pd.DataFrame(columns, index=list(self.weights)).rename_axis("pair").reset_index()
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{note}</p>" for note in (*self.refusal, *self.notes))
-        return self.summary().to_html(index=False, float_format="{:.3f}".format) + notes
+    @property
+    def weights(self) -> dict[str, float]:
+        """The mixture: pair to weight."""
+        return {str(pair): float(p) for pair, p in self.table["p"].items()}
 
 
 def recommend_weights(
@@ -215,40 +188,27 @@ def recommend_weights(
     (best,) = _best_of_each(laws, fitted, n, preference, sign, FINE)
     at_best, alone = predicted(best), predicted(np.ones(len(pairs)))
     if isinstance(preference, Floor):
-        _check_reached(preference, dict(zip(pairs, at_best, strict=True))[preference.pair], sign)
-    regret = sign * (at_best - alone)
-    reducible = sign * (alone - [laws[pair].params["l_inf"] for pair in pairs])
+        _check_reached(preference, at_best[pairs.index(preference.pair)], sign)
     refits = _refits(laws, pairs, draws, seed)
-    bands = np.array(
-        [
-            percentiles(laws[pair].curve(refits[pair], laws[pair].rows_at(share, n)), LEVEL)[:, 0]
-            for pair, share in zip(pairs, best, strict=True)
-        ]
-    )
     halvings = COARSE if len(pairs) > 2 else 0  # even steps of two pairs are fine enough
     each = _best_of_each(laws, refits, n, preference, sign, halvings)
-    shares = percentiles(each, LEVEL).T
-    widest = int(np.argmax(np.nan_to_num(shares[:, 1] - shares[:, 0], nan=np.inf)))
-    low, high = shares[widest].tolist()
+    table = pd.DataFrame({"p": best}, index=pd.Index(pairs, name="pair"))
+    table["p_low"], table["p_high"] = percentiles(each, LEVEL)
+    table["loss"] = at_best
+    bands = [
+        percentiles(laws[pair].curve(refits[pair], laws[pair].rows_at(share, n)), LEVEL)[:, 0]
+        for pair, share in zip(pairs, best, strict=True)
+    ]
+    table["low"], table["high"] = np.array(bands).T
+    noise = [laws[pair].noise_at(loss) for pair, loss in zip(pairs, at_best, strict=True)]
+    table["scatter"] = np.array(noise, dtype=float)
+    table["regret"] = sign * (at_best - alone)
+    widest = int((table["p_high"] - table["p_low"]).fillna(np.inf).to_numpy().argmax())
+    low, high = table["p_low"].iloc[widest], table["p_high"].iloc[widest]
     further = cheapest_runs(laws, refits, each[:, widest]) if high - low > MOST_SPREAD else ()
-
-    def by_pair(values: Array) -> dict[str, float]:
-        return dict(zip(pairs, values.tolist(), strict=True))
-
     return Recommendation(
         n=float(n),
-        weights=by_pair(best),
-        weights_low=by_pair(shares[:, 0]),
-        weights_high=by_pair(shares[:, 1]),
-        loss=by_pair(at_best),
-        low=by_pair(bands[:, 0]),
-        high=by_pair(bands[:, 1]),
-        scatter={
-            pair: float(laws[pair].noise_at(value))
-            for pair, value in zip(pairs, at_best, strict=True)
-        },
-        regret=by_pair(regret),
-        relative_regret=by_pair(regret / reducible),
+        table=table,
         notes=tuple(_notes(laws, pairs, best, n)),
         refusal=tuple(_refusal(laws, pairs[widest], low, high, further)),
         further=further,
@@ -383,9 +343,7 @@ def _best_of_each(
             one = pairs.index(preference.pair)
             missed = np.maximum(cost[..., one] - sign * preference.target, 0.0)
             return np.asarray(np.delete(cost, one, axis=2).mean(2) + 1e6 * missed)
-        constants = sign * np.stack([refits[pair][:, 1] for pair in pairs], axis=1)
-        scale = alone - constants[:, None] if preference.relative else np.ones(len(pairs))
-        return np.asarray(((cost - alone) / scale).max(2))
+        return np.asarray((cost - alone).max(2))
 
     lowest = np.array([min(laws[pair].p) for pair in pairs])
     if (rest := 1 - lowest.sum()) <= 0:
@@ -423,7 +381,7 @@ def _check(pairs: list[str], preference: Preference) -> None:
         _importance(pairs, preference)
     elif isinstance(preference, Floor):
         if preference.pair not in pairs:
-            raise InputError(f"floor: {preference.pair!r} is none of {pairs}")
+            raise InputError(f"floor: of {preference.pair}; there are {', '.join(pairs)}")
         if not np.isfinite(preference.target):
             raise InputError(f"floor: target {preference.target}; give a number")
     elif not isinstance(preference, EqualRegret):
@@ -440,7 +398,8 @@ def _check_reached(floor: Floor, reached: float, sign: float) -> None:
 
 def _importance(pairs: list[str], preference: Importance) -> Array:
     if set(preference.by_pair) != set(pairs):
-        raise InputError(f"importance: pairs {sorted(preference.by_pair)}, laws {sorted(pairs)}")
+        named = ", ".join(preference.by_pair) or "no pair"
+        raise InputError(f"importance: of {named}; give each of {', '.join(pairs)} a number")
     importance = np.array([float(preference.by_pair[pair]) for pair in pairs])
     if not np.isfinite(importance).all() or (importance < 0).any() or importance.max() == 0:
         raise InputError(f"importance: {dict(preference.by_pair)}; give numbers from 0, not all 0")

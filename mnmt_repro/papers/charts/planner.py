@@ -159,7 +159,7 @@ def planner(
             said.encode(x=alt.value(alt.expr("width / 2")), y=alt.value(-28), text="price:N"),
         )
         .add_params(*params)
-        .properties(width=680, height=230)
+        .properties(width=680, height=220)
     )
 
 
@@ -186,8 +186,3 @@ def _law(law: FractionFit, share: str) -> str:
     alpha, l_inf, beta, c1, c2, c3 = law.values
     f = f"({share} + {c1!r} * pow({share}, {c2!r}) * pow(1 - {share}, {c3!r}))"
     return f"{l_inf!r} + {beta!r} * pow({f} * size, {-alpha!r})"
-
-
-def planner_coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
-    """Coefficients of each pair's law, a row a pair: what the chart computes with."""
-    return pd.DataFrame([{"pair": pair, **law.params} for pair, law in laws.items()])
