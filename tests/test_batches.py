@@ -220,18 +220,3 @@ def test_evaluation_reads_every_row_once_and_knows_which() -> None:
         seen += rows.tolist()
     assert sorted(seen) == list(range(137))
     assert list(evaluation_batches(*text.take(np.array([], dtype=int)), 150)) == []
-
-
-def test_positions_are_ordered() -> None:
-    assert Position(0, 9) < Position(1, 0) < Position(1, 2)
-
-
-def test_without_rounding_the_same_sentences_are_padded_less() -> None:
-    wasted, seen = [], []
-    for pad_to in (PAD_TO, 1):
-        batches = [b for _, b in of_windows(stream({"a-b": 64}, {"a-b": 1.0}, pad_to=pad_to), 1)]
-        sides = [side for batch in batches for side in (batch.source, batch.target)]
-        wasted.append(sum((side == 0).sum() for side in sides))
-        seen.append(sorted(int(row[0]) for batch in batches for row in batch.source))
-        assert all((side != 0).any(axis=0).all() for side in sides) or pad_to > 1
-    assert seen[0] == seen[1] and wasted[1] < wasted[0]

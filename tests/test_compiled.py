@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,8 +100,3 @@ def test_without_a_compiler_a_compiled_run_is_refused(tmp_path: Path, monkeypatc
     monkeypatch.setattr(loop, "can_compile", lambda device: False)
     with pytest.raises(InputError, match="needs a C\\+\\+ compiler"):
         loop.train(t5(), CONFIG, small_data(), EVEN, tmp_path, seed=3)
-
-
-def test_compiling_is_part_of_the_identity_where_it_is_asked_for() -> None:
-    assert CONFIG.settings()["compile"] is True
-    assert "compile" not in replace(CONFIG, compile=False).settings()

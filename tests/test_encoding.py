@@ -50,12 +50,6 @@ def test_tags_of_both_papers(tags: Tags, source: list, target: list) -> None:
     assert rows(pair.target) == target
 
 
-def test_an_empty_sentence_is_its_start_and_end() -> None:
-    pair = frame(Ragged.of([[]]), Ragged.of([[]]), tags="source", source_tag=7, target_tag=8)
-    assert rows(pair.source) == [[8, EOS]]
-    assert rows(pair.target) == [[BOS, EOS]]
-
-
 @pytest.fixture(scope="module")
 def bitext() -> Bitext:
     return small_bitext(count=60)

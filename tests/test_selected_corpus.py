@@ -102,10 +102,6 @@ def test_the_selection_follows_the_text(
     assert data_hash("common") != before
 
 
-def test_a_selection_has_an_identity_of_its_own(three: Path) -> None:
-    assert data_hash("common") != data_hash("three")
-
-
 def test_a_selection_has_the_vocabulary_of_its_corpus(
     three: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

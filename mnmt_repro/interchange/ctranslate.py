@@ -17,7 +17,7 @@ from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, encode_lines
 from mnmt_repro.interchange.folder import CONFIG, CT2
-from mnmt_repro.interchange.pieces import read_object
+from mnmt_repro.interchange.pieces import Files
 from mnmt_repro.interchange.writing import (
     README,
     TAG_RULES,
@@ -83,7 +83,7 @@ def write_ct2(
         hf = Path(temporary, "hf")
         write_hf(hf, model, vocabulary, tags)
         convert(str(hf)).convert(str(folder), force=True)
-        config = read_object(folder / CONFIG)
+        config = Files(folder).json(CONFIG)
         # Not null, which CTranslate2 does not read, where the vocabulary has no <s>.
         config["bos_token"] = vocabulary.processor.id_to_piece(vocabulary.start)
         if tags == "both":  # the target's tag starts the decoder
@@ -159,11 +159,10 @@ class Ct2:
         ctranslate2 = need("ctranslate2")
         kind, _, index = device.partition(":")
         try:
-            about = json.loads((folder / CT2).read_text(encoding="utf-8"))
+            tags = json.loads((folder / CT2).read_text(encoding="utf-8"))["tags"]
             translator = ctranslate2.Translator(
                 str(folder), device=kind, device_index=int(index or 0)
             )
-            tags = about["tags"]
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             raise InputError(
                 f"{folder}: cannot be opened by CTranslate2 ({error}); export the model again"
