@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import multiprocessing
 import os
 import signal
@@ -27,16 +25,14 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs import sweep as sweep_module
 from mnmt_repro.runs.execute import execute
+from mnmt_repro.runs.lock import is_held, run_lock
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.sweep import (
     DEFAULT_SECONDS_PER_COST,
     ExecutorName,
     InThisProcess,
-    RunHeld,
     executor_of,
-    is_held,
     process_pool,
-    run_lock,
     seconds_per_cost_of,
     store_once,
     sweep,
@@ -190,27 +186,6 @@ def test_a_run_at_work_is_not_started_twice(tmp_path: Path) -> None:
         sweep_module._in_worker(dict, tmp_path / spec.run_id)
     with run_lock(tmp_path / spec.run_id):  # free again
         pass
-
-
-def test_a_file_system_without_locks_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_locks(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(fcntl, "flock", no_locks)
-    refused = pytest.raises(InputError, match=r"lock: cannot be locked \(No locks")
-    with refused as refusal, run_lock(tmp_path):
-        pass
-    assert not isinstance(refusal.value, RunHeld)
-
-
-def test_a_lock_that_is_a_link_empties_no_file(tmp_path: Path) -> None:
-    (tmp_path / "target").write_text("dear", encoding="utf-8")
-    (tmp_path / "lock").symlink_to("target")
-    with pytest.raises(InputError, match="lock: cannot be opened"), run_lock(tmp_path):
-        pass
-    assert (tmp_path / "target").read_text(encoding="utf-8") == "dear"
 
 
 def test_estimates_follow_finished_runs() -> None:
