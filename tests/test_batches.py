@@ -70,17 +70,6 @@ def test_a_stream_resumes_at_any_position() -> None:
             assert same(batch, wanted)
 
 
-def test_an_endless_stream_resumes_too() -> None:
-    def conlang() -> BatchStream:
-        return BatchStream(
-            small_data().sentences, Mixture.two(*PAIRS, 0.3), batch_tokens=128, seed=1, window=64
-        )
-
-    whole = list(itertools.islice(conlang().batches(), 25))
-    resumed = itertools.islice(conlang().batches(whole[11][0]), 8)
-    assert all(same(a[1], b[1]) for a, b in zip(resumed, whole[12:20], strict=True))
-
-
 def test_seeds_give_other_orders_of_the_same_text() -> None:
     first, second = (
         of_windows(stream({"eng-deu": 64}, {"eng-deu": 1.0}, seed=seed), 1) for seed in (1, 2)
@@ -104,15 +93,6 @@ def test_every_sentence_is_seen_once_a_pass(size: int, windows: int) -> None:
     _, counts = np.unique(numbers, return_counts=True)
     assert len(counts) == size
     assert set(counts) == {windows * 64 // size}
-
-
-def test_passes_differ_in_order() -> None:
-    """A pass is two windows here, so that what its first half holds is the pass's own order."""
-    batches = of_windows(stream({"eng-deu": 128}, {"eng-deu": 1.0}), 4)
-    halves = [{int(i) for w, b in batches if w == k for i in b.source[:, 0]} for k in range(4)]
-    assert [len(half) for half in halves] == [64] * 4
-    assert halves[0] | halves[1] == halves[2] | halves[3] and not halves[0] & halves[1]
-    assert halves[0] not in halves[2:]
 
 
 def test_how_often_a_pair_is_drawn_varies_from_window_to_window() -> None:

@@ -67,10 +67,7 @@ def test_a_better_model_is_told_from_chance(capsys) -> None:
         assert row["difference"] == pytest.approx(row["model"] - row["baseline"], rel=1e-9)
         assert row["low"] < row["difference"] < row["high"] < 0
         assert row["p_value"] == pytest.approx(1 / 1001)
-    over = paired_t_test(
-        {row["pair"]: row["model"] for row in rows[:2]},
-        {row["pair"]: row["baseline"] for row in rows[:2]},
-    )
+    over = paired_t_test(*([row[side] for row in rows[:2]] for side in ("model", "baseline")))
     assert rows[2]["test"] == "t-test" and rows[2]["sentences"] == 120
     assert rows[2]["p_value"] == pytest.approx(over.p_value, rel=1e-12)
     assert (rows[2]["low"], rows[2]["high"]) == pytest.approx((over.low, over.high), rel=1e-12)

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from conlang_reader import log_likelihood, overlap, read
+from conlang_reader import log_likelihood, overlap
 
 from mnmt_repro.corpora.conlang import (
     ORDERS,
@@ -288,21 +288,6 @@ def test_monte_carlo_of_the_generators_own_probabilities(split):
         tokens = len(target.flat) + len(target)
         error = 4 * nats.std() * math.sqrt(len(nats)) / tokens
         assert nats.sum() / tokens == pytest.approx(irreducible_entropy(config, pair), abs=error)
-
-
-def test_choices_of_spelling_are_independent_of_everything_else():
-    config = ConlangConfig(synonymy=0.2)
-    conlang = Conlang(config)
-    source, target = conlang.sentences("src-aaa", 0, 20_000)
-    left = read(conlang, "src", source)[1].reshape(-1, 6)
-    concepts, right = (x.reshape(-1, 6) for x in read(conlang, "aaa", target))
-    sigma = math.sqrt(0.2 * 0.8 / 20_000)
-    np.testing.assert_allclose(left.mean(axis=0), 0.2, atol=5 * sigma)
-    np.testing.assert_allclose(right.mean(axis=0), 0.2, atol=5 * sigma)
-    correlation = np.corrcoef(np.hstack([left, right]).T) - np.eye(12)
-    assert abs(correlation).max() < 5 / math.sqrt(20_000)
-    frequent = right[concepts == 0]
-    assert frequent.mean() == pytest.approx(0.2, abs=5 * math.sqrt(0.16 / len(frequent)))
 
 
 # Mistakes

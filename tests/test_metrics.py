@@ -82,13 +82,6 @@ def test_names_and_signatures() -> None:
     assert found["chrfpp_signature"] == chrf.format(2)
 
 
-def test_chrf_by_hand() -> None:
-    """One of two letters matches (F = 1/2), their one pair does not; longer ones do not exist."""
-    assert scores(["ab"], ["ac"], "eng")["chrf"] == pytest.approx(100 * (1 / 2 + 0) / 2)
-    # chrF++ adds single words, of which none matches; there are no pairs of words.
-    assert scores(["ab"], ["ac"], "eng")["chrfpp"] == pytest.approx(100 * (1 / 2 + 0 + 0) / 3)
-
-
 def test_spbleu_is_left_out_without_its_pieces(vocabulary: Vocabulary) -> None:
     found = scores(HYPOTHESES, REFERENCES, "eng", vocabulary=vocabulary)
     assert "spbleu" not in found

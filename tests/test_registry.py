@@ -1,19 +1,13 @@
 from __future__ import annotations
 
-import hashlib
 import json
-import lzma
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from corpus_cards import cards_from_inventory
+from corpus_cards import cards_from_inventory, small_card
 
 from mnmt_repro.corpora import registry
 from mnmt_repro.corpora.registry import (
-    Card,
-    CorpusFile,
     data_hash,
     data_root,
     find_file,
@@ -25,51 +19,20 @@ from mnmt_repro.corpora.registry import (
 )
 from mnmt_repro.errors import InputError
 
-DEU = [
-    "split\tdomain\teng\tdeu",
-    "train\ttalk\tGood morning.\tGuten Morgen.",
-    'train\tmanual\tSet "x" to 5.\tSetze „x“ auf 5.',
-    "valid\ttalk\tWhere?\tWo?",
-    "test\ttalk\tGood night.\tGute Nacht.",
-]
-FRA = [
-    "split\tdomain\teng\tfra",
-    "train\ttalk\tThank you.\tMerci.",
-    "test\ttalk\tGood night.\tBonne nuit.",
-]
-
-
-def tiny_card(folder: Path, texts: dict[str, list[str]]) -> Card:
-    """Write TSVs below `folder` and return the card that is true of them."""
-    files = []
-    for stem, lines in texts.items():
-        content = "".join(f"{line}\n" for line in lines).encode()
-        path = folder / "tiny" / f"{stem}.tsv.xz"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(lzma.compress(content))
-        splits = [line.split("\t")[0] for line in lines[1:]]
-        train = [line.split("\t")[1] for line in lines[1:] if line.startswith("train\t")]
-        files.append(
-            CorpusFile(
-                path=f"tiny/{stem}.tsv.xz",
-                sha256=hashlib.sha256(content).hexdigest(),
-                hash_of="content",
-                columns=tuple(lines[0].split("\t")),
-                sentences={split: splits.count(split) for split in dict.fromkeys(splits)},
-                domains={domain: train.count(domain) for domain in set(train)},
-            )
-        )
-    words = dict.fromkeys(("title", "licence", "origin", "obtained", "split_rule"), "a test")
-    return Card(name="tiny", **words, files=tuple(files))
+DEU = (
+    "split\tdomain\teng\tdeu\ntrain\ttalk\tGood morning.\tGuten Morgen.\n"
+    "valid\ttalk\tWhere?\tWo?\ntest\ttalk\tGood night.\tGute Nacht.\n"
+)
+FRA = "split\tdomain\teng\tfra\ntrain\ttalk\tThank you.\tMerci.\n"
 
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a two-language corpus called `tiny`, the only one registered."""
-    card = tiny_card(tmp_path, {"eng-deu": DEU, "eng-fra": FRA})
+    card = small_card(tmp_path, {"eng-deu": DEU, "eng-fra": FRA})
     monkeypatch.setattr(registry, "list_cards", lambda: (card,))
     monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
-    return tmp_path / "tiny"
+    return tmp_path
 
 
 @pytest.fixture
@@ -111,19 +74,6 @@ def test_committed_cards_are_those_of_the_inventory(corpora_dir: Path) -> None:
 def test_bad_pairs(pair: str) -> None:
     with pytest.raises(InputError, match="language pair"):
         split_pair(pair)
-
-
-def test_registry_needs_no_training_libraries() -> None:
-    code = (
-        "import sys, mnmt_repro.corpora.registry, mnmt_repro.corpora.bitext, "
-        "mnmt_repro.corpora.text_checks\n"
-        "print({'torch', 'sentencepiece', 'sacrebleu', 'requests'} & set(sys.modules))"
-    )
-    root = Path(__file__).resolve().parents[1]
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True
-    )
-    assert done.stdout.strip() == "set()"
 
 
 # --- places -------------------------------------------------------------------------------------
@@ -198,7 +148,7 @@ def test_data_hash_ignores_order_and_direction() -> None:
 
 def test_data_hash_follows_the_content(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = data_hash("tiny"), data_hash("tiny", ["eng-fra"])
-    card = tiny_card(tiny.parent, {"eng-deu": [*DEU, "train\ttalk\tYes\tJa"], "eng-fra": FRA})
+    card = small_card(tiny, {"eng-deu": DEU + "train\ttalk\tYes\tJa\n", "eng-fra": FRA})
     monkeypatch.setattr(registry, "list_cards", lambda: (card,))
     assert data_hash("tiny") != before[0]
     assert data_hash("tiny", ["eng-fra"]) == before[1]

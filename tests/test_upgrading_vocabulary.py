@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-import numpy as np
 import pytest
 import torch
 from sentencepiece import SentencePieceTrainer
@@ -147,12 +146,6 @@ def test_rows_by_hand(kind: str, expected: list[float]) -> None:
     old_rows = [0, 1, 2, 3, 5, 7]
     assert torch.equal(made[old_rows, 1], 10 * made[old_rows, 0])
     assert table[6, 1] == 60  # the old table is left alone
-
-
-def test_the_same_vocabulary_changes_nothing(old: Vocabulary) -> None:
-    pieces = match_pieces(old, Vocabulary(old.model))
-    assert np.array_equal(pieces.source, np.arange(330))
-    assert pieces.overlap.share == 1.0 and not pieces.overlap.dropped
 
 
 def test_tokens_of_another_program_are_matched_by_meaning(old: Vocabulary) -> None:
