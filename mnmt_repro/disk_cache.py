@@ -42,12 +42,12 @@ def text_digest(*parts: str | bytes) -> str:
 
 
 def _digest(parts: Iterable[str | bytes]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
         content = part.encode() if isinstance(part, str) else part
-        found.update(b"%d:" % len(content))
-        found.update(content)
-    return found.hexdigest()
+        digest.update(b"%d:" % len(content))
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def files_digest(folder: Path, paths: Iterable[Path]) -> str:

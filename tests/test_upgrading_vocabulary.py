@@ -18,7 +18,6 @@ from mnmt_repro.upgrading.vocabulary import (
     match_meanings,
     match_pieces,
     meanings,
-    token_meanings,
 )
 
 BITEXT = small_bitext()
@@ -146,29 +145,6 @@ def test_rows_by_hand(kind: str, expected: list[float]) -> None:
     old_rows = [0, 1, 2, 3, 5, 7]
     assert torch.equal(made[old_rows, 1], 10 * made[old_rows, 0])
     assert table[6, 1] == 60  # the old table is left alone
-
-
-def test_tokens_of_another_program_are_matched_by_meaning(old: Vocabulary) -> None:
-    """Roles wherever they stand, no <s>, tags and bytes by its own names, rows that none uses."""
-    tokens = ["</s>", "<pad>", "__de__", "<unk>", "<0x41>", "\u2581the", "<0xZZ>"]
-    roles, tags = {"eos": 0, "pad": 1, "unk": 3}, {"__de__": "deu"}
-    known = token_meanings(tokens, roles=roles, tags=tags, rows=9)
-    assert [piece.kind for piece in known] == [
-        "special", "special", "tag", "special", "byte", "text", "text", "text", "text",
-    ]  # fmt: skip
-    new = meanings(old)
-    pieces = match_meanings(known, new)
-    assert pieces.source[:4].tolist() == [1, 0, 3, -1]  # <s> begins as other new pieces do
-    assert pieces.source[old.tag("deu")] == 2 and pieces.unknown == 3
-    assert pieces.source[new.index(known[4])] == 4
-    assert len(pieces.overlap.dropped) == 9 - len(pieces.overlap.kept)
-    for change, message in (
-        ({"roles": {"start": 0}}, "roles: start = 0; name pad, eos, unk, bos, with ids below 7"),
-        ({"roles": {"pad": 7}}, "roles: pad = 7"),
-        ({"rows": 6}, "rows = 6: there are 7 tokens"),
-    ):
-        with pytest.raises(InputError, match=message):
-            token_meanings(tokens, **{"roles": roles, **change})
 
 
 def test_what_cannot_be_matched_is_refused(old: Vocabulary) -> None:
