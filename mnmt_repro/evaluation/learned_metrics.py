@@ -85,6 +85,7 @@ def _load(checkpoint: Path, device: str) -> tuple[Any, Any, str]:
             digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
             tokenizer = BleurtTokenizer.from_pretrained(str(checkpoint))
             model = BleurtForSequenceClassification.from_pretrained(str(checkpoint))
+            model = model.to(device).eval()
             hashed, loaded = os.fstat(file.fileno()), weights.stat()
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"{checkpoint}: no BLEURT that can be read: {error}") from error
@@ -94,7 +95,7 @@ def _load(checkpoint: Path, device: str) -> tuple[Any, Any, str]:
         f"nrefs:1|checkpoint:{checkpoint.resolve().name}|sha256:{digest}"
         f"|package:bleurt-pytorch-{version('bleurt-pytorch')}"
     )
-    return tokenizer, model.to(device).eval(), signature
+    return tokenizer, model, signature
 
 
 def bleurt_weights(checkpoint: Path | str) -> Path:
