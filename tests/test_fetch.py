@@ -103,14 +103,6 @@ def test_a_passing_fault_is_tried_again(server: Server, tmp_path: Path, fault: s
     assert listing(tmp_path) == ["val.de.gz"]
 
 
-def test_nothing_is_left_of_a_download_given_up(server: Server, tmp_path: Path) -> None:
-    server.faults = ["drop"]
-    with pytest.raises(InputError, match="cannot be downloaded"):
-        fetch.obtain(card(), base_url=server.url, retries=0)
-    assert listing(tmp_path) == []
-    assert registry.locate(card()) is None
-
-
 def test_another_content_is_refused(server: Server, tmp_path: Path) -> None:
     server.content = CONTENT[:-1] + b"!"
     with pytest.raises(InputError, match="another SHA-256 than expected"):
