@@ -108,12 +108,12 @@ def _differences(spec: RunSpec, known: dict[str, Any]) -> str:
         there |= known["model"]
         size = known["model"]["vocab_size"]
         here |= dataclasses.asdict(dataclasses.replace(spec.model, vocab_size=size))
-    told = [
+    unlike = [
         f"{name}: {_shown(there.get(name))} there, {_shown(here.get(name))} here"
         for name in sorted((here.keys() | there.keys()) - set(BUDGET))
         if there.get(name) != here.get(name)
     ]
-    return "; ".join(told) or "its text, vocabulary or program version differ"
+    return "; ".join(unlike) or "its text, vocabulary or program version differ"
 
 
 def same_budget(known: dict[str, Any], config: TrainingConfig) -> bool:
