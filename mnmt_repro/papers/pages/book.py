@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -25,8 +24,6 @@ from mnmt_repro.papers.pages.executed import PARAMETERS, TYPESET, executed_pages
 from mnmt_repro.papers.pages.lessons import trains, with_outputs
 from mnmt_repro.papers.pages.notebooks import PageError, execute_pages, without_colours
 from mnmt_repro.papers.pages.resources import raw_formulas, remote_resources
-
-_IGNORED = re.compile(r"(^|/)(\.|__pycache__/|_build/)")
 
 
 def build_book(
@@ -174,12 +171,11 @@ def _short_toc(pages: list[Path]) -> str:
     return yaml.safe_dump({"format": "jb-book", "root": first, **chapters})
 
 
-def _sources(source: Path, pages: list[Path]) -> list[Path]:
+def _sources(source: Path, pages: list[Path]) -> set[Path]:
     """All that Sphinx reads in the book's folder."""
-    folders = {page.parts[0] for page in pages if len(page.parts) > 1}
-    files = [path for folder in folders for path in (source / folder).rglob("*")]
-    kept = [path for path in files if not _IGNORED.search(path.relative_to(source).as_posix())]
-    return list({source / "_config.yml", *kept, *(source / page for page in pages)})
+    folders = {page.parts[0] for page in pages}
+    beside = {path for folder in folders for path in (source / folder).rglob("*")}
+    return {source / "_config.yml", *(source / page for page in pages)} | beside
 
 
 def _typeset(

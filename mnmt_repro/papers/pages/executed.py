@@ -108,7 +108,7 @@ def _inputs(source: Path, folders: Iterable[str]) -> str:
         path
         for folder in folders
         for path in (source / folder).rglob("*")
-        if path.suffix not in (".ipynb", ".md") and ".ipynb_checkpoints" not in path.parts
+        if path.suffix not in (".ipynb", ".md")
     ]
     settings = [
         f"{name}={value}"

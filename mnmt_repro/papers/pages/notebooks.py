@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
+import multiprocessing
 import os
 import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ def execute_page(source: Path, parameters: Mapping[str, Any], name: str = "") ->
                 None,
                 parameters=dict(parameters),
                 kernel_name="python3",
-                resources={"metadata": {"path": str(source.parent)}},  # `cwd` moves all threads
+                cwd=source.parent,
                 progress_bar=False,
                 execution_timeout=CELL_TIMEOUT,
                 extra_arguments=["--log-level=CRITICAL"],  # of the kernel's log, not of the page
@@ -190,31 +190,35 @@ def execute_pages(
     PageError
         After the last page, with the error of each page that failed.
     """
+    if not pages:
+        return
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the pages already share the cores
-    pool = ThreadPoolExecutor(jobs or (os.cpu_count() or 1) + 1)
-    bar = tqdm(total=len(pages), desc="executing pages", unit="page", disable=not pages or None)
+    work = [(source, page, values) for page, values in pages.items()]
     errors = []
-    try:
-        started = {
-            pool.submit(execute_page, source / page, values, str(page)): page
-            for page, values in pages.items()
-        }
-        for future in as_completed(started):
-            page = started[future]
+    with (  # the end of a process, also by Ctrl-C, ends its kernel
+        multiprocessing.Pool(jobs or (os.cpu_count() or 1) + 1) as pool,
+        tqdm(total=len(pages), desc="executing pages", unit="page", disable=None) as bar,
+    ):
+        for page, executed in pool.imap_unordered(_attempt, work):
             bar.update()
-            try:
-                executed = future.result()
-            except PageError as error:
-                errors.append(str(error))
+            if isinstance(executed, PageError):
                 bar.write(f"FAILED {page}", file=sys.stderr)
-                continue
-            bar.write(f"done   {page}", file=sys.stderr)
-            yield page, executed
-    finally:
-        bar.close()
-        pool.shutdown(cancel_futures=True)  # an interruption reaches the kernels, too
+                errors.append(str(executed))
+            else:
+                bar.write(f"done   {page}", file=sys.stderr)
+                yield page, executed
     if errors:
         raise PageError(f"{len(errors)} of {len(pages)} pages failed\n\n" + "\n\n".join(errors))
+
+
+def _attempt(
+    work: tuple[Path, Path, Mapping[str, Any]],
+) -> tuple[Path, NotebookNode | PageError]:
+    source, page, values = work
+    try:
+        return page, execute_page(source / page, values, str(page))
+    except PageError as error:
+        return page, error
 
 
 def fold_parameters(page: NotebookNode) -> None:
