@@ -297,10 +297,10 @@ PHONE = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
 
 def serious_faults(browser: webdriver.Chrome) -> list[str]:
     """What axe-core finds that is serious: rule, and the first element."""
-    found = Axe().run(browser, None, {"resultTypes": ["violations"]})["violations"]
+    violations = Axe().run(browser, None, {"resultTypes": ["violations"]})["violations"]
     return [
         f"{fault['id']}: {fault['nodes'][0]['html'][:200]}"
-        for fault in found
+        for fault in violations
         if fault["impact"] in ("serious", "critical")
     ]
 

@@ -106,16 +106,7 @@ def match_parameters(
 
 
 def _same_type(page: Path, name: str, default: Any, value: Any) -> Any:
-    """Return `value` if it may replace `default`: one type, an int for a float, or either None.
-
-    A text in place of a list is a list of names between commas.
-    """
-    if isinstance(default, list) and isinstance(value, str):
-        value = [item.strip() for item in value.split(",")]
-        if not all(isinstance(item, str) for item in default):
-            raise InputError(
-                f"{page}: parameter {name!r} is a list such as {default!r}: write it in brackets"
-            )
+    """Return `value` if it may replace `default`: one type, an int for a float, or either None."""
     if default is None or value is None or type(value) is type(default):
         return value
     if isinstance(default, float) and type(value) is int:
