@@ -85,7 +85,7 @@ def executed_pages(
             shown[page] = written
         elif (folder / page).is_file():
             last = nbformat.read(folder / page, as_version=4)
-            if last.metadata["state"] == states[page]:
+            if last.metadata.get("state") == states[page]:
                 shown[page] = last
     changed = {page: values[page] for page in declared if page not in shown}
     for page, executed in execute_pages(source, changed, jobs=jobs):
