@@ -371,7 +371,12 @@ def test_an_unchanged_book_is_not_built_again(
 ) -> None:
     source, before = first_page.parents[3], first_page.stat().st_mtime_ns
     typeset: list[Path] = []
-    monkeypatch.setattr("papermill.execute_notebook", lambda *_, **__: pytest.fail("executed"))
+
+    def nothing(source: Path, pages: dict, **_: Any) -> Iterator[Any]:
+        assert pages == {}
+        return iter(())
+
+    monkeypatch.setattr(executed, "execute_pages", nothing)
     monkeypatch.setattr(book, "_typeset", lambda *paths, strict: typeset.append(paths[0]))
     assert build_book(source, parameters={"scale": 2}) == first_page
     assert not typeset and first_page.stat().st_mtime_ns == before
