@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const here = document.currentScript.src; // further scripts lie beside this file
+  const here = document.currentScript.src; // Vega lies beside this file
   const OPTIONS = {
     mode: "vega-lite",
     renderer: "svg",
@@ -73,7 +73,6 @@
         if (svg.width.baseVal.value <= chart.clientWidth) break;
       }
       const wide = svg.width.baseVal.value;
-      chart.mnmtView = drawn.view; // for the planner, which changes the data
       chart.mnmtFits = tries === 1;
       live.classList.toggle("mnmt-wide", wide > 1.08 * chart.clientWidth);
       if (live.classList.contains("mnmt-wide")) live.tabIndex = 0; // so that keys scroll it
@@ -112,11 +111,6 @@
     const charts = [...document.querySelectorAll(".mnmt-chart")];
     if (charts.length > 0) await load("vega.js");
     charts.forEach(follow);
-    if (document.querySelector(".mnmt-planner")) {
-      window.mnmt = { draw };
-      await load("laws.js");
-      await load("planner.js");
-    }
     document.documentElement.dataset.mnmtCharts = "followed"; // for tests
   }
 
