@@ -57,11 +57,15 @@ WIDE = """
 import altair
 import pandas as pd
 
-from mnmt_repro.papers.charts.display import show
+from mnmt_repro.papers.charts.display import show, tabs
 
 frame = pd.DataFrame({"n": [1, 2], "loss": [2, 1]})
 panel = altair.Chart(frame).mark_line().encode(x="n", y="loss").properties(width=220, height=90)
 show(panel | panel | panel, name="panels", alt="Falls.", data=frame, provenance="Made up.")
+"""
+TABS = """
+common = {"alt": "Falls.", "data": frame, "provenance": "Made up."}
+tabs("panel", {label: show(panel, name=label.lower(), **common) for label in ("One", "Two")})
 """
 
 
@@ -111,6 +115,6 @@ def build(folder: Path) -> Path:
             "from IPython.display import Markdown\n\nMarkdown('$$ \\\\beta $$ and $p$')",
             markdown="# The system",
         ),
-        wide=notebook(WIDE, markdown="# Panels\n\n## Side by side"),
+        wide=notebook(WIDE, TABS, markdown="# Panels\n\n## Side by side"),
     )
     return build_book(source, jobs=2, parameters={"scale": 2})

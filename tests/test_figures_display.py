@@ -68,7 +68,7 @@ def test_tabs_hold_every_figure_under_its_label() -> None:
         label: show(CHART, name=label, alt="falls", data=FRAME, provenance="x") for label in "ab"
     }
     text = tabs("cohorts", figures).html
-    assert text.index("mnmt-a") < text.index("mnmt-b") and text.count("<section") == 2
+    assert text.index("mnmt-a") < text.index("mnmt-b") and text.count("sd-tab-label") == 2
     with pytest.raises(InputError, match="at least one figure"):
         tabs("cohorts", {})
     with pytest.raises(InputError, match="small letters"):

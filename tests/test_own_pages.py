@@ -6,7 +6,6 @@ import base64
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 from synthetic import SIZES, loss_of
 from test_results import content
@@ -15,7 +14,7 @@ from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.commands.book import _parameter
 from mnmt_repro.papers.effects.grids import choose
-from mnmt_repro.papers.pages.notebooks import PageRun, execute_pages
+from mnmt_repro.papers.pages import execute_pages
 
 BOOK = Path(__file__).resolve().parents[1] / "book"
 PAGES = ("paper-a/scaling-laws", "paper-a/effective-parameters", "paper-a/uncertainty")
@@ -53,22 +52,13 @@ def test_a_page_reads_the_declared_grid_or_what_an_own_store_holds(
         choose("nowhere", "webtech-en-dezh", "mini")
 
 
-def test_three_pages_draw_an_own_store(store: Path, tmp_path: Path) -> None:
-    runs = [
-        PageRun(
-            source=BOOK / f"{page}.ipynb",
-            output=tmp_path / f"{page}.ipynb",
-            name=page,
-            parameters={"store": str(store)},
-        )
-        for page in PAGES
-    ]
-    for done in execute_pages(runs, jobs=2):
-        assert not done.error, done.error
+def test_three_pages_draw_an_own_store(store: Path) -> None:
+    pages = {Path(f"{page}.ipynb"): {"store": str(store)} for page in PAGES}
+    for page, executed in execute_pages(BOOK, pages, jobs=2):
         html, said = (
             "".join(
                 "".join(output.get("data", {}).get(kind, ""))
-                for cell in nbformat.read(done.output, as_version=4).cells
+                for cell in executed.cells
                 for output in cell.get("outputs", [])
             )
             for kind in ("text/html", "text/markdown")
@@ -76,7 +66,7 @@ def test_three_pages_draw_an_own_store(store: Path, tmp_path: Path) -> None:
         assert "not of these runs" in said and "nan" not in said
         assert "tier own · corpus own" in html
         published = [base64.b64decode(each).decode() for each in _CSV.findall(html)]
-        assert any("eng-xho" in each or "English→Xhosa" in each for each in published), done.name
+        assert any("eng-xho" in each or "English→Xhosa" in each for each in published), page
 
 
 def test_a_store_is_named_from_where_the_command_runs(

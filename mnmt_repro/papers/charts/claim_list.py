@@ -1,4 +1,4 @@
-"""The list of all claims on the page of verdicts: filters, a row a claim, its settings folded.
+"""The list of all claims on the page of verdicts: a row a claim, its settings folded.
 
 Each row has the anchor to which the claim's badges lead.
 """
@@ -18,19 +18,13 @@ from mnmt_repro.papers.charts.verdicts import anchor, said
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import Claim
 
-FILTERS = ("paper", "verdict", "evidence", "limit")
-
 
 def claim_list(stored: pd.DataFrame, claims: Sequence[Claim]) -> Html:
-    """List stored verdicts (`claims.read_stored`) with the entries of their claims, and filters.
-
-    Without a script all claims are shown.
-    """
+    """List stored verdicts (`claims.read_stored`) with the entries of their claims."""
     by_id = {claim.id: claim for claim in claims}
     rows = [_row(row, by_id[str(name)], stored) for name, row in headlines(stored).iterrows()]
     html = render(
         "claim_list",
-        filters={name: dict.fromkeys(row["facts"][name] for row in rows) for name in FILTERS},
         rows=rows,
         listed=stored.to_csv(index=False, lineterminator="\n"),
     )
@@ -47,12 +41,7 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame) -> dict[str, Any]:
     return {
         "claim": claim,
         "anchor": anchor(claim.id),
-        "facts": {
-            "paper": f"Paper {claim.paper}",
-            "verdict": row["verdict"],
-            "evidence": row["kind"],
-            "limit": {"yes": "post hoc", "no": "before the runs"}.get(row["post_hoc"], "–"),
-        },
+        "paper": claim.paper,
         "effect": named(claim.measure, claim.id),
         "limit": typeset(limit_written(claim.measure, claim)),
         "ours": typeset(measured(claim.measure, row, claim.id)) if known else "–",

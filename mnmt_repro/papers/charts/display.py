@@ -255,7 +255,7 @@ def show_table(
 def tabs(name: str, figures: Mapping[str, Figure]) -> Html:
     """Display figures of one kind, such as one a cohort, in tabs; the first is open.
 
-    Without the script of the book all are shown.
+    The tabs are those of sphinx-design. Without its style sheet all figures are shown.
 
     Parameters
     ----------

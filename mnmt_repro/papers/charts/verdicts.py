@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from urllib.parse import urlencode
 
 import pandas as pd
 
@@ -79,14 +78,10 @@ def anchor(claim: str) -> str:
 
 
 def tally(stored: pd.DataFrame) -> list[Badge]:
-    """How many claims have which verdict, a badge each, which leads to those claims."""
+    """How many claims have which verdict, a badge each, which leads to the list of claims."""
     counts = headlines(stored)["verdict"].value_counts()
     return [
-        Badge(
-            verdict=name,
-            text=f"{counts[name]} {name}",
-            href=f"verdicts.html?{urlencode({'verdict': name})}",
-        )
+        Badge(verdict=name, text=f"{counts[name]} {name}", href="verdicts.html")
         for name in VERDICTS
         if name in counts
     ]

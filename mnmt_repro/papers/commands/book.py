@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ def add(commands: Any) -> None:
         "data or its parameters have changed",
         examples=[
             "mnmt-repro book --jobs 2",
-            "mnmt-repro book --only methods/runs --watch",
+            "mnmt-repro book --only methods/runs",
             "mnmt-repro book --only paper-a/papers-scale -p cohort=pile",
         ],
         act=act,
@@ -55,29 +54,24 @@ def add(commands: Any) -> None:
         help="build this page alone, in _build/only, such as methods/runs; may be repeated",
     )
     parser.add_argument(
-        "--watch", action="store_true", help="build again whenever a page, code or data change"
-    )
-    parser.add_argument(
-        "--store-outputs",
+        "--lessons",
         action="store_true",
-        help="build no book: execute the pages that train models (needs torch, and committed code) "
-        "and store their outputs in data/, for builds without torch",
+        help="build no book: execute the pages that train models (needs torch) and write their "
+        "outputs into their notebooks",
     )
 
 
 def act(options: argparse.Namespace) -> int:
     """Build the book and print the path of its first page; 1 where a page failed."""
-    from mnmt_repro.papers.pages import PageError, build_book, store_lessons, watch_book
+    from mnmt_repro.papers.pages import PageError, build_book, make_lessons
 
     check_count(options.jobs, "--jobs", "processes")
     parameters = dict(_parameter(text) for text in options.parameter)
-    if options.store_outputs and (parameters or options.output or options.only or options.watch):
-        raise InputError("--store-outputs takes none of -p, --output, --only and --watch")
-    if options.watch:
-        watch_book(options.source, _build_afresh)
+    if options.lessons and (parameters or options.output or options.only):
+        raise InputError("--lessons takes none of -p, --output and --only")
     try:
-        if options.store_outputs:
-            for path in store_lessons(options.source, jobs=options.jobs):
+        if options.lessons:
+            for path in make_lessons(options.source, jobs=options.jobs):
                 print(path)
             return 0
         first = build_book(
@@ -92,16 +86,6 @@ def act(options: argparse.Namespace) -> int:
         return 1
     print(f"The book is built. Open its first page:\n{first}", flush=True)
     return 0
-
-
-def _build_afresh() -> None:
-    """Run this command once, in a process that has the package as it is now."""
-    from mnmt_repro.__main__ import main
-
-    once = [word for word in sys.argv[1:] if not word.startswith("--w")]  # less --watch
-    process = get_context("spawn").Process(target=main, args=(once,))
-    process.start()
-    process.join()
 
 
 def _parameter(text: str) -> tuple[str, Any]:

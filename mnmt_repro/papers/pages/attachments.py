@@ -1,4 +1,4 @@
-"""What built pages carry with them, as files of their own: downloads, still charts, notebooks.
+"""What built pages carry with them, as files of their own: downloads and still charts.
 
 A notebook's output holds its CSV, its charts as images and the identities of its runs inside the
 page. In the book they become files beside it, so that a page stays small and quick to open.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shutil
 from pathlib import Path
 
 _FOLDER = "_attached"
@@ -42,16 +41,10 @@ def _attach(page: Path, html: Path) -> None:
         (folder / name).write_bytes(base64.b64decode(content))
         return f"{way}/{name}"
 
-    def download(found: re.Match[str]) -> str:
-        return f'download="{found["name"]}" href="{write(found["name"], found["content"])}"'
+    def download(link: re.Match[str]) -> str:
+        return f'download="{link["name"]}" href="{write(link["name"], link["content"])}"'
 
-    def still(found: re.Match[str]) -> str:
-        return f'src="{write(found["name"] + ".svg", found["content"])}"'
+    def still(link: re.Match[str]) -> str:
+        return f'src="{write(link["name"] + ".svg", link["content"])}"'
 
     page.write_text(_STILL.sub(still, _DOWNLOAD.sub(download, text)), encoding="utf-8")
-
-
-def restore_sources(source: Path, html: Path) -> None:
-    """Offer each notebook for download as its author wrote it, without outputs."""
-    for notebook in sorted((html / "_sources").rglob("*.ipynb")):
-        shutil.copyfile(source / notebook.relative_to(html / "_sources"), notebook)

@@ -5,16 +5,12 @@ List it under `sphinx.extra_extensions` in `_config.yml`. It writes these files:
 - `mnmt.css` and `mnmt.js`, which style and enliven the charts and tables of `figures.display`;
 - `vega.js`, the Vega, Vega-Lite and Vega-Embed bundle of the version altair writes, which `mnmt.js`
   loads on pages that hold a chart;
-- `mathjax.js`, MathJax with every TeX extension and SVG output, which fetches nothing further;
-- `openings.js`, what each page says first, which `mnmt.js` shows below the hits of a search.
+- `mathjax.js`, MathJax with every TeX extension and SVG output, which fetches nothing further.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
-from html import unescape
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,21 +58,6 @@ def write_assets(static: Path) -> None:
     shutil.copyfile(mathjax_file(), static / "mathjax.js")
 
 
-def opening(page: str) -> str:
-    """What a page says first: the finding of its answer box, or else its first sentences.
-
-    Parameters
-    ----------
-    page : str
-        HTML of the page.
-    """
-    article = page[page.find("<article") :]
-    finding = re.search(r"<strong>We find\.</strong>(.*?)</p>", article, re.DOTALL)
-    found = [finding] if finding else re.finditer(r"<p\b[^>]*>(.*?)</p>", article, re.DOTALL)
-    texts = (" ".join(unescape(re.sub(r"<[^>]+>|\\[()]", "", each[1])).split()) for each in found)
-    return next((text for text in texts if text.endswith(".")), "")  # no title of a folded cell
-
-
 def _configure(app: Sphinx, config: Config) -> None:
     config.mathjax_path = "mathjax.js"
     config.html_context.setdefault("default_mode", "auto")  # light or dark as the reader's system
@@ -86,19 +67,6 @@ def _configure(app: Sphinx, config: Config) -> None:
 def _write(app: Sphinx) -> None:
     if app.builder.format == "html":
         write_assets(Path(app.outdir) / "_static")
-
-
-def _write_openings(app: Sphinx, failure: Exception | None) -> None:
-    if app.builder.format != "html" or failure:
-        return
-    html = Path(app.outdir)
-    said = {
-        name: opening((html / f"{name}.html").read_text(encoding="utf-8"))
-        for name in sorted(app.env.found_docs)
-        if (html / f"{name}.html").is_file()
-    }
-    script = f"window.mnmtOpenings = {json.dumps(said, ensure_ascii=False, indent=1)};\n"
-    (html / "_static" / "openings.js").write_text(script, encoding="utf-8")
 
 
 def _drop_thebe(
@@ -126,7 +94,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension with Sphinx."""
     app.connect("config-inited", _configure, priority=900)
     app.connect("builder-inited", _write)
-    app.connect("build-finished", _write_openings)
     app.connect("html-page-context", _drop_thebe)
     app.connect("html-page-context", _mend_citations)
     app.add_css_file("mnmt.css")

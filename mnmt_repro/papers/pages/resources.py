@@ -25,11 +25,11 @@ def remote_resources(html: Path) -> list[tuple[Path, str]]:
     list of (file, address)
         Empty for a book that works with the network off.
     """
-    found = [(page, url) for page, read in _pages(html) for url in read.remote]
+    remote = [(page, url) for page, read in _pages(html) for url in read.remote]
     for sheet in sorted(html.rglob("*.css")):
         text = sheet.read_text(encoding="utf-8", errors="replace")
-        found += [(sheet, url) for url in _CSS.findall(text)]
-    return found
+        remote += [(sheet, url) for url in _CSS.findall(text)]
+    return remote
 
 
 def raw_formulas(html: Path) -> list[tuple[Path, str]]:
