@@ -89,7 +89,7 @@ def held_out_chart(errors: pd.DataFrame, metric: str) -> alt.ConcatChart:
     law = pd.DataFrame({"label": label, "series": "the law", "value": errors["error"], **ends})
     nearest = {"label": label, "series": "the nearest run", "value": errors["nearest"]}
     rows = pd.concat([law, pd.DataFrame(nearest)])
-    return forest(rows, "error, share of the range", form="%", width=300)
+    return forest(rows, "error, share of the range", form="%")
 
 
 def why_no_frontier(laws: Mapping[str, FractionFit]) -> str:
