@@ -37,7 +37,8 @@ def lines(
 ) -> alt.ConcatChart:
     """Draw one line for each value of a column, labelled at its end, in panels.
 
-    Mixture weights (``by="p"``) get dark to light colours, other values a colour each.
+    Mixture weights and model sizes (`by` is ``p`` or ``n``) get dark to light colours, other values
+    a colour each.
 
     Parameters
     ----------
@@ -151,13 +152,11 @@ def _panel(
         )
         layers.append(of_paper.encode(axis_x, axis_y, colour, tooltip=tooltip))
     places = label_places(curves, x, y, by, ends=ends, log=y in log, height=height)
-    text = alt.Chart(places).mark_text(align="left", baseline="middle", fontSize=12, fontWeight=600)
-    layers.append(
-        text.encode(
-            x=alt.value("width"), xOffset=alt.value(6), y=alt.Y("label_y:Q", scale=down),
-            text="label:N", color=colour,
-        )
-    )  # fmt: skip
+    text = alt.Chart(places).mark_text(
+        align="left", baseline="middle", dx=8, fontSize=12, fontWeight=600
+    )
+    end = alt.Y("label_y:Q", scale=down)
+    layers.append(text.encode(axis_x, end, colour, text="label:N"))
     return alt.layer(*layers)
 
 
@@ -176,15 +175,15 @@ def label_places(
     Returns
     -------
     DataFrame
-        `by`, ``label`` and ``label_y``, in the unit of `y`.
+        `by`, `x`, ``label`` and ``label_y``, in the unit of `y`.
 
     Examples
     --------
     >>> curves = pd.DataFrame({"n": [1, 1], "loss": [2.0, 2.01], "way": ["a", "b"]})
     >>> label_places(curves, "n", "loss", "way", ends=(1, 3), log=False, height=140).round(1)
-      way label  label_y
-    0   a     a      1.9
-    1   b     b      2.1
+      way  n label  label_y
+    0   a  1     a      1.9
+    1   b  1     b      2.1
     """
     last = curves.loc[curves.groupby(by, sort=False)[x].idxmax()].sort_values(y)
     forward, back = (np.log, np.exp) if log else (float, float)
@@ -198,9 +197,14 @@ def label_places(
         placed[1:] += push
         placed = np.clip(placed, low, high)
     names = last[by]
-    label = names.map("p = {:g}".format) if by == "p" else names.astype(str).map(plain)
+    words = {"p": "p = {:g}".format, "n": "{:,.0f}".format}.get(by, lambda each: plain(str(each)))
     return pd.DataFrame(
-        {by: names.to_list(), "label": label.to_list(), "label_y": [back(each) for each in placed]}
+        {
+            by: names.to_list(),
+            x: last[x].to_list(),
+            "label": names.map(words).to_list(),
+            "label_y": [back(each) for each in placed],
+        }
     )
 
 
@@ -220,9 +224,10 @@ def _scale(field: str, log: Collection[str], **options: Any) -> alt.Scale:
 
 
 def _colour(by: str, names: Sequence[Any]) -> alt.Color:
-    if by == "p":
+    if by in ("p", "n"):  # weights and sizes are ordered
         values = sorted(map(float, names))
-        scale = alt.Scale(domain=values, range=weight_colours(values))
-        return alt.Color("p:O", scale=scale, legend=None)
+        places = values if by == "p" else [(k / len(values)) ** 2 for k in range(len(values))]
+        scale = alt.Scale(domain=values, range=weight_colours(places))
+        return alt.Color(f"{by}:O", scale=scale, legend=None)
     known = [*CATEGORIES[: len(names)]]
     return alt.Color(f"{by}:N", scale=alt.Scale(domain=list(names), range=known), legend=None)
