@@ -67,23 +67,26 @@ def lines(
     columns, height
         Panels beside one another, and the height of one in pixels.
     """
-    titles = titles or {}
+    titles = {x: x, y: y} | dict(titles or {})
     curves = curves.dropna(subset=[x, y]).reset_index(drop=True)
     names = list(dict.fromkeys(curves[by]))
     colour = _colour(by, names)
+    kinds = [[5, 4] if each in dashed else [1, 0] for each in names]
+    dash = alt.StrokeDash(f"{by}:N", legend=None, scale=alt.Scale(domain=names, range=kinds))
     groups = [("", curves)] if not panel else list(curves.groupby(panel, sort=False))
     seen = [frame[[x, y]] for frame in (curves, dots, printed) if frame is not None]
     drawn = pd.concat(seen)
     ends = domain or _ends([*drawn[y], *(marks or {}).values()], log=y in log)
-    width = WIDE // min(columns, len(groups)) - 60
+    width = WIDE // min(columns, len(groups)) - 50
     charts = []
-    for name, own in groups:
+    for place, (name, own) in enumerate(groups):
         at = [
             None if f is None else f if not panel else f[f[panel] == name] for f in (dots, printed)
         ]
+        named = titles if place % columns == 0 else titles | {y: ""}
         chart = _panel(
-            own, x, y, by, *at, colour=colour, interval=interval, dashed=dashed, log=log, ends=ends,
-            titles=titles, marks=marks or {}, diagonal=diagonal, height=height,
+            own, x, y, by, *at, colour=colour, interval=interval, dash=dash, log=log, ends=ends,
+            titles=named, marks=marks or {}, diagonal=diagonal, height=height,
         )  # fmt: skip
         title = pair_name(str(name)) if panel == "pair" else plain(str(name))
         charts.append(chart.properties(title=title, width=width, height=height))
@@ -100,7 +103,7 @@ def _panel(
     *,
     colour: alt.Color,
     interval: tuple[str, str] | None,
-    dashed: Collection[object],
+    dash: alt.StrokeDash,
     log: Collection[str],
     ends: Sequence[float],
     titles: Mapping[str, str],
@@ -109,15 +112,12 @@ def _panel(
     height: int,
 ) -> alt.LayerChart | alt.FacetChart:
     down = _scale(y, log, domain=list(ends), nice=False)
-    axis_y = alt.Y(f"{y}:Q", title=titles.get(y, y), scale=down)
+    axis_y = alt.Y(f"{y}:Q", title=titles[y] or None, scale=down)
     sizes = alt.Axis(labelExpr=size_labels(), tickCount=5) if x in log else alt.Axis(tickCount=6)
     axis_x = alt.X(
-        f"{x}:Q", title=titles.get(x, x), scale=_scale(x, log, nice=False, padding=8), axis=sizes
+        f"{x}:Q", title=titles[x], scale=_scale(x, log, nice=False, padding=8), axis=sizes
     )
     tooltip = [by, *(alt.Tooltip(field, format=".4~g") for field in (x, y))]
-    names = list(dict.fromkeys(curves[by]))
-    kinds = [[5, 4] if each in dashed else [1, 0] for each in names]
-    dash = alt.StrokeDash(f"{by}:N", legend=None, scale=alt.Scale(domain=names, range=kinds))
     layers: list[alt.Chart] = []
     if diagonal:
         span = curves[x]
@@ -197,7 +197,7 @@ def label_places(
         placed[1:] += push
         placed = np.clip(placed, low, high)
     names = last[by]
-    words = {"p": "p = {:g}".format, "n": "{:,.0f}".format}.get(by, lambda each: plain(str(each)))
+    words = {"p": "p = {:.2g}".format, "n": "{:,.0f}".format}.get(by, lambda each: plain(str(each)))
     return pd.DataFrame(
         {
             by: names.to_list(),

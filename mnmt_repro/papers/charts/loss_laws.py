@@ -60,29 +60,6 @@ def losses_and_laws(
     return alt.Chart(curves).mark_line().encode(x, y, colour, detail="p:N") + dots
 
 
-def reducible_against_size(
-    reducible: pd.DataFrame, *, n: str = "n_non_embedding"
-) -> alt.HConcatChart:
-    """Figure 3: log–log plot of the loss minus the joint irreducible loss; straight if a power law.
-
-    Points are observed, lines the joint law.
-    """
-    x, colour = size_axis(SIZE_TITLES[n]), weight_color(list(reducible["p"]))
-
-    def draw(pair: str, group: pd.DataFrame) -> alt.LayerChart:
-        base = alt.Chart(group[group["reducible"] > 0])
-
-        def y(field: str) -> alt.Y:
-            scale = alt.Scale(type="log", nice=False, padding=8)
-            return alt.Y(f"{field}:Q", scale=scale, title="test loss − L∞ (nats per token)")
-
-        tooltip = tips("p", "n|,.0f", "reducible|.4f")
-        dots = base.mark_point().encode(x, y("reducible"), colour, tooltip=tooltip)
-        return base.mark_line().encode(x, y("law"), colour, detail="p:N") + dots
-
-    return _panels(reducible, draw)
-
-
 def coefficients_against_weight(table: pd.DataFrame, *, bands: bool = True) -> alt.VConcatChart:
     """Paper A's Figure 4 (10, 12, 14): α, β and L∞ of each weight's own law, joint law dashed.
 
