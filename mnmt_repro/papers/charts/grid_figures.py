@@ -12,7 +12,7 @@ from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.loss_laws import coefficients_against_weight
 from mnmt_repro.papers.charts.provenance import Provenance
 from mnmt_repro.papers.charts.theme import plain
-from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
+from mnmt_repro.papers.cohorts.names import cohort_name
 from mnmt_repro.papers.effects import scaling
 from mnmt_repro.papers.effects.grids import TABS, LossGrid
 
@@ -57,7 +57,7 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
     )
 
 
-def coefficient_figure(grid: LossGrid) -> Figure:
+def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
     """Paper A's Figure 4 and its like: coefficients of Eq. 6 against p, those of Eq. 7 dashed.
 
     As in the paper, Figure 14 has no bands; its CSV has the standard deviations.
@@ -72,16 +72,8 @@ def coefficient_figure(grid: LossGrid) -> Figure:
         "coefficients are dashed.",
         data=table,
         provenance=Provenance.of(grid.rows),
-        caption="With an irreducible loss for each weight, the exponent goes "
-        f"{exponents_alone(grid)} as p falls from 1 to its smallest value.",
-    )
-
-
-def exponents_alone(grid: LossGrid) -> str:
-    """From which exponent to which the laws of one weight go as the weight falls, for each pair."""
-    return " and ".join(
-        f"from {alone[max(alone)].alpha:.2g} to {alone[min(alone)].alpha:.2g} ({pair_name(pair)})"
-        for pair, (alone, _) in sorted(grid.fits.items())
+        caption=f"{label(grid, 'coefficients')}. α and L∞ trade off; β rises as the weight falls.",
+        folded=folded,
     )
 
 
