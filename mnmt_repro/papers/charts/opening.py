@@ -44,13 +44,23 @@ def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Mark
     InputError
         When the claim has no stored verdict, or a sentence has more than `MOST_WORDS` words.
     """
-    for sentence in sentences.values():
-        if len(sentence.split()) > MOST_WORDS:
-            raise InputError(f"{claim}: write at most {MOST_WORDS} words: {sentence}")
     row, of = headline(stored, claim), claims_by_id()[claim]
-    sentence = sentences.get(row["verdict"], f"{of.title}: {row['verdict']} by our runs.")
     numbers = {end: written(row["measure"], row[end], claim) for end in ("value", "low", "high")}
-    text = sentence.format(**numbers, limit=limit_written(row["measure"], of))
+    numbers["limit"] = limit_written(row["measure"], of)
+    every = {verdict: sentence(text.format(**numbers)) for verdict, text in sentences.items()}
+    return every.get(row["verdict"], sentence(f"{of.title}: {row['verdict']} by our runs."))
+
+
+def sentence(text: str) -> Markdown:
+    """The sentence that answers a page's question.
+
+    Raises
+    ------
+    InputError
+        When it has more than `MOST_WORDS` words.
+    """
+    if len(text.split()) > MOST_WORDS:
+        raise InputError(f"write at most {MOST_WORDS} words: {text}")
     return Markdown(f'<p class="mnmt-says">{typeset(text)}</p>')
 
 
