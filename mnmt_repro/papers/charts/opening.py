@@ -23,6 +23,8 @@ PAPER_LINKS = {
 """Where each paper can be read."""
 MOST_WORDS = 25
 """Of the sentence that answers a page."""
+DRAWN = ("conlang-steady",)
+"""Cohorts that pages draw by default."""
 
 
 def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Markdown:
@@ -64,7 +66,9 @@ def sentence(text: str) -> Markdown:
     return Markdown(f'<p class="mnmt-says">{typeset(text)}</p>')
 
 
-def three_lines(stored: pd.DataFrame, claim: str, *others: str, paper: str = "") -> Markdown:
+def three_lines(
+    stored: pd.DataFrame, claim: str, *others: str, drawn: str | None = None
+) -> Markdown:
     """What the paper claims, what we measure, and how sure it is; then the badges of the page.
 
     Parameters
@@ -73,8 +77,9 @@ def three_lines(stored: pd.DataFrame, claim: str, *others: str, paper: str = "")
         From `claims.read_stored`.
     claim, others
         The page's main claim, and further ones that only get their badges.
-    paper
-        What the paper claims, in place of the claim's statement.
+    drawn
+        The cohort that the page draws, empty for own runs. A sentence is added where the page's
+        default cohort is another, since the verdicts are those of our runs.
 
     Raises
     ------
@@ -90,11 +95,13 @@ def three_lines(stored: pd.DataFrame, claim: str, *others: str, paper: str = "")
     if row.get("sizes"):
         where += f", models of {row['sizes']} parameters"
     lines = {
-        f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{paper or of.statement} ({of.where})",
+        f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{of.statement} ({of.where})",
         "We": typeset(f"{effect} ({where}, {row['seeds']:.0f} seeds)."),
         "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()}",
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     beside = " ".join(badge(stored, each).to_html() for each in others)
     also = f"\n\nAlso on this page: {beside}" * bool(beside)
+    if drawn is not None and drawn not in DRAWN:
+        also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')
