@@ -27,4 +27,4 @@ def score_chart(found: pd.DataFrame) -> alt.ConcatChart:
     label = found["cell"].str.replace(_PAIR, lambda code: pair_name(code[0]), regex=True)
     rows = found.assign(label=label, series=found["check"], value=value)
     rows = rows.assign(low=value - rounding, high=value + rounding)
-    return forest(rows, "printed minus recomputed, spBLEU", marks={"": 0}, width=380)
+    return forest(rows, "printed minus recomputed, spBLEU", marks={"": 0})

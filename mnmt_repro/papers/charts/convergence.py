@@ -22,7 +22,7 @@ def cells_chart(found: pd.DataFrame) -> alt.ConcatChart:
     """
     label = [f"{row.pair}, N = {row.n:,}" for row in found.itertuples()]
     long = found.assign(label=label).melt("label", ["before", "after"], "series")
-    return forest(long, "distance from the law", marks={"": 0}, form="+.0%", width=380)
+    return forest(long, "distance from the law", marks={"": 0}, form="+.0%")
 
 
 def law_chart(points: pd.DataFrame, curves: pd.DataFrame) -> alt.VConcatChart:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from itertools import product
 from typing import Any
 
 import altair as alt
@@ -17,13 +17,16 @@ from mnmt_repro.papers.cohorts.names import setting_label
 
 PRINTED_SERIES = "the paper"
 HERE, IN_PAPER = "Here: gain in % of the loss", "Paper B: gain in spBLEU"
-SLOT = 13  # pixels: a row has one for its label and one for each line of marks
-BAND = "#eef0f3"
-_TALL = 400  # pixels, from which on a panel's lower axis is out of sight of its first rows
+ROW, LINE = 12, 11  # pixels: what each row has beside its lines of marks, and each of these
+WIDE = 560  # pixels of the panels of one row, their labels aside
 _SHAPES = ("circle", "square", "triangle-up", "triangle-down", "cross", "diamond")
-_NAN = float("nan")
-_GIVEN: dict[str, Any] = {"low": _NAN, "high": _NAN, "group": "", "series": "ours", "clear": True}
-_ROW = ("label", "series", "value", "low", "high", "clear")
+_USUAL: dict[str, Any] = {
+    "low": math.nan,
+    "high": math.nan,
+    "group": "",
+    "series": "ours",
+    "clear": True,
+}
 
 
 def forest(
@@ -34,107 +37,118 @@ def forest(
     log: bool = False,
     domain: tuple[float, float] | None = None,
     form: str = "~f",
-    width: int = 330,
     columns: int = 1,
     shared: bool = True,
 ) -> alt.ConcatChart:
     """Draw a row for each label, a panel for each group, and a colour and shape for each series.
-
-    Labels stand in bands above their rows, so that the chart is narrow enough for a phone and no
-    line crosses them. A tall panel repeats its horizontal axis above its rows.
 
     Parameters
     ----------
     table
         ``label, value``, and where wanted ``low, high, group, series`` (at most six) and ``clear``,
         whose marks are hollow where it is false. Rows keep their order; those without a value are
-        left out. Series of one label share its line, unless two of them have intervals.
+        left out. Series of one label have a line each where two of them have intervals.
     title
         Of the horizontal axis, perhaps in several lines.
     marks
-        Dashed vertical lines: what is written beside each, perhaps nothing, to its place.
+        Dashed vertical lines: what is written above each, perhaps nothing, to its place.
     log, form
         Of that axis: whether it is logarithmic, and how its numbers are written.
     domain
         Of that axis; an interval that leaves it is cut off. By default all is shown.
     columns
-        Of panels. With more than one, each panel has its own horizontal axis, and all have the same
-        rows, so that those of one height belong together.
+        Of panels. Panels beside one another have the same rows, and an axis each.
     shared
-        Whether panels below one another have one horizontal axis. If not, each has its own.
+        Whether panels below one another have one horizontal range.
     """
-    table = table.assign(**{name: value for name, value in _GIVEN.items() if name not in table})
+    table = table.assign(**{name: value for name, value in _USUAL.items() if name not in table})
     known = list(dict.fromkeys(table["series"].fillna("")))
     table = table.dropna(subset=["value"]).fillna({"series": ""})
-    lines, series = marks or {}, list(dict.fromkeys(table["series"]))
-    own_axes = columns > 1 or not shared
+    table = table.assign(label=table["label"].map(plain))
+    if domain:
+        table = table.assign(**{end: table[end].clip(*domain) for end in ("low", "high")})
+    spans = table.dropna(subset=["low"]).groupby(["group", "label"])["series"]
+    apart = bool((spans.nunique() > 1).any())
+    groups = [(str(name), rows) for name, rows in table.groupby("group", sort=False)]
+    panels = []
+    for place, (group, rows) in enumerate(groups):
+        own_range = rows if columns > 1 or not shared else table
+        spread = [*own_range[["value", "low", "high"]].stack(), *(marks or {}).values()]
+        scale = alt.Scale(
+            type="log" if log else "linear",
+            domain=list(domain or (min(spread), max(spread))),
+            nice=False,
+            padding=8,
+        )
+        axis = alt.Axis(format=form, tickCount=6, labelOverlap=True)
+        last = columns > 1 or not shared or place == len(groups) - 1
+        x = alt.X("value:Q", scale=scale, axis=axis, title=title if last else None)
+        panel = _panel(
+            rows,
+            x,
+            scale,
+            labels=list(dict.fromkeys((table if columns > 1 else rows)["label"])),
+            named=place % columns == 0,
+            slots=[name for name in known if name in set(rows["series"])] if apart else [],
+            style=_style(known, table),
+            marks=marks or {},
+        )
+        width = WIDE if columns == 1 else WIDE // columns
+        panels.append(
+            panel.properties(title=group, width=width) if group else panel.properties(width=width)
+        )
+    return alt.concat(*panels, columns=columns, spacing=14)
+
+
+def _style(known: list[str], table: pd.DataFrame) -> dict[str, Any]:
+    """Colour and shape of each series; the paper's is a diamond in ink."""
     ours = [name for name in known if name != PRINTED_SERIES]
     styles = {name: (CATEGORIES[i], _SHAPES[i]) for i, name in enumerate(ours)}
     styles[PRINTED_SERIES] = (INK, "diamond")
     colours, shapes = ([styles[name][i] for name in known] for i in (0, 1))
-    told = None if table["clear"].all() else "hollow: not clear of zero"
-    across = 3 if max(map(len, series), default=0) <= 16 else 1  # so that a phone has room
     legend = None
-    if len(series) > 1:
-        legend = alt.Legend(title=told, orient="top", columns=across, values=series)
-    if domain:
-        table = table.assign(**{end: table[end].clip(*domain) for end in ("low", "high")})
-    spans = table.dropna(subset=["low"]).groupby(["group", "label"])["series"]
-    apart = (spans.nunique() > 1).any()
-    groups = [(str(name), rows) for name, rows in table.groupby("group", sort=False)]
-    panels = []
-    for place, (group, rows) in enumerate(groups, start=1):
-        shown = (rows if own_axes else table)[["value", "low", "high"]].stack()
-        spread = [*shown, *lines.values()]
-        ends = list(domain or (min(spread), max(spread)))
-        scale = alt.Scale(type="log" if log else "linear", domain=ends, nice=False, padding=8)
-        beside = table if columns > 1 else rows
-        labels = list(dict.fromkeys(beside["label"].map(plain)))
-        slots = [name for name in series if name in set(beside["series"])] if apart else ["all"]
-        rows = rows.assign(label=rows["label"].map(plain))
-        y = alt.Y("label:N", sort=labels, axis=None, scale=alt.Scale(paddingInner=0.12))
-        offset = alt.YOffset("slot:N", sort=["", *slots], scale=alt.Scale(domain=["", *slots]))
-        places = pd.DataFrame(product(labels, ["", *slots]), columns=["label", "slot"])
-        bands = alt.Chart(places).encode(x=alt.value(0), x2=alt.value("width"), y=y, yOffset=offset)
-        names = alt.Chart(places[places["slot"] == ""]).encode(
-            x=alt.value(2), y=y, text="label:N", yOffset=offset
-        )
-        written: dict[str, Any] = {"align": "left", "baseline": "middle", "fontSize": 11}
-        base = alt.Chart(rows[[*_ROW]].assign(slot=rows["series"] if apart else "all")).encode(
-            y,
-            yOffset=offset,
-            color=alt.Color("series:N", legend=legend).scale(domain=known, range=colours),
-            tooltip=["label", "series", *(alt.Tooltip(c, format=".3~g") for c in _ROW[2:5])],
-        )
-        shape = alt.Shape("series:N", scale=alt.Scale(domain=known, range=shapes), legend=legend)
-        last = own_axes or place == len(groups)
-        height = SLOT * (1 + len(slots)) * len(labels)
-        bare = alt.X("value:Q", scale=scale, axis=None)
-        ticks: dict[str, Any] = {"format": form, "tickCount": 6, "labelOverlap": True}
-        x = bare.title(title if last else None).axis(**ticks, gridOpacity=0.6)
-        tall = height > _TALL
-        above = bare.title(title).axis(**ticks, orient="top", grid=False) if tall else bare
-        room = 24 + 14 * (1 if isinstance(title, str) else len(title)) if tall else 2
-        at = alt.Chart(pd.DataFrame({"value": lines.values(), "mark": lines.keys()}))
-        holes = base.transform_filter("!datum.clear").mark_point(filled=True, size=16, opacity=1)
-        layers = [
-            bands.mark_rect(color=BAND, opacity=0.45),
-            at.mark_rule(strokeDash=[4, 3], color=GREY).encode(x),
-            bands.transform_filter("!datum.slot").mark_rect(color=BAND, opacity=1),
-            names.mark_text(**written, color=INK),
-            base.mark_rule(strokeWidth=1.6).encode(
-                alt.X("low:Q", scale=scale, axis=None), x2="high:Q"
-            ),
-            base.mark_point(filled=True, size=55, opacity=1).encode(above, shape=shape),
-            holes.encode(bare, color=alt.value("white"), shape=shape),
-            at.mark_text(align="left", baseline="bottom", dx=3, fontSize=11, color=INK).encode(
-                bare, y=alt.value(-room), text="mark:N"
-            ),
-        ]
-        size = {"width": width, "height": height}
-        panel = alt.layer(*layers, **size).resolve_axis(x="independent")  # one below, one above
-        panels.append(panel.properties(title=group) if group else panel)
-    return alt.concat(*panels, columns=columns, spacing=20 if own_axes else 6)
+    if table["series"].nunique() > 1:
+        hollow = None if table["clear"].all() else "hollow: not clear of zero"
+        legend = alt.Legend(title=hollow, orient="top", columns=3, labelLimit=300)
+    return {
+        "color": alt.Color("series:N", legend=legend).scale(domain=known, range=colours),
+        "shape": alt.Shape("series:N", legend=legend).scale(domain=known, range=shapes),
+    }
+
+
+def _panel(
+    rows: pd.DataFrame,
+    x: alt.X,
+    scale: alt.Scale,
+    *,
+    labels: list[str],
+    named: bool,
+    slots: list[str],
+    style: Mapping[str, Any],
+    marks: Mapping[str, float],
+) -> alt.LayerChart | alt.FacetChart:
+    axis = alt.Axis(title=None, labelLimit=360, ticks=False, domain=False, labels=named)
+    y: dict[str, Any] = {"y": alt.Y("label:N", sort=labels, axis=axis).scale(domain=labels)}
+    if slots:
+        y["yOffset"] = alt.YOffset("series:N", sort=slots).scale(domain=slots, paddingOuter=0.6)
+    fields = ["label", "series", "value", "low", "high", "clear"]
+    numbers = [alt.Tooltip(name, format=".3~g") for name in fields[2:5]]
+    base = alt.Chart(rows[fields]).encode(
+        **y, color=style["color"], tooltip=["label", "series", *numbers]
+    )
+    at = alt.Chart(pd.DataFrame({"value": marks.values(), "mark": marks.keys()})).encode(x)
+    low = alt.X("low:Q", scale=scale)
+    hollow = base.transform_filter("!datum.clear").mark_point(filled=True, size=16, opacity=1)
+    layers = [
+        at.mark_rule(strokeDash=[4, 3], color=GREY),
+        base.mark_rule(strokeWidth=1.8).encode(low, x2="high:Q"),
+        base.mark_point(filled=True, size=60, opacity=1).encode(x, shape=style["shape"]),
+        hollow.encode(x, color=alt.value("white"), shape=style["shape"]),
+        at.mark_text(baseline="bottom", dy=-2, fontSize=12, color=INK).encode(
+            y=alt.value(0), text="mark:N"
+        ),
+    ]
+    return alt.layer(*layers).properties(height=len(labels) * (ROW + LINE * max(len(slots), 1)))
 
 
 def of_claims(stored: pd.DataFrame, groups: Mapping[str, str], measure: str = "") -> pd.DataFrame:
@@ -249,6 +263,5 @@ def gains_forest(
         sides.assign(label=labels, series=series, group=sides["side"]),
         "right of zero is better",
         marks={"": 0},
-        width=220,
         columns=2,
     )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Any, Literal
 
+import altair as alt
 import pandas as pd
 
 from mnmt_repro.papers.charts.display import Figure, Table, show, show_table
-from mnmt_repro.papers.charts.loss_laws import (
-    coefficients_against_weight,
-    loss_against_size,
-    reducible_against_size,
-)
+from mnmt_repro.papers.charts.forest import forest
+from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.provenance import Provenance
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
@@ -36,83 +35,63 @@ def label(grid: LossGrid, kind: str) -> str:
     return plain(f"Figure {number}: {models}" if number else models)
 
 
-def joint(grid: LossGrid) -> Figure:
-    """Figure 5 and its like: observed losses with one law for all weights (Eq. 7)."""
-    found = " and ".join(
-        f"{100 * law.r2:.1f} % of the variance for {pair_name(pair)}"
-        for pair, (_, law) in grid.fits.items()
-    )
-    caption = f"One law explains {found}."
-    return _losses(grid, "joint", scaling.joint_curves, caption)
-
-
-def separate(grid: LossGrid, *, folded: bool = False) -> Figure:
-    """Figure 2 and its like: observed losses with a law for each weight (Eq. 6)."""
-    least = min(fit.r2 for alone, _ in grid.fits.values() for fit in alone.values())
-    caption = f"{label(grid, 'separate')}. A law for each weight has an R² of {least:.3f} or more."
-    return _losses(grid, "separate", scaling.per_weight_curves, caption, folded)
-
-
-def _losses(
-    grid: LossGrid,
-    kind: str,
-    curves: Callable[[pd.DataFrame, scaling.PairFits], pd.DataFrame],
-    caption: str,
-    folded: bool = False,
-) -> Figure:
-    law = "one law for all weights" if kind == "joint" else "a law for each weight"
+def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool = True) -> Figure:
+    """Losses of a grid with one law for all weights (Eq. 7), or a law for each weight (Eq. 6)."""
+    curves = {"joint": scaling.joint_curves, "separate": scaling.per_weight_curves}[kind]
+    shape: dict[str, Any] = {"by": "p", "panel": "pair", "log": ["n"]}
+    titles = {"n": scaling.SIZE_TITLES[grid.n], "loss": "test loss (nats per token)"}
+    if kind == "joint":
+        law, r2 = "one law for all weights", min(one.r2 for _, one in grid.fits.values())
+    else:
+        alone = [fit.r2 for each, _ in grid.fits.values() for fit in each.values()]
+        law, r2 = "a law for each weight", min(alone)
+    drawn = curves(grid.points, grid.fits)
     return show(
-        loss_against_size(grid.points, curves(grid.points, grid.fits), n=grid.n),
+        lines(drawn, "n", "loss", dots=grid.points, titles=titles, **shape),
         name=f"{kind}-{_key(grid)}",
         alt=f"Test loss against model size with {law}, {grid.name}: a panel a pair, a colour a "
         "weight. Losses fall with size; smaller weights lie higher.",
         data=grid.points,
         provenance=Provenance.of(grid.rows),
-        caption=caption,
+        caption=f"{label(grid, kind)}. With {law}, R² is {r2:.3f} or more.",
         folded=folded,
     )
 
 
-def reducible(grid: LossGrid, *, folded: bool = False) -> Figure:
-    """Figure 3: losses less the joint law's irreducible loss, on log–log axes."""
-    data = scaling.reducible_loss(grid.points, grid.fits)
-    return show(
-        reducible_against_size(data, n=grid.n),
-        name=f"reducible-{_key(grid)}",
-        alt=f"Log–log plot of test loss minus the joint irreducible loss, {grid.name}: dots, and "
-        "the parallel lines of the joint law, higher for smaller weights.",
-        data=data,
-        provenance=Provenance.of(grid.rows),
-        caption=f"{label(grid, 'reducible')}. Losses minus L∞, and the parallel lines of one law.",
-        folded=folded,
-    )
+PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
 
 
-def coefficient_figure(grid: LossGrid) -> Figure:
+def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
     """Paper A's Figure 4 and its like: coefficients of Eq. 6 against p, those of Eq. 7 dashed.
 
-    As in the paper, Figure 14 has no bands; its CSV has the standard deviations.
+    Bands are one standard deviation of refits under 1 % noise (footnote 5).
     """
     table = scaling.coefficient_table(grid.fits)
-    bands = _number(grid, "coefficients") != 14
+    alone = table.assign(law=table["pair"].map(pair_name))
+    joint = alone.assign(law=alone["law"] + ", one law", value=alone["joint"], low=None, high=None)
+    both = pd.concat([alone, joint.astype({"low": float, "high": float})], ignore_index=True)
+    chart = lines(
+        both.assign(parameter=both["parameter"].map(PARAMETERS)),
+        "p",
+        "value",
+        by="law",
+        panel="parameter",
+        interval=("low", "high"),
+        dashed=set(joint["law"]),
+        titles={"p": "weight p", "value": ""},
+        shared=False,
+        columns=3,
+        height=260,
+    )
     return show(
-        coefficients_against_weight(table, bands=bands),
+        chart,
         name=f"coefficients-{_key(grid)}",
-        alt=f"Exponent, factor and irreducible loss against weight, {grid.name}, "
-        f"{'with' if bands else 'without'} bands of one standard deviation; the joint law's "
-        "coefficients are dashed.",
+        alt=f"Exponent, factor and irreducible loss against weight, {grid.name}, with bands of one "
+        "standard deviation; the joint law's coefficients are dashed.",
         data=table,
         provenance=Provenance.of(grid.rows),
-        caption="With an irreducible loss for each weight, the exponent goes "
-        f"{exponents_alone(grid)} as p falls from 1 to its smallest value.",
-    )
-
-
-def exponents_alone(grid: LossGrid) -> str:
-    """From which exponent to which the laws of one weight go as the weight falls, for each pair."""
-    return " and ".join(
-        f"from {alone[max(alone)].alpha:.2g} to {alone[min(alone)].alpha:.2g} ({pair_name(pair)})"
-        for pair, (alone, _) in sorted(grid.fits.items())
+        caption=f"{label(grid, 'coefficients')}. α and L∞ trade off; β rises as the weight falls.",
+        folded=folded,
     )
 
 
@@ -145,3 +124,26 @@ def _key(grid: LossGrid) -> str:
 def _number(grid: LossGrid, kind: str) -> int | None:
     place = "indomain" if grid.test_set == "indomain" else "news"
     return NUMBERS.get((grid.cohort, place), {}).get(kind)
+
+
+def floor_chart(floors: pd.DataFrame) -> alt.ConcatChart:
+    """Fitted irreducible losses with their intervals around the exact one; from `against_truth`."""
+    exact = float(floors["exact"].iloc[0])
+    return forest(
+        pd.DataFrame(
+            {
+                "label": floors["cohort"].str.removeprefix("conlang, ")
+                + ", "
+                + floors["pair"].str.replace("language ", "")
+                + ": "
+                + floors["law"].str.partition(" (")[0],
+                "series": floors["errors"] + " errors",
+                "value": floors["fitted L∞"],
+                "low": floors["low"],
+                "high": floors["high"],
+            }
+        ),
+        "fitted irreducible loss (nats per token)",
+        marks={"exact": exact},
+        domain=(0, 2.5 * exact),
+    )

@@ -15,19 +15,8 @@ GRID = "#e4e7eb"
 
 #: Colours of categories such as language pairs (Okabe and Ito, readable with any colour vision).
 CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-#: Colours of the weights of Eq. 5. Lightness rises evenly, for readers without colour vision. Each
-#: has a hue of its own, which stays when the dark mode turns lightness round.
-_OF_WEIGHT = {
-    0.0: "#000040",
-    0.05: "#010280",
-    0.1: "#30377e",
-    0.3: "#6c04ca",
-    0.5: "#80527f",
-    0.7: "#cd3769",
-    0.9: "#cf671f",
-    0.95: "#a5984b",
-    1.0: "#17c176",
-}
+#: Dark to light, as viridis without its light end: readable without colour vision, and in print.
+_DARK_TO_LIGHT = ("#440154", "#414487", "#31688e", "#21858c", "#25935a")
 #: Dark to light, without the yellow end, which both white paper and the dark mode swallow.
 LIGHTER = altair.Scale(scheme=altair.SchemeParams(name="viridis", extent=[0, 0.75]))
 BILLIONS = "replace(format(datum.value, '~s'), 'G', 'B')"
@@ -41,7 +30,7 @@ _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate fi
 @altair.theme.register("mnmt", enable=True)
 def theme() -> altair.theme.ThemeConfig:
     """Return the theme of all charts: white ground, thin grid, colour-blind safe categories."""
-    text = {"labelColor": GREY, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 12}
+    text = {"labelColor": GREY, "titleColor": INK, "labelFontSize": 12, "titleFontSize": 13}
     axis = {"domainColor": GREY, "tickColor": GREY, "gridColor": GRID, "titleFontWeight": 500}
     axis["labelFlush"] = False  # flushed end labels stand beside their ticks
     axis["labelSeparation"] = 6  # or labels of a logarithmic axis may touch: 6k7k
@@ -60,7 +49,7 @@ def theme() -> altair.theme.ThemeConfig:
             "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},
         },
         "header": {**text, "labelFontWeight": 600, "labelColor": INK},
-        "title": {"anchor": "start", "fontSize": 14, "color": INK},
+        "title": {"anchor": "start", "frame": "group", "fontSize": 14, "color": INK},
         "line": {"strokeWidth": 1.8},
         "point": {"size": 45, "filled": True},
         "range": {"category": list(CATEGORIES)},
@@ -72,17 +61,20 @@ altair.data_transformers.enable("default", max_rows=_MAX_ROWS, consolidate_datas
 
 
 def weight_colours(weights: Iterable[float]) -> list[str]:
-    """Give each weight p in [0, 1] its colour, the same in every figure.
+    """Give each weight p in [0, 1] its colour, the same in every figure: dark to light.
+
+    The place in the palette is the square root of p, since small weights lie close together.
 
     Examples
     --------
-    >>> weight_colours([0, 0.75, 1])
-    ['#000040', '#ce4356', '#17c176']
+    >>> weight_colours([0, 0.0625, 1])
+    ['#440154', '#414487', '#25935a']
     """
-    known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in _OF_WEIGHT.values()])
+    known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in _DARK_TO_LIGHT])
+    places = np.linspace(0, 1, len(known))
     colours = []
     for weight in weights:
-        mixed = [np.interp(weight, list(_OF_WEIGHT), channel) for channel in known.T]
+        mixed = [np.interp(np.sqrt(weight), places, channel) for channel in known.T]
         colours.append("#" + "".join(f"{round(float(value)):02x}" for value in mixed))
     return colours
 
@@ -104,6 +96,11 @@ def plain(label: str) -> str:
     return label.replace("conlang steady", "conlang, with decay").replace(
         "conlang", "generated languages"
     )
+
+
+def size_labels() -> str:
+    """Vega's expression for round labels of a logarithmic axis of sizes."""
+    return _ROUND_SIZES
 
 
 def size_axis(title: str = "non-embedding parameters N") -> altair.X:

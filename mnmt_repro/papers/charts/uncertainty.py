@@ -19,7 +19,6 @@ def noise_chart(noise: pd.DataFrame) -> alt.ConcatChart:
         marks={"paper: 1 %": PERTURBATION},
         log=True,
         form=".1%",
-        width=300,
     )
 
 
@@ -27,9 +26,9 @@ def errors_chart(errors: pd.DataFrame) -> alt.ConcatChart:
     """Standard deviations of the exponent by each method; from `coefficient_errors`."""
     own = errors[errors["coefficient"] == "α"].drop(columns="value")
     long = own.melt(id_vars="label", value_vars=list(METHODS), var_name="series")
-    return forest(long, "standard deviation of α", log=True, width=300)
+    return forest(long, "standard deviation of α", log=True)
 
 
 def laws_chart(laws: pd.DataFrame, column: str, title: str) -> alt.ConcatChart:
     """One column of `law_comparison`, a row a pair and a series a law."""
-    return forest(laws.assign(series=laws["law"], value=laws[column]), title, width=300)
+    return forest(laws.assign(series=laws["law"], value=laws[column]), title)

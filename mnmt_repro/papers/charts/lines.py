@@ -1,0 +1,244 @@
+"""Lines, dots, bands and a paper's printed values against one number: the chart of most pages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, plain, size_labels, weight_colours
+from mnmt_repro.papers.cohorts.names import pair_name
+
+LABEL_GAP = 14  # pixels between the labels of two lines
+WIDE = 890  # pixels of a row of panels with all that is beside them
+AXIS, LETTER, SPACING = 45, 7, 30  # pixels of a vertical axis, of a letter, and between panels
+
+
+def lines(
+    curves: pd.DataFrame,
+    x: str,
+    y: str,
+    *,
+    by: str,
+    panel: str = "",
+    dots: pd.DataFrame | None = None,
+    printed: pd.DataFrame | None = None,
+    interval: tuple[str, str] | None = None,
+    dashed: Collection[object] = (),
+    log: Collection[str] = (),
+    titles: Mapping[str, str] | None = None,
+    marks: Mapping[str, float] | None = None,
+    diagonal: bool = False,
+    domain: tuple[float, float] | None = None,
+    shared: bool = True,
+    columns: int = 2,
+    height: int = 300,
+) -> alt.ConcatChart:
+    """Draw one line for each value of a column, labelled at its end, in panels.
+
+    Mixture weights and model sizes (`by` is ``p`` or ``n``) get dark to light colours, other values
+    a colour each.
+
+    Parameters
+    ----------
+    curves
+        Columns `x` and `y`, `by` (what tells lines apart), and perhaps `panel`.
+    dots
+        Observed values in the same columns. By default the points of the lines are marked if there
+        are at most twelve of them in a line.
+    printed
+        Values that the paper prints, in the same columns, drawn as diamonds. A value of `by` that
+        no line has is drawn in ink.
+    interval
+        Columns of `curves` with the ends of a band, or of `dots` with the ends of a bar.
+    dashed
+        Values of `by` whose lines are dashed.
+    log
+        Those of `x` and `y` whose axis is logarithmic. A logarithmic `x` is a model size.
+    titles
+        Of the axes, from `x` and `y`.
+    marks
+        Horizontal dotted lines: what is written at their left end, to their height.
+    diagonal
+        Whether a dotted line shows where `x` and `y` are equal.
+    domain
+        Of the vertical axis; what lies beyond is cut off. By default all is shown.
+    shared
+        Whether all panels have one vertical range.
+    columns, height
+        Panels beside one another, and the height of one in pixels.
+    """
+    titles = {x: x, y: y} | dict(titles or {})
+    curves = curves.dropna(subset=[x, y]).reset_index(drop=True)
+    names = list(dict.fromkeys(curves[by]))
+    colour = _colour(by, names)
+    kinds = [[5, 4] if each in dashed else [1, 0] for each in names]
+    dash = alt.StrokeDash(f"{by}:N", legend=None, scale=alt.Scale(domain=names, range=kinds))
+    groups = [("", curves)] if not panel else list(curves.groupby(panel, sort=False))
+    frames = [frame for frame in (curves, dots, printed) if frame is not None]
+    across = min(columns, len(groups))
+    label = LETTER * max(len(_label(by, name)) for name in names)
+    width = (WIDE - SPACING * (across - 1)) // across - AXIS - label
+    charts = []
+    for place, (name, own) in enumerate(groups):
+        at = [
+            None if f is None else f if not panel else f[f[panel] == name] for f in (dots, printed)
+        ]
+        inside = frames if shared or not panel else [f[f[panel] == name] for f in frames]
+        heights = [*pd.concat([f[[y]] for f in inside])[y], *(marks or {}).values()]
+        ends = domain or _ends(heights, log=y in log)
+        named = titles if place % columns == 0 else titles | {y: ""}
+        chart = _panel(
+            own, x, y, by, *at, colour=colour, interval=interval, dash=dash, log=log, ends=ends,
+            titles=named, marks=marks or {}, diagonal=diagonal, height=height,
+        )  # fmt: skip
+        title = pair_name(str(name)) if panel == "pair" else plain(str(name))
+        charts.append(chart.properties(title=title, width=width, height=height))
+    return alt.concat(*charts, columns=columns, spacing=SPACING)
+
+
+def _panel(
+    curves: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    dots: pd.DataFrame | None,
+    printed: pd.DataFrame | None,
+    *,
+    colour: alt.Color,
+    interval: tuple[str, str] | None,
+    dash: alt.StrokeDash,
+    log: Collection[str],
+    ends: Sequence[float],
+    titles: Mapping[str, str],
+    marks: Mapping[str, float],
+    diagonal: bool,
+    height: int,
+) -> alt.LayerChart | alt.FacetChart:
+    down = _scale(y, log, domain=list(ends), nice=False)
+    axis_y = alt.Y(f"{y}:Q", title=titles[y] or None, scale=down)
+    sizes = alt.Axis(labelExpr=size_labels(), tickCount=5) if x in log else alt.Axis(tickCount=6)
+    axis_x = alt.X(
+        f"{x}:Q", title=titles[x], scale=_scale(x, log, nice=False, padding=8), axis=sizes
+    )
+    tooltip = [by, *(alt.Tooltip(field, format=".4~g") for field in (x, y))]
+    layers: list[alt.Chart] = []
+    if diagonal:
+        span = curves[x]
+        equal = pd.DataFrame({field: [span.min(), span.max()] for field in (x, y)})
+        layers.append(
+            alt.Chart(equal).mark_line(strokeDash=[2, 3], color=GREY, strokeWidth=1, clip=True)
+            .encode(axis_x, axis_y)
+        )  # fmt: skip
+    if marks:
+        at = alt.Chart(pd.DataFrame({y: marks.values(), "mark": marks.keys()})).encode(axis_y)
+        layers.append(at.mark_rule(strokeDash=[2, 3], color=GREY))
+        written: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "fontSize": 12}
+        layers.append(at.mark_text(**written, color=INK).encode(x=alt.value(0), text="mark:N"))
+    base = alt.Chart(curves)
+    if interval and set(interval) <= set(curves):
+        low, high = interval
+        band = base.mark_area(opacity=0.15, clip=True)
+        layers.append(band.encode(axis_x, alt.Y(f"{low}:Q", scale=down), alt.Y2(high), colour))
+    few = dots is None and bool(curves.groupby(by).size().max() <= 12)
+    line = base.mark_line(clip=True, point=few)
+    layers.append(line.encode(axis_x, axis_y, colour, dash, tooltip=tooltip, detail=f"{by}:N"))
+    if dots is not None:
+        seen = alt.Chart(dots)
+        if interval and set(interval) <= set(dots):
+            low, high = interval
+            bars = seen.mark_rule(opacity=0.5, clip=True)
+            layers.append(bars.encode(axis_x, alt.Y(f"{low}:Q", scale=down), alt.Y2(high), colour))
+        layers.append(seen.mark_point(clip=True).encode(axis_x, axis_y, colour, tooltip=tooltip))
+    if printed is not None and len(printed):
+        of_paper = alt.Chart(printed).mark_point(
+            shape="diamond", size=150, filled=False, strokeWidth=2, opacity=1
+        )
+        layers.append(of_paper.encode(axis_x, axis_y, colour, tooltip=tooltip))
+    places = label_places(curves, x, y, by, ends=ends, log=y in log, height=height)
+    text = alt.Chart(places).mark_text(
+        align="left", baseline="middle", dx=8, fontSize=12, fontWeight=600
+    )
+    end = alt.Y("label_y:Q", scale=down)
+    layers.append(text.encode(axis_x, end, colour, text="label:N"))
+    return alt.layer(*layers)
+
+
+def label_places(
+    curves: pd.DataFrame,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    ends: Sequence[float],
+    log: bool,
+    height: int,
+) -> pd.DataFrame:
+    """Where the label of each line stands: beside its end, and no nearer to another than a line.
+
+    Returns
+    -------
+    DataFrame
+        `by`, `x`, ``label`` and ``label_y``, in the unit of `y`.
+
+    Examples
+    --------
+    >>> curves = pd.DataFrame({"n": [1, 1], "loss": [2.0, 2.01], "way": ["a", "b"]})
+    >>> label_places(curves, "n", "loss", "way", ends=(1, 3), log=False, height=140).round(1)
+      way  n label  label_y
+    0   a  1     a      1.9
+    1   b  1     b      2.1
+    """
+    last = curves.loc[curves.groupby(by, sort=False)[x].idxmax()].sort_values(y)
+    forward, back = (np.log, np.exp) if log else (float, float)
+    low, high = map(forward, ends)
+    pixel = (high - low) / height
+    placed = np.clip(last[y].map(forward).to_numpy(float), low, high)
+    gap = min(LABEL_GAP * pixel, (high - low) / max(len(placed) - 1, 1))
+    for _ in range(500):  # push neighbours apart, both equally, and back into the panel
+        push = np.clip(gap - np.diff(placed), 0, None) / 2
+        placed[:-1] -= push
+        placed[1:] += push
+        placed = np.clip(placed, low, high)
+    names = last[by]
+    return pd.DataFrame(
+        {
+            by: names.to_list(),
+            x: last[x].to_list(),
+            "label": [_label(by, name) for name in names],
+            "label_y": [back(each) for each in placed],
+        }
+    )
+
+
+def _label(by: str, name: Any) -> str:
+    form = {"p": "p = {:.2g}", "n": "{:,.0f}"}.get(by)
+    return form.format(name) if form else plain(str(name))
+
+
+def _ends(values: Sequence[float], *, log: bool) -> tuple[float, float]:
+    shown = np.array([each for each in values if np.isfinite(each) and (each > 0 or not log)])
+    if log:
+        low, high = np.log(shown.min()), np.log(shown.max())
+        margin = 0.04 * (high - low or 1)
+        return float(np.exp(low - margin)), float(np.exp(high + margin))
+    margin = 0.04 * (shown.max() - shown.min() or 1)
+    low = shown.min() - margin
+    return float(0 if shown.min() >= 0 > low else low), float(shown.max() + margin)
+
+
+def _scale(field: str, log: Collection[str], **options: Any) -> alt.Scale:
+    return alt.Scale(type="log" if field in log else "linear", zero=alt.Undefined, **options)
+
+
+def _colour(by: str, names: Sequence[Any]) -> alt.Color:
+    if by in ("p", "n"):  # weights and sizes are ordered
+        values = sorted(map(float, names))
+        places = values if by == "p" else [(k / len(values)) ** 2 for k in range(len(values))]
+        scale = alt.Scale(domain=values, range=weight_colours(places))
+        return alt.Color(f"{by}:O", scale=scale, legend=None)
+    known = [*CATEGORIES[: len(names)]]
+    return alt.Color(f"{by}:N", scale=alt.Scale(domain=list(names), range=known), legend=None)

@@ -1,0 +1,107 @@
+"""How a results page opens: one sentence that answers it, and below the chart three lines.
+
+Both read the stored verdicts, so that no page types a number or an outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+from IPython.display import Markdown
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.charts.badge import typeset
+from mnmt_repro.papers.charts.measures import limit_written, measured, named, written
+from mnmt_repro.papers.charts.theme import plain
+from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, how_sure
+
+PAPER_LINKS = {
+    "A": "https://arxiv.org/abs/2302.09650",
+    "B": "https://aclanthology.org/2023.eacl-main.111/",
+}
+"""Where each paper can be read."""
+MOST_WORDS = 25
+"""Of the sentence that answers a page."""
+DRAWN = ("conlang-steady",)
+"""Cohorts that pages draw by default."""
+
+
+def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Markdown:
+    """The sentence that answers a page's question, chosen by the verdict of its claim.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+    claim
+        Such as ``"A6"``.
+    sentences
+        Verdict to sentence, as Markdown. ``{value}``, ``{low}``, ``{high}`` and ``{limit}`` stand
+        for the numbers of the claim's headline with their units. A verdict without a sentence gets
+        the title of the claim and the verdict.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict, or a sentence has more than `MOST_WORDS` words.
+    """
+    row, of = headline(stored, claim), claims_by_id()[claim]
+    numbers = {end: written(row["measure"], row[end], claim) for end in ("value", "low", "high")}
+    numbers["limit"] = limit_written(row["measure"], of)
+    every = {verdict: sentence(text.format(**numbers)) for verdict, text in sentences.items()}
+    return every.get(row["verdict"], sentence(f"{of.title}: {row['verdict']} by our runs."))
+
+
+def sentence(text: str) -> Markdown:
+    """The sentence that answers a page's question.
+
+    Raises
+    ------
+    InputError
+        When it has more than `MOST_WORDS` words.
+    """
+    if len(text.split()) > MOST_WORDS:
+        raise InputError(f"write at most {MOST_WORDS} words: {text}")
+    return Markdown(f'<p class="mnmt-says">{typeset(text)}</p>')
+
+
+def three_lines(
+    stored: pd.DataFrame, claim: str, *others: str, drawn: str | None = None
+) -> Markdown:
+    """What the paper claims, what we measure, and how sure it is; then the badges of the page.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+    claim, others
+        The page's main claim, and further ones that only get their badges.
+    drawn
+        The cohort that the page draws, empty for own runs. A sentence is added where the page's
+        default cohort is another, since the verdicts are those of our runs.
+
+    Raises
+    ------
+    InputError
+        When a claim has no stored verdict.
+    """
+    row, of = headline(stored, claim), claims_by_id()[claim]
+    letter = claim[0]
+    effect = f"{named(row['measure'], claim)}: {measured(row['measure'], row, claim)}"
+    if pd.isna(row["value"]):
+        effect = row["why"] or "no rows yet"
+    where = f"{plain(row['setting'])}; {row['kind']}"
+    if row.get("sizes"):
+        where += f", models of {row['sizes']} parameters"
+    lines = {
+        f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{of.statement} ({of.where})",
+        "We": typeset(f"{effect} ({where}, {row['seeds']:.0f} seeds)."),
+        "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()}",
+    }
+    text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
+    beside = " ".join(badge(stored, each).to_html() for each in others)
+    also = f"\n\nAlso on this page: {beside}" * bool(beside)
+    if drawn is not None and drawn not in DRAWN:
+        also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
+    return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')
