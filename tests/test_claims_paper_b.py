@@ -16,12 +16,12 @@ from scipy import stats
 from stored_claims import declared_claims
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.claims.evidence import Evidence
 from mnmt_repro.papers.claims.judging import Outcome, judge
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LANGUAGES, directions
 from mnmt_repro.papers.cohorts.settled_upgrades import SETTLED_UPGRADES
 from mnmt_repro.papers.cohorts.software25 import cohorts
-from mnmt_repro.papers.effects.intervals import Measure, NoRowsYet
+from mnmt_repro.papers.effects.evidence import Evidence
+from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
 from mnmt_repro.papers.effects.published import comparisons, table, zoomed
 from mnmt_repro.papers.effects.variants import (
     Sample,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,22 +15,23 @@ from synthetic import SIZES, WEIGHTS, loss_of, rows, seeds
 
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.trend import Coefficient
-from mnmt_repro.papers.claims import estimands_fraction as fraction
-from mnmt_repro.papers.claims import estimands_law as law
-from mnmt_repro.papers.claims import estimands_prediction as prediction
-from mnmt_repro.papers.claims.evidence import Evidence, Units
+from mnmt_repro.papers.effects import fractions as fraction
+from mnmt_repro.papers.effects import prediction
+from mnmt_repro.papers.effects import scaling as law
 from mnmt_repro.papers.effects.cells import cells_of
-from mnmt_repro.papers.effects.drift import fit_drift, shift
-from mnmt_repro.papers.effects.intervals import (
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import (
     Measure,
     NoRowsYet,
     NotIdentified,
     OutOfRegime,
     centred,
     centred_r2,
+    drawn,
     measured,
 )
-from mnmt_repro.papers.effects.noise import drawn
+from mnmt_repro.papers.effects.scaling import fit_drift, shift
+from mnmt_repro.papers.effects.three_pairs import three_pairs_from_two
 
 OUT, OTHER, INTO = "webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en"
 GERMAN, FRENCH, ENGLISH = ("eng-deu",), ("eng-deu", "eng-fra"), ("deu-eng", "zho-eng")
@@ -50,19 +50,17 @@ def units(
     **options: Any,
 ) -> Units:
     """What an estimand finds, whatever the claims files say."""
-    claim = SimpleNamespace(id="X", options={"needs": NEEDS, "pairs": "all"} | options)
-    scope = SimpleNamespace(
+    setting = Setting(
         name="synthetic",
+        kind="real text",
         tier=tier,
         cohorts=cohorts,
-        test_set="indomain",
         other_test_set=other,
-        domain="all",
-        n="n_non_embedding",
+        options={"needs": NEEDS, "pairs": "all"} | options,
     )
     found = {} if curves is None else {"curves": curves}
     evidence = Evidence(frame=pd.concat(frames, ignore_index=True), **found)
-    return estimand(evidence, claim, scope)
+    return estimand(evidence, setting)
 
 
 def holds(measure: Measure, truth: float) -> bool:
@@ -394,7 +392,7 @@ def test_a20_three_pairs_from_two() -> None:
 
     def predicted(*frames: pd.DataFrame) -> dict[str, Measure]:
         return units(
-            prediction.three_pairs_from_two,
+            three_pairs_from_two,
             *(two, *frames),
             cohorts=("conlang-sim0", "conlang-three"),
             form="eq12",

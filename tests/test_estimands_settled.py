@@ -12,8 +12,8 @@ import pytest
 from synthetic import loss_of, seeds
 from test_estimands import drifting, holds, units, width, with_fraction
 
-from mnmt_repro.papers.claims import estimands_settled as settled
-from mnmt_repro.papers.effects.intervals import NoRowsYet, OutOfRegime
+from mnmt_repro.papers.effects import settled
+from mnmt_repro.papers.effects.noise import NoRowsYet, OutOfRegime
 
 PAIRS = ("src-aaa", "src-bbb")
 MIXED = (4_000, 8_000, 16_000, 32_000)

@@ -21,7 +21,6 @@ from public_tables import (
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, fit_per_weight_laws
-from mnmt_repro.papers.claims.external import load_external
 from mnmt_repro.papers.effects.noise import between_seeds
 from mnmt_repro.papers.effects.public_losses import (
     by_own_weight,
@@ -29,6 +28,7 @@ from mnmt_repro.papers.effects.public_losses import (
     forecast_errors,
     forecasts,
     law_curves,
+    load_external,
     lowest_weights,
     relative_fractions,
     separate_coefficients,

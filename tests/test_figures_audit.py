@@ -10,10 +10,8 @@ import pytest
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.audit import score_chart
-from mnmt_repro.papers.effects import audit
-from mnmt_repro.papers.effects.audit import tables
-from mnmt_repro.papers.effects.audit.checks import check
-from mnmt_repro.papers.effects.audit.statements import ablations
+from mnmt_repro.papers.effects import audit, published
+from mnmt_repro.papers.effects.audit import ablations, check
 from mnmt_repro.papers.effects.published import PAPERS
 
 # Rows of the printed tables times their columns; Table 1 lacks two cells of M20.
@@ -91,7 +89,7 @@ def test_table_12_has_both_directions_of_each_language_of_table_9() -> None:
 
 
 def test_added_pairs_are_two_percent_of_the_bitext() -> None:
-    frame = tables.grouping("Mt25")
+    frame = published.grouping("Mt25")
     added = frame.loc[frame["group"] == "added", "bitext"]
     assert added.sum() == 634_078 + 153_985 + 72_250 + 771_801 + 627_734
     assert added.sum() / frame["bitext"].sum() == pytest.approx(0.021, abs=5e-4)
@@ -108,7 +106,7 @@ def test_added_pairs_are_two_percent_of_the_bitext() -> None:
     ],
 )
 def test_groupings(name: str, added: str, starred: str) -> None:
-    frame = tables.grouping(name)
+    frame = published.grouping(name)
     assert len(frame) == 25
     assert frame["group"].isin(["original", "added"]).all()
     assert set(frame.index[frame["group"] == "added"]) == set(added.split())

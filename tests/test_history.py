@@ -11,9 +11,8 @@ import pytest
 from stored_claims import entry, made_evidence, mean_loss, write_claims
 
 from mnmt_repro.papers.claims import load_claims, verify
-from mnmt_repro.papers.claims.evaluate import Verdict, evaluate
 from mnmt_repro.papers.claims.history import Ancestry, History
-from mnmt_repro.papers.claims.judging import EFFECTS
+from mnmt_repro.papers.claims.judging import EFFECTS, Verdict, evaluate
 
 
 @pytest.fixture(autouse=True)

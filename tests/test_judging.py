@@ -11,11 +11,10 @@ from stored_claims import NAN, ROOT, NoHistory, declared_claims, made_claim, mad
 from synthetic import rows
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.claims.evaluate import Verdict, evaluate
-from mnmt_repro.papers.claims.evidence import Evidence
-from mnmt_repro.papers.claims.judging import EFFECTS, Outcome, judge, verdict_of
+from mnmt_repro.papers.claims.judging import EFFECTS, Outcome, Verdict, evaluate, judge, verdict_of
 from mnmt_repro.papers.claims.schema import Claim
-from mnmt_repro.papers.effects.intervals import Measure, NoRowsYet, NotIdentified, OutOfRegime
+from mnmt_repro.papers.effects.evidence import Evidence
+from mnmt_repro.papers.effects.noise import Measure, NoRowsYet, NotIdentified, OutOfRegime
 
 YES, NO, OPEN = "reproduced", "not reproduced", "undecided"
 NOTHING = Evidence(frame=pd.DataFrame())
@@ -120,7 +119,7 @@ def test_options_of_a_setting_replace_those_of_the_claim(monkeypatch) -> None:
     monkeypatch.setitem(
         EFFECTS,
         "made",
-        lambda e, claim, s: seen.append(dict(claim.options)) or parts(all=(5, 4, 6)),
+        lambda e, s: seen.append(dict(s.options)) or parts(all=(5, 4, 6)),
     )
     claim = made_claim(options={"a": 1, "b": 2}, headline=setting(options={"b": 3}))
     judge(claim, claim.headline, NOTHING)

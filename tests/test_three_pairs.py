@@ -11,7 +11,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts import three_pairs as charts
 from mnmt_repro.papers.effects import three_pairs
 from mnmt_repro.papers.effects.cells import mean_losses
-from mnmt_repro.papers.effects.intervals import root_mean_square
+from mnmt_repro.papers.effects.noise import root_mean_square
 
 PAIRS = ("eng-deu", "eng-fra", "eng-zho")
 MIXTURES = (

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,16 @@ import pandas as pd
 import pytest
 from stored_claims import declared_claims
 
-from mnmt_repro.papers.claims import estimands_upgrade
-from mnmt_repro.papers.claims.evidence import Evidence
 from mnmt_repro.papers.claims.judging import judge
 from mnmt_repro.papers.cohorts import settled_upgrades as declared_here
 from mnmt_repro.papers.cohorts.catalogue import find_cohort, membership, places
 from mnmt_repro.papers.cohorts.languages25 import LANGUAGES, directions
 from mnmt_repro.papers.cohorts.software25_runs import MINI, from_scratch, upgraded
 from mnmt_repro.papers.cohorts.variants import VariantCohort
-from mnmt_repro.papers.effects.intervals import Measures, NoRowsYet
-from mnmt_repro.papers.effects.updates_saved import Arm, arm, share_reached, updates_saved
+from mnmt_repro.papers.effects import updates_saved
+from mnmt_repro.papers.effects.evidence import Evidence
+from mnmt_repro.papers.effects.noise import Measures, NoRowsYet
+from mnmt_repro.papers.effects.updates_saved import Arm, arm, factors_saved, share_reached
 from mnmt_repro.runs.parents import plan
 
 ALL = directions(tuple(LANGUAGES))
@@ -59,7 +58,7 @@ def baseline(once: float, twice: float, early: float = 4.5, **more: Any) -> Arm:
 def test_a_straight_curve_gives_the_factor_exactly(share: float) -> None:
     """The baseline ends where the upgrade is at this share, and at twice the updates at another."""
     later = share**0.5
-    found = updates_saved(upgrade(), baseline(curve(share), curve(later)))
+    found = factors_saved(upgrade(), baseline(curve(share), curve(later)))
     assert found["factor"].value == pytest.approx(1 / share)
     assert found["factor_with_old"].value == pytest.approx(1 / (1 + share))
     assert found["factor_at_two"].value == pytest.approx(2 / later)
@@ -71,7 +70,7 @@ def test_a_straight_curve_gives_the_factor_exactly(share: float) -> None:
 
 def test_a_share_of_the_gap_is_reached_earlier() -> None:
     target = 4.5 - 0.864 * (4.5 - curve(1.0))
-    found = updates_saved(upgrade(), baseline(curve(1.0), curve(1.0)), 0.864)
+    found = factors_saved(upgrade(), baseline(curve(1.0), curve(1.0)), 0.864)
     assert found["factor"].value == pytest.approx(1 / math.exp((3.8 - target) / SLOPE))
 
 
@@ -86,13 +85,13 @@ def test_a_bent_curve_is_read_between_neighbouring_budgets() -> None:
 def test_what_is_reached_early_or_never_is_at_a_bound_and_marked() -> None:
     noise: dict[str, Any] = {"noise": 0.01}
     arms = upgrade(seeds=6, **noise), baseline(4.2, 3.4, seeds=5, at=1, **noise)
-    found = updates_saved(*arms)
+    found = factors_saved(*arms)
     first, second = found["factor"], found["factor_at_two"]
     assert (first.low, first.value, first.high) == (10.0, 10.0, 10.0)  # 10 or more
     assert (second.low, second.value, second.high) == (2.0, 2.0, 2.0)  # 2 or less
     assert found["factor_with_old"].value == 1 / 1.1 and found["censored"].value == 1
     assert found["factor_with_old_at_two"].value == 1.0 and found["censored_at_two"].value == 1
-    near = updates_saved(arms[0], baseline(curve(0.11), curve(0.3), seeds=5, at=1, **noise))
+    near = factors_saved(arms[0], baseline(curve(0.11), curve(0.3), seeds=5, at=1, **noise))
     assert near["factor"].low < 1 / 0.11 < near["factor"].high == 10.0
     assert 0.02 < near["censored"].value < 0.9  # draws at a bound count as at the bound
 
@@ -139,9 +138,9 @@ def compared(seeds: int = 2, **more: Any) -> pd.DataFrame:
 
 
 def effect(frame: pd.DataFrame, **options: Any) -> Measures:
-    setting = declared_claims()["B1"].headline
-    claim: Any = SimpleNamespace(options={"upgrades": {"Mt25": "M25"}} | options)
-    return estimands_upgrade.updates_saved(Evidence(frame=frame), claim, setting)["Mt25"]
+    headline = declared_claims()["B1"].headline
+    setting = replace(headline, options={"upgrades": {"Mt25": "M25"}} | options)
+    return updates_saved.updates_saved(Evidence(frame=frame), setting)["Mt25"]
 
 
 def test_the_effect_reads_means_over_all_directions() -> None:

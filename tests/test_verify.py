@@ -35,12 +35,12 @@ from mnmt_repro.papers.claims import (
     to_text,
     verify,
 )
-from mnmt_repro.papers.claims.evidence import Evidence
-from mnmt_repro.papers.claims.exhibits import ALL, EXHIBITS_FILE
 from mnmt_repro.papers.claims.judging import EFFECTS
 from mnmt_repro.papers.claims.report import COLUMNS, headlines, write_stored
+from mnmt_repro.papers.claims.schema import ALL, EXHIBITS_FILE
 from mnmt_repro.papers.commands.report import with_stored_order
 from mnmt_repro.papers.commands.verify import PASSED, REMEDY
+from mnmt_repro.papers.effects.evidence import Evidence
 
 WAYS = {name: setting(name) for name in ("half", "text-matched")}
 CLAIM = made_claim(

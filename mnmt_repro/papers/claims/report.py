@@ -22,13 +22,13 @@ from mnmt_repro import results
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.disk_cache import Recall, code_digest, files_digest, kept_values, text_digest
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.claims.evaluate import Judge, Result, Verdict, evaluate
-from mnmt_repro.papers.claims.evidence import Evidence
-from mnmt_repro.papers.claims.external import load_external
 from mnmt_repro.papers.claims.history import History
-from mnmt_repro.papers.claims.judging import Outcome, judge
-from mnmt_repro.papers.claims.schema import VERDICTS, Claim, Setting, load_claims
+from mnmt_repro.papers.claims.judging import Judge, Outcome, Result, Verdict, evaluate, judge
+from mnmt_repro.papers.claims.schema import VERDICTS, Claim, load_claims
+from mnmt_repro.papers.effects.evidence import Evidence, Setting
+from mnmt_repro.papers.effects.public_losses import load_external
 from mnmt_repro.papers.effects.published import PAPERS
+from mnmt_repro.repository import ROOT
 
 CLAIMS = Path("data", "claims")
 STORED = CLAIMS / "verdicts.csv"
@@ -358,3 +358,50 @@ def _alike(old: float, new: float, margin: float) -> bool:
     if math.isnan(old) or math.isnan(new):
         return math.isnan(old) and math.isnan(new)
     return math.isclose(old, new, rel_tol=_RELATIVE, abs_tol=margin)
+
+
+_OF_SETTING = ("test_set", "n", "tier")
+
+
+def claim_measures(stored: pd.DataFrame, claim: str, measure: str = "") -> pd.DataFrame:
+    """One measure of a claim, a row for each setting and pair that has it.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+    claim
+        Its id, such as ``"A6"``.
+    measure
+        Its name, such as ``"error_ratio"``; by default that of the claim's effect.
+
+    Returns
+    -------
+    DataFrame
+        ``role, setting, kind, cohort, test_set, n, tier, pair, value, low, high`` (NaN without an
+        interval).
+
+    Raises
+    ------
+    InputError
+        When there is no such claim.
+    """
+    known = {each.id: each for each in load_claims(ROOT / "data" / "claims")}
+    if claim not in known:
+        raise InputError(f"no claim {claim}; there are {', '.join(known)}")
+    settings = known[claim].settings
+    rows = stored[
+        (stored["claim"] == claim) & (stored["measure"] == (measure or known[claim].measure))
+    ]
+    rows = rows[rows["value"].notna() & rows["role"].isin(list(settings))]
+    about = pd.DataFrame(
+        [
+            {"cohort": "".join(settings[role].cohorts[:1])}
+            | {name: getattr(settings[role], name) for name in _OF_SETTING}
+            for role in rows["role"]
+        ],
+        index=rows.index,
+        columns=["cohort", *_OF_SETTING],
+    )
+    columns = ["role", "setting", "kind", *about, "pair", "value", "low", "high"]
+    return rows.join(about).rename(columns={"part": "pair"})[columns].reset_index(drop=True)

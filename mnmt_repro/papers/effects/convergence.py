@@ -20,12 +20,8 @@ from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
-from mnmt_repro.papers.effects.cells import Cells, mean_losses
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.intervals import (
-    NoRowsYet,
-    NotIdentified,
-)
+from mnmt_repro.papers.effects.cells import Cells, Rows, framed, mean_losses
+from mnmt_repro.papers.effects.noise import NoRowsYet, NotIdentified
 from mnmt_repro.papers.effects.scaling import fit_pairs, joint_curves, observed
 
 PAPER_STEPS, PAPER_TARGET, PAPER_BATCH = 1_000_000, 2_500_000, 500_000

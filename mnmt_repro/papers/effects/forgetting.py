@@ -18,9 +18,10 @@ from mnmt_repro.papers.cohorts.analysed import GATED
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign, side_of
 from mnmt_repro.papers.cohorts.names import language
 from mnmt_repro.papers.cohorts.software25 import FISHER_SHARES
-from mnmt_repro.papers.effects import languages25
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.intervals import Measure, Measures, NoRowsYet, measure, resampled
+from mnmt_repro.papers.effects import corpora
+from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import Measure, Measures, NoRowsYet, measure, resampled
 from mnmt_repro.papers.effects.variants import MAIN, TABLE3, VariantAt
 
 TABLE11 = "software25-table11"
@@ -46,7 +47,7 @@ def languages() -> pd.DataFrame:
         ``code, language``; training ``pairs`` here; ``level, paper`` and ``level, here``, by the
         paper's rule; ``size``, one of four groups of as many languages, as text.
     """
-    table = languages25.table9()
+    table = corpora.table9()
     table = table[table["group"] == "original"].sort_values("pairs, main condition")
     table = table.reset_index(drop=True)
     group = table.index * SIZES // len(table)
@@ -464,3 +465,62 @@ def _spearman(x: Array, y: Array) -> Array:
     with np.errstate(invalid="ignore"):
         first, second = (rank / np.linalg.norm(rank, axis=1, keepdims=True) for rank in ranks)
     return np.asarray((first * second).sum(1))
+
+
+def embeddings_substituted(evidence: Evidence, setting: Setting) -> Units:
+    """B12: how much less the old model loses by embeddings trained with scaled rates."""
+    options = setting.options
+    old = VariantAt(options["old_cohort"], options["old_model"], 1.0)
+    units: Units = {}
+    for model in options["models"]:
+        variants = [
+            VariantAt(setting.cohorts[0], f"{model}, {rates}", options["share"])
+            for rates in (options["scaled"], options["unscaled"])
+        ]
+        found = analysed_together(evidence.analyses, setting.tier, "substituted", *variants)
+        drops = [rows.groupby("pair")["value"].mean() for rows in found]
+        both = pd.concat(drops, axis=1, keys=["scaled", "unscaled"]).dropna()
+        if len(both) < (wanted := options["needs"]["directions"]):
+            raise NoRowsYet(f"{variants[0]}: {len(both)} of {wanted} directions are substituted")
+        units[model] = relief(both, resources(evidence, setting, old))
+    return units
+
+
+def blocks_moved(evidence: Evidence, setting: Setting) -> Units:
+    """B14: distance from the old matrix with scaled rates over that without, by block."""
+    options = setting.options
+    variants = [
+        VariantAt(setting.cohorts[0], options[name], options["share"])
+        for name in ("scaled", "unscaled")
+    ]
+    found = analysed_together(evidence.analyses, setting.tier, "moved", *variants)
+    change = log_change(*map(weight_distances, found, variants))
+    return {
+        "all": {
+            "old_change": t_mean(change["old"].to_numpy()),
+            "new_change": t_mean(change["new"].to_numpy()),
+            "old_share": Measure(value=float((change["old"] < 0).mean())),
+            "new_share": Measure(value=float((change["new"] > 0).mean())),
+            "layers": Measure(value=len(change)),
+        }
+    }
+
+
+def halves_apart(evidence: Evidence, setting: Setting) -> Units:
+    """B21: distance between the two halves in the last decoder layers over that elsewhere."""
+    options = setting.options
+    variant = VariantAt(setting.cohorts[0], options["model"], options["share"])
+    rows = analysed(evidence.analyses, setting.tier, variant, "moved")
+    between = weight_distances(rows, variant)["between"]
+    return {"all": last_layers_apart(between, options["last"])}
+
+
+def resources(evidence: Evidence, setting: Setting, variant: VariantAt) -> pd.Series:
+    """Sampling weight of each direction of a variant: how large its text is."""
+    frame = evidence.frame
+    if "variant" in frame:
+        rows = evidence.rows(setting, [variant.cohort])
+        rows = rows[rows["variant"] == variant.name]
+        if not rows.empty:
+            return rows.groupby("pair")["p"].mean()
+    raise NoRowsYet(f"{variant}: no rows, which tell each direction's share of the training text")

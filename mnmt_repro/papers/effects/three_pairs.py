@@ -17,18 +17,21 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 from mnmt_repro.laws.checks import Array, Errors
-from mnmt_repro.papers.effects.cells import Cells, mean_losses
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.held_out import root_mean_squares
-from mnmt_repro.papers.effects.intervals import (
+from mnmt_repro.papers.effects.cells import Cells, Rows, framed, in_regime, mean_losses
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import (
     Measure,
     Measures,
+    NoRowsYet,
+    between_seeds,
     centred,
     centred_r2,
+    drawn,
     measured,
     root_mean_square,
+    root_mean_squares,
 )
-from mnmt_repro.papers.effects.noise import between_seeds, drawn
+from mnmt_repro.papers.effects.prediction import identified_law
 
 Laws = dict[str, list[FractionFit]]
 """Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
@@ -188,6 +191,29 @@ def prediction_measures(laws: Mapping[str, Sequence[Refits]], cells: Cells, n: s
         "r2": centred_r2(r2),
         "bias": measured((losses / predicted - 1).mean(1)),
     }
+
+
+def three_pairs_from_two(evidence: Evidence, setting: Setting) -> Units:
+    """A20: the last cohort's losses from the laws of the others."""
+    options = setting.options
+    *known, wanted = setting.cohorts
+    laws: dict[str, list[Refits]] = {}
+    for k, cohort in enumerate(known, 1):
+        for pair, cells in evidence.grid(setting, cohort).items():
+            law = identified_law(cells, setting, pair, options["form"])
+            laws.setdefault(pair, []).append((law, law.refit(drawn(cells, seed=k))))
+    cells = in_regime(evidence.cells(setting, wanted, apart=["mixture"]), options, wanted)
+    if options.get("alike"):
+        laws = for_all_alike(laws, sorted(cells["pair"].unique()))
+    cells = cells[cells["pair"].isin(list(laws)) & cells["p"].between(0.05, 1, inclusive="left")]
+    needs = options["needs_predicted"]
+    for name, rows in cells.groupby("pair"):
+        sizes, weights = rows["n_non_embedding"].nunique(), rows["p"].nunique()
+        if sizes < needs["sizes"] or weights < needs["mixtures"]:
+            raise NoRowsYet(f"{wanted}, {name}: {weights} weights and {sizes} sizes so far")
+    if cells["pair"].nunique() < len(laws):
+        raise NoRowsYet(f"{wanted}: not all of {', '.join(sorted(laws))} are there yet")
+    return {"all": prediction_measures(laws, cells, setting.n)}
 
 
 @framed("mixture", "pair", "p", "sizes", "error", "bias", "worst")

@@ -25,10 +25,10 @@ from mnmt_repro.evaluation.significance import bootstrap_gaps
 from mnmt_repro.papers.cohorts import languages25
 from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
-from mnmt_repro.papers.effects.audit import tables
-from mnmt_repro.papers.effects.audit.checks import rows_of
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.intervals import Measure, NoRowsYet
+from mnmt_repro.papers.effects import published
+from mnmt_repro.papers.effects.audit import rows_of
+from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
 from mnmt_repro.papers.effects.variants import (
     NO_GAIN,
     TABLE3,
@@ -71,11 +71,11 @@ def table1(variants: Variants) -> Rows:
         vocabulary compare), the gain over the baseline (`variants.GAIN`), that in points of
         chrF++ (``chrF++ gain, chrF++ low, chrF++ high, chrF++ p``), ``seeds``.
     """
-    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(tables.printed_table(1))}
+    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(published.printed_table(1))}
     for model, share in LAST_SHARES.items():
-        mine, old = variants.variant(model, share), tables.UPGRADES.get(model)
+        mine, old = variants.variant(model, share), published.UPGRADES.get(model)
         baseline = variants.variant(old, 1.0) if old else mine
-        for group in tables.GROUPS:
+        for group in published.GROUPS:
             if (model, group, "spbleu") not in printed:
                 continue
             pairs = languages25.directions_of("original" if model == "M20" else group)
@@ -141,14 +141,17 @@ def old_training_counted(variants: Variants) -> Rows:
     """
     share = LAST_SHARES["Mt25"]
     compared = [
-        *((variants.variant(new, LAST_SHARES[new]), old) for new, old in tables.UPGRADES.items()),
+        *(
+            (variants.variant(new, LAST_SHARES[new]), old)
+            for new, old in published.UPGRADES.items()
+        ),
         (variants.variant(UNSAMPLED, share), "M25"),
         (VariantAt(TABLE3, UNSCALED, share), "M25"),
         (variants.variant(HALVED, 1 + share), "M25"),
     ]
     for treated, old in compared:
         control = variants.variant(old, 1 + LAST_SHARES.get(treated.name, share))
-        for group in tables.PARTS:
+        for group in published.PARTS:
             pairs = languages25.directions_of(group)
             yield {
                 "upgraded": f"{treated.name}, {treated.share:.0%}",
@@ -215,9 +218,9 @@ def lead_over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]
     keys = ["variant", "updates_share", "seed"]
     known = [run for run, each in losses.items() if each.test_set == variants.test_set]
     ids = variants.own[variants.own["run_id"].isin(known)].groupby(keys)["run_id"].first()
-    for group in tables.GROUPS:
+    for group in published.GROUPS:
         pairs = languages25.directions_of(group)
-        for new, old in tables.UPGRADES.items():
+        for new, old in published.UPGRADES.items():
             for seed in sorted(variants.own["seed"].unique()):
                 both = [(new, LAST_SHARES[new], seed), (old, 1.0, seed)]
                 if set(both) <= set(ids.index):
@@ -247,10 +250,10 @@ def table12(variants: Variants) -> pd.DataFrame:
         printed scores and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU
         and ``gain, %``.
     """
-    printed = tables.printed_scores().set_index(["model", "pair"])
+    printed = published.printed_scores().set_index(["model", "pair"])
     pairs = languages25.directions_of("all")
     parts = []
-    for new, old in tables.UPGRADES.items():
+    for new, old in published.UPGRADES.items():
         both = {
             "from scratch": variants.variant(old, 1.0),
             "upgraded": variants.variant(new, LAST_SHARES[new]),
@@ -258,10 +261,10 @@ def table12(variants: Variants) -> pd.DataFrame:
         part = printed.loc[new, ["group", "level"]].reindex(pairs).assign(upgraded=new)
         for side, variant in both.items():
             theirs = printed.loc[variant.name].reindex(pairs)
-            for metric, title in tables.METRIC_NAMES.items():
+            for metric, title in published.METRIC_NAMES.items():
                 part[f"{title}, {side}, paper"] = theirs[metric]
             part[f"loss, {side}"] = variants.by_direction(variant, pairs)
-            for metric, title in tables.METRIC_NAMES.items():
+            for metric, title in published.METRIC_NAMES.items():
                 part[f"{title}, {side}"] = variants.by_direction(variant, pairs, metric)
         part["difference, paper"] = (
             part["spBLEU, upgraded, paper"] - part["spBLEU, from scratch, paper"]
@@ -290,7 +293,7 @@ def by_direction(table: pd.DataFrame) -> pd.DataFrame:
     wide = table.pivot(index=about, columns="upgraded")
     columns = {
         f"{model}, {whose}": wide[column, model]
-        for model in tables.UPGRADES
+        for model in published.UPGRADES
         for whose, column in (("paper", "difference, paper"), ("ours, %", "gain, %"))
     }
     return (
@@ -315,7 +318,7 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
         The columns `LEAD`; `group` is the kind of language, then ``out`` of English or ``into`` it.
     """
     kinds = {"added": "added", "related": "related, up-sampled", "other": "other original"}
-    for new, old in tables.UPGRADES.items():
+    for new, old in published.UPGRADES.items():
         for name, languages in kinds.items():
             for side in (languages25.OUT, languages25.INTO):
                 mine = table[
@@ -365,10 +368,10 @@ def groups_agree(table: pd.DataFrame) -> Rows:
 
 def printed_recovery() -> dict[tuple[str, float], float]:
     """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
-    one = tables.over_all(1, "metric == 'spbleu'")
-    at_30k = tables.over_all(3, "setting == 'full recipe'")
+    one = published.over_all(1, "metric == 'spbleu'")
+    at_30k = published.over_all(3, "setting == 'full recipe'")
     found = dict(STATED)
-    for new, old in tables.UPGRADES.items():
+    for new, old in published.UPGRADES.items():
         found[old, 1.0] = 100.0
         found[new, 0.3] = 100 * at_30k[new] / one[old]
         found[new, LAST_SHARES[new]] = 100 * one[new] / one[old]

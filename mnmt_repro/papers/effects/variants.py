@@ -21,14 +21,7 @@ from scipy import stats
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.papers.cohorts.catalogue import declared
-from mnmt_repro.papers.effects.intervals import (
-    DRAWS,
-    Measure,
-    Measures,
-    NoRowsYet,
-    measure,
-    resampled,
-)
+from mnmt_repro.papers.effects.noise import DRAWS, Measure, Measures, NoRowsYet, measure, resampled
 
 _KEYS = ["cohort", "variant", "updates_share"]
 

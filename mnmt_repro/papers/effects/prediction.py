@@ -1,4 +1,4 @@
-"""Errors of Eq. 11 on weights and sizes that it was not fitted to, beside those without any law."""
+"""Errors of Eq. 11 on weights and sizes that it was not fitted to: claims A14, A15, A17 and A20."""
 
 from __future__ import annotations
 
@@ -11,6 +11,18 @@ import pandas as pd
 from mnmt_repro.laws import FractionFit, fit_fraction
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fraction import Form
+from mnmt_repro.papers.effects.cells import Cells
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import (
+    Measure,
+    Measures,
+    NotIdentified,
+    centred,
+    centred_r2,
+    drawn,
+    root_mean_squares,
+)
+from mnmt_repro.papers.effects.scaling import errors_of
 from mnmt_repro.results.schema import CEILINGS
 
 UNSEEN_WEIGHTS, LARGEST_SIZES = (0.1, 0.5, 0.9), 2
@@ -139,6 +151,82 @@ def nearest_seen(seen: pd.DataFrame, held: pd.DataFrame, n: str) -> Array:
     return np.array([each / each.sum() for each in found])
 
 
-def root_mean_squares(errors: Array) -> Array:
-    """Root mean square of each row of errors (1 + B, m)."""
-    return np.asarray(np.sqrt((errors**2).mean(-1)))
+def held_out_prediction(evidence: Evidence, setting: Setting) -> Units:
+    """A14: Eq. 11 with Eq. 12 on weights and sizes that it was not fitted to."""
+    options = setting.options
+    units: Units = {}
+    for pair, cells in evidence.grid(setting).items():
+        found, nearest = _predicted(cells, setting, pair, options["form"])
+        error, naive = root_mean_squares(found.relative), root_mean_squares(nearest.relative)
+        units[pair] = {
+            "error": centred(error),
+            "r2": centred_r2(_r2(found.predicted, found.truth)),
+            "naive_error": centred(naive),
+            "error_over_naive": centred(error / naive),
+        }
+    return units
+
+
+def held_out_forms(evidence: Evidence, setting: Setting) -> Units:
+    """A15: the held-out error of Eq. 13 beside that of Eq. 12."""
+    units: Units = {}
+    for pair, cells in evidence.grid(setting).items():
+        simple, flexible = (
+            root_mean_squares(_predicted(cells, setting, pair, form)[0].relative)
+            for form in setting.options["forms"]
+        )
+        units[pair] = {"error": centred(simple), "error_ratio": centred(simple / flexible)}
+    return units
+
+
+def metric_frontier(evidence: Evidence, setting: Setting) -> Units:
+    """A17: as A14 for a metric of decoded output; errors in shares of its range.
+
+    One seed of a run is decoded, so scores have no noise to draw, and errors no interval.
+    """
+    grid = evidence.grid(setting, weights=(1,), scored=setting.options["metric"])
+    return {pair: _metric(cells, setting, pair) for pair, cells in grid.items()}
+
+
+def _metric(cells: Cells, setting: Setting, pair: str) -> Measures:
+    form, metric = setting.options["form"], setting.options["metric"]
+    scores, nearest = _predicted(cells, setting, pair, form, metric)
+    losses, _ = _predicted(cells, setting, pair, form)
+    error, naive = root_mean_squares(scores.of_spread), root_mean_squares(nearest.of_spread)
+    return {
+        "error": centred(error),
+        "error_over_naive": centred(error / naive),
+        "cross_entropy_error": centred(root_mean_squares(losses.of_spread)),
+        "metric_range": Measure(value=float(scores.spread[0, 0])),
+    }
+
+
+def identified_law(
+    cells: Cells, setting: Setting, pair: str, form: Form, metric: str = ""
+) -> FractionFit:
+    """Eq. 11 fitted to the cells of a pair; `NotIdentified` where they determine no law."""
+    column = metric or "cross_entropy"
+    fit = fit_eq11(
+        cells, form, n=setting.n, column=column, metric=metric, errors=errors_of(setting)
+    )
+    if not fit.identified:
+        raise NotIdentified(f"{form} for {pair}: {fit.reason}")
+    return fit
+
+
+def _predicted(
+    cells: Cells, setting: Setting, pair: str, form: Form, metric: str = ""
+) -> tuple[Unseen, Unseen]:
+    options = setting.options
+    unseen = held_out(
+        cells, options["held_out_weights"], options["held_out_largest_sizes"], "n_non_embedding"
+    )
+    law = identified_law(cells[~unseen], setting, pair, form, metric)
+    column = metric or "cross_entropy"
+    losses = cells[column].to_numpy()[None] if metric else drawn(cells)
+    return predict_unseen(cells, unseen, law, column, setting.n, losses)
+
+
+def _r2(predicted: Array, truth: Array) -> Array:
+    total = ((truth - truth.mean(1, keepdims=True)) ** 2).sum(1)
+    return np.asarray(1 - ((truth - predicted) ** 2).sum(1) / total)
