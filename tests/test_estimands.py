@@ -106,14 +106,6 @@ def test_noise_is_drawn_from_cells_of_half_to_twice_the_size() -> None:
     assert counts.tolist() == [2, 3, 3, 2]
 
 
-def test_the_loss_of_a_cell_is_the_geometric_mean() -> None:
-    frame = pd.concat([rows(OUT, noise=0), rows(OUT, noise=0, loss=lambda p, n: 4.0)])
-    one = rows(OUT, noise=0)["cross_entropy"].to_numpy()
-    cells = cells_of(frame)
-    expected = np.sort(np.sqrt(4 * one))
-    assert np.allclose(np.sort(cells["cross_entropy"]), expected)
-
-
 def test_without_seeds_there_is_no_interval() -> None:
     found = units(law.factor_rises, rows(OUT))["eng-deu"]["log_ratio"]
     assert found.value > 0 and math.isnan(found.low) and math.isnan(found.high)
@@ -156,11 +148,6 @@ def test_an_interval_holds_its_truth_19_times_in_20() -> None:
         values = fit.refit(drawn(mine, draws=300))
         held.append(holds(measured(np.log(values[:, 2] / values[:, 4])), 0.3 * math.log(20)))
     assert 0.90 <= np.mean(held) <= 0.98
-
-
-def test_what_is_drawn_is_the_same_each_time() -> None:
-    frame = seeds(OUT, noise=0.01)
-    assert units(law.factor_rises, frame) == units(law.factor_rises, frame)
 
 
 def test_rows_of_another_tier_test_set_or_domain_are_not_read() -> None:
@@ -366,19 +353,6 @@ def test_a14_a15_weights_and_sizes_left_out() -> None:
 
     assert forms(lambda p: 1 + 0.9 * (p - 1)).low < 1.2
     assert forms(lambda p: p**2.5).low > 1.5
-
-
-def curves_of(frame: pd.DataFrame, left: float) -> pd.DataFrame:
-    """Curves that would still fall by the share `left` of their loss between 1 and 2.5 budgets."""
-    points = []
-    for row in frame[frame["p"] == 0.05].to_dict("records"):
-        end = row["cross_entropy"]
-        height = left * end / (1 - 2.5**-0.5)
-        for step in range(100, 3001, 100):
-            value = end + height * ((step / 3000) ** -0.5 - 1)
-            keys = ("run_id", "tier", "cohort", "pair", "p", "n_non_embedding")
-            points.append({**{k: row[k] for k in keys}, "step": step, "cross_entropy": value})
-    return pd.DataFrame(points)
 
 
 def test_a20_three_pairs_from_two() -> None:

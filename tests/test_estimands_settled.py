@@ -152,15 +152,6 @@ def test_the_exponent_shifts_in_regime() -> None:
         found(settled.exponent_shift_in_regime, frame, least=1e6)
 
 
-def test_an_exponent_reads_the_single_pairs_of_the_last_cohort() -> None:
-    frame = table(loss=partial(drifting, alpha=-0.3), alone=MIXED, noise=0.002, first=3)
-    apart = frame.assign(cohort=np.where(frame["p"] < 1, MATCHED, GRID))
-    one = found(settled.exponent_shift_in_regime, frame)
-    other = found(settled.exponent_shift_in_regime, apart, cohorts=(MATCHED, GRID))
-    for pair in PAIRS:
-        assert other[pair]["shift"].value == pytest.approx(one[pair]["shift"].value)
-
-
 def test_with_more_text_a_cell_comes_nearer_the_law() -> None:
     def late(by: float, noise_of: int, cohort: str) -> pd.DataFrame:
         frame = table(cohort, alone=MIXED, noise=0.01, first=noise_of)

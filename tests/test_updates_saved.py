@@ -230,23 +230,6 @@ def test_an_upgrade_goes_on_from_the_undecayed_old_model_of_its_seed() -> None:
             assert v.spec == replace(mini, tier="settled", training=changed)
 
 
-def test_three_rates_an_arm_are_tried_at_a_seed_that_no_claim_reads() -> None:
-    runs = {v.name: v.spec for v in cohort("-rates").variants}
-    assert {run.seed for run in runs.values()} == {101} and len(runs) == 7
-    for name, steps in (("M25", 14_000), ("Mt25", 4_200)):
-        mine = [run for key, run in runs.items() if key.startswith(f"{name}, rate")]
-        assert [run.training.learning_rate for run in mine] == [0.006, 0.012, 0.024]
-        assert {run.training.steps for run in mine} == {steps}
-        assert {run.training.decay_share for run in mine} == {0.3}
-    old = {run.upgrade.parent.run_id for run in runs.values() if run.upgrade}
-    assert old == {runs["M20"].run_id}
-    read = {name for claim in declared_claims().values() for setting in claim.settings.values()
-            for name in setting.cohorts}  # fmt: skip
-    assert cohort("-rates").name not in read
-    for rate in (declared_here.SCRATCH_RATE, declared_here.UPGRADE_RATE):
-        assert rate in declared_here.RATES
-
-
 def test_no_run_is_one_of_the_mini_tiers() -> None:
     """A run is in cohorts of one tier alone, so that its rows keep their names."""
     runs = [run for name in ("-rates", "", "-wide") for run in cohort(name).runs()]

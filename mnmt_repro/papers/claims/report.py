@@ -7,7 +7,6 @@ effect itself have the verdict.
 from __future__ import annotations
 
 import io
-import json
 import math
 import os
 from collections import Counter
@@ -160,41 +159,8 @@ def _rounded(value: float) -> float:
 
 
 def to_json(verdicts: list[Verdict]) -> str:
-    """Verdicts as JSON: a list with an object for each claim, for programs.
-
-    It has `id`, `verdict`, `value`, `low`, `high`, `limit`, `side`, `unit`, `resolution`, `seeds`,
-    `setting`, `kind`, `post_hoc`, `robust`, `why`, and the values and intervals of its `ways`.
-    Numbers that cannot be given are null.
-    """
-    return json.dumps([_as_dict(each) for each in verdicts], indent=1, ensure_ascii=False)
-
-
-def _as_dict(verdict: Verdict) -> dict[str, Any]:
-    claim, result = verdict.claim, verdict.headline
-    return {
-        "id": claim.id,
-        "verdict": result.outcome.verdict,
-        **_interval(result),
-        "limit": claim.limit,
-        "side": claim.side,
-        "unit": claim.unit,
-        "resolution": _known(result.outcome.resolution),
-        "seeds": result.seeds,
-        "setting": result.setting.name,
-        "kind": result.setting.kind,
-        "post_hoc": result.ancestry.post_hoc,
-        "robust": verdict.robust,
-        "ways": {way: _interval(verdict.results[way]) for way in claim.robustness},
-        "why": result.outcome.why,
-    }
-
-
-def _interval(result: Result) -> dict[str, float | None]:
-    return {end: _known(value) for end, value in _numbers(result.outcome.effect).items()}
-
-
-def _known(value: float) -> float | None:
-    return _rounded(value) if math.isfinite(value) else None
+    """The rows of `to_table` as JSON, for programs; a number that is not known is null."""
+    return str(to_table(verdicts).to_json(orient="records", force_ascii=False, indent=1))
 
 
 def to_text(verdicts: list[Verdict]) -> str:

@@ -31,11 +31,10 @@ from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import Measure
 from mnmt_repro.papers.effects.published import (
     GROUPS,
+    NOTICEABLE,
     PARTS,
     comparisons,
-    printed_rows,
-    table,
-    zoomed,
+    printed_table,
 )
 from mnmt_repro.papers.effects.variants import (
     NO_GAIN,
@@ -48,7 +47,6 @@ from mnmt_repro.papers.effects.variants import (
     gain_out_less_into,
     largest_change,
     lead,
-    star,
 )
 
 SHARE = 0.3  # of the baselines' updates: all ablations are scored after 30k
@@ -324,20 +322,12 @@ def worth(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 _NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}
 
 
-def _printed(ablation: Ablation) -> dict[tuple[str, str], dict[str, Any]]:
+def _printed(ablation: Ablation) -> Mapping[Any, Mapping[Any, Any]]:
     """Printed score, difference and mark by variant and group; empty without a table."""
     if not ablation.number:
         return {}
-    rows = printed_rows(ablation.number)
-    found = {
-        (row["variant"], row["group"]): {**_NOT_PRINTED, "paper": float(row["value"])}
-        for row in rows
-    }
-    marks = any(row["mark"] for row in rows)
-    for cell in comparisons(ablation.number, ablation.controls):
-        mark = star(cell.marked) if marks or not cell.marked else "(*)"
-        found[cell.treated, cell.group] |= {"difference": cell.difference, "mark": mark}
-    return found
+    cells = comparisons(ablation.number, ablation.controls).rename(columns={"value": "paper"})
+    return cells.set_index(["variant", "group"]).to_dict("index")
 
 
 TABLE7 = Ablation(
@@ -362,18 +352,15 @@ def table8(variants: Variants) -> Rows:
         `ablations.cells`; our ``loss`` and that ``from scratch``, the columns `variants.GAIN` and
         ``seeds``.
     """
-    printed = table(8)
-    places = zip(printed["grouping"], printed["pair"], strict=True)
-    upsampled = dict(zip(places, printed["upsampled"], strict=True))
-    for cell in zoomed():
-        pairs = directions_of(cell.group)
-        mine, base = variants.variant(cell.treated, SHARE), variants.variant(cell.control, 1.0)
+    for cell in printed_table(8).to_dict("records"):
+        pairs = directions_of(cell["pair"])
+        mine, base = variants.variant(cell["grouping"], SHARE), variants.variant("M25-wide", 1.0)
         yield {
-            "pair": cell.group,
-            "grouping": cell.treated,
-            "up-sampled": upsampled[cell.treated, cell.group],
-            "difference": cell.difference,
-            "mark": "(*)" if cell.marked else "",
+            "pair": cell["pair"],
+            "grouping": cell["grouping"],
+            "up-sampled": cell["upsampled"],
+            "difference": cell["value"],
+            "mark": "(*)" if abs(cell["value"]) >= NOTICEABLE else "",
             "loss": variants.mean(mine, pairs),
             "from scratch": variants.mean(base, pairs),
             **variants.gain(mine, base, pairs),
@@ -442,7 +429,7 @@ def directions_learned(evidence: Evidence, setting: Setting) -> Units:
             *(chosen.over(directions(languages)[side::2], *names) for side in (0, 1))
         )
 
-    printed = (cell.group.removeprefix("eng-") for cell in zoomed())
+    printed = printed_table(8)["pair"].str.removeprefix("eng-")
     four = tuple(dict.fromkeys(name for name in printed if "-" not in name))
     return {"all": {"difference": difference(four), "difference_all": difference(tuple(LANGUAGES))}}
 

@@ -9,7 +9,6 @@ beginnings, and the ends of longer runs. The paper shows neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,9 @@ import pandas as pd
 
 from mnmt_repro import laws
 from mnmt_repro.architecture import PAPER_A, parameter_counts
-from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
-from mnmt_repro.papers.effects.cells import Cells, Rows, framed, mean_losses
-from mnmt_repro.papers.effects.noise import NoRowsYet, NotIdentified
+from mnmt_repro.papers.effects.cells import Rows, framed, mean_losses
 from mnmt_repro.papers.effects.scaling import fit_pairs, joint_curves, observed
 
 PAPER_STEPS, PAPER_TARGET, PAPER_BATCH = 1_000_000, 2_500_000, 500_000
@@ -102,76 +99,17 @@ def correct(
     return found.assign(declared=declared)
 
 
-def distances(
-    cells: Cells, ratios: Array, fit: laws.JointLawFit, n: str = "n_non_embedding"
-) -> tuple[Array, Array]:
-    """Relative distances of cells of one pair from the law of the others, as in claim A19.
-
-    Parameters
-    ----------
-    cells
-        The cells that are corrected.
-    ratios
-        By which each is corrected, from `forecast_ratio`.
-    fit
-        The joint law of the pair's other cells.
-
-    Returns
-    -------
-    before, after : (m,)
-        Without the correction and with it; above zero where the loss is too high.
-    """
-    law = np.asarray(fit.predict(cells["p"], cells[n]))
-    loss = cells["cross_entropy"].to_numpy()
-    return loss / law - 1, loss * ratios / law - 1
-
-
-def forecast_ratio(
-    curves: pd.DataFrame, cell: Mapping[Any, Any], *, multiple: float, skip: float = SKIP
-) -> float:
-    """Loss predicted at `multiple` of the budget over the fitted loss at its end, mean of runs.
-
-    Raises
-    ------
-    NoRowsYet, NotIdentified
-        When the cell has no learning curve, or one that no power law fits.
-    """
-    mine = curves[
-        (curves["pair"] == cell["pair"])
-        & (curves["n_non_embedding"] == cell["n_non_embedding"])
-        & (curves["p"].round(9) == cell["p"])
-    ]
-    what = f"{cell['pair']} at p = {cell['p']:g}, N = {cell['n_non_embedding']:,}"
-    if mine.empty:
-        raise NoRowsYet(f"no learning curve of {what}")
-    ratios = []
-    for _, run in mine.groupby("run_id"):
-        read = laws.extrapolate_curve(
-            run["step"], run["cross_entropy"], multiple=multiple, skip=skip
-        )
-        if not read.law.identified:
-            raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
-        ratios.append(read.ratio)
-    return float(np.mean(ratios))
-
-
 @framed()
-def corrected_cells(
-    rows: pd.DataFrame,
-    curves: pd.DataFrame,
-    *,
-    multiple: float = PAPER_MULTIPLE,
-    skip: float = SKIP,
-) -> Rows:
-    """The corrected cells, and how far they lie from the law of all other cells (claim A19).
+def corrected_cells(corrected: pd.DataFrame) -> Rows:
+    """The corrected cells, and how far they lie from the law of all other cells.
 
     A cell is the mean over seeds. The joint law is fitted to the others; its multiplier at
     p = 0.05 is that of the smaller sizes.
 
     Parameters
     ----------
-    rows, curves, multiple, skip
-        As for `correct`.
+    corrected
+        From `correct`.
 
     Returns
     -------
@@ -180,32 +118,29 @@ def corrected_cells(
         are relative distances from the law, above zero where the loss is too high; `reason` says
         why a cell stayed as it was. NaN where the others identify no law.
     """
-    means = mean_losses(rows, "pair", "p").rename(
-        columns={"n": "n_non_embedding", "loss": "cross_entropy"}
-    )
+    about: dict[str, Any] = {
+        "declared": ("declared", "any"),
+        "reason": ("correction_reason", "max"),
+    }
+    before = mean_losses(_in_state(corrected, STATES[0]), "pair", "p")["loss"]
+    means = mean_losses(corrected, "pair", "p", **about).assign(observed=before)
     for pair, cells in means.groupby("pair"):
-        declared = laws.declared_runs(cells)
-        mine, law = cells[declared], laws.fit_joint_law(cells[~declared])
+        mine = cells[cells["declared"]]
+        law = laws.fit_joint_law(cells[~cells["declared"]], n="n", loss="observed")
         known = law.identified & mine["p"].isin(law.p)
-        ratios, reasons = np.ones(len(mine)), ["corrected"] * len(mine)
-        for k, cell in enumerate(mine.to_dict("records")):
-            try:
-                ratios[k] = forecast_ratio(curves, cell, multiple=multiple, skip=skip)
-            except NotIdentified as error:
-                reasons[k] = str(error)
-        before, after = np.full((2, len(mine)), np.nan)
-        before[known], after[known] = distances(mine[known], ratios[known], law)
+        at = np.full(len(mine), np.nan)
+        at[known] = law.predict(mine.loc[known, "p"], mine.loc[known, "n"])
         yield pd.DataFrame(
             {
                 "pair": pair_name(str(pair)),
                 "p": mine["p"],
-                "n": mine["n_non_embedding"],
-                "observed": mine["cross_entropy"],
-                "corrected loss": mine["cross_entropy"] * ratios,
-                "law": mine["cross_entropy"] / (1 + before),
-                "before": before,
-                "after": after,
-                "reason": reasons,
+                "n": mine["n"],
+                "observed": mine["observed"],
+                "corrected loss": mine["loss"],
+                "law": at,
+                "before": mine["observed"] / at - 1,
+                "after": mine["loss"] / at - 1,
+                "reason": mine["reason"].replace("", "corrected"),
             }
         )
 
@@ -220,7 +155,7 @@ def effect(corrected: pd.DataFrame) -> Rows:
         ``pair, law, coefficient`` and a column for each of `STATES`: α, L∞ and R² of the joint law
         (Eq. 7) and of the separate law (Eq. 6) of the least weight.
     """
-    fits = [fit_pairs(_state(corrected, state)) for state in STATES]
+    fits = [fit_pairs(observed(_in_state(corrected, state))) for state in STATES]
     for pair in fits[0]:
         least = min(fits[0][pair][0])
         for law, pick in (
@@ -237,9 +172,9 @@ def effect(corrected: pd.DataFrame) -> Rows:
                 }
 
 
-def _state(corrected: pd.DataFrame, state: str) -> pd.DataFrame:
-    uncorrected = corrected.assign(cross_entropy=corrected["observed"])
-    return observed(uncorrected if state == STATES[0] else corrected)
+def _in_state(corrected: pd.DataFrame, state: str) -> pd.DataFrame:
+    off = state == STATES[0]
+    return corrected.assign(cross_entropy=corrected["observed"]) if off else corrected
 
 
 def law_data(corrected: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -254,7 +189,7 @@ def law_data(corrected: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     moved = set(zip(declared["pair"], declared["p"], declared["n_non_embedding"], strict=True))
     points, curves = [], []
     for state in STATES:
-        frame = _state(corrected, state)
+        frame = observed(_in_state(corrected, state))
         shown = frame["p"].isin([frame["p"].min(), 1.0])
         of = list(zip(frame["pair"], frame["p"], frame["n"], strict=True))
         points.append(frame.assign(state=state, moved=[cell in moved for cell in of])[shown])
