@@ -20,12 +20,17 @@ from mnmt_repro.papers.claims.schema import (
     UNDECIDED,
     Claim,
 )
-from mnmt_repro.papers.effects import ablations as single
-from mnmt_repro.papers.effects import forgetting, prediction, settled, three_pairs
-from mnmt_repro.papers.effects import fractions as fraction
-from mnmt_repro.papers.effects import quality as metric
-from mnmt_repro.papers.effects import scaling as law
-from mnmt_repro.papers.effects import updates_saved as upgrade
+from mnmt_repro.papers.effects import (
+    ablations,
+    forgetting,
+    fractions,
+    prediction,
+    quality,
+    scaling,
+    settled,
+    three_pairs,
+    updates_saved,
+)
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import Measure, Measures, NoRowsYet, NotIdentified, OutOfRegime
 from mnmt_repro.papers.effects.public_losses import EXTERNAL
@@ -33,12 +38,12 @@ from mnmt_repro.papers.effects.public_losses import EXTERNAL
 EFFECTS: dict[str, Callable[[Evidence, Setting], Units]] = {
     function.__name__: function
     for function in (
-        law.per_weight_fit,
-        law.irreducible_loss_unchanged,
-        law.factor_rises,
-        law.joint_law_suffices,
-        fraction.fraction_contrast,
-        fraction.fraction_trend,
+        scaling.per_weight_fit,
+        scaling.irreducible_loss_unchanged,
+        scaling.factor_rises,
+        scaling.joint_law_suffices,
+        fractions.fraction_contrast,
+        fractions.fraction_trend,
         prediction.held_out_prediction,
         prediction.held_out_forms,
         prediction.metric_frontier,
@@ -47,11 +52,11 @@ EFFECTS: dict[str, Callable[[Evidence, Setting], Units]] = {
         settled.fraction_slope_by_interpolation,
         settled.exponent_shift_in_regime,
         settled.nearer_with_text,
-        metric.metric_linear,
-        upgrade.updates_saved,
-        upgrade.upgrade_against_scratch,
-        single.ablation,
-        single.directions_learned,
+        quality.metric_linear,
+        updates_saved.updates_saved,
+        updates_saved.upgrade_against_scratch,
+        ablations.ablation,
+        ablations.directions_learned,
         forgetting.embeddings_substituted,
         forgetting.blocks_moved,
         forgetting.halves_apart,

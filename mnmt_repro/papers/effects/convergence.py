@@ -9,6 +9,7 @@ beginnings, and the ends of longer runs. The paper shows neither.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -267,15 +268,10 @@ def backtest(curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: fl
         early = whole[whole["step"] * multiple <= last]
         if len(early) < 3:
             continue
-        cut = float(early["step"].iloc[-1])
-        read = laws.extrapolate_curve(
-            early["step"], early["cross_entropy"], multiple=last / cut, skip=skip
-        )
-        if not read.law.identified:
-            continue
-        reached, end = (float(one["cross_entropy"].iloc[-1]) for one in (early, whole))
-        cell = dict(zip(keys, key, strict=True))
-        yield {**cell, "multiple": last / cut, **_forecast(reached, read.ratio, end)}
+        cell = dict(zip(keys, key, strict=True)) | {
+            "multiple": last / float(early["step"].iloc[-1])
+        }
+        yield from _forecast(cell, early, skip, whole["cross_entropy"].iloc[-1])
 
 
 @framed("cohort", "pair", "p", "n", "multiple", *FORECAST)
@@ -304,27 +300,29 @@ def against_longer(
     for row in both.to_dict("records"):
         mine = curves[(curves["run_id"] == row["run_id"]) & (curves["pair"] == row["pair"])]
         multiple = row["target_tokens_longer"] / row["target_tokens"]
-        if mine.empty or multiple <= 1:
-            continue
-        read = laws.extrapolate_curve(
-            mine["step"], mine["cross_entropy"], multiple=multiple, skip=skip
-        )
-        if not read.law.identified:
-            continue
-        yield {
-            "cohort": cohort_name(row["cohort"]),
-            "pair": row["pair"],
-            "p": row["p"],
-            "n": row["n_non_embedding"],
-            "multiple": multiple,
-            **_forecast(row["cross_entropy"], read.ratio, row["cross_entropy_longer"]),
-        }
+        if len(mine) and multiple > 1:
+            about = {"pair": row["pair"], "p": row["p"], "n": row["n_non_embedding"]}
+            about |= {"cohort": cohort_name(row["cohort"]), "multiple": multiple}
+            end = row["cross_entropy_longer"]
+            yield from _forecast(about, mine, skip, end, reached=row["cross_entropy"])
 
 
-def _forecast(reached: float, ratio: float, end: float) -> dict[str, float]:
-    predicted = reached * ratio
-    values = (reached, predicted, end, predicted - end, reached - end)
-    return dict(zip(FORECAST, values, strict=True))
+def _forecast(
+    about: dict[str, Any],
+    curve: pd.DataFrame,
+    skip: float,
+    end: float,
+    reached: float | None = None,
+) -> Iterator[dict[str, Any]]:
+    """A row where a power law fits the curve; `reached` is the loss of its end unless given."""
+    read = laws.extrapolate_curve(
+        curve["step"], curve["cross_entropy"], multiple=about["multiple"], skip=skip
+    )
+    if read.law.identified:
+        reached = float(curve["cross_entropy"].iloc[-1] if reached is None else reached)
+        predicted = reached * read.ratio
+        values = (reached, predicted, end, predicted - end, reached - end)
+        yield about | dict(zip(FORECAST, values, strict=True))
 
 
 @framed()

@@ -12,6 +12,7 @@ from pandas.util import hash_pandas_object
 from pydantic import ConfigDict
 
 from mnmt_repro.disk_cache import text_digest
+from mnmt_repro.laws.checks import Errors
 from mnmt_repro.papers.cohorts import catalogue, settled
 from mnmt_repro.papers.effects.cells import Cells, cells_of, check_grid, in_regime
 from mnmt_repro.papers.effects.noise import Measures, NoRowsYet, OutOfRegime
@@ -42,6 +43,16 @@ class Setting:
     n: Literal["n_non_embedding", "n_total"] = "n_non_embedding"
     options: Mapping[str, Any] = field(default_factory=dict)
     __pydantic_config__ = ConfigDict(extra="forbid")  # a claims file has no other fields
+
+    @property
+    def by(self) -> str:
+        """Column that stands in for the weight, such as ``mixture`` where that is no number."""
+        return str(self.options.get("by", "p"))
+
+    @property
+    def errors(self) -> Errors:
+        """Whose squares laws minimise."""
+        return self.options.get("errors", "absolute")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +196,7 @@ class Evidence:
             When it is missing only among the cells in regime.
         """
         options, cohort = setting.options, cohort or setting.cohorts[0]
-        by = options.get("by", "p")
+        by = setting.by
         cells = self.cells(setting, cohort, test_set, scored, apart=[] if by == "p" else [by])
         found = {}
         for pair, rows in cells.groupby("pair"):

@@ -411,30 +411,6 @@ def t_mean(values: Array) -> Measure:
     return Measure(value=value, low=value - float(half), high=value + float(half))
 
 
-def last_layers_apart(between: pd.Series, share: float) -> Measures:
-    """Distance of the halves in the last decoder layers over that in all other layers.
-
-    Parameters
-    ----------
-    between
-        By layer, as ``"decoder.3"``.
-    share
-        Of the decoder's layers that are the last ones.
-    """
-    place = [name.partition(".") for name in between.index]
-    decoder = [int(number) for stack, _, number in place if stack == "decoder"]
-    from_layer = len(decoder) - math.ceil(share * len(decoder))
-    last = np.array(
-        [stack == "decoder" and int(number) >= from_layer for stack, _, number in place]
-    )
-    late, rest = between[last].to_numpy(), between[~last].to_numpy()
-    return {
-        "ratio": Measure(value=float(late.mean() / rest.mean())),
-        "share_below": Measure(value=float((rest < late.min()).mean())),
-        "decoder_layers": Measure(value=len(decoder)),
-    }
-
-
 def relief(drops: pd.DataFrame, weights: pd.Series) -> Measures:
     """How much less is forgotten with scaled learning rates; directions are resampled.
 
@@ -507,12 +483,26 @@ def blocks_moved(evidence: Evidence, setting: Setting) -> Units:
 
 
 def halves_apart(evidence: Evidence, setting: Setting) -> Units:
-    """B21: distance between the two halves in the last decoder layers over that elsewhere."""
+    """B21: distance between the two halves in the last decoder layers over that elsewhere.
+
+    Layers are named as ``"decoder.3"``; the option `last` is the share of them that are the last.
+    """
     options = setting.options
     variant = VariantAt(setting.cohorts[0], options["model"], options["share"])
     rows = analysed(evidence.analyses, setting.tier, variant, "moved")
     between = weight_distances(rows, variant)["between"]
-    return {"all": last_layers_apart(between, options["last"])}
+    place = [name.partition(".") for name in between.index]
+    layers = sum(stack == "decoder" for stack, _, _ in place)
+    first = layers - math.ceil(options["last"] * layers)
+    last = np.array([stack == "decoder" and int(number) >= first for stack, _, number in place])
+    late, rest = between[last].to_numpy(), between[~last].to_numpy()
+    return {
+        "all": {
+            "ratio": Measure(value=float(late.mean() / rest.mean())),
+            "share_below": Measure(value=float((rest < late.min()).mean())),
+            "decoder_layers": Measure(value=layers),
+        }
+    }
 
 
 def resources(evidence: Evidence, setting: Setting, variant: VariantAt) -> pd.Series:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     FractionFit,
-    JointLawFit,
     direct_slopes,
     effective_fraction,
     effective_fraction_direct,
@@ -21,14 +20,12 @@ from mnmt_repro.laws import (
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.effective import log_fraction
 from mnmt_repro.laws.fraction import Form
-from mnmt_repro.papers.cohorts.catalogue import get_cohort
 from mnmt_repro.papers.cohorts.names import beside_hub, cohort_name, language, pair_name
 from mnmt_repro.papers.effects.cells import Cells, Rows, common_cells, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.grids import LossGrid, read_grid
 from mnmt_repro.papers.effects.noise import (
     Measure,
-    Measures,
     common_draws,
     drawn,
     drawn_beside,
@@ -36,31 +33,6 @@ from mnmt_repro.papers.effects.noise import (
 )
 from mnmt_repro.papers.effects.prediction import fit_eq11, held_out, predict_unseen
 from mnmt_repro.papers.effects.scaling import PairFits, joint_law
-
-
-def log_fractions(fit: JointLawFit, weights: Sequence[float], losses: Array) -> Array:
-    """Log f(p) (1 + B, W) at some weights, of a law refitted to losses (1 + B, m) of its rows."""
-    every = log_fraction(fit.refit(losses), int(fit.index(1.0)[0]))
-    return every[:, fit.index(weights)]
-
-
-def contrast(log_ratio: Array) -> Measures:
-    """Mean and largest of log ratios (1 + B, W)."""
-    return {
-        "mean_log_ratio": measured(log_ratio.mean(1)),
-        "max_log_ratio": Measure(value=float(np.abs(log_ratio[0]).max())),
-    }
-
-
-def slope_on(log_f: Sequence[Array], similarity: Array) -> Measures:
-    """`slope` of the mean log f (1 + B, W) of several laws on their languages' similarity.
-
-    The `spread` is the largest mean log f less the smallest.
-    """
-    away = similarity - similarity.mean()
-    mean = np.array([each.mean(1) for each in common_draws(*log_f)])
-    slope = away @ mean / (away @ away)
-    return {"slope": measured(slope), "spread": Measure(value=float(np.ptp(mean[:, 0])))}
 
 
 def interpolated(cells: Cells, weights: Sequence[float]) -> int:
@@ -501,9 +473,10 @@ def by_similarity(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def _log_f(cells: Cells, losses: Array, setting: Setting, pair: str) -> Array:
-    """Log f (1 + B, W) at the weights that the claim names."""
+    """Log f(p) (1 + B, W) of the joint law at the weights that the options name (Eq. 10)."""
     fit = joint_law(cells, setting, pair)
-    return log_fractions(fit, setting.options["weights"], losses)
+    every = log_fraction(fit.refit(losses), int(fit.index(1.0)[0]))
+    return every[:, fit.index(setting.options["weights"])]
 
 
 def fraction_contrast(evidence: Evidence, setting: Setting) -> Units:
@@ -533,19 +506,23 @@ def fraction_contrast(evidence: Evidence, setting: Setting) -> Units:
             losses, others = drawn_beside(losses, first[a], second[b], seed=1)
         else:
             losses, others = common_draws(losses, drawn(second[b]))
-        one = _log_f(first[a], losses, setting, a)
-        two = _log_f(second[b], others, setting, b)
-        name = a if a == b else f"{b} against {a}"
+        ratio = _log_f(second[b], others, setting, b) - _log_f(first[a], losses, setting, a)
         inside = min(interpolated(cells, options["weights"]) for cells in (first[a], second[b]))
-        units[name] = {"interpolated": Measure(value=inside), **contrast(two - one)}
+        units[a if a == b else f"{b} against {a}"] = {
+            "interpolated": Measure(value=inside),
+            "mean_log_ratio": measured(ratio.mean(1)),
+            "max_log_ratio": Measure(value=float(np.abs(ratio[0]).max())),
+        }
     return units
 
 
 def fraction_trend(evidence: Evidence, setting: Setting) -> Units:
-    """A21: slope of log f on the similarity of generated languages, on the cells that all have."""
+    """A21: slope of mean log f on the similarity of generated languages, on their common cells."""
     weights = setting.options["weights"]
     grids = [evidence.grid(setting, cohort, weights=(*weights, 1)) for cohort in setting.cohorts]
-    similarity = np.array([_similarity(cohort, setting.tier) for cohort in setting.cohorts])
+    of_cohort = {cohort: value for value, cohort in SIMILARITY_COHORTS[setting.tier].items()}
+    similarity = np.array([of_cohort[cohort] for cohort in setting.cohorts])
+    away = similarity - similarity.mean()
     units: Units = {}
     for pair in sorted(set.intersection(*(set(grid) for grid in grids))):
         tables = common_cells([grid[pair] for grid in grids])
@@ -553,26 +530,14 @@ def fraction_trend(evidence: Evidence, setting: Setting) -> Units:
             _log_f(cells, drawn(cells, seed=k), setting, pair) for k, cells in enumerate(tables)
         ]
         inside = min(interpolated(grid[pair], weights) for grid in grids)
+        mean = np.array([each.mean(1) for each in common_draws(*log_f)])
         units[pair] = {
-            **slope_on(log_f, similarity),
+            "slope": measured(away @ mean / (away @ away)),
+            "spread": Measure(value=float(np.ptp(mean[:, 0]))),
             "cells": Measure(value=len(tables[0])),
             "interpolated": Measure(value=inside),
         }
     return units
-
-
-def _similarity(cohort: str, tier: str) -> float:
-    """How much of their lexicon the languages of a cohort share."""
-    config = get_cohort(cohort, tier).corpus.conlang
-    if config is None or isinstance(config.similarity, tuple):
-        raise InputError(f"{cohort}: has no similarity that is one number")
-    return config.similarity
-
-
-def named_pairs(present: Sequence[str], wanted: Sequence[str] | str) -> list[str]:
-    """Pick the wanted pairs that are present; all where none is, or ``"all"`` is wanted."""
-    named = [pair for pair in present if pair in wanted] if not isinstance(wanted, str) else []
-    return named or list(present)
 
 
 def _match(first: dict[str, Cells], second: dict[str, Cells], how: str) -> list[tuple[str, str]]:

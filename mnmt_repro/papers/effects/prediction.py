@@ -22,7 +22,6 @@ from mnmt_repro.papers.effects.noise import (
     drawn,
     root_mean_squares,
 )
-from mnmt_repro.papers.effects.scaling import errors_of
 from mnmt_repro.results.schema import CEILINGS
 
 UNSEEN_WEIGHTS, LARGEST_SIZES = (0.1, 0.5, 0.9), 2
@@ -206,9 +205,7 @@ def identified_law(
 ) -> FractionFit:
     """Eq. 11 fitted to the cells of a pair; `NotIdentified` where they determine no law."""
     column = metric or "cross_entropy"
-    fit = fit_eq11(
-        cells, form, n=setting.n, column=column, metric=metric, errors=errors_of(setting)
-    )
+    fit = fit_eq11(cells, form, n=setting.n, column=column, metric=metric, errors=setting.errors)
     if not fit.identified:
         raise NotIdentified(f"{form} for {pair}: {fit.reason}")
     return fit

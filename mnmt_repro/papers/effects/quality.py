@@ -14,7 +14,6 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
 from mnmt_repro.papers.effects.cells import Rows, check_one, framed, mean_losses
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
-from mnmt_repro.papers.effects.fractions import named_pairs
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet, root_mean_square
 from mnmt_repro.papers.effects.prediction import fit_eq11, held_out, predict_unseen
 from mnmt_repro.results.schema import STORED_METRICS
@@ -275,7 +274,8 @@ def metric_linear(evidence: Evidence, setting: Setting) -> Units:
     wanted = options["needs"]["cells"]
     decoded = evidence.cells(setting, setting.cohorts[0], scored=metric)
     units: Units = {}
-    for pair in named_pairs(sorted(decoded["pair"].unique()), options["pairs"]):
+    present = sorted(decoded["pair"].unique())
+    for pair in [pair for pair in present if pair in options["pairs"]] or present:
         rows = decoded[decoded["pair"] == pair]
         if len(rows) < wanted:
             raise NoRowsYet(

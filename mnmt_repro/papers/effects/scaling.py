@@ -249,12 +249,6 @@ def joint_against_separate(
     }
 
 
-def aicc_difference(fit: JointLawFit, cells: Cells, n: str, by: str, errors: Errors) -> Measure:
-    """AICc of the joint law less that of a law for each weight."""
-    laws = fit_per_weight_laws(cells, n=n, by=by, errors=errors)
-    return Measure(value=pooled_aicc([fit]) - pooled_aicc(list(laws.values())))
-
-
 def size_left_out(
     cells: Cells, n: str, by: str = "p", errors: Errors = "absolute", losses: Array | None = None
 ) -> tuple[Array, Array]:
@@ -368,15 +362,9 @@ def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float) -> Array:
     return np.array([robust_sd(found) for found in refitted])
 
 
-def errors_of(setting: Setting) -> Errors:
-    """Whose squares the claim's laws minimise; the absolute errors' unless its options say else."""
-    return setting.options.get("errors", "absolute")
-
-
 def joint_law(cells: Cells, setting: Setting, pair: str) -> JointLawFit:
     """Fit the joint law of a pair; `NotIdentified` where it is not."""
-    by = setting.options.get("by", "p")
-    fit = fit_joint_law(cells, n=setting.n, by=by, errors=errors_of(setting))
+    fit = fit_joint_law(cells, n=setting.n, by=setting.by, errors=setting.errors)
     require(fit, f"joint law of {pair}")
     return fit
 
@@ -384,7 +372,7 @@ def joint_law(cells: Cells, setting: Setting, pair: str) -> JointLawFit:
 def per_weight_fit(evidence: Evidence, setting: Setting) -> Units:
     """A2: R² of Eq. 6 at each weight, and its error on a size left out."""
     units: Units = {}
-    by, errors = setting.options.get("by", "p"), errors_of(setting)
+    by, errors = setting.by, setting.errors
     for pair, cells in evidence.grid(setting).items():
         laws = fit_per_weight_laws(cells, n=setting.n, by=by, errors=errors)
         for p, law in laws.items():
@@ -404,7 +392,7 @@ def irreducible_loss_unchanged(evidence: Evidence, setting: Setting) -> Units:
     """A4: drift of L_inf, and its spread over weights in the paper's standard deviations."""
     units, noise = {}, setting.options["perturbation"]
     for pair, cells in evidence.grid(setting, weights=(0.05, 1)).items():
-        laws = fit_per_weight_laws(cells, n=setting.n, errors=errors_of(setting))
+        laws = fit_per_weight_laws(cells, n=setting.n, errors=setting.errors)
         good = [law for law in laws.values() if law.identified and not law.active_bounds]
         fit = joint_law(cells, setting, pair)
         units[pair] = {
@@ -432,12 +420,14 @@ def factor_rises(evidence: Evidence, setting: Setting) -> Units:
 
 def joint_law_suffices(evidence: Evidence, setting: Setting) -> Units:
     """A6: error on a size left out, joint law over per-weight laws; R² and AICc."""
-    by, errors = setting.options.get("by", "p"), errors_of(setting)
+    by, errors = setting.by, setting.errors
     units: Units = {}
     for pair, cells in evidence.grid(setting).items():
         fit = joint_law(cells, setting, pair)
+        laws = fit_per_weight_laws(cells, n=setting.n, by=by, errors=errors)
+        difference = pooled_aicc([fit]) - pooled_aicc(list(laws.values()))
         units[pair] = {
             **joint_against_separate(fit, cells, drawn(cells), setting.n, by, errors),
-            "delta_aicc": aicc_difference(fit, cells, setting.n, by, errors),
+            "delta_aicc": Measure(value=difference),
         }
     return units
