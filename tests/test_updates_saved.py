@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,6 @@ from mnmt_repro.papers.effects import updates_saved
 from mnmt_repro.papers.effects.evidence import Evidence
 from mnmt_repro.papers.effects.noise import Measures, NoRowsYet
 from mnmt_repro.papers.effects.updates_saved import Arm, arm, factors_saved, share_reached
-from mnmt_repro.runs.parents import plan
 
 ALL = directions(tuple(LANGUAGES))
 UP, BASE = (0.1, 0.3, 1.0), (0.1, 1.0, 2.0)
@@ -191,21 +188,6 @@ def cohort(name: str = "") -> VariantCohort:
     return found
 
 
-def test_both_arms_have_the_declared_seeds_and_budgets() -> None:
-    counts = {name: Counter((v.name, v.updates_share) for v in cohort(name).variants)
-              for name in ("", "-wide")}  # fmt: skip
-    for name, baselines, upgrades in (("", 5, 6), ("-wide", 3, 3)):
-        wanted = {(f"M25{name}", share): baselines for share in (0.1, 0.5, 1.0, 2.0)}
-        assert counts[name] == wanted | {(f"Mt25{name}", share): upgrades for share in UP}
-        for variant in cohort(name).variants:
-            how = variant.spec.training
-            assert how.steps == round(14_000 * variant.updates_share)
-            assert how.decay_share == 0.3 and how.warmup_steps == 1_120
-            assert variant.spec.tier == "settled" and not variant.decode
-    trunks = {(v.name, v.spec.seed, v.spec.trajectory) for v in cohort().variants}
-    assert len(trunks) == 5 + 6  # one a seed and arm
-
-
 def test_an_upgrade_goes_on_from_the_undecayed_old_model_of_its_seed() -> None:
     old = {
         v.spec.seed: v.spec
@@ -237,15 +219,3 @@ def test_no_run_is_one_of_the_mini_tiers() -> None:
     assert not {run.config_hash for run in runs} & membership("mini").keys()
     for run in runs:
         assert (run.config_hash, membership("settled")[run.config_hash][0]) in places("settled")
-
-
-def test_a_longer_run_waits_for_a_shorter_one_and_an_upgrade_for_its_old_model(
-    tmp_path: Path,
-) -> None:
-    variants = [v for v in cohort().variants if v.spec.seed == 1]
-    ids = {(v.name, v.updates_share): v.spec.run_id for v in variants}
-    tasks = {t.spec.run_id: t for t in plan([v.spec for v in variants], frozenset(), tmp_path)}
-    assert len(tasks) == len(variants) + 1
-    assert tasks[ids["M25", 2.0]].after == {ids["M25", share] for share in (0.1, 0.5, 1.0)}
-    assert tasks[ids["Mt25", 1.0]].after == {ids["Mt25", share] for share in (0.1, 0.3)}
-    assert all(len(tasks[ids["Mt25", share]].needs) == 1 for share in UP)

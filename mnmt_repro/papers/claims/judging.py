@@ -139,9 +139,9 @@ def judge(claim: Claim, setting: Setting, evidence: Evidence) -> Outcome:
         return Outcome(verdict=OUT_OF_REACH, why=str(reason))
     except (NoRowsYet, NotIdentified) as reason:
         return Outcome(verdict=UNDECIDED, why=str(reason))
-    parts = {part: found for part, found in units.items() if part == "all"} or units
+    parts = {part: measures for part, measures in units.items() if part == "all"} or units
     try:
-        effects = {part: found[claim.measure] for part, found in parts.items()}
+        effects = {part: measures[claim.measure] for part, measures in parts.items()}
     except KeyError as error:
         raise InputError(f"claim {claim.id}: {claim.effect} measures no {error}") from error
     part = max(effects, key=lambda part: _against(effects[part].value, claim))

@@ -141,17 +141,17 @@ def _rows(verdict: Verdict) -> Iterator[dict[str, Any]]:
             "why": outcome.why,
         }
         for part, measures in outcome.units.items():
-            for name, found in measures.items():
+            for name, measure in measures.items():
                 if (part, name) != (outcome.part, claim.measure):
-                    yield {**place, "part": part, "measure": name, **_numbers(found)}
+                    yield {**place, "part": part, "measure": name, **_numbers(measure)}
 
 
 def _as_tuple(limit: float | tuple[float, float]) -> tuple[float, ...]:
     return limit if isinstance(limit, tuple) else (limit,)
 
 
-def _numbers(found: Any) -> dict[str, float]:
-    return {end: _rounded(getattr(found, end)) for end in ("value", "low", "high")}
+def _numbers(measure: Any) -> dict[str, float]:
+    return {end: _rounded(getattr(measure, end)) for end in ("value", "low", "high")}
 
 
 def _rounded(value: float) -> float:
@@ -214,15 +214,15 @@ def to_detail(verdict: Verdict) -> str:
         for part, measures in outcome.units.items():
             decides = " (this part decides)" * (part == outcome.part != "all")
             lines.append(f"  {part}{decides}")
-            lines += [f"    {name} {_in_words(found)}" for name, found in measures.items()]
+            lines += [f"    {name} {_in_words(measure)}" for name, measure in measures.items()]
     if claim.note:
         lines += ["", f"{claim.note.strip()} (book/{claim.page}.ipynb)"]
     return "\n".join(lines)
 
 
-def _in_words(found: Any) -> str:
-    known = math.isfinite(found.low) and math.isfinite(found.high)
-    return f"{found.value:.4g}" + f" [{found.low:.4g}, {found.high:.4g}]" * known
+def _in_words(measure: Any) -> str:
+    known = math.isfinite(measure.low) and math.isfinite(measure.high)
+    return f"{measure.value:.4g}" + f" [{measure.low:.4g}, {measure.high:.4g}]" * known
 
 
 def write_stored(verdicts: list[Verdict], root: str | os.PathLike[str]) -> Path:
@@ -280,14 +280,14 @@ def differences(verdicts: list[Verdict], stored: pd.DataFrame) -> dict[str, str]
     all of them follow.
     """
     now = _parsed(to_table(verdicts).to_csv(index=False).encode(), STORED)
-    found: dict[str, str] = {}
+    wrong: dict[str, str] = {}
     for claim in dict.fromkeys([*now["claim"], *stored["claim"]]):
         old, new = (table[table["claim"] == claim] for table in (stored, now))
         if old.empty or new.empty:
-            found[claim] = "no stored verdict" if old.empty else "stored, but no claim any more"
+            wrong[claim] = "no stored verdict" if old.empty else "stored, but no claim any more"
         elif first := next(_unlike(old, new), ""):
-            found[claim] = first
-    return found
+            wrong[claim] = first
+    return wrong
 
 
 _KEY = ["role", "setting", "part", "measure"]

@@ -46,8 +46,8 @@ VERDICTS = (REPRODUCED, NOT_REPRODUCED, UNDECIDED, OUT_OF_REACH)
 class Options(dict[str, Any]):
     """Arguments of an effect. An argument that the claim omits raises `InputError`."""
 
-    def __init__(self, given: Mapping[str, Any], where: str = "options") -> None:
-        super().__init__(given)
+    def __init__(self, options: Mapping[str, Any], where: str = "options") -> None:
+        super().__init__(options)
         self.where = where
 
     def __missing__(self, key: str) -> Any:
@@ -124,10 +124,10 @@ class Claim:
     @property
     def settings(self) -> dict[str, Setting]:
         """All settings by their role: headline, beside, the ways, sensitivity 1, ..."""
-        found = {"headline": self.headline}
-        found |= {} if self.beside is None else {"beside": self.beside}
-        found |= {str(way): setting for way, setting in self.robustness.items()}
-        return found | {
+        roles = {"headline": self.headline}
+        roles |= {} if self.beside is None else {"beside": self.beside}
+        roles |= {str(way): setting for way, setting in self.robustness.items()}
+        return roles | {
             f"sensitivity {i}": each for i, each in enumerate(self.sensitivity, start=1)
         }
 
@@ -213,8 +213,8 @@ def _claim(entry: Any, paper: str, settings: Mapping[str, Any], where: str) -> C
         claim = _CLAIM.validate_python(whole)
     except ValidationError as error:
         first = error.errors()[0]
-        place, found = ".".join(map(str, first["loc"])), shown(first["input"])
-        raise InputError(f"{where}: {place}: {first['msg']}, got {found}") from error
+        place, value = ".".join(map(str, first["loc"])), shown(first["input"])
+        raise InputError(f"{where}: {place}: {first['msg']}, got {value}") from error
     if (claim.side == "within") != isinstance(claim.limit, tuple):
         raise InputError(f"{where}: limit: a pair of numbers goes with side: within, and only it")
     seen: set[str] = set()
@@ -225,12 +225,12 @@ def _claim(entry: Any, paper: str, settings: Mapping[str, Any], where: str) -> C
     return claim
 
 
-def _setting(given: Any, settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _setting(entry: Any, settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """A setting by its name, or by the name of one and what differs from it.
 
     ``{like: software25, cohorts: [...]}`` keeps the name; with ``name`` it has another.
     """
-    changes = dict(given) if isinstance(given, dict) else {"like": given}
+    changes = dict(entry) if isinstance(entry, dict) else {"like": entry}
     base = changes.pop("like", None)
     known = {name: each for name, each in settings.items() if isinstance(each, dict)}
     if not isinstance(base, str) or base not in known:
@@ -278,7 +278,7 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
     """
     path = root / EXHIBITS_FILE
     known = {claim.id for claim in claims}
-    found = []
+    exhibits = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["exhibits"]:
         try:
             exhibit = Exhibit(**{**entry, "claims": tuple(entry.get("claims", ()))})
@@ -294,9 +294,9 @@ def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
         pages = [root / "book" / f"{exhibit.page}{suffix}" for suffix in (".ipynb", ".md")]
         if exhibit.page and not any(page.is_file() for page in pages):
             raise InputError(f"{where}: there is no page book/{exhibit.page}")
-        found.append(exhibit)
-    listed = [exhibit.id for exhibit in found]
+        exhibits.append(exhibit)
+    listed = [exhibit.id for exhibit in exhibits]
     for name in (*ALL, *listed):
         if listed.count(name) != 1 or name not in ALL:
             raise InputError(f"{path}: {name} is listed {listed.count(name)} times; once is right")
-    return tuple(found)
+    return tuple(exhibits)

@@ -313,10 +313,10 @@ def worth(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         table = tables[name].rename(columns={"gain, %": "value"})
         mine = table["variant"].eq(variant) & table["group"].eq(group)
         parts.append(table[mine].assign(label=label, table=name))
-    found = pd.concat(parts)[["label", "table", "value", "low", "high"]]
-    size = np.where(found["value"].abs() < SMALL, "effects below", "effects of at least")
-    found = found.assign(group=[f"{each} {SMALL:g} %" for each in size])
-    return found.sort_values("value", ascending=False, kind="stable", ignore_index=True)
+    effects = pd.concat(parts)[["label", "table", "value", "low", "high"]]
+    size = np.where(effects["value"].abs() < SMALL, "effects below", "effects of at least")
+    effects = effects.assign(group=[f"{each} {SMALL:g} %" for each in size])
+    return effects.sort_values("value", ascending=False, kind="stable", ignore_index=True)
 
 
 _NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}

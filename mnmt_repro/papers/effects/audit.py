@@ -237,14 +237,14 @@ def printed_gains() -> Rows:
         for group in GROUPS:
             chosen = of_group(scores.reset_index(), group)
             gain = chosen[new] - chosen[old]
-            found = check(
+            row = check(
                 f"Table 1, {new} minus {old}, {group}: mean of Table 12",
                 printed[new, group] - printed[old, group],
                 float(gain.mean()),
                 tolerance=0.2,  # two printed means and two columns of details
                 reading=_OTHER_RUN,
             )
-            yield found | {"p": float(stats.ttest_1samp(gain, 0.0).pvalue)}
+            yield row | {"p": float(stats.ttest_1samp(gain, 0.0).pvalue)}
 
 
 def gains_by_kind() -> pd.DataFrame:
@@ -265,9 +265,9 @@ def gains_by_kind() -> pd.DataFrame:
     table = scores.pivot(index=keys, columns="model", values="spbleu")
     gain = pd.DataFrame({new: table[new] - table[old] for new, old in UPGRADES.items()})
     by_kind = gain.groupby(level=keys[:2], sort=False)
-    found = by_kind.mean()
-    found.insert(0, "pairs", by_kind.size())
-    return found.reset_index().sort_values(keys[:2], ascending=[False, True], ignore_index=True)
+    means = by_kind.mean()
+    means.insert(0, "pairs", by_kind.size())
+    return means.reset_index().sort_values(keys[:2], ascending=[False, True], ignore_index=True)
 
 
 def _row_name(cell: pd.Series[Any]) -> str:
@@ -419,7 +419,7 @@ def level_cuts() -> pd.DataFrame:
     sizes = printed_table(9).sort_values("value", ascending=False)["language"]
     by_size = _by_language()[sizes].to_numpy()
     printed = _printed()
-    found = []
+    cuts = []
     for ends in combinations(range(1, len(sizes)), len(LEVELS) - 1):
         counts = np.diff([0, *ends, len(sizes)])
         parts = np.split(by_size, ends)
@@ -427,8 +427,8 @@ def level_cuts() -> pd.DataFrame:
         if (np.abs(means - printed.loc["all"].to_numpy()) <= 0.1 + 1e-9).all():
             levels = np.array([part.mean() for part in parts])
             distance = np.abs(levels - printed.loc[[*LEVELS], "Mt25"].to_numpy()).max()
-            found.append([*counts.tolist(), float(distance)])
-    return pd.DataFrame(found, columns=[*LEVELS, "distance"]).sort_values(
+            cuts.append([*counts.tolist(), float(distance)])
+    return pd.DataFrame(cuts, columns=[*LEVELS, "distance"]).sort_values(
         "distance", ignore_index=True
     )
 
@@ -598,9 +598,9 @@ def prose() -> Rows:
         "the model from scratch": [one[UPGRADES[model]] - without[model] for model in UPGRADES],
     }
     for against, values in losses.items():
-        for name, size, found in (("least", 2, min), ("greatest", 6, max)):
+        for name, size, extreme in (("least", 2, min), ("greatest", 6, max)):
             where = f"§4.1, {name} loss without M20's weights, against {against}"
-            yield check(where, size, found(values), tolerance=0.6)
+            yield check(where, size, extreme(values), tolerance=0.6)
     for model in UPGRADES:
         where = f"§4.1, loss on added languages without up-sampling, {model}"
         whole_recipe, plain = (scores[model, s, "added"] for s in ("full recipe", "no up-sampling"))
@@ -629,17 +629,17 @@ def summary() -> Rows:
 def disagreements() -> Rows:
     """List every check that fails, with the kind of check in column `check`."""
     for name, check in CHECKS.items():
-        found = check()
-        if not found["agrees"].all():
-            yield found[~found["agrees"]].assign(check=name)
+        checks = check()
+        if not checks["agrees"].all():
+            yield checks[~checks["agrees"]].assign(check=name)
 
 
-def readings(found: pd.DataFrame) -> pd.DataFrame:
+def readings(failed: pd.DataFrame) -> pd.DataFrame:
     """List the readings of disagreements, each once.
 
     Parameters
     ----------
-    found
+    failed
         From `disagreements`.
 
     Returns
@@ -647,7 +647,7 @@ def readings(found: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``reading, disagreements, explained by``: its number, how many share it, and its words.
     """
-    counts = found["reading"].value_counts(sort=False)
+    counts = failed["reading"].value_counts(sort=False)
     return pd.DataFrame(
         {
             "reading": range(1, len(counts) + 1),
@@ -660,12 +660,12 @@ def readings(found: pd.DataFrame) -> pd.DataFrame:
 _SCORES = ("Table 1 from", "Table 3 from", "Table 7", "Table 8 from", "gains over")
 
 
-def score_disagreements(found: pd.DataFrame) -> pd.DataFrame:
+def score_disagreements(failed: pd.DataFrame) -> pd.DataFrame:
     """Choose the disagreements about scores, and shorten their places.
 
     Parameters
     ----------
-    found
+    failed
         From `audit.disagreements`.
 
     Returns
@@ -673,7 +673,7 @@ def score_disagreements(found: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``check, cell, published, recomputed, difference, tolerance``.
     """
-    chosen = found[found["check"].str.startswith(_SCORES)]
+    chosen = failed[failed["check"].str.startswith(_SCORES)]
     cells = chosen["where"].str.partition(":")[0]
     kept = ["published", "recomputed", "difference", "tolerance"]
     return chosen[["check", *kept]].astype(dict.fromkeys(kept, float)).assign(cell=cells)

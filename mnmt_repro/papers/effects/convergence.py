@@ -96,8 +96,8 @@ def correct(
         When a declared row has no learning curve.
     """
     declared = laws.declared_runs(rows)
-    found = laws.correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
-    return found.assign(declared=declared)
+    corrected = laws.correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
+    return corrected.assign(declared=declared)
 
 
 @framed()
@@ -326,12 +326,12 @@ def _forecast(
 
 
 @framed()
-def trust_table(found: pd.DataFrame, by: str = "p") -> Rows:
+def trust_table(forecasts: pd.DataFrame, by: str = "p") -> Rows:
     """Errors of the predicted losses, beside those of leaving the losses as they are.
 
     Parameters
     ----------
-    found
+    forecasts
         From `backtest` or `against_longer`.
     by
         Column whose values are summarised apart.
@@ -343,7 +343,7 @@ def trust_table(found: pd.DataFrame, by: str = "p") -> Rows:
         ``error`` and ``error without`` (root mean squares), ``closer`` (share of the curves whose
         predicted loss is nearer the end than the loss reached).
     """
-    for value, group in found.groupby(by):
+    for value, group in forecasts.groupby(by):
         yield {
             by: value,
             "curves": len(group),

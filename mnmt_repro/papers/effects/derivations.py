@@ -96,10 +96,10 @@ def as_markdown(steps: Sequence[_Step]) -> str:
     left = r"\mathcal{L}_i(N; p)"
     lines = []
     for number, step in enumerate(steps):
-        told = "given" if not number else "follows" if step.follows else "does not follow"
+        remark = "given" if not number else "follows" if step.follows else "does not follow"
         sign = "=" if step.follows else r"\neq"
         lines.append(
-            f"{number + 1}. {step.reason} (*{told}*)\n\n"
+            f"{number + 1}. {step.reason} (*{remark}*)\n\n"
             f"   $$\n   {left if not number else ''} {sign} {step.latex}\n   $$\n"
         )
     return "\n".join(lines)
@@ -185,8 +185,8 @@ def fraction_checks() -> pd.DataFrame:
     back = BETA_1 * (F * N) ** -ALPHA + L_INF
     rows: list[tuple[str, str, bool]] = []
 
-    def add(statement: str, found: sp.Expr, wanted: sp.Expr) -> None:
-        rows.append((statement, _plain(sp.simplify(found)), equal(found, wanted)))
+    def add(statement: str, result: sp.Expr, wanted: sp.Expr) -> None:
+        rows.append((statement, _plain(sp.simplify(result)), equal(result, wanted)))
 
     add("Eq. 10: f = N_eff / N is (β₁/β_p)^(1/α)", fraction, RATIO ** (1 / ALPHA))
     add("Eq. 10: f does not depend on N (its derivative is 0)", sp.diff(fraction, N), sp.Integer(0))
@@ -245,8 +245,8 @@ def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> Rows:
         if single is None or not single.identified:
             continue
         own = points[(points["pair"] == pair) & (points["p"] < 1)]
-        found = direct_slopes(single, own, n="n", loss="loss")
-        direct = {row["p"]: row for row in found.to_dict("records")}
+        slopes = direct_slopes(single, own, n="n", loss="loss")
+        direct = {row["p"]: row for row in slopes.to_dict("records")}
         for p, law in alone.items():
             if p == 1.0 or not law.identified or p not in direct:
                 continue

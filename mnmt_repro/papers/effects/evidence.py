@@ -132,13 +132,13 @@ class Evidence:
 
     def commits(self, setting: Setting) -> set[str]:
         """Commits of all that a claim may read in the setting: its runs and their analyses."""
-        found = set(self.rows(setting)["commit"])
+        commits = set(self.rows(setting)["commit"])
         if not self.analyses.empty:
             mine = self.analyses["cohort"].isin(list(setting.cohorts))
-            found |= set(
+            commits |= set(
                 self.analyses.loc[mine & (self.analyses["tier"] == setting.tier), "commit"]
             )
-        return found
+        return commits
 
     def cells(
         self,
@@ -198,13 +198,13 @@ class Evidence:
         options, cohort = setting.options, cohort or setting.cohorts[0]
         by = setting.by
         cells = self.cells(setting, cohort, test_set, scored, apart=[] if by == "p" else [by])
-        found = {}
+        full = {}
         for pair, rows in cells.groupby("pair"):
             where = f"{cohort}, {pair}"
             check_grid(rows, where, options["needs"], weights, by)
             kept = in_regime(rows.reset_index(drop=True), options, where)
             try:
-                found[str(pair)] = check_grid(kept, where, options["needs"], weights, by)
+                full[str(pair)] = check_grid(kept, where, options["needs"], weights, by)
             except NoRowsYet as few:
                 raise OutOfRegime(f"{few}; other cells have too little text") from few
-        return found
+        return full

@@ -54,7 +54,7 @@ def languages() -> pd.DataFrame:
     pairs = table["pairs, main condition"]
     ends = pairs.groupby(group).agg(["min", "max"]) / 1000
     size = [f"{low:.0f}k to {high:.0f}k" for low, high in ends.to_numpy()]
-    found = pd.DataFrame(
+    original = pd.DataFrame(
         {
             "code": table["language"],
             "language": table["language"].map(language),
@@ -64,7 +64,7 @@ def languages() -> pd.DataFrame:
             "size": [size[i] for i in group],
         }
     )
-    return found[::-1].reset_index(drop=True)
+    return original[::-1].reset_index(drop=True)
 
 
 def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
@@ -80,10 +80,10 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
     for setting, mine in _compared(analyses, "substituted", model, SETTINGS).items():
         rise = mine.groupby("pair")["value"].agg(rise="mean", seeds="size")
         parts.append(rise.reset_index().assign(setting=setting))
-    found = pd.concat(parts, ignore_index=True)
-    found["direction"] = found["pair"].map(side_of)
-    found["code"] = found["pair"].map(foreign)
-    return languages().merge(found, on="code").drop(columns="code")
+    rises = pd.concat(parts, ignore_index=True)
+    rises["direction"] = rises["pair"].map(side_of)
+    rises["code"] = rises["pair"].map(foreign)
+    return languages().merge(rises, on="code").drop(columns="code")
 
 
 @framed()
@@ -199,12 +199,14 @@ def moved(analyses: pd.DataFrame) -> pd.DataFrame:
     for setting, mine in _compared(analyses, "moved", WIDE, SETTINGS).items():
         grouped = mine.groupby(["layer", "block"])["value"].agg(distance="mean", seeds="size")
         parts.append(grouped.reset_index().assign(setting=setting))
-    found = pd.concat(parts, ignore_index=True)
-    found["stack"] = [layer.partition(".")[0] for layer in found["layer"]]
-    found["layer"] = [int(layer.partition(".")[2]) for layer in found["layer"]]
-    found["block"] = found["block"].map(BLOCKS)
-    found = found.sort_values(["stack", "layer"], ascending=[False, True], ignore_index=True)
-    return found[["stack", "layer", "setting", "block", "distance", "seeds"]]
+    distances = pd.concat(parts, ignore_index=True)
+    distances["stack"] = [layer.partition(".")[0] for layer in distances["layer"]]
+    distances["layer"] = [int(layer.partition(".")[2]) for layer in distances["layer"]]
+    distances["block"] = distances["block"].map(BLOCKS)
+    distances = distances.sort_values(
+        ["stack", "layer"], ascending=[False, True], ignore_index=True
+    )
+    return distances[["stack", "layer", "setting", "block", "distance", "seeds"]]
 
 
 def change_by_scaling(points: pd.DataFrame) -> dict[str, float]:
@@ -235,9 +237,9 @@ def fisher(analyses: pd.DataFrame) -> pd.DataFrame:
     """
     mine = _of(analyses, TABLE11, "fisher")
     share = mine.assign(low=mine["block"].astype(float)).groupby("low")["value"].mean()
-    found = share.rename("share").reset_index()
-    found.insert(1, "high", found["low"].shift(-1, fill_value=math.inf))
-    return found.assign(**{"share above": found["share"][::-1].cumsum()[::-1]})
+    bins = share.rename("share").reset_index()
+    bins.insert(1, "high", bins["low"].shift(-1, fill_value=math.inf))
+    return bins.assign(**{"share above": bins["share"][::-1].cumsum()[::-1]})
 
 
 @framed("paper", "share", "ours")
@@ -333,8 +335,8 @@ def _compared(
 
     A run that is not analysed has no rows.
     """
-    found = [_of(analyses, TABLE3, name, f"{model}, {run}") for run in runs]
-    return dict(zip(runs.values(), of_common_seeds(*found), strict=True))
+    frames = [_of(analyses, TABLE3, name, f"{model}, {run}") for run in runs]
+    return dict(zip(runs.values(), of_common_seeds(*frames), strict=True))
 
 
 def of_common_seeds(*frames: pd.DataFrame) -> list[pd.DataFrame]:
@@ -377,10 +379,10 @@ def analysed_together(
     NoRowsYet
         When one is not analysed, or no seed is analysed in all.
     """
-    found = of_common_seeds(*(analysed(analyses, tier, variant, name) for variant in variants))
-    if any(rows.empty for rows in found):
+    frames = of_common_seeds(*(analysed(analyses, tier, variant, name) for variant in variants))
+    if any(rows.empty for rows in frames):
         raise NoRowsYet("no seed is analysed on both sides")
-    return found
+    return frames
 
 
 def weight_distances(rows: pd.DataFrame, variant: VariantAt) -> pd.DataFrame:
@@ -453,8 +455,8 @@ def embeddings_substituted(evidence: Evidence, setting: Setting) -> Units:
             VariantAt(setting.cohorts[0], f"{model}, {rates}", options["share"])
             for rates in (options["scaled"], options["unscaled"])
         ]
-        found = analysed_together(evidence.analyses, setting.tier, "substituted", *variants)
-        drops = [rows.groupby("pair")["value"].mean() for rows in found]
+        frames = analysed_together(evidence.analyses, setting.tier, "substituted", *variants)
+        drops = [rows.groupby("pair")["value"].mean() for rows in frames]
         both = pd.concat(drops, axis=1, keys=["scaled", "unscaled"]).dropna()
         if len(both) < (wanted := options["needs"]["directions"]):
             raise NoRowsYet(f"{variants[0]}: {len(both)} of {wanted} directions are substituted")
@@ -469,8 +471,8 @@ def blocks_moved(evidence: Evidence, setting: Setting) -> Units:
         VariantAt(setting.cohorts[0], options[name], options["share"])
         for name in ("scaled", "unscaled")
     ]
-    found = analysed_together(evidence.analyses, setting.tier, "moved", *variants)
-    change = log_change(*map(weight_distances, found, variants))
+    frames = analysed_together(evidence.analyses, setting.tier, "moved", *variants)
+    change = log_change(*map(weight_distances, frames, variants))
     return {
         "all": {
             "old_change": t_mean(change["old"].to_numpy()),

@@ -85,8 +85,8 @@ def direct_fractions(points: pd.DataFrame, fits: PairFits) -> Rows:
     for pair, (alone, _) in fits.items():
         if alone[1.0].identified:
             own = points[points["pair"] == pair]
-            found = effective_fraction_direct(alone[1.0], own, n="n", loss="loss")
-            yield found[~found["extrapolated"]].assign(pair=pair)
+            solved = effective_fraction_direct(alone[1.0], own, n="n", loss="loss")
+            yield solved[~solved["extrapolated"]].assign(pair=pair)
 
 
 SLOPE_DRAWS = 300
@@ -115,8 +115,8 @@ def fraction_slopes(grids: Mapping[str, LossGrid], weights: Sequence[float]) -> 
                 continue
             mine = grid.points[grid.points["pair"] == pair]
             mine = mine[[round(p, 9) in wanted for p in mine["p"]]]
-            found = direct_slopes(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
-            yield found.assign(cohort=cohort_name(cohort), pair=pair_name(pair))
+            slopes = direct_slopes(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
+            yield slopes.assign(cohort=cohort_name(cohort), pair=pair_name(pair))
 
 
 def fraction_fits(
@@ -296,8 +296,8 @@ def compare_lines(stored: pd.DataFrame, wanted: Sequence[Line]) -> _Comparison:
             shared = read_grid(kept, line.cohort, line.test_set)
             if shared is None:  # too few weights and sizes in common with the others
                 continue
-            found = fraction_lines(shared, panel=line.panel, line=line.label)
-            lines = [*lines, found] if len(found) else lines
+            drawn = fraction_lines(shared, panel=line.panel, line=line.label)
+            lines = [*lines, drawn] if len(drawn) else lines
             rows.append(shared.rows)
     return _Comparison(
         lines=pd.concat(lines[1:] or lines, ignore_index=True),
@@ -464,12 +464,12 @@ def by_similarity(lines: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``language, p, similarity, estimator, f, f_low, f_high, sizes``.
     """
-    found = lines[lines["line"].isin(list(SIMILARITY_LABELS)) & (lines["p"] < 1)]
-    found = found.assign(similarity=found["line"].map(SIMILARITY_LABELS))
-    if found["similarity"].nunique() < 2:
-        found = found.iloc[:0]
+    chosen = lines[lines["line"].isin(list(SIMILARITY_LABELS)) & (lines["p"] < 1)]
+    chosen = chosen.assign(similarity=chosen["line"].map(SIMILARITY_LABELS))
+    if chosen["similarity"].nunique() < 2:
+        chosen = chosen.iloc[:0]
     columns = ["language", "p", "similarity", "estimator", "f", "f_low", "f_high", "sizes"]
-    return found.sort_values(["estimator", *columns[:3]], ignore_index=True)[columns]
+    return chosen.sort_values(["estimator", *columns[:3]], ignore_index=True)[columns]
 
 
 def _log_f(cells: Cells, losses: Array, setting: Setting, pair: str) -> Array:
@@ -546,5 +546,5 @@ def _match(first: dict[str, Cells], second: dict[str, Cells], how: str) -> list[
     def partner(pair: str) -> str:
         return pair if how == "common" else "-".join(reversed(pair.split("-")))
 
-    found = [(pair, partner(pair)) for pair in sorted(first) if partner(pair) in second]
-    return found or list(zip(sorted(first), sorted(second), strict=False))
+    matched = [(pair, partner(pair)) for pair in sorted(first) if partner(pair) in second]
+    return matched or list(zip(sorted(first), sorted(second), strict=False))

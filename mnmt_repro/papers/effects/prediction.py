@@ -141,13 +141,13 @@ def nearest_seen(seen: pd.DataFrame, held: pd.DataFrame, n: str) -> Array:
     (cells held, cells seen)
         Shares of the cells seen in the prediction of each cell held.
     """
-    found = []
+    shares = []
     for p, size in zip(held["p"], held[n], strict=True):
         distance = (seen["p"] - p).abs()
         near = distance <= distance.min() + 1e-9
         apart = np.abs(np.log(seen[n] / size)).where(near)
-        found.append(apart <= apart.min() + 1e-9)
-    return np.array([each / each.sum() for each in found])
+        shares.append(apart <= apart.min() + 1e-9)
+    return np.array([each / each.sum() for each in shares])
 
 
 def held_out_prediction(evidence: Evidence, setting: Setting) -> Units:
@@ -155,11 +155,11 @@ def held_out_prediction(evidence: Evidence, setting: Setting) -> Units:
     options = setting.options
     units: Units = {}
     for pair, cells in evidence.grid(setting).items():
-        found, nearest = _predicted(cells, setting, pair, options["form"])
-        error, naive = root_mean_squares(found.relative), root_mean_squares(nearest.relative)
+        by_law, nearest = _predicted(cells, setting, pair, options["form"])
+        error, naive = root_mean_squares(by_law.relative), root_mean_squares(nearest.relative)
         units[pair] = {
             "error": centred(error),
-            "r2": centred_r2(_r2(found.predicted, found.truth)),
+            "r2": centred_r2(_r2(by_law.predicted, by_law.truth)),
             "naive_error": centred(naive),
             "error_over_naive": centred(error / naive),
         }

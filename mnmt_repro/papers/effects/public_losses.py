@@ -254,8 +254,8 @@ def lowest_weights(fractions: pd.DataFrame) -> pd.DataFrame:
     lowest = fractions[fractions["p"] == fractions.groupby("domain")["p"].transform("min")]
     means = lowest.groupby("domain")[["weight_ratio", "fraction_ratio"]]
     ratios = means.agg(stats.gmean)
-    found = ratios.assign(gain=ratios["fraction_ratio"] / ratios["weight_ratio"])
-    return found.sort_values("gain").reset_index()
+    table = ratios.assign(gain=ratios["fraction_ratio"] / ratios["weight_ratio"])
+    return table.sort_values("gain").reset_index()
 
 
 @framed()

@@ -258,10 +258,10 @@ def score_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
             except InputError as reason:
                 table.append(row | {"why": str(reason)})
                 continue
-            found, without = predict_unseen(group, mine, law, column)
+            by_law, without = predict_unseen(group, mine, law, column)
             row |= {"nearest": root_mean_square(without.of_spread).value, "why": law.reason}
             if law.identified:
-                error = root_mean_square(found.of_spread)
+                error = root_mean_square(by_law.of_spread)
                 row |= {"error": error.value, "low": error.low, "high": error.high}
             table.append(row)
     frame = pd.DataFrame(table, columns=_HELD_OUT)

@@ -311,9 +311,9 @@ def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Arr
     return law, values
 
 
-def _found(found: Minimum) -> Array:
+def _found(fit: Minimum) -> Array:
     """Parameters (B, P); NaN where none are found."""
-    return np.where(found.converged[:, None], found.theta, np.nan)
+    return np.where(fit.converged[:, None], fit.theta, np.nan)
 
 
 def shift(fit: JointLawFit, name: Coefficient, losses: Array) -> Measure:
@@ -359,7 +359,7 @@ def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float) -> Array:
         drawn.append(loss * (1 + sigma * noise))
     sizes, weights = [np.array(law.n) for law in laws], [law.row_weights() for law in laws]
     refitted = refit_power_laws(sizes, drawn, weights)
-    return np.array([robust_sd(found) for found in refitted])
+    return np.array([robust_sd(values) for values in refitted])
 
 
 def joint_law(cells: Cells, setting: Setting, pair: str) -> JointLawFit:

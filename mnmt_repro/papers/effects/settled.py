@@ -117,13 +117,13 @@ def nearer_with_text(evidence: Evidence, setting: Setting) -> Units:
         {str(pair): cells for pair, cells in evidence.cells(setting, cohort).groupby("pair")}
         for cohort in setting.cohorts
     )
-    found = []
+    distances = []
     for seed, pair in enumerate(sorted(set(whole) & set(half))):
         both = common_cells([whole[pair], half[pair]])
-        found.append(_distances(both, setting, pair, seed))
-    if not found:
+        distances.append(_distances(both, setting, pair, seed))
+    if not distances:
         raise NoRowsYet(f"{setting.name}: no pair has both budgets")
-    after, before = (np.mean(common_draws(*each), axis=0) for each in zip(*found, strict=True))
+    after, before = (np.mean(common_draws(*each), axis=0) for each in zip(*distances, strict=True))
     return {
         "all": {
             "nearer": measured(before - after),
@@ -144,14 +144,14 @@ def _distances(budgets: Sequence[Cells], setting: Setting, pair: str, seed: int)
         raise NoRowsYet(f"{setting.name}, {pair}: no cells at p = {weight:g}")
     last = ((whole["p"] == weight) & (whole[setting.n] == small.max())).to_numpy()
     in_regime(whole[last], setting.options, f"{setting.name}, {pair}")
-    found = []
+    distances = []
     for cells in budgets:
         fit = fit_joint_law(cells[~last], n=setting.n, errors="relative")
         require(fit, f"joint law of {pair}")
         losses, at = drawn(cells, seed), cells[last]
         law = fit.curve(fit.refit(losses[:, ~last]), fit.rows_at(at["p"], at[setting.n]))
-        found.append(np.log(losses[:, last] / law)[:, 0])
-    return common_draws(*found)
+        distances.append(np.log(losses[:, last] / law)[:, 0])
+    return common_draws(*distances)
 
 
 def _cells(evidence: Evidence, setting: Setting) -> Cells:
@@ -385,8 +385,8 @@ def common_rows(rows: pd.DataFrame, cohorts: Sequence[str]) -> pd.DataFrame:
         When the cohorts have no cell in common.
     """
     kept = rows[(rows["p"] > 0) & rows["cohort"].isin(cohorts)]
-    found = kept.groupby(CELL)["cohort"].transform("nunique")
-    kept = kept[found == len(set(cohorts))]
+    cohorts_of_cell = kept.groupby(CELL)["cohort"].transform("nunique")
+    kept = kept[cohorts_of_cell == len(set(cohorts))]
     if kept.empty:
         raise InputError(f"no pair, weight and size is in all of {', '.join(cohorts)}")
     budgets = {name: get_cohort(name).corpus.training.planned_tokens for name in cohorts}
@@ -452,8 +452,8 @@ def fractions_by_budget(cells: pd.DataFrame) -> Rows:
     """
     for (pair, _), group in cells.groupby(["pair", "budget"]):
         single = fit_per_weight_laws(group, n="n", loss="loss")[1.0]
-        found = effective_fraction_direct(single, group[group["p"] < 1], n="n", loss="loss")
-        yield found[~found["extrapolated"]].assign(pair=str(pair), budget=group["budget"].iloc[0])
+        solved = effective_fraction_direct(single, group[group["p"] < 1], n="n", loss="loss")
+        yield solved[~solved["extrapolated"]].assign(pair=str(pair), budget=group["budget"].iloc[0])
 
 
 def budget_laws(table: pd.DataFrame) -> pd.DataFrame:
@@ -536,7 +536,7 @@ def split_gap(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         (pair, n): group.groupby("target_tokens")["cross_entropy"].mean()
         for (pair, n), group in curves[curves["p"] == 1].groupby(["pair", "n_non_embedding"])
     }
-    found = []
+    gaps = []
     for cell in last[(last["p"] > 0) & (last["p"] < 1)].to_dict("records"):
         alone = single.get((cell["pair"], cell["n_non_embedding"]))
         tokens = float(seen.loc[(cell["run_id"], cell["pair"]), "pair_target_tokens"])
@@ -545,9 +545,9 @@ def split_gap(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
         loss, end = cell["cross_entropy"], alone.iloc[-1]
         same_text = float(np.interp(np.log(tokens), np.log(alone.index), alone))
         key = (cell["pair"], cell["p"], cell["n_non_embedding"])
-        found.append((*key, tokens, loss, loss - end, loss - same_text, same_text - end))
+        gaps.append((*key, tokens, loss, loss - end, loss - same_text, same_text - end))
     columns = ["pair", "p", "n", "tokens", "loss", "gap", "equal", "text"]
-    return pd.DataFrame(found, columns=columns).groupby(columns[:3], as_index=False).mean()
+    return pd.DataFrame(gaps, columns=columns).groupby(columns[:3], as_index=False).mean()
 
 
 @framed()

@@ -166,8 +166,8 @@ def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
         law are left out.
     """
     known = cells[cells["pair"].isin(list(laws))].reset_index(drop=True)
-    found = mixture_errors(laws, known, n="n", loss="loss")
-    return known.assign(**{name: found[name] for name in ("predicted", "error", "relative_error")})
+    errors = mixture_errors(laws, known, n="n", loss="loss")
+    return known.assign(**{name: errors[name] for name in ("predicted", "error", "relative_error")})
 
 
 def prediction_measures(laws: Mapping[str, Sequence[Refits]], cells: Cells, n: str) -> Measures:
@@ -217,7 +217,7 @@ def three_pairs_from_two(evidence: Evidence, setting: Setting) -> Units:
 
 
 @framed("mixture", "pair", "p", "sizes", "error", "bias", "worst")
-def error_table(found: pd.DataFrame) -> Rows:
+def error_table(predicted: pd.DataFrame) -> Rows:
     """Errors of `predict` on every mixture and pair.
 
     Returns
@@ -227,7 +227,7 @@ def error_table(found: pd.DataFrame) -> Rows:
         over predicted, less one: above zero where the model does worse than predicted) and
         ``worst``.
     """
-    for (mixture, pair, p), group in found.groupby(["mixture", "pair", "p"]):
+    for (mixture, pair, p), group in predicted.groupby(["mixture", "pair", "p"]):
         sizes = group["n"].nunique()
         yield {"mixture": mixture, "pair": pair, "p": p, "sizes": sizes} | _summary(group)
 

@@ -83,8 +83,8 @@ def repeats_table(
             raise InputError(
                 f"there is a repeat of run {again['run']['run_id']}, which is not stored"
             )
-        run, found = first["run"], compare(first, again)
-        verdict = "identical" if found.identical else "yes" if found.reproduced else "no"
+        run, outcome = first["run"], compare(first, again)
+        verdict = "identical" if outcome.identical else "yes" if outcome.reproduced else "no"
         yield {
             "run": run["run_id"],
             "cohort": cohort_name(cohorts.get(run["run_id"], "")),
@@ -92,9 +92,9 @@ def repeats_table(
             "starts from": "an old model" if run["config"].get("upgrade") else "scratch",
             "stored on": run["hardware"].removesuffix(ONE_THREAD),
             "again on": again["run"]["hardware"].removesuffix(ONE_THREAD),
-            "begins": found.beginning,
-            "ends": found.mean,
-            "row": found.largest,
+            "begins": outcome.beginning,
+            "ends": outcome.mean,
+            "row": outcome.largest,
             "reproduced": verdict,
         }
 
@@ -222,7 +222,7 @@ def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000) -> R
                         "coefficient": symbol,
                         "value": law.params[key],
                     }
-                    yield row | {title: found[key] for title, found in errors.items()}
+                    yield row | {title: deviations[key] for title, deviations in errors.items()}
 
 
 def _deviations(law: LawFit | None, method: Method, draws: int) -> dict[str, float]:
@@ -304,8 +304,8 @@ def _law_of_text(rows: pd.DataFrame, log: bool) -> dict[str, float]:
 
 
 def _compared(fit: LawFit, weight_out: float) -> dict[str, float]:
-    found = {"parameters": len(fit.names), "r2": fit.r2, "aicc": pooled_aicc([fit])}
-    return found | {"error on a weight": weight_out}
+    row = {"parameters": len(fit.names), "r2": fit.r2, "aicc": pooled_aicc([fit])}
+    return row | {"error on a weight": weight_out}
 
 
 _KINDS: tuple[Errors, ...] = ("absolute", "relative")

@@ -78,14 +78,14 @@ def share_reached(curve: Arm, target: Array) -> Array:
     [0.1, 0.316, 1.0]
     """
     shares, losses = curve.shares, curve.losses
-    found = np.full(len(target), shares[-1])
+    reached = np.full(len(target), shares[-1])
     for k in range(len(shares) - 2, -1, -1):
         above, below = losses[:, k], losses[:, k + 1]
         crosses = (above > target) & (below <= target)
         part = (above - target)[crosses] / (above - below)[crosses]
-        found[crosses] = shares[k] * (shares[k + 1] / shares[k]) ** part
-    found[losses[:, 0] <= target] = shares[0]
-    return found
+        reached[crosses] = shares[k] * (shares[k + 1] / shares[k]) ** part
+    reached[losses[:, 0] <= target] = shares[0]
+    return reached
 
 
 def factors_saved(upgrade: Arm, baseline: Arm, closed: float = 1.0) -> Measures:
@@ -102,17 +102,17 @@ def factors_saved(upgrade: Arm, baseline: Arm, closed: float = 1.0) -> Measures:
     curve = Arm(shares=upgrade.shares, losses=curves)
     at = dict(zip(baseline.shares.tolist(), scratch.T, strict=True))
     unknown = Measure(value=np.nan)
-    found: Measures = {"baseline_fall": unknown}
+    measures: Measures = {"baseline_fall": unknown}
     for budget, suffix in ((ONCE, ""), (TWICE, "_at_two")):
         names = [f"{name}{suffix}" for name in ("factor", "factor_with_old", "censored")]
         if budget not in at:
-            return found | dict.fromkeys(names, unknown)
+            return measures | dict.fromkeys(names, unknown)
         target = at[budget] if closed == 1 else at[EARLY] - closed * (at[EARLY] - at[budget])
         share = share_reached(curve, target)
         ends = np.isin(share, curve.shares[[0, -1]])[-DRAWS:]
         factors = (measured(budget / (share + old)) for old in (0.0, OLD_UPDATES))
-        found |= dict(zip(names, (*factors, Measure(value=float(ends.mean()))), strict=True))
-    return found | {"baseline_fall": measured(100 * (1 - at[TWICE] / at[ONCE]))}
+        measures |= dict(zip(names, (*factors, Measure(value=float(ends.mean()))), strict=True))
+    return measures | {"baseline_fall": measured(100 * (1 - at[TWICE] / at[ONCE]))}
 
 
 def updates_saved(evidence: Evidence, setting: Setting) -> Units:
@@ -125,7 +125,7 @@ def updates_saved(evidence: Evidence, setting: Setting) -> Units:
     )
     means = scores.reindex(columns=list(groups_of("Mt25")["all"])).dropna().mean(axis=1)
     losses = means.unstack("updates_share")
-    found: Units = {}
+    units: Units = {}
     for new, old in setting.options["upgrades"].items():
         upgrade, baseline = (
             losses[losses.index.get_level_values("variant") == name].dropna(axis=1, how="all")
@@ -137,8 +137,8 @@ def updates_saved(evidence: Evidence, setting: Setting) -> Units:
             if seeds.dropna().empty:
                 raise NoRowsYet(f"{setting.name}: no seed of {name} has all of its budgets")
         arms = arm(upgrade, 0), arm(baseline, 1)
-        found[new] = factors_saved(*arms, setting.options.get("closed", 1.0))
-    return found
+        units[new] = factors_saved(*arms, setting.options.get("closed", 1.0))
+    return units
 
 
 def upgrade_against_scratch(evidence: Evidence, setting: Setting) -> Units:
@@ -156,19 +156,19 @@ def _upgrade(
     model = variants.variant(upgraded, options["share"])
     full, early = (variants.variant(baseline, share) for share in (1.0, options["early"]))
     groups = groups_of("Mt25")
-    found: Measures = {}
+    measures: Measures = {}
     for group, pairs in groups.items():
         treated, control, start = variants.samples(pairs, model, full, early)
         if group == "all":
-            found |= {
+            measures |= {
                 "gain": gain(treated, control),
                 "p_value": p_value(treated, control),
                 **gap_shares(treated, control, start),
             }
         else:
             name = group.replace(" ", "_")
-            found[f"gain_{name}"] = gain(treated, control)
-            found[f"closed_{name}"] = gap_shares(treated, control, start)["closed"]
+            measures[f"gain_{name}"] = gain(treated, control)
+            measures[f"closed_{name}"] = gap_shares(treated, control, start)["closed"]
     for metric in ("chrfpp", "spbleu"):  # NaN where not decoded
         ratio = score = Measure(value=float("nan"))
         try:
@@ -178,8 +178,8 @@ def _upgrade(
         else:
             ratio = functional(lambda t, c: t / c, treated, control)
             score = Measure(value=control.value)
-        found |= {f"{metric}_ratio": ratio, f"{metric}_baseline": score}
-    return found
+        measures |= {f"{metric}_ratio": ratio, f"{metric}_baseline": score}
+    return measures
 
 
 CONLANG_COHORTS = tuple(cohort.name for cohort in conlang_upgrade.UPGRADE_COHORTS)

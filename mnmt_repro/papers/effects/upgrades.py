@@ -107,17 +107,19 @@ def leads(table: pd.DataFrame) -> pd.DataFrame:
         The columns `LEAD`: ours in per cent of the loss from scratch, with its 95 % interval;
         `paper` in per cent of the spBLEU from scratch, NaN where nothing is printed.
     """
-    found = table.rename(columns={"model": "upgraded", "gain, %": "lead"})
-    found = found[found["upgraded"].isin(list(MODEL_CHANGES)) | ("from scratch" in found)]
-    difference = found.get("difference, paper", pd.Series(math.nan, found.index))
-    scratch = found.get("spBLEU, paper", difference) - difference
-    return found.assign(paper=100 * difference / scratch)[LEAD].reset_index(drop=True)
+    upgraded = table.rename(columns={"model": "upgraded", "gain, %": "lead"})
+    upgraded = upgraded[
+        upgraded["upgraded"].isin(list(MODEL_CHANGES)) | ("from scratch" in upgraded)
+    ]
+    difference = upgraded.get("difference, paper", pd.Series(math.nan, upgraded.index))
+    scratch = upgraded.get("spBLEU, paper", difference) - difference
+    return upgraded.assign(paper=100 * difference / scratch)[LEAD].reset_index(drop=True)
 
 
 def score_leads(table: pd.DataFrame) -> pd.DataFrame:
     """Leads of `table1` in points of chrF++, with the columns `LEAD`; nothing printed beside."""
-    found = table[table["model"].isin(list(MODEL_CHANGES))]
-    leads = found[["model", "group", "chrF++ gain", "chrF++ low", "chrF++ high"]]
+    upgraded = table[table["model"].isin(list(MODEL_CHANGES))]
+    leads = upgraded[["model", "group", "chrF++ gain", "chrF++ low", "chrF++ high"]]
     return leads.set_axis(LEAD[:5], axis=1).assign(paper=math.nan).reset_index(drop=True)
 
 
@@ -226,16 +228,16 @@ def lead_over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]
                 if set(both) <= set(ids.index):
                     treated, control = (losses[ids[key]] for key in both)
                     # Both have the new vocabulary, so that they count the same tokens.
-                    found = bootstrap_gaps(
+                    gap = bootstrap_gaps(
                         [treated.nats[p].astype(float) - control.nats[p] for p in pairs],
                         [treated.tokens[p].astype(float) for p in pairs],
                     )
                     yield {
                         "upgraded": new,
                         "group": f"{group}, seed {seed}",
-                        "lead": -found.difference,
-                        "low": -found.high,
-                        "high": -found.low,
+                        "lead": -gap.difference,
+                        "low": -gap.high,
+                        "high": -gap.low,
                     }
 
 
@@ -270,11 +272,11 @@ def table12(variants: Variants) -> pd.DataFrame:
             part["spBLEU, upgraded, paper"] - part["spBLEU, from scratch, paper"]
         )
         try:
-            found = variants.samples(pairs, *both.values())
+            both_samples = variants.samples(pairs, *both.values())
         except NoRowsYet:
             part["gain, %"] = math.nan
         else:
-            part["gain, %"] = lower_by(*(sample.by_direction for sample in found))
+            part["gain, %"] = lower_by(*(sample.by_direction for sample in both_samples))
         parts.append(part.rename_axis("pair").reset_index())
     table = pd.concat(parts, ignore_index=True)
     grouping = languages25.GROUPINGS["Mt25"]
@@ -326,7 +328,7 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
                     & (table["languages"] == languages)
                     & (table["direction"] == side)
                 ]
-                found = variants.gain(
+                gain = variants.gain(
                     variants.variant(new, LAST_SHARES[new]),
                     variants.variant(old, 1.0),
                     tuple(mine["pair"]),
@@ -335,9 +337,9 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
                 yield {
                     "upgraded": new,
                     "group": f"{name}, {side.partition(' ')[0]}",
-                    "lead": found["gain, %"],
-                    "low": found["low"],
-                    "high": found["high"],
+                    "lead": gain["gain, %"],
+                    "low": gain["low"],
+                    "high": gain["high"],
                     "paper": 100 * mine["difference, paper"].mean() / scratch,
                 }
 
@@ -370,12 +372,12 @@ def printed_recovery() -> dict[tuple[str, float], float]:
     """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
     one = published.over_all(1, "metric == 'spbleu'")
     at_30k = published.over_all(3, "setting == 'full recipe'")
-    found = dict(STATED)
+    recovered = dict(STATED)
     for new, old in published.UPGRADES.items():
-        found[old, 1.0] = 100.0
-        found[new, 0.3] = 100 * at_30k[new] / one[old]
-        found[new, LAST_SHARES[new]] = 100 * one[new] / one[old]
-    return found
+        recovered[old, 1.0] = 100.0
+        recovered[new, 0.3] = 100 * at_30k[new] / one[old]
+        recovered[new, LAST_SHARES[new]] = 100 * one[new] / one[old]
+    return recovered
 
 
 @framed()
@@ -459,8 +461,8 @@ def figure4(recovered: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     printed = runs.assign(points=PRINTED, quality=runs["spBLEU, paper"] / 100, loss=math.nan)
     printed = printed.dropna(subset=["quality"])
     passed = _with_quality(_described(_passed(curves)))
-    found = pd.concat([_described(test), passed, _described(printed)])
-    return found[_COLUMNS].reset_index(drop=True)
+    points = pd.concat([_described(test), passed, _described(printed)])
+    return points[_COLUMNS].reset_index(drop=True)
 
 
 def _passed(curves: pd.DataFrame) -> pd.DataFrame:
@@ -501,8 +503,8 @@ def compute_to_reach(points: pd.DataFrame) -> Rows:
     passed = points[points["points"] == "validation"]
     for run in _RUNS.values():
         here = passed[passed["shape"] == run["shape"]]
-        found = [_reached(group, run["model"]) for _, group in here.groupby("seed")]
-        known = [readings for readings in found if readings]
+        per_seed = [_reached(group, run["model"]) for _, group in here.groupby("seed")]
+        known = [readings for readings in per_seed if readings]
         means = np.mean(known, axis=0) if known else [math.nan] * len(READINGS)
         yield {**run, **dict(zip(READINGS, means, strict=True)), "seeds": len(known)}
 
