@@ -1,7 +1,7 @@
 """Numbers that verdicts, charts and sentences share, each computed in one place.
 
 From a row of the store to a number: `cells` (means over seeds), a law or a difference, an interval
-(`noise`), and for claims a function of `evidence` and setting. `claims` and `charts` import from
+(`noise`), and for claims a function of evidence and setting. `claims` and `charts` import from
 here, never the reverse.
 
 ==============================================  ================================

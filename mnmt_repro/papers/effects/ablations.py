@@ -1,7 +1,8 @@
-"""Techniques taken out or exchanged: Paper B's Tables 3 to 6 and 11 (right), and its remarks.
+"""Techniques and groupings compared: Paper B's Tables 3 to 8 and 11 (right), and its remarks.
 
 A cell is a variant on a group of directions: the printed score with its difference from the control
-and mark, and our loss with its gain over the same control.
+and mark, and our loss with its gain over the same control. Claims B5 to B11 and B15 to B19 read the
+same gains.
 """
 
 from __future__ import annotations

@@ -1,10 +1,16 @@
-"""Algebra that runs: effective parameters (Appendix D), and doubling the size (section 3.2).
+"""Algebra that runs: effective parameters (Appendix D), doubling (section 3.2), scalarization.
 
 Every line of a derivation is an expression and the check that it equals the line before, for all
 positive values of its symbols. A line that does not follow is shown as such.
 
 Doubling the size "reduces its loss by the same 1/2^α": true of the reducible loss, but the whole
 loss keeps its irreducible part. `doubling_by_weight` measures it.
+
+Implicit and explicit scalarization (section 2.2) are compared on a small example. At any one set of
+weights of a model each target token contributes a gradient, which here is a number. Implicit
+scalarization draws sentences, a pair with probability p; explicit scalarization adds mean losses
+per token with weights w. Every draw that there can be is counted with its probability, in
+fractions, so nothing is rounded and nothing is sampled.
 """
 
 from __future__ import annotations

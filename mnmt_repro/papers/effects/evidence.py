@@ -1,4 +1,8 @@
-"""The rows that a claim reads, as one cell for each pair, weight and size."""
+"""The rows that an effect reads: which setting, and one cell for each pair, weight and size.
+
+An effect is a function of `Evidence` and `Setting`. It gives the measures of each pair, or under
+``"all"`` those of all pairs together.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from mnmt_repro.papers.effects.noise import Measures, NoRowsYet, OutOfRegime
 from mnmt_repro.papers.effects.variants import Variants
 
 Units = dict[str, Measures]
-"""What an estimand returns: measures for each pair, or under ``"all"`` for pairs taken together."""
+"""What an effect returns: measures for each pair, or under ``"all"`` for pairs taken together."""
 
 
 Kind = Literal["generated languages", "real text", "published numbers"]

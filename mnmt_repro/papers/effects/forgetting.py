@@ -1,4 +1,4 @@
-"""What training on changes in old weights: Paper B's Figures 3, 5 and 6, and widening by itself.
+"""What training on changes in old weights: Paper B's Figures 3, 5 and 6, claims B12, B14 and B21.
 
 Frames are made of `results.load_analyses`; `results.analyses` says what each analysis measures.
 Where no analysis is stored they are empty. Values are means over seeds.

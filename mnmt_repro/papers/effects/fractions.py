@@ -1,4 +1,9 @@
-"""Effective fractions f(p) (Eqs. 8 to 13): Figures 6, 7 and 18, claims A8 to A10 and A21."""
+"""Effective fractions f(p) (Eqs. 8 to 13): Figures 6, 7 and 18, claims A8 to A10 and A21.
+
+Both forms of the fraction, Eq. 12 and the straight line of Eq. 13 (Appendix E), are compared.
+`compare_lines` reads what Figure 6 compares as tidy lines. `capacity_ratios` tabulates f / p, of
+which section 3.3 prints 3 and 6.
+"""
 
 from __future__ import annotations
 

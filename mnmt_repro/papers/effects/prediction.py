@@ -1,4 +1,4 @@
-"""Errors of Eq. 11 on weights and sizes that it was not fitted to: claims A14, A15, A17 and A20."""
+"""Errors of Eq. 11 on weights and sizes that it was not fitted to: claims A14, A15 and A17."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Public losses of larger runs, as rows beside our own.
+"""Public losses of larger runs, as rows beside our own, and their laws.
 
 The tables lie in ``data/external/``; ``data/external/README.md`` says where they come from. They
-are no runs of ours: they have no commit, and every rule that reads them is post hoc.
+are no runs of ours: they have no commit, and every rule that reads them is post hoc. A law has one
+exponent per domain and one multiplier per mixture.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def domain_laws(rows: pd.DataFrame) -> dict[str, JointLawFit]:
     Parameters
     ----------
     rows : DataFrame
-        Of one cohort of `mnmt_repro.papers.claims.external.load_external`.
+        Of one cohort of `load_external`.
     """
     return {str(name): fit_joint_law(part, by="mixture") for name, part in rows.groupby("pair")}
 

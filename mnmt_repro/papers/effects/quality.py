@@ -1,4 +1,4 @@
-"""Translation quality against loss: what Paper A's Figures 8 and 19 show, with any metric."""
+"""Translation quality against loss: Paper A's Figures 8 and 19, claims A16 and A18."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Laws of loss against size and weight: Figures 2 to 5, appendices B and C, claims A2 to A6."""
+"""Laws of loss against size and weight: Figures 2 to 5, appendices B and C, claims A2 to A6.
+
+How a coefficient drifts with the weight (A3, A4) is a line in ``(1 - p) / 0.95``, which is 0 at
+p = 1 and 1 at p = 0.05.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of three pairs and more, predicted by laws of two: Figure 20 and Appendix H.
+"""Models of three pairs and more, predicted by laws of two: Figure 20, Appendix H, claim A20.
 
 Cells are the mean losses over seeds of each pair in each mixture at each size: ``mixture, pair, p,
 n, loss``. Points are the same of two-pair cohorts, where pair, weight and size name a cell.

@@ -7,6 +7,10 @@ reaches the loss before its first budget has the largest factor there is ("more 
 never does the smallest ("less than").
 
 Losses are means over directions, which are fixed. Seeds of the two arms are resampled apart.
+
+B3 is about the deeper model, which has no run with a decay. So it is judged by its gap. On
+generated languages (`cohorts.conlang_upgrade`) all models share one table of pieces, so that the
+upgraded model's losses can be set beside the old model's.
 """
 
 from __future__ import annotations

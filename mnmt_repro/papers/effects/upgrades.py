@@ -138,7 +138,7 @@ def old_training_counted(variants: Variants) -> Rows:
     -------
     DataFrame
         ``upgraded, from scratch`` (names, with updates of their own), ``group`` (of
-        `audit.tables.PARTS`), the loss of each, the gain of the upgraded one (`variants.GAIN`), how
+        `published.PARTS`), the loss of each, the gain of the upgraded one (`variants.GAIN`), how
         many target tokens of the group each was shown.
     """
     share = LAST_SHARES["Mt25"]
