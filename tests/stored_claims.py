@@ -12,12 +12,11 @@ import yaml
 from synthetic import rows
 
 from mnmt_repro.papers.claims import load_claims, read_stored, write_stored
-from mnmt_repro.papers.claims.evaluate import Result, Verdict
-from mnmt_repro.papers.claims.evidence import Evidence, Units
 from mnmt_repro.papers.claims.history import Ancestry, History
-from mnmt_repro.papers.claims.judging import Outcome, verdict_of
-from mnmt_repro.papers.claims.schema import Claim, Setting
-from mnmt_repro.papers.effects.intervals import Measure, NoRowsYet
+from mnmt_repro.papers.claims.judging import Outcome, Result, Verdict, verdict_of
+from mnmt_repro.papers.claims.schema import Claim
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
 
 ROOT = Path(__file__).resolve().parents[1]
 NAN = math.nan
@@ -116,7 +115,7 @@ def write_claims(folder: Path, *entries: dict[str, Any], name: str = "test.yml")
     return path
 
 
-def mean_loss(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
+def mean_loss(evidence: Evidence, setting: Setting) -> Units:
     """The effect `made` of `entry`."""
     rows = evidence.rows(setting)
     if rows.empty:

@@ -14,7 +14,7 @@ import pytest
 from stored_claims import ROOT, declared_claims
 
 from mnmt_repro.papers.claims import differences, read_stored, verify
-from mnmt_repro.papers.claims.evaluate import Verdict
+from mnmt_repro.papers.claims.judging import Verdict
 
 EARLIER = ROOT / "data" / "claims" / "earlier.csv"
 FROZEN = Path(__file__).with_name("frozen_effects.csv")

@@ -16,8 +16,8 @@ from test_rooms import PACKAGE, imported
 from mnmt_repro import disk_cache as kept_module
 from mnmt_repro.disk_cache import as_json, code_digest, files_digest, kept_values
 from mnmt_repro.papers.claims import report, verify
-from mnmt_repro.papers.claims.evidence import Evidence
 from mnmt_repro.papers.claims.judging import Outcome
+from mnmt_repro.papers.effects.evidence import Evidence
 from mnmt_repro.results.frames import _read
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,22 +15,23 @@ from synthetic import SIZES, WEIGHTS, loss_of, rows, seeds
 
 from mnmt_repro.laws import fit_joint_law
 from mnmt_repro.laws.trend import Coefficient
-from mnmt_repro.papers.claims import estimands_fraction as fraction
-from mnmt_repro.papers.claims import estimands_law as law
-from mnmt_repro.papers.claims import estimands_prediction as prediction
-from mnmt_repro.papers.claims.evidence import Evidence, Units
+from mnmt_repro.papers.effects import fractions as fraction
+from mnmt_repro.papers.effects import prediction
+from mnmt_repro.papers.effects import scaling as law
 from mnmt_repro.papers.effects.cells import cells_of
-from mnmt_repro.papers.effects.drift import fit_drift, shift
-from mnmt_repro.papers.effects.intervals import (
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import (
     Measure,
     NoRowsYet,
     NotIdentified,
     OutOfRegime,
     centred,
     centred_r2,
+    drawn,
     measured,
 )
-from mnmt_repro.papers.effects.noise import drawn
+from mnmt_repro.papers.effects.scaling import fit_drift, shift
+from mnmt_repro.papers.effects.three_pairs import three_pairs_from_two
 
 OUT, OTHER, INTO = "webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en"
 GERMAN, FRENCH, ENGLISH = ("eng-deu",), ("eng-deu", "eng-fra"), ("deu-eng", "zho-eng")
@@ -50,19 +50,17 @@ def units(
     **options: Any,
 ) -> Units:
     """What an estimand finds, whatever the claims files say."""
-    claim = SimpleNamespace(id="X", options={"needs": NEEDS, "pairs": "all"} | options)
-    scope = SimpleNamespace(
+    setting = Setting(
         name="synthetic",
+        kind="real text",
         tier=tier,
         cohorts=cohorts,
-        test_set="indomain",
         other_test_set=other,
-        domain="all",
-        n="n_non_embedding",
+        options={"needs": NEEDS, "pairs": "all"} | options,
     )
     found = {} if curves is None else {"curves": curves}
     evidence = Evidence(frame=pd.concat(frames, ignore_index=True), **found)
-    return estimand(evidence, claim, scope)
+    return estimand(evidence, setting)
 
 
 def holds(measure: Measure, truth: float) -> bool:
@@ -108,14 +106,6 @@ def test_noise_is_drawn_from_cells_of_half_to_twice_the_size() -> None:
     assert counts.tolist() == [2, 3, 3, 2]
 
 
-def test_the_loss_of_a_cell_is_the_geometric_mean() -> None:
-    frame = pd.concat([rows(OUT, noise=0), rows(OUT, noise=0, loss=lambda p, n: 4.0)])
-    one = rows(OUT, noise=0)["cross_entropy"].to_numpy()
-    cells = cells_of(frame)
-    expected = np.sort(np.sqrt(4 * one))
-    assert np.allclose(np.sort(cells["cross_entropy"]), expected)
-
-
 def test_without_seeds_there_is_no_interval() -> None:
     found = units(law.factor_rises, rows(OUT))["eng-deu"]["log_ratio"]
     assert found.value > 0 and math.isnan(found.low) and math.isnan(found.high)
@@ -158,11 +148,6 @@ def test_an_interval_holds_its_truth_19_times_in_20() -> None:
         values = fit.refit(drawn(mine, draws=300))
         held.append(holds(measured(np.log(values[:, 2] / values[:, 4])), 0.3 * math.log(20)))
     assert 0.90 <= np.mean(held) <= 0.98
-
-
-def test_what_is_drawn_is_the_same_each_time() -> None:
-    frame = seeds(OUT, noise=0.01)
-    assert units(law.factor_rises, frame) == units(law.factor_rises, frame)
 
 
 def test_rows_of_another_tier_test_set_or_domain_are_not_read() -> None:
@@ -370,19 +355,6 @@ def test_a14_a15_weights_and_sizes_left_out() -> None:
     assert forms(lambda p: p**2.5).low > 1.5
 
 
-def curves_of(frame: pd.DataFrame, left: float) -> pd.DataFrame:
-    """Curves that would still fall by the share `left` of their loss between 1 and 2.5 budgets."""
-    points = []
-    for row in frame[frame["p"] == 0.05].to_dict("records"):
-        end = row["cross_entropy"]
-        height = left * end / (1 - 2.5**-0.5)
-        for step in range(100, 3001, 100):
-            value = end + height * ((step / 3000) ** -0.5 - 1)
-            keys = ("run_id", "tier", "cohort", "pair", "p", "n_non_embedding")
-            points.append({**{k: row[k] for k in keys}, "step": step, "cross_entropy": value})
-    return pd.DataFrame(points)
-
-
 def test_a20_three_pairs_from_two() -> None:
     two = seeds("conlang-sim0", CONLANG, loss=with_fraction(eq12))
 
@@ -394,7 +366,7 @@ def test_a20_three_pairs_from_two() -> None:
 
     def predicted(*frames: pd.DataFrame) -> dict[str, Measure]:
         return units(
-            prediction.three_pairs_from_two,
+            three_pairs_from_two,
             *(two, *frames),
             cohorts=("conlang-sim0", "conlang-three"),
             form="eq12",

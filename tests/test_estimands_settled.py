@@ -12,8 +12,8 @@ import pytest
 from synthetic import loss_of, seeds
 from test_estimands import drifting, holds, units, width, with_fraction
 
-from mnmt_repro.papers.claims import estimands_settled as settled
-from mnmt_repro.papers.effects.intervals import NoRowsYet, OutOfRegime
+from mnmt_repro.papers.effects import settled
+from mnmt_repro.papers.effects.noise import NoRowsYet, OutOfRegime
 
 PAIRS = ("src-aaa", "src-bbb")
 MIXED = (4_000, 8_000, 16_000, 32_000)
@@ -150,15 +150,6 @@ def test_the_exponent_shifts_in_regime() -> None:
         found(settled.exponent_shift_in_regime, frame, least=100)
     with pytest.raises(OutOfRegime, match="no cell in regime"):
         found(settled.exponent_shift_in_regime, frame, least=1e6)
-
-
-def test_an_exponent_reads_the_single_pairs_of_the_last_cohort() -> None:
-    frame = table(loss=partial(drifting, alpha=-0.3), alone=MIXED, noise=0.002, first=3)
-    apart = frame.assign(cohort=np.where(frame["p"] < 1, MATCHED, GRID))
-    one = found(settled.exponent_shift_in_regime, frame)
-    other = found(settled.exponent_shift_in_regime, apart, cohorts=(MATCHED, GRID))
-    for pair in PAIRS:
-        assert other[pair]["shift"].value == pytest.approx(one[pair]["shift"].value)
 
 
 def test_with_more_text_a_cell_comes_nearer_the_law() -> None:

@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from public_tables import (
-    DOMAINS,
-    SLIMPAJAMA,
     select_by_size,
     select_pile,
     select_seeds,
@@ -21,14 +19,13 @@ from public_tables import (
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, fit_per_weight_laws
-from mnmt_repro.papers.claims.external import load_external
 from mnmt_repro.papers.effects.noise import between_seeds
 from mnmt_repro.papers.effects.public_losses import (
-    by_own_weight,
     domain_laws,
     forecast_errors,
     forecasts,
     law_curves,
+    load_external,
     lowest_weights,
     relative_fractions,
     separate_coefficients,
@@ -69,24 +66,6 @@ def test_our_tables_are_a_selection_of_the_originals(original: str, select, ours
     assert found.to_csv(index=False) == (FOLDER / ours).read_text()
 
 
-def test_a_selection_takes_the_nearest_row_of_mixtures_with_enough_sizes() -> None:
-    sizes = [100, 200, 300, 400, 500]
-    rows = [
-        {"model_size": n, "n_tokens": tokens, "mix": mix}
-        for mix in (0, 1)
-        for n in (sizes if mix == 0 else sizes[:4])
-        for tokens in (9.5e9, 10.1e9, 19e9, 23e9)
-    ]
-    raw = pd.DataFrame(rows)
-    for domain in DOMAINS:
-        raw[f"weight_{domain}"] = np.where(raw["mix"] == 0, 0.1, 0.2)
-        raw[f"{domain}_loss"] = raw["n_tokens"] / 1e9
-    found = select_slimpajama(raw)
-    assert found["mixture"].unique().tolist() == [0]  # the other has four sizes
-    ends = found.groupby("cohort")["n_tokens"].unique().map(list).to_dict()
-    assert ends == {"slimpajama": [19e9], "slimpajama-half": [10.1e9]}
-
-
 def test_a_joint_law_groups_by_mixture_where_the_weight_does_not_tell_them_apart() -> None:
     n = np.geomspace(1e8, 1e9, 5)
     parts = [
@@ -125,15 +104,6 @@ def test_relative_fractions_by_hand() -> None:
     assert lowest_weights(fractions)["gain"].tolist() == pytest.approx([2.0])
 
 
-def test_one_law_fits_all_mixtures_of_each_public_domain() -> None:
-    rows = load_external(FOLDER)
-    rows = rows[rows["cohort"] == SLIMPAJAMA]
-    assert len(rows) == 115 * len(DOMAINS)
-    laws = domain_laws(rows)
-    assert set(laws) == set(DOMAINS)
-    assert all(0.991 < law.r2 < 0.996 for law in laws.values())
-
-
 def test_laws_of_the_pile_are_at_their_known_optimum() -> None:
     rows = load_external(FOLDER)
     rows = rows[rows["cohort"] == "pile"]
@@ -163,20 +133,6 @@ def test_a_law_of_each_mixture_has_its_own_exponent_and_passes_through_its_losse
     curves = law_curves(rows, lambda domain, mixture, n: separate[domain][mixture].predict(n))
     ends = curves[curves["n"].isin([curves["n"].min(), curves["n"].max()])]
     assert ends["loss"].tolist() == pytest.approx(rows["cross_entropy"].iloc[[0, 4, 5, 9]].tolist())
-
-
-def test_translation_mixtures_sum_to_one_and_company_matters() -> None:
-    table = pd.read_csv(FOLDER / "translation_mixtures.csv")
-    weights = table.filter(regex="^weight_")
-    assert len(table) == 31 and weights["weight_fra"].notna().all()
-    sums = weights.sum(axis=1, skipna=False).dropna()
-    assert len(sums) == 23 and np.allclose(sums, 1)
-    long = by_own_weight(table)
-    assert long["language"].value_counts().to_dict() == {"fra": 31, "deu": 23, "zho": 23}
-    french = long.query("language == 'fra' and p == 0.1").set_index("company")["loss"]
-    assert (french[0.1], french[0.8]) == (2.36, 2.04)  # 0.8 Chinese, 0.8 German
-    chinese = long[long["language"] == "zho"].groupby("p")["loss"].mean()
-    assert chinese.idxmin() == 0.3 and chinese[0.8] > chinese[0.1]
 
 
 def by_size(name: str) -> pd.DataFrame:

@@ -14,8 +14,8 @@ from mnmt_repro.__main__ import main
 from mnmt_repro.corpora import fetch, registry
 from mnmt_repro.corpora.registry import CorpusFile
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.claims import external
-from mnmt_repro.papers.claims.external import Original
+from mnmt_repro.papers.effects import public_losses
+from mnmt_repro.papers.effects.public_losses import Original
 
 # Lines that gzip hardly shortens: a hundred kilobytes in all.
 HASHES = [hashlib.sha256(bytes([i % 256, i // 256])).hexdigest() for i in range(3000)]
@@ -164,9 +164,9 @@ def test_an_original_of_the_public_losses_is_fetched_by_commit(
     asked: list[str] = []
     answer = Handler.do_GET
     monkeypatch.setattr(Handler, "do_GET", lambda self: (asked.append(self.path), answer(self))[1])
-    monkeypatch.setattr(external, "ORIGINALS", (original,))
+    monkeypatch.setattr(public_losses, "ORIGINALS", (original,))
     url = server.url
-    monkeypatch.setattr(external.fetch_original, "__kwdefaults__", {"base_url": url})
+    monkeypatch.setattr(public_losses.fetch_original, "__kwdefaults__", {"base_url": url})
     assert main(["data", "originals", "--out", str(tmp_path / "originals")]) == 0
     path = tmp_path / "originals" / "data" / "table.csv"
     assert path.read_bytes() == CONTENT and str(path) in capsys.readouterr().out

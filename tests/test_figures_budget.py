@@ -10,7 +10,7 @@ from synthetic import rows
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.budget import budget_laws_chart, fraction_against_budget
 from mnmt_repro.papers.cohorts.catalogue import get_cohort
-from mnmt_repro.papers.effects import budget
+from mnmt_repro.papers.effects import settled
 
 COHORTS = ("webtech-en-dezh", "webtech-en-dezh-8m", "webtech-en-dezh-16m")
 ALPHA = 0.3
@@ -32,13 +32,13 @@ def frames(**options) -> pd.DataFrame:
 
 
 def cells() -> pd.DataFrame:
-    return budget.cells_of(budget.common_rows(frames(), COHORTS))
+    return settled.cells_of(settled.common_rows(frames(), COHORTS))
 
 
 def test_a_cohort_is_complete_with_all_its_runs_and_not_before():
     hashes = [run.config_hash for run in get_cohort(COHORTS[1]).runs()]
-    assert budget.is_complete(pd.DataFrame({"config_hash": hashes}), COHORTS[1])
-    assert not budget.is_complete(pd.DataFrame({"config_hash": hashes[1:]}), COHORTS[1])
+    assert settled.is_complete(pd.DataFrame({"config_hash": hashes}), COHORTS[1])
+    assert not settled.is_complete(pd.DataFrame({"config_hash": hashes[1:]}), COHORTS[1])
 
 
 def test_only_cells_that_all_budgets_have_are_compared():
@@ -50,12 +50,12 @@ def test_only_cells_that_all_budgets_have_are_compared():
 
 def test_without_common_cells_it_says_so():
     with pytest.raises(InputError, match="in all of"):
-        budget.common_rows(frames(), [*COHORTS, "webtech-en-defr"])
+        settled.common_rows(frames(), [*COHORTS, "webtech-en-defr"])
 
 
 def test_a_page_names_what_the_laws_table_holds():
-    laws = budget.laws_by_budget(cells())
-    shown = budget.budget_laws(laws)
+    laws = settled.laws_by_budget(cells())
+    shown = settled.budget_laws(laws)
     names = ["pair", "p", "budget", "α", "L∞", "L∞ at its bound", "R²", "slope of log f"]
     assert list(shown) == [*names, "low", "high", "sizes"]
     assert set(shown["pair"]) == {"English→German", "English→Chinese"}
@@ -63,7 +63,7 @@ def test_a_page_names_what_the_laws_table_holds():
 
 
 def test_laws_and_slopes_are_those_built_in():
-    table = budget.laws_by_budget(cells())
+    table = settled.laws_by_budget(cells())
     at = table.set_index(["pair", "p", "budget"])
     assert at.loc[("eng-deu", 0.5, 4e6), "slope"] == pytest.approx(-0.2, abs=1e-3)
     assert at.loc[("eng-deu", 0.5, 16e6), "slope"] == pytest.approx(0.0, abs=1e-3)
@@ -74,7 +74,7 @@ def test_laws_and_slopes_are_those_built_in():
 
 
 def test_fractions_are_those_built_in():
-    found = budget.fractions_by_budget(cells())
+    found = settled.fractions_by_budget(cells())
     long = found[(found["budget"] == 16e6) & (found["p"] == 0.5)]
     np.testing.assert_allclose(long["f"], 0.5, rtol=1e-3)
     assert (found["p"] < 1).all()
@@ -91,7 +91,7 @@ def test_changes_count_and_subtract():
             "slope": [-0.4, np.nan, -0.1, np.nan],
         }
     )
-    (row,) = budget.changes(table).to_dict("records")
+    (row,) = settled.changes(table).to_dict("records")
     assert row["spread_before"] == pytest.approx(0.2)
     assert row["spread_after"] == pytest.approx(0.05)
     assert (row["at_bound_before"], row["at_bound_after"]) == (2, 1)
@@ -100,10 +100,10 @@ def test_changes_count_and_subtract():
 
 def test_charts_hold_every_pair_and_weight():
     found = cells()
-    fractions = budget.fractions_by_budget(found)
+    fractions = settled.fractions_by_budget(found)
     chart = fraction_against_budget(fractions).to_dict()
     assert [len(row["concat"]) for row in chart["vconcat"]] == [2, 2]
-    laws = budget_laws_chart(budget.laws_by_budget(found)).to_dict()
+    laws = budget_laws_chart(settled.laws_by_budget(found)).to_dict()
     assert len(laws["concat"]) == 4
     for shown in laws["datasets"].values():  # slopes stand beside their weights
         assert all(abs(row["beside"] - row["p"]) < 0.03 for row in shown if "p" in row)

@@ -12,8 +12,8 @@ from mnmt_repro import results
 from mnmt_repro.papers.charts.upgrades import added_language_chart
 from mnmt_repro.papers.cohorts.conlang_upgrade import SIMILAR
 from mnmt_repro.papers.cohorts.variants import Variant
-from mnmt_repro.papers.effects import conlang_upgrades
-from mnmt_repro.papers.effects.conlang_upgrades import LIKE
+from mnmt_repro.papers.effects import updates_saved
+from mnmt_repro.papers.effects.updates_saved import LIKE
 
 BASE = {("M4", 1.0): 1.0, ("M6", 0.1): 3.0, ("M6", 0.3): 2.5, ("M6", 1.0): 2.0,
         ("Mt6", 0.1): 2.2, ("Mt6", 0.3): 1.8}  # fmt: skip
@@ -29,12 +29,12 @@ def loss(variant: Variant, pair: str) -> float | None:
 
 @pytest.fixture(scope="module")
 def losses(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    root = write_store(tmp_path_factory.mktemp("store"), *conlang_upgrades.NAMES, loss=loss)
-    return conlang_upgrades.losses(results.load(root=root))
+    root = write_store(tmp_path_factory.mktemp("store"), *updates_saved.CONLANG_COHORTS, loss=loss)
+    return updates_saved.conlang_losses(results.load(root=root))
 
 
 def test_the_upgraded_model_is_compared_with_all_others(losses: pd.DataFrame) -> None:
-    table = conlang_upgrades.comparison(losses).set_index(["similarity", "group", "updates"])
+    table = updates_saved.conlang_comparison(losses).set_index(["similarity", "group", "updates"])
     assert set(table.index.get_level_values("similarity")) == {0.0, 1.0}
     added = table.loc[(1.0, LIKE, 0.3)]
     assert added["upgraded"] == pytest.approx(1.3) and pd.isna(added["old model"])
@@ -54,9 +54,9 @@ def test_the_chart_has_a_panel_a_model(losses: pd.DataFrame) -> None:
 
 
 def test_without_rows_it_says_so(tmp_path: Path) -> None:
-    empty = conlang_upgrades.losses(results.load(root=tmp_path))
+    empty = updates_saved.conlang_losses(results.load(root=tmp_path))
     assert empty.empty
-    assert conlang_upgrades.comparison(empty).empty
+    assert updates_saved.conlang_comparison(empty).empty
     half = empty.copy()
     half.loc[0] = [0.0, LIKE, "upgraded", 0.1, 2.0]
-    assert conlang_upgrades.comparison(half)["gain, %"].isna().all()
+    assert updates_saved.conlang_comparison(half)["gain, %"].isna().all()

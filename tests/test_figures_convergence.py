@@ -89,8 +89,8 @@ def test_only_two_cells_a_pair_move_and_by_what_they_lack(corrected: pd.DataFram
     assert (rest["cross_entropy"] == rest["observed"]).all()
 
 
-def test_they_move_toward_the_law_of_the_others() -> None:
-    found = convergence.corrected_cells(stored(), learning())
+def test_they_move_toward_the_law_of_the_others(corrected: pd.DataFrame) -> None:
+    found = convergence.corrected_cells(corrected)
     assert (found["reason"] == "corrected").all()
     # Others lack 1 / sqrt(3920) = 0.016 nats too, which is in the law's constant.
     for row in found.to_dict("records"):
@@ -108,8 +108,9 @@ def test_a_cell_of_two_seeds_is_their_mean() -> None:
         run_id="again-" + curves["run_id"],
         cross_entropy=curves["cross_entropy"] + 3 * curves["step"].astype(float) ** -0.5,
     )
-    found = convergence.corrected_cells(pd.concat([one, other]), pd.concat([curves, steeper]))
-    single = convergence.corrected_cells(one, curves)
+    both = convergence.correct(pd.concat([one, other]), pd.concat([curves, steeper]))
+    found = convergence.corrected_cells(both)
+    single = convergence.corrected_cells(convergence.correct(one, curves))
     assert len(found) == len(single) == 4
     np.testing.assert_allclose(found["observed"], 1.02**0.5 * single["observed"])
     np.testing.assert_allclose(found["before"], single["before"], rtol=1e-5)
@@ -175,7 +176,7 @@ def test_a_curve_that_no_power_law_fits_is_left_alone_and_said() -> None:
     curves = learning().copy()
     flat = curves["pair"] == "eng-zho"
     curves.loc[flat, "cross_entropy"] = 3.0
-    found = convergence.corrected_cells(stored(), curves)
+    found = convergence.corrected_cells(convergence.correct(stored(), curves))
     chinese = found[found["pair"] == "English→Chinese"]
     assert (chinese["observed"] == chinese["corrected loss"]).all()
     assert (chinese["reason"] != "corrected").all()
@@ -192,7 +193,7 @@ def test_charts_are_valid(corrected: pd.DataFrame) -> None:
     assert len(seen) == 4 * len(STEPS)
     assert law["step"].max() == pytest.approx(9_800)
     curve_chart(seen, law).to_dict()
-    found = convergence.corrected_cells(stored(), learning())
+    found = convergence.corrected_cells(corrected)
     spec = cells_chart(found).to_dict()
     drawn = pd.DataFrame(spec["datasets"][spec["concat"][0]["layer"][4]["data"]["name"]])
     assert len(drawn) == 2 * len(found) == 8

@@ -12,7 +12,7 @@ from synthetic import loss_of, rows
 
 from mnmt_repro.papers.charts.derivations import batch_chart, doubling_chart
 from mnmt_repro.papers.charts.fractions import form_chart
-from mnmt_repro.papers.effects import derivations, fractions, scalarization, scaling
+from mnmt_repro.papers.effects import derivations, fractions, scaling
 from mnmt_repro.papers.effects.derivations import ALPHA, BETA_1, BETA_P, L_INF, N
 
 NUMBERS = {BETA_1: 3.0, BETA_P: 7.0, ALPHA: 0.3, N: 1e4, L_INF: 1.5}
@@ -137,7 +137,7 @@ def test_the_limit_is_exact_where_it_is_known() -> None:
 
 
 def test_sampling_has_the_gradient_of_weights_times_lengths() -> None:
-    found = scalarization.compare_counting()
+    found = derivations.compare_counting()
     assert found.implicit == found.explicit
     # By hand: German 16 over 6 tokens of 2 sentences, Chinese -6 over 7 tokens of 3.
     # (1/4 * 8 - 3/4 * 2) / (1/4 * 3 + 3/4 * 7/3) = 1/2 / (5/2)
@@ -150,16 +150,16 @@ def test_sampling_has_the_gradient_of_weights_times_lengths() -> None:
 def test_equal_lengths_make_the_weights_the_probabilities() -> None:
     text = {"a-b": ((1, 5), (2, 2)), "a-c": ((0, -3),)}
     p = {"a-b": Fraction(1, 3), "a-c": Fraction(2, 3)}
-    found = scalarization.compare_counting(text, p)
+    found = derivations.compare_counting(text, p)
     assert found.implicit == found.explicit == found.naive and found.weights == p
 
 
 def test_batches_of_their_own_length_are_off_by_what_enumeration_says() -> None:
     """Batches of two sentences, all 25 of them by hand-written loops."""
-    text, p = scalarization.EXAMPLE, scalarization.EXAMPLE_WEIGHTS
+    text, p = derivations.EXAMPLE, derivations.EXAMPLE_WEIGHTS
     sentences = [(sum(r), len(r), p[k] / len(rows)) for k, rows in text.items() for r in rows]
     mean = sum(Fraction(g + h, s + t) * x * y for g, s, x in sentences for h, t, y in sentences)
-    table = scalarization.batch_gradients(sizes=(1, 2, 4)).set_index("sentences")
+    table = derivations.batch_gradients(sizes=(1, 2, 4)).set_index("sentences")
     assert table.loc[2, "mean"] == pytest.approx(float(mean))
     assert table.loc[1, "mean"] == pytest.approx(
         float(sum(Fraction(g, s) * x for g, s, x in sentences))
@@ -170,7 +170,7 @@ def test_batches_of_their_own_length_are_off_by_what_enumeration_says() -> None:
 
 def test_equal_lengths_leave_nothing_off() -> None:
     text = {"a-b": ((1, 5), (2, 2)), "a-c": ((0, -3),)}
-    table = scalarization.batch_gradients(text, {"a-b": Fraction(1, 2), "a-c": Fraction(1, 2)})
+    table = derivations.batch_gradients(text, {"a-b": Fraction(1, 2), "a-c": Fraction(1, 2)})
     assert (table["off"] == 0).all()
     # One sentence: gradients a token 3, 2 and -1.5 at 1/4, 1/4, 1/2: mean 0.5, variance 4.125.
     assert table["deviation"].iloc[0] == pytest.approx(4.125**0.5)
@@ -185,15 +185,15 @@ def test_token_shares_follow_from_the_lengths() -> None:
             "token_share": [1 / 3, 2 / 3, 0.0, 1.0, 0.2],
         }
     )
-    table = scalarization.token_shares(frame)
+    table = derivations.token_shares(frame)
     assert list(table["p"]) == [0.2, 0.5]  # Chinese has no p = 0.5
     np.testing.assert_allclose(table["predicted"], table["w"])
-    assert scalarization.token_shares(frame.iloc[:0]).empty
+    assert derivations.token_shares(frame.iloc[:0]).empty
 
 
 def test_charts_and_tables_of_scalarization_are_valid() -> None:
-    batch_chart(scalarization.batch_gradients()).to_dict()
-    working = scalarization.working()
+    batch_chart(derivations.batch_gradients()).to_dict()
+    working = derivations.working()
     assert list(working["w"]) == ["3/10", "7/10"]
     assert list(working["mean gradient a token"]) == ["8/3", "-6/7"]
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.papers.charts.budget import equal_text_chart
-from mnmt_repro.papers.effects import budget
+from mnmt_repro.papers.effects import settled
 
 PAIR, TOKENS = "eng-deu", (1_000, 10_000, 100_000)
 
@@ -41,7 +41,7 @@ def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def test_both_parts_are_those_built_in() -> None:
-    parts = budget.split_gap(*frames()).set_index(["p", "n"])
+    parts = settled.split_gap(*frames()).set_index(["p", "n"])
     # Neither zero-shot nor the single pair; at 0.005 fewer tokens than the first point's 1,000.
     assert sorted(parts.index) == [(0.05, 100), (0.05, 1_000), (0.5, 100), (0.5, 1_000)]
     for (p, n), row in parts.iterrows():
@@ -54,14 +54,14 @@ def test_both_parts_are_those_built_in() -> None:
 def test_a_size_without_a_single_pair_model_is_left_out() -> None:
     curves, rows = frames()
     kept = curves[(curves["n_non_embedding"] == 100) | (curves["p"] < 1)]
-    assert set(budget.split_gap(kept, rows)["n"]) == {100}
-    assert budget.split_gap(curves[curves["p"] < 1], rows).empty
+    assert set(settled.split_gap(kept, rows)["n"]) == {100}
+    assert settled.split_gap(curves[curves["p"] < 1], rows).empty
 
 
 def test_the_chart_has_a_panel_a_pair_and_part() -> None:
-    spec = equal_text_chart(budget.split_gap(*frames())).to_dict()
+    spec = equal_text_chart(settled.split_gap(*frames())).to_dict()
     drawn = pd.DataFrame(next(iter(spec["datasets"].values())))
-    assert set(drawn["part"]) == set(budget.TEXT_PARTS.values())
+    assert set(drawn["part"]) == set(settled.TEXT_PARTS.values())
     assert set(drawn["pair"]) == {"English→German"} and len(drawn) == 2 * 4
 
 
@@ -84,9 +84,9 @@ def test_what_text_alone_predicts_of_a_longer_budget() -> None:
         )
 
     # Where text is all there is to a weight, twice the budget is worth what the law says.
-    table = budget.predicted_by_text(rows(1e6, False), rows(2e6, False))
+    table = settled.predicted_by_text(rows(1e6, False), rows(2e6, False))
     assert len(table) == 16
     assert table["predicted"].to_numpy() == pytest.approx(table["observed"].to_numpy(), rel=1e-3)
     # Where a weight acts by itself, the longer run gains nothing of what is predicted.
-    table = budget.predicted_by_text(rows(1e6, True), rows(2e6, True))
+    table = settled.predicted_by_text(rows(1e6, True), rows(2e6, True))
     assert (table["observed"].abs() < 1e-9).all() and (table["predicted"] > 1).all()

@@ -12,8 +12,8 @@ from synthetic import SIZES, loss_of, rows
 from mnmt_repro.papers.charts.forest import PRINTED_SERIES, forest
 from mnmt_repro.papers.charts.fraction_panels import TOP, capacity_rows, fraction_panels
 from mnmt_repro.papers.cohorts.catalogue import get_cohort
-from mnmt_repro.papers.effects import fraction_lines as panels
 from mnmt_repro.papers.effects import fractions
+from mnmt_repro.papers.effects import fractions as panels
 from mnmt_repro.papers.effects.grids import read_grid
 
 COHORT = "webtech-en-dezh"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.papers.charts.regime import beside_the_paper, half_against_whole, learning_curves
-from mnmt_repro.papers.effects import regime
+from mnmt_repro.papers.effects import settled
 
 
 def test_a_cohort_is_counted_by_runs_not_by_rows() -> None:
@@ -21,7 +21,7 @@ def test_a_cohort_is_counted_by_runs_not_by_rows() -> None:
             "passes": [0.5, 1.234, 0.1, 9.0],
         }
     )
-    assert regime.cohort_table(rows).to_dict("records") == [
+    assert settled.cohort_table(rows).to_dict("records") == [
         {
             "cohort": "English→{German, Chinese}",
             "runs": 2,
@@ -37,7 +37,7 @@ def test_a_cohort_is_counted_by_runs_not_by_rows() -> None:
 
 def test_the_papers_tokens_a_parameter() -> None:
     # 500k and 1M steps of 500k tokens over the printed 18,881,024 and 1,019,312,128 parameters.
-    paper = regime.paper_sizes()
+    paper = settled.paper_sizes()
     assert len(paper) == 8
     assert paper["per"].iloc[0] == pytest.approx(250e9 / 18_881_024)
     assert paper["per"].iloc[-1] == pytest.approx(500e9 / 1_019_312_128)
@@ -76,7 +76,7 @@ def test_sizes_have_their_budget_and_slope() -> None:
             "passes": [0.5, 0.7],
         }
     )
-    table = regime.by_size(rows, curves())
+    table = settled.by_size(rows, curves())
     assert table["n"].tolist() == [100, 1000]
     assert table["per"].tolist() == [320, 32]
     assert table["end_slope"].tolist() == pytest.approx([-0.1, -0.3])
@@ -103,7 +103,7 @@ def test_a_cell_at_half_the_budget_is_compared_with_the_same_seed_at_all_of_it()
         ],
         columns=["cohort", "seed", "p", "cross_entropy"],
     ).assign(pair="src-aaa", n_non_embedding=100)
-    table = regime.half_and_whole(rows, "x")
+    table = settled.half_and_whole(rows, "x")
     assert table[["p", "n", "seed", "half", "whole", "change"]].to_dict("records") == [
         {"p": 0.3, "n": 100, "seed": 1, "half": 2.0, "whole": 1.5, "change": -0.25}
     ]

@@ -12,8 +12,8 @@ from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 from mnmt_repro.papers.charts.fractions import frontier_chart
 from mnmt_repro.papers.charts.grid_figures import floor_chart
 from mnmt_repro.papers.claims import load_claims
-from mnmt_repro.papers.effects import fractions, held_out, quality, regime, scaling
-from mnmt_repro.papers.effects.exact_loss import (
+from mnmt_repro.papers.effects import fractions, prediction, quality, scaling, settled
+from mnmt_repro.papers.effects.uncertainty import (
     absolute_and_relative,
     against_truth,
     exact_exponents,
@@ -187,15 +187,15 @@ def test_observed_frontier_joins_the_two_losses_of_a_run():
 
 
 def test_most_cells_are_held_out():
-    unseen = exact().groupby("pair").apply(lambda pair: held_out.held_out(pair).sum())
+    unseen = exact().groupby("pair").apply(lambda pair: prediction.held_out(pair).sum())
     assert list(unseen) == [64 - 5 * 6] * 2
 
 
 def test_pages_hold_out_what_the_claims_hold_out():
     options = {claim.id: claim.options for claim in load_claims(ROOT / "data" / "claims")}
     pages = {
-        "A14": (held_out.UNSEEN_WEIGHTS, held_out.LARGEST_SIZES),
-        "A15": (held_out.UNSEEN_WEIGHTS, held_out.LARGEST_SIZES),
+        "A14": (prediction.UNSEEN_WEIGHTS, prediction.LARGEST_SIZES),
+        "A15": (prediction.UNSEEN_WEIGHTS, prediction.LARGEST_SIZES),
         "A17": ((quality.HELD_OUT_WEIGHT,), 1),
     }
     for claim, (weights, sizes) in pages.items():
@@ -233,7 +233,7 @@ def test_end_slope_is_the_change_a_doubling_brings():
             "cross_entropy": [9.0, 7.0, 5.0, 4.9, 4.8, 4.7],  # at the end, 0.1 a doubling
         }
     )
-    assert regime.end_slopes(curves)["end_slope"].item() == pytest.approx(-0.1)
+    assert settled.end_slopes(curves)["end_slope"].item() == pytest.approx(-0.1)
 
 
 def test_fractions_of_laws_that_are_not_identified_are_left_out():

@@ -6,8 +6,8 @@ import pandas as pd
 from synthetic import rows
 
 from mnmt_repro.papers.charts.fraction_panels import similarity_chart
-from mnmt_repro.papers.effects import fraction_lines
-from mnmt_repro.papers.effects.fraction_lines import SIMILARITY_COHORTS, Line, compare_lines
+from mnmt_repro.papers.effects import fractions
+from mnmt_repro.papers.effects.fractions import SIMILARITY_COHORTS, Line, compare_lines
 
 PAIRS = ("src-aaa", "src-bbb")
 
@@ -23,8 +23,8 @@ def lines(*similarities: float) -> pd.DataFrame:
 
 
 def test_fractions_by_similarity() -> None:
-    assert list(fraction_lines.SIMILARITY_LABELS.values()) == [0, 0.25, 0.5, 0.75, 1]
-    table = fraction_lines.by_similarity(lines(0, 0.5, 1))
+    assert list(fractions.SIMILARITY_LABELS.values()) == [0, 0.25, 0.5, 0.75, 1]
+    table = fractions.by_similarity(lines(0, 0.5, 1))
     assert set(table["similarity"]) == {0, 0.5, 1} and table["p"].max() < 1
     half = table[(table["p"] == 0.5) & (table["language"] == "language A")]
     assert (half["f"] - 0.5).abs().max() < 0.05  # f = p, at every similarity
@@ -33,4 +33,4 @@ def test_fractions_by_similarity() -> None:
 
 
 def test_one_similarity_is_no_contrast() -> None:
-    assert fraction_lines.by_similarity(lines(0)).empty
+    assert fractions.by_similarity(lines(0)).empty

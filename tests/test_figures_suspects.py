@@ -7,7 +7,7 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.papers.charts.budget import exponent_chart
-from mnmt_repro.papers.effects import budget
+from mnmt_repro.papers.effects import settled
 
 TABLES = 100_000  # parameters that `synthetic.rows` puts beside N
 
@@ -27,11 +27,11 @@ def grid() -> pd.DataFrame:
 
 
 def test_the_domain_compared_is_one_that_all_pairs_have() -> None:
-    assert budget.common_domain(grid()) == "docs"
+    assert settled.common_domain(grid()) == "docs"
 
 
 def test_settings_side_by_side() -> None:
-    table = budget.other_causes(grid()).set_index(["pair", "fitted to"])
+    table = settled.other_causes(grid()).set_index(["pair", "fitted to"])
     german = table.loc["English→German"]
     assert list(german.index) == ["as above", "N with the tables", "docs alone"]
     assert german.loc["as above", "α alone"] == pytest.approx(0.3, abs=1e-3)
@@ -44,7 +44,7 @@ def test_settings_side_by_side() -> None:
     # The same losses fall over a narrower range of sizes: a larger exponent.
     assert (max(SIZES) + TABLES) / (min(SIZES) + TABLES) < 3
     assert german.loc["N with the tables", "α alone"] > 0.5
-    drawn = exponent_chart(budget.other_causes(grid())).to_dict()
+    drawn = exponent_chart(settled.other_causes(grid())).to_dict()
     panel = next(panel for panel in drawn["concat"] if panel["title"] == "English→German")
     dots = pd.DataFrame(drawn["datasets"][panel["layer"][4]["data"]["name"]])
     shares = dots.set_index("label")["value"]

@@ -24,11 +24,11 @@ from mnmt_repro.papers.charts.gains import (
 from mnmt_repro.papers.charts.provenance import Provenance
 from mnmt_repro.papers.charts.upgrades import lead_chart, reached
 from mnmt_repro.papers.claims import read_stored
-from mnmt_repro.papers.claims.claim_measures import claim_measures
+from mnmt_repro.papers.claims.report import claim_measures
 from mnmt_repro.papers.cohorts.languages25 import directions_of
 from mnmt_repro.papers.cohorts.variants import Variant
 from mnmt_repro.papers.effects import upgrades
-from mnmt_repro.papers.effects.intervals import NoRowsYet
+from mnmt_repro.papers.effects.noise import NoRowsYet
 from mnmt_repro.papers.effects.upgrades import PRINTED, SCRATCH, TEST, UPGRADED
 from mnmt_repro.papers.effects.variants import MAIN, Variants, star, variants_of
 from mnmt_repro.papers.effects.variants import VariantAt as Run

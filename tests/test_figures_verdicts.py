@@ -18,8 +18,8 @@ from mnmt_repro.papers.charts.forest import claim_figure, of_claims
 from mnmt_repro.papers.charts.measures import limit_written, measured, named, written
 from mnmt_repro.papers.charts.scoreboard import scoreboard, tally_line
 from mnmt_repro.papers.charts.verdicts import anchor, badge, count, how_sure
-from mnmt_repro.papers.claims.claim_measures import claim_measures
-from mnmt_repro.papers.claims.exhibits import Exhibit
+from mnmt_repro.papers.claims.report import claim_measures
+from mnmt_repro.papers.claims.schema import Exhibit
 
 CLAIMS = declared_claims()
 

@@ -155,7 +155,7 @@ class Claims(Damage):
     def read(self, value: Any) -> None:
         for claim in parse_claims(as_yaml(value), "claims.yml"):
             for setting in claim.settings.values():
-                claim.in_setting(setting).fingerprint(setting)
+                claim.fingerprint(claim.in_setting(setting))
 
 
 class Grids(Damage):

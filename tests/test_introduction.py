@@ -13,9 +13,8 @@ from mnmt_repro.papers.charts.badge import STYLE
 from mnmt_repro.papers.charts.scoreboard import scale_chart, scales, scoreboard
 from mnmt_repro.papers.charts.upgrade_pictures import find_tier, shapes
 from mnmt_repro.papers.claims import load_claims, load_exhibits, read_stored
-from mnmt_repro.papers.claims.exhibits import ALL, EXHIBITS_FILE
 from mnmt_repro.papers.claims.report import headlines
-from mnmt_repro.papers.claims.schema import Claim
+from mnmt_repro.papers.claims.schema import ALL, EXHIBITS_FILE, Claim
 
 ROOT = Path(__file__).resolve().parents[1]
 SIGN_OF = {verdict: sign for verdict, (sign, _) in STYLE.items()}

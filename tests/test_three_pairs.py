@@ -10,7 +10,7 @@ from synthetic import SIZES, loss_of, rows
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.effects import three_pairs
 from mnmt_repro.papers.effects.cells import mean_losses
-from mnmt_repro.papers.effects.intervals import root_mean_square
+from mnmt_repro.papers.effects.noise import root_mean_square
 
 PAIRS = ("eng-deu", "eng-fra", "eng-zho")
 MIXTURES = (
@@ -76,12 +76,6 @@ def test_laws_come_from_every_cohort_that_holds_the_pair() -> None:
     ], rtol=1e-3)  # fmt: skip
 
 
-def test_a_grid_that_determines_no_law_gives_none() -> None:
-    whole = two_pair_points()["webtech-en-dezh"]
-    one_size = whole[whole["n"] == SIZES[0]]
-    assert three_pairs.pair_laws({"some": one_size}) == {}
-
-
 def test_three_pairs_that_obey_the_laws_are_predicted_exactly() -> None:
     laws = three_pairs.pair_laws(two_pair_points())
     cells = three_pairs.mixture_cells(three_pair_rows())
@@ -93,15 +87,6 @@ def test_three_pairs_that_obey_the_laws_are_predicted_exactly() -> None:
     assert table["error"].max() < 2e-4
 
 
-def test_an_excess_that_is_built_in_is_found() -> None:
-    laws = three_pairs.pair_laws(two_pair_points())
-    worse = three_pairs.mixture_cells(three_pair_rows(loss=lambda p, n: 1.04 * truth(p, n)))
-    table = three_pairs.error_table(three_pairs.predict(laws, worse))
-    np.testing.assert_allclose(table["bias"], 0.04, atol=3e-4)
-    # Relative to the observed loss: 1 / 1.04 - 1.
-    np.testing.assert_allclose(table["error"], 1 - 1 / 1.04, atol=3e-4)
-
-
 def test_the_laws_own_errors_are_what_is_put_in() -> None:
     frame = rows("webtech-en-dezh", ("eng-deu", "eng-zho"), loss=truth, noise=0.02, seed=3)
     laws = three_pairs.pair_laws({"webtech-en-dezh": mean_losses(frame, "pair", "p")})
@@ -111,13 +96,6 @@ def test_the_laws_own_errors_are_what_is_put_in() -> None:
     # Noise of 2 % with six of 64 degrees of freedom spent.
     errors = table.groupby("pair")["relative_error"].apply(lambda own: (own**2).mean() ** 0.5)
     np.testing.assert_allclose(errors, 0.02 * (58 / 64) ** 0.5, rtol=0.2)
-    # Of the sizes and weights of the mixtures alone: 8 weights of 8 sizes are cut to some.
-    cells = three_pairs.mixture_cells(three_pair_rows())
-    some = three_pairs.own_residuals(laws, cells)
-    shares = frame[frame["pair"] == "eng-deu"]["p"]
-    within = shares.between(cells["p"].min() - 1e-9, cells["p"].max() + 1e-9)
-    sizes = frame[frame["pair"] == "eng-deu"]["n_non_embedding"].isin(cells["n"])
-    assert len(some) == 2 * int((within & sizes).sum()) < 128
 
 
 def test_each_law_of_a_pair_that_has_two_is_held_against_the_runs_alone() -> None:
@@ -150,13 +128,6 @@ def test_mixtures_are_kept_apart_and_two_pair_runs_are_not_taken_for_three() -> 
     assert len(cells) == len(frame)
     deu = cells[(cells["pair"] == "eng-zho") & (cells["p"] == 0.25)]
     assert deu["mixture"].nunique() == 2
-
-
-def test_seeds_of_a_mixture_are_averaged() -> None:
-    one = three_pair_rows(sizes=SIZES[:1], mixtures=MIXTURES[:1])
-    other = one.assign(run_id="again", cross_entropy=4 * one["cross_entropy"])
-    cells = three_pairs.mixture_cells(pd.concat([one, other], ignore_index=True))
-    np.testing.assert_allclose(cells["loss"], 2 * one["cross_entropy"])
 
 
 def test_runs_against_runs_need_no_law() -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,17 +11,16 @@ import pandas as pd
 import pytest
 from stored_claims import declared_claims
 
-from mnmt_repro.papers.claims import estimands_upgrade
-from mnmt_repro.papers.claims.evidence import Evidence
 from mnmt_repro.papers.claims.judging import judge
 from mnmt_repro.papers.cohorts import settled_upgrades as declared_here
 from mnmt_repro.papers.cohorts.catalogue import find_cohort, membership, places
 from mnmt_repro.papers.cohorts.languages25 import LANGUAGES, directions
 from mnmt_repro.papers.cohorts.software25_runs import from_scratch, upgraded
 from mnmt_repro.papers.cohorts.variants import VariantCohort
-from mnmt_repro.papers.effects.intervals import Measures, NoRowsYet
-from mnmt_repro.papers.effects.updates_saved import Arm, arm, share_reached, updates_saved
-from mnmt_repro.runs.order import plan
+from mnmt_repro.papers.effects import updates_saved
+from mnmt_repro.papers.effects.evidence import Evidence
+from mnmt_repro.papers.effects.noise import Measures, NoRowsYet
+from mnmt_repro.papers.effects.updates_saved import Arm, arm, factors_saved, share_reached
 
 ALL = directions(tuple(LANGUAGES))
 UP, BASE = (0.1, 0.3, 1.0), (0.1, 1.0, 2.0)
@@ -59,7 +55,7 @@ def baseline(once: float, twice: float, early: float = 4.5, **more: Any) -> Arm:
 def test_a_straight_curve_gives_the_factor_exactly(share: float) -> None:
     """The baseline ends where the upgrade is at this share, and at twice the updates at another."""
     later = share**0.5
-    found = updates_saved(upgrade(), baseline(curve(share), curve(later)))
+    found = factors_saved(upgrade(), baseline(curve(share), curve(later)))
     assert found["factor"].value == pytest.approx(1 / share)
     assert found["factor_with_old"].value == pytest.approx(1 / (1 + share))
     assert found["factor_at_two"].value == pytest.approx(2 / later)
@@ -71,7 +67,7 @@ def test_a_straight_curve_gives_the_factor_exactly(share: float) -> None:
 
 def test_a_share_of_the_gap_is_reached_earlier() -> None:
     target = 4.5 - 0.864 * (4.5 - curve(1.0))
-    found = updates_saved(upgrade(), baseline(curve(1.0), curve(1.0)), 0.864)
+    found = factors_saved(upgrade(), baseline(curve(1.0), curve(1.0)), 0.864)
     assert found["factor"].value == pytest.approx(1 / math.exp((3.8 - target) / SLOPE))
 
 
@@ -86,13 +82,13 @@ def test_a_bent_curve_is_read_between_neighbouring_budgets() -> None:
 def test_what_is_reached_early_or_never_is_at_a_bound_and_marked() -> None:
     noise: dict[str, Any] = {"noise": 0.01}
     arms = upgrade(seeds=6, **noise), baseline(4.2, 3.4, seeds=5, at=1, **noise)
-    found = updates_saved(*arms)
+    found = factors_saved(*arms)
     first, second = found["factor"], found["factor_at_two"]
     assert (first.low, first.value, first.high) == (10.0, 10.0, 10.0)  # 10 or more
     assert (second.low, second.value, second.high) == (2.0, 2.0, 2.0)  # 2 or less
     assert found["factor_with_old"].value == 1 / 1.1 and found["censored"].value == 1
     assert found["factor_with_old_at_two"].value == 1.0 and found["censored_at_two"].value == 1
-    near = updates_saved(arms[0], baseline(curve(0.11), curve(0.3), seeds=5, at=1, **noise))
+    near = factors_saved(arms[0], baseline(curve(0.11), curve(0.3), seeds=5, at=1, **noise))
     assert near["factor"].low < 1 / 0.11 < near["factor"].high == 10.0
     assert 0.02 < near["censored"].value < 0.9  # draws at a bound count as at the bound
 
@@ -139,9 +135,9 @@ def compared(seeds: int = 2, **more: Any) -> pd.DataFrame:
 
 
 def effect(frame: pd.DataFrame, **options: Any) -> Measures:
-    setting = declared_claims()["B1"].headline
-    claim: Any = SimpleNamespace(options={"upgrades": {"Mt25": "M25"}} | options)
-    return estimands_upgrade.updates_saved(Evidence(frame=frame), claim, setting)["Mt25"]
+    headline = declared_claims()["B1"].headline
+    setting = replace(headline, options={"upgrades": {"Mt25": "M25"}} | options)
+    return updates_saved.updates_saved(Evidence(frame=frame), setting)["Mt25"]
 
 
 def test_the_effect_reads_means_over_all_directions() -> None:
@@ -192,21 +188,6 @@ def cohort(name: str = "") -> VariantCohort:
     return found
 
 
-def test_both_arms_have_the_declared_seeds_and_budgets() -> None:
-    counts = {name: Counter((v.name, v.updates_share) for v in cohort(name).variants)
-              for name in ("", "-wide")}  # fmt: skip
-    for name, baselines, upgrades in (("", 5, 6), ("-wide", 3, 3)):
-        wanted = {(f"M25{name}", share): baselines for share in (0.1, 0.5, 1.0, 2.0)}
-        assert counts[name] == wanted | {(f"Mt25{name}", share): upgrades for share in UP}
-        for variant in cohort(name).variants:
-            how = variant.spec.training
-            assert how.steps == round(14_000 * variant.updates_share)
-            assert how.decay_share == 0.3 and how.warmup_steps == 1_120
-            assert variant.spec.tier == "settled" and not variant.decode
-    trunks = {(v.name, v.spec.seed, v.spec.trajectory) for v in cohort().variants}
-    assert len(trunks) == 5 + 6  # one a seed and arm
-
-
 def test_an_upgrade_goes_on_from_the_undecayed_old_model_of_its_seed() -> None:
     old = {
         v.spec.seed: v.spec
@@ -231,23 +212,6 @@ def test_an_upgrade_goes_on_from_the_undecayed_old_model_of_its_seed() -> None:
             assert v.spec == replace(mini, tier="settled", training=changed)
 
 
-def test_three_rates_an_arm_are_tried_at_a_seed_that_no_claim_reads() -> None:
-    runs = {v.name: v.spec for v in cohort("-rates").variants}
-    assert {run.seed for run in runs.values()} == {101} and len(runs) == 7
-    for name, steps in (("M25", 14_000), ("Mt25", 4_200)):
-        mine = [run for key, run in runs.items() if key.startswith(f"{name}, rate")]
-        assert [run.training.learning_rate for run in mine] == [0.006, 0.012, 0.024]
-        assert {run.training.steps for run in mine} == {steps}
-        assert {run.training.decay_share for run in mine} == {0.3}
-    old = {run.upgrade.parent.run_id for run in runs.values() if run.upgrade}
-    assert old == {runs["M20"].run_id}
-    read = {name for claim in declared_claims().values() for setting in claim.settings.values()
-            for name in setting.cohorts}  # fmt: skip
-    assert cohort("-rates").name not in read
-    for rate in (declared_here.SCRATCH_RATE, declared_here.UPGRADE_RATE):
-        assert rate in declared_here.RATES
-
-
 def test_no_run_is_one_of_the_mini_tiers() -> None:
     """A run is in cohorts of one tier alone, so that its rows keep their names."""
     runs = [run for name in ("-rates", "", "-wide") for run in cohort(name).runs()]
@@ -255,15 +219,3 @@ def test_no_run_is_one_of_the_mini_tiers() -> None:
     assert not {run.config_hash for run in runs} & membership("mini").keys()
     for run in runs:
         assert (run.config_hash, membership("settled")[run.config_hash][0]) in places("settled")
-
-
-def test_a_longer_run_waits_for_a_shorter_one_and_an_upgrade_for_its_old_model(
-    tmp_path: Path,
-) -> None:
-    variants = [v for v in cohort().variants if v.spec.seed == 1]
-    ids = {(v.name, v.updates_share): v.spec.run_id for v in variants}
-    tasks = {t.spec.run_id: t for t in plan([v.spec for v in variants], frozenset(), tmp_path)}
-    assert len(tasks) == len(variants) + 1
-    assert tasks[ids["M25", 2.0]].after == {ids["M25", share] for share in (0.1, 0.5, 1.0)}
-    assert tasks[ids["Mt25", 1.0]].after == {ids["Mt25", share] for share in (0.1, 0.3)}
-    assert all(len(tasks[ids["Mt25", share]].needs) == 1 for share in UP)

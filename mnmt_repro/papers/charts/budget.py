@@ -15,7 +15,7 @@ from mnmt_repro.papers.charts.theme import (
     weight_color,
 )
 from mnmt_repro.papers.cohorts.names import pair_name
-from mnmt_repro.papers.effects.budget import TEXT_PARTS
+from mnmt_repro.papers.effects.settled import TEXT_PARTS
 
 _APART = 0.02
 """Distance of the marks of two budgets at one weight."""

@@ -17,7 +17,7 @@ import yaml
 from mnmt_repro.architecture import PAPER_A
 from mnmt_repro.papers.charts.sizes import model_sizes
 from mnmt_repro.papers.cohorts.grids import WEIGHTS
-from mnmt_repro.papers.effects import scalarization
+from mnmt_repro.papers.effects import derivations
 from mnmt_repro.papers.effects.published import PAPERS
 
 WMT19_FROM_ENGLISH = ("cs", "de", "fi", "gu", "kk", "lt", "ru", "zh")
@@ -81,7 +81,7 @@ def _numbers() -> dict[str, Any]:
     more = row["printed − counted"] // row["d"]
     part = 2**-alpha  # by which doubling the size multiplies the reducible loss
     losses = derivation(alpha=0.5, beta_one=10.0, beta_p=20.0, l_inf=1.0, n=400.0)
-    counted = scalarization.compare_counting()
+    counted = derivations.compare_counting()
     return {
         "steps": sum(steps.values()),
         "implicit": counted.implicit,

@@ -12,7 +12,7 @@ import pandas as pd
 from mnmt_repro.papers.charts.display import Figure, show
 from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, plain
 from mnmt_repro.papers.charts.verdicts import SOURCE
-from mnmt_repro.papers.claims.claim_measures import claim_measures
+from mnmt_repro.papers.claims.report import claim_measures
 from mnmt_repro.papers.cohorts.names import setting_label
 
 PRINTED_SERIES = "the paper"

@@ -9,8 +9,8 @@ import pandas as pd
 
 from mnmt_repro.papers.charts.forest import PRINTED_SERIES
 from mnmt_repro.papers.charts.theme import diagonal, tips, weight_color
-from mnmt_repro.papers.effects.fraction_lines import _VALUES, CAPACITIES, ESTIMATORS
-from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.fractions import _VALUES, CAPACITIES, ESTIMATORS
 
 TOP = 1.6  # of the axis; bands that reach beyond it are cut
 

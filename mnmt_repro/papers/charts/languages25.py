@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, tips
-from mnmt_repro.papers.effects.languages25 import TEXTS
+from mnmt_repro.papers.effects.corpora import TEXTS
 
 
 def shares_chart(found: pd.DataFrame) -> alt.LayerChart:

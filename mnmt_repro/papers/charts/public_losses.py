@@ -19,7 +19,7 @@ def loss_by_domain(
     Parameters
     ----------
     rows
-        Of one cohort of `mnmt_repro.papers.claims.external.load_external`.
+        Of one cohort of `effects.public_losses.load_external`.
     curves
         From `analysis.public_losses.law_curves`.
     """

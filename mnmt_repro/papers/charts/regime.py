@@ -7,7 +7,7 @@ import pandas as pd
 
 from mnmt_repro.papers.charts.theme import CATEGORIES, INK, size_axis, tips, weight_color
 from mnmt_repro.papers.cohorts.names import pair_name
-from mnmt_repro.papers.effects.regime import paper_sizes
+from mnmt_repro.papers.effects.settled import paper_sizes
 
 _PAPER = "the paper's (A)"
 

@@ -18,8 +18,8 @@ from mnmt_repro.papers.charts.measures import measured
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
 from mnmt_repro.papers.charts.verdicts import badge, headline, tally
-from mnmt_repro.papers.claims.exhibits import EXHIBITS_FILE, Exhibit
-from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, Exhibit
+from mnmt_repro.papers.effects.cells import Rows, framed
 
 _CLAIM = re.compile(r"\{([AB]\d+)(?: on '([^']+)')?\}")
 _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"

@@ -9,7 +9,7 @@ import pandas as pd
 
 from mnmt_repro.architecture import PublishedSize, parameter_counts
 from mnmt_repro.papers.charts.theme import CATEGORIES, INK
-from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.effects.cells import Rows, framed
 
 _PARTS = ("encoder", "decoder", "input_embedding", "output_projection")
 

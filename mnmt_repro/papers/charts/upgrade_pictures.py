@@ -10,7 +10,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.theme import CATEGORIES, tips
 from mnmt_repro.papers.cohorts.software25 import KINDS, SHARES
 from mnmt_repro.papers.cohorts.software25_runs import MINI, PAPER, Tier, recipe
-from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.upgrading.config import Kind, gamma_at
 from mnmt_repro.upgrading.places import place_layers
 

@@ -11,7 +11,7 @@ import pandas as pd
 from mnmt_repro.papers.charts.forest import PRINTED_SERIES, forest
 from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, tips
 from mnmt_repro.papers.cohorts.conlang_upgrade import SIMILARITIES, UPGRADE_SHARES
-from mnmt_repro.papers.effects.conlang_upgrades import LIKE, UNLIKE
+from mnmt_repro.papers.effects.updates_saved import LIKE, UNLIKE
 from mnmt_repro.papers.effects.upgrades import (
     LAST_SHARES,
     MODEL_CHANGES,

@@ -4,8 +4,6 @@
 and tests take their verdicts from it.
 """
 
-from mnmt_repro.papers.claims.exhibits import load_exhibits
-from mnmt_repro.papers.claims.external import load_external
 from mnmt_repro.papers.claims.report import (
     differences,
     read_stored,
@@ -16,7 +14,8 @@ from mnmt_repro.papers.claims.report import (
     verify,
     write_stored,
 )
-from mnmt_repro.papers.claims.schema import load_claims
+from mnmt_repro.papers.claims.schema import load_claims, load_exhibits
+from mnmt_repro.papers.effects.public_losses import load_external
 
 __all__ = [
     "differences", "load_claims", "load_exhibits", "load_external", "read_stored", "to_detail",

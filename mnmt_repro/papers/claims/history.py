@@ -17,6 +17,7 @@ from pathlib import Path
 from mnmt_repro.disk_cache import as_json, kept_values, text_digest
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims import schema
+from mnmt_repro.papers.effects import evidence
 from mnmt_repro.repository import git
 
 _FOLDER = "data/claims"
@@ -100,7 +101,8 @@ class History:
     def _fixed(self) -> Mapping[tuple[str, str], str]:
         """The commit from which each rule (claim id, fingerprint) of HEAD holds."""
         fixed: dict[tuple[str, str], str] = {}
-        code = text_digest(Path(schema.__file__).read_bytes(), schema.yaml.__version__, sys.version)
+        code = [Path(str(module.__file__)).read_bytes() for module in (schema, evidence)]
+        version = text_digest(*code, schema.yaml.__version__, sys.version)
         paths = f":(glob){_FOLDER}/*.yml"
         log = git(self.root, "log", "--reverse", "--topo-order", "--format=%H", "--", paths)
         rules = as_json(set[tuple[str, str]])
@@ -111,7 +113,7 @@ class History:
                     entry, name = line.split("\t")
                     blob = entry.split()[-1]
                     if name.endswith(".yml"):
-                        present |= recall(text_digest(code, blob), partial(self._rules, blob))
+                        present |= recall(text_digest(version, blob), partial(self._rules, blob))
                 fixed = {key: fixed.get(key, commit) for key in present}
         return fixed
 

@@ -12,53 +12,51 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.claims import estimands_ablation as single
-from mnmt_repro.papers.claims import estimands_forgetting as forgetting
-from mnmt_repro.papers.claims import estimands_fraction as fraction
-from mnmt_repro.papers.claims import estimands_law as law
-from mnmt_repro.papers.claims import estimands_metric as metric
-from mnmt_repro.papers.claims import estimands_prediction as prediction
-from mnmt_repro.papers.claims import estimands_settled as settled
-from mnmt_repro.papers.claims import estimands_upgrade as upgrade
-from mnmt_repro.papers.claims.evidence import Evidence, Units
+from mnmt_repro.papers.claims.history import Ancestry, History
 from mnmt_repro.papers.claims.schema import (
     NOT_REPRODUCED,
     OUT_OF_REACH,
     REPRODUCED,
     UNDECIDED,
     Claim,
-    Setting,
 )
-from mnmt_repro.papers.effects.intervals import (
-    Measure,
-    Measures,
-    NoRowsYet,
-    NotIdentified,
-    OutOfRegime,
+from mnmt_repro.papers.effects import (
+    ablations,
+    forgetting,
+    fractions,
+    prediction,
+    quality,
+    scaling,
+    settled,
+    three_pairs,
+    updates_saved,
 )
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import Measure, Measures, NoRowsYet, NotIdentified, OutOfRegime
+from mnmt_repro.papers.effects.public_losses import EXTERNAL
 
-EFFECTS: dict[str, Callable[[Evidence, Claim, Setting], Units]] = {
+EFFECTS: dict[str, Callable[[Evidence, Setting], Units]] = {
     function.__name__: function
     for function in (
-        law.per_weight_fit,
-        law.irreducible_loss_unchanged,
-        law.factor_rises,
-        law.joint_law_suffices,
-        fraction.fraction_contrast,
-        fraction.fraction_trend,
+        scaling.per_weight_fit,
+        scaling.irreducible_loss_unchanged,
+        scaling.factor_rises,
+        scaling.joint_law_suffices,
+        fractions.fraction_contrast,
+        fractions.fraction_trend,
         prediction.held_out_prediction,
         prediction.held_out_forms,
         prediction.metric_frontier,
-        prediction.three_pairs_from_two,
+        three_pairs.three_pairs_from_two,
         settled.capacity_by_interpolation,
         settled.fraction_slope_by_interpolation,
         settled.exponent_shift_in_regime,
         settled.nearer_with_text,
-        metric.metric_linear,
-        upgrade.updates_saved,
-        upgrade.upgrade_against_scratch,
-        single.ablation,
-        single.directions_learned,
+        quality.metric_linear,
+        updates_saved.updates_saved,
+        updates_saved.upgrade_against_scratch,
+        ablations.ablation,
+        ablations.directions_learned,
         forgetting.embeddings_substituted,
         forgetting.blocks_moved,
         forgetting.halves_apart,
@@ -136,14 +134,14 @@ def judge(claim: Claim, setting: Setting, evidence: Evidence) -> Outcome:
     if missing := evidence.missing(setting):
         return Outcome(verdict=UNDECIDED, why=missing)
     try:
-        units = EFFECTS[claim.effect](evidence, claim.in_setting(setting), setting)
+        units = EFFECTS[claim.effect](evidence, claim.in_setting(setting))
     except OutOfRegime as reason:
         return Outcome(verdict=OUT_OF_REACH, why=str(reason))
     except (NoRowsYet, NotIdentified) as reason:
         return Outcome(verdict=UNDECIDED, why=str(reason))
-    parts = {part: found for part, found in units.items() if part == "all"} or units
+    parts = {part: measures for part, measures in units.items() if part == "all"} or units
     try:
-        effects = {part: found[claim.measure] for part, found in parts.items()}
+        effects = {part: measures[claim.measure] for part, measures in parts.items()}
     except KeyError as error:
         raise InputError(f"claim {claim.id}: {claim.effect} measures no {error}") from error
     part = max(effects, key=lambda part: _against(effects[part].value, claim))
@@ -164,3 +162,107 @@ def _against(value: float, claim: Claim) -> float:
     if isinstance(claim.limit, tuple):
         return abs(value - sum(claim.limit) / 2)
     return value if claim.side == "<=" else -value
+
+
+MOST_MOVED, MOST_DOUBT = 0.10, 0.05
+"""By how much an effect may move from half the text to all of it, and the largest standard error
+of that move with which the answer is known. Shares of the effect; of a slope or a shift, which may
+be zero, in its own unit."""
+
+Judge = Callable[[Claim, Setting, Evidence], Outcome]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A claim's effect in one setting.
+
+    Attributes
+    ----------
+    role
+        What the setting is to the claim; see `Claim.settings`.
+    seeds, runs
+        How many are read.
+    """
+
+    role: str
+    setting: Setting
+    outcome: Outcome
+    seeds: int
+    runs: int
+    ancestry: Ancestry
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """A claim with its effects in all of its settings; the headline gives the verdict."""
+
+    claim: Claim
+    results: Mapping[str, Result]
+
+    @property
+    def headline(self) -> Result:
+        """What decides."""
+        return self.results["headline"]
+
+    @property
+    def robust(self) -> str:
+        """Whether the verdict is robust: ``yes``, ``no`` or ``not known``.
+
+        It is where text-matched runs give the same one, and the effect moves by less than 10 % from
+        half of the text to all of it.
+        """
+        matched, half = (self.results.get(way) for way in ("text-matched", "half"))
+        if matched is None or half is None or self.headline.outcome.verdict == OUT_OF_REACH:
+            return "not known"
+        now, before, other = (each.outcome for each in (self.headline, half, matched))
+        moved, doubt = _move(before.effect, now.effect, relative=self._relative)
+        if not all(map(math.isfinite, (moved, doubt, other.effect.low))) or doubt > MOST_DOUBT:
+            return "not known"
+        return "yes" if other.verdict == now.verdict and moved < MOST_MOVED else "no"
+
+    @property
+    def _relative(self) -> bool:
+        limit = self.claim.limit
+        return limit != 0 and not (isinstance(limit, tuple) and limit[0] < 0 < limit[1])
+
+
+def _move(before: Measure, now: Measure, *, relative: bool) -> tuple[float, float]:
+    """How far an effect has moved, and the standard error of that, by both intervals."""
+    unit = (abs(before.value) or math.nan) if relative else 1.0
+    errors = [(each.high - each.low) / 2 / 1.96 for each in (before, now)]
+    return abs(now.value - before.value) / unit, math.hypot(*errors) / unit
+
+
+def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = judge) -> Verdict:
+    """Measure a claim in each of its settings.
+
+    Parameters
+    ----------
+    judge
+        Applies the rule, such as one that recalls outcomes.
+
+    Raises
+    ------
+    InputError
+        When a claims file names a function or a measure that does not exist, or omits an option.
+    """
+
+    def result(role: str, setting: Setting) -> Result:
+        rows = evidence.rows(setting)
+        if setting.tier == EXTERNAL:
+            ancestry = Ancestry(post_hoc=True, note="post hoc: the losses were known first")
+        else:
+            ancestry = history.check(
+                claim.id, claim.fingerprint(setting), evidence.commits(setting)
+            )
+        return Result(
+            role=role,
+            setting=setting,
+            outcome=judge(claim, setting, evidence),
+            seeds=int(rows["seed"].nunique()),
+            runs=int(rows["run_id"].nunique()),
+            ancestry=ancestry,
+        )
+
+    results = {role: result(role, setting) for role, setting in claim.settings.items()}
+    return Verdict(claim=claim, results=results)

@@ -7,7 +7,6 @@ effect itself have the verdict.
 from __future__ import annotations
 
 import io
-import json
 import math
 import os
 from collections import Counter
@@ -29,13 +28,13 @@ from mnmt_repro.disk_cache import (
     text_digest,
 )
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.claims.evaluate import Judge, Result, Verdict, evaluate
-from mnmt_repro.papers.claims.evidence import Evidence
-from mnmt_repro.papers.claims.external import load_external
 from mnmt_repro.papers.claims.history import History
-from mnmt_repro.papers.claims.judging import Outcome, judge
-from mnmt_repro.papers.claims.schema import VERDICTS, Claim, Setting, load_claims
+from mnmt_repro.papers.claims.judging import Judge, Outcome, Result, Verdict, evaluate, judge
+from mnmt_repro.papers.claims.schema import VERDICTS, Claim, load_claims
+from mnmt_repro.papers.effects.evidence import Evidence, Setting
+from mnmt_repro.papers.effects.public_losses import load_external
 from mnmt_repro.papers.effects.published import PAPERS
+from mnmt_repro.repository import ROOT
 
 CLAIMS = Path("data", "claims")
 STORED = CLAIMS / "verdicts.csv"
@@ -150,17 +149,17 @@ def _rows(verdict: Verdict) -> Iterator[dict[str, Any]]:
             "why": outcome.why,
         }
         for part, measures in outcome.units.items():
-            for name, found in measures.items():
+            for name, measure in measures.items():
                 if (part, name) != (outcome.part, claim.measure):
-                    yield {**place, "part": part, "measure": name, **_numbers(found)}
+                    yield {**place, "part": part, "measure": name, **_numbers(measure)}
 
 
 def _as_tuple(limit: float | tuple[float, float]) -> tuple[float, ...]:
     return limit if isinstance(limit, tuple) else (limit,)
 
 
-def _numbers(found: Any) -> dict[str, float]:
-    return {end: _rounded(getattr(found, end)) for end in ("value", "low", "high")}
+def _numbers(measure: Any) -> dict[str, float]:
+    return {end: _rounded(getattr(measure, end)) for end in ("value", "low", "high")}
 
 
 def _rounded(value: float) -> float:
@@ -168,41 +167,8 @@ def _rounded(value: float) -> float:
 
 
 def to_json(verdicts: list[Verdict]) -> str:
-    """Verdicts as JSON: a list with an object for each claim, for programs.
-
-    It has `id`, `verdict`, `value`, `low`, `high`, `limit`, `side`, `unit`, `resolution`, `seeds`,
-    `setting`, `kind`, `post_hoc`, `robust`, `why`, and the values and intervals of its `ways`.
-    Numbers that cannot be given are null.
-    """
-    return json.dumps([_as_dict(each) for each in verdicts], indent=1, ensure_ascii=False)
-
-
-def _as_dict(verdict: Verdict) -> dict[str, Any]:
-    claim, result = verdict.claim, verdict.headline
-    return {
-        "id": claim.id,
-        "verdict": result.outcome.verdict,
-        **_interval(result),
-        "limit": claim.limit,
-        "side": claim.side,
-        "unit": claim.unit,
-        "resolution": _known(result.outcome.resolution),
-        "seeds": result.seeds,
-        "setting": result.setting.name,
-        "kind": result.setting.kind,
-        "post_hoc": result.ancestry.post_hoc,
-        "robust": verdict.robust,
-        "ways": {way: _interval(verdict.results[way]) for way in claim.robustness},
-        "why": result.outcome.why,
-    }
-
-
-def _interval(result: Result) -> dict[str, float | None]:
-    return {end: _known(value) for end, value in _numbers(result.outcome.effect).items()}
-
-
-def _known(value: float) -> float | None:
-    return _rounded(value) if math.isfinite(value) else None
+    """The rows of `to_table` as JSON, for programs; a number that is not known is null."""
+    return str(to_table(verdicts).to_json(orient="records", force_ascii=False, indent=1))
 
 
 def to_text(verdicts: list[Verdict]) -> str:
@@ -256,15 +222,15 @@ def to_detail(verdict: Verdict) -> str:
         for part, measures in outcome.units.items():
             decides = " (this part decides)" * (part == outcome.part != "all")
             lines.append(f"  {part}{decides}")
-            lines += [f"    {name} {_in_words(found)}" for name, found in measures.items()]
+            lines += [f"    {name} {_in_words(measure)}" for name, measure in measures.items()]
     if claim.note:
         lines += ["", f"{claim.note.strip()} (book/{claim.page}.ipynb)"]
     return "\n".join(lines)
 
 
-def _in_words(found: Any) -> str:
-    known = math.isfinite(found.low) and math.isfinite(found.high)
-    return f"{found.value:.4g}" + f" [{found.low:.4g}, {found.high:.4g}]" * known
+def _in_words(measure: Any) -> str:
+    known = math.isfinite(measure.low) and math.isfinite(measure.high)
+    return f"{measure.value:.4g}" + f" [{measure.low:.4g}, {measure.high:.4g}]" * known
 
 
 def write_stored(verdicts: list[Verdict], root: str | os.PathLike[str]) -> Path:
@@ -322,14 +288,14 @@ def differences(verdicts: list[Verdict], stored: pd.DataFrame) -> dict[str, str]
     all of them follow.
     """
     now = _parsed(to_table(verdicts).to_csv(index=False).encode(), STORED)
-    found: dict[str, str] = {}
+    wrong: dict[str, str] = {}
     for claim in dict.fromkeys([*now["claim"], *stored["claim"]]):
         old, new = (table[table["claim"] == claim] for table in (stored, now))
         if old.empty or new.empty:
-            found[claim] = "no stored verdict" if old.empty else "stored, but no claim any more"
+            wrong[claim] = "no stored verdict" if old.empty else "stored, but no claim any more"
         elif first := next(_unlike(old, new), ""):
-            found[claim] = first
-    return found
+            wrong[claim] = first
+    return wrong
 
 
 _KEY = ["role", "setting", "part", "measure"]
@@ -366,3 +332,50 @@ def _alike(old: float, new: float, margin: float) -> bool:
     if math.isnan(old) or math.isnan(new):
         return math.isnan(old) and math.isnan(new)
     return math.isclose(old, new, rel_tol=_RELATIVE, abs_tol=margin)
+
+
+_OF_SETTING = ("test_set", "n", "tier")
+
+
+def claim_measures(stored: pd.DataFrame, claim: str, measure: str = "") -> pd.DataFrame:
+    """One measure of a claim, a row for each setting and pair that has it.
+
+    Parameters
+    ----------
+    stored
+        From `claims.read_stored`.
+    claim
+        Its id, such as ``"A6"``.
+    measure
+        Its name, such as ``"error_ratio"``; by default that of the claim's effect.
+
+    Returns
+    -------
+    DataFrame
+        ``role, setting, kind, cohort, test_set, n, tier, pair, value, low, high`` (NaN without an
+        interval).
+
+    Raises
+    ------
+    InputError
+        When there is no such claim.
+    """
+    known = {each.id: each for each in load_claims(ROOT / "data" / "claims")}
+    if claim not in known:
+        raise InputError(f"no claim {claim}; there are {', '.join(known)}")
+    settings = known[claim].settings
+    rows = stored[
+        (stored["claim"] == claim) & (stored["measure"] == (measure or known[claim].measure))
+    ]
+    rows = rows[rows["value"].notna() & rows["role"].isin(list(settings))]
+    about = pd.DataFrame(
+        [
+            {"cohort": "".join(settings[role].cohorts[:1])}
+            | {name: getattr(settings[role], name) for name in _OF_SETTING}
+            for role in rows["role"]
+        ],
+        index=rows.index,
+        columns=["cohort", *_OF_SETTING],
+    )
+    columns = ["role", "setting", "kind", *about, "pair", "value", "low", "high"]
+    return rows.join(about).rename(columns={"part": "pair"})[columns].reset_index(drop=True)

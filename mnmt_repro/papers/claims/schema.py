@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -27,14 +27,13 @@ from pydantic import (
 )
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.effects.evidence import Setting
 from mnmt_repro.typed_config import shown
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where libyaml is installed
 _ONLY = ConfigDict(extra="forbid")  # no entry has fields that its class has not
 _Number = StrictInt | StrictFloat
 
-Kind = Literal["generated languages", "real text", "published numbers"]
-"""What the rows of a setting are: the last are losses of runs of others."""
 Side = Literal[">=", "<=", "within"]
 """On which side of its limit a claim says that its effect lies; `within` has a pair as limit."""
 
@@ -47,31 +46,12 @@ VERDICTS = (REPRODUCED, NOT_REPRODUCED, UNDECIDED, OUT_OF_REACH)
 class Options(dict[str, Any]):
     """Arguments of an effect. An argument that the claim omits raises `InputError`."""
 
-    def __init__(self, given: Mapping[str, Any], where: str = "options") -> None:
-        super().__init__(given)
+    def __init__(self, options: Mapping[str, Any], where: str = "options") -> None:
+        super().__init__(options)
         self.where = where
 
     def __missing__(self, key: str) -> Any:
         raise InputError(f"{self.where}.options lacks {key!r}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """Where an effect is measured: which rows, and against which parameter count.
-
-    `options` replace the claim's options of the same names.
-    """
-
-    name: str
-    kind: Kind
-    cohorts: tuple[str, ...]
-    tier: str = "mini"
-    test_set: str = "indomain"
-    other_test_set: str = ""
-    domain: str = "all"
-    n: Literal["n_non_embedding", "n_total"] = "n_non_embedding"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    __pydantic_config__ = _ONLY
 
 
 def _limit(value: Any) -> Any:
@@ -144,16 +124,16 @@ class Claim:
     @property
     def settings(self) -> dict[str, Setting]:
         """All settings by their role: headline, beside, the ways, sensitivity 1, ..."""
-        found = {"headline": self.headline}
-        found |= {} if self.beside is None else {"beside": self.beside}
-        found |= {str(way): setting for way, setting in self.robustness.items()}
-        return found | {
+        roles = {"headline": self.headline}
+        roles |= {} if self.beside is None else {"beside": self.beside}
+        roles |= {str(way): setting for way, setting in self.robustness.items()}
+        return roles | {
             f"sensitivity {i}": each for i, each in enumerate(self.sensitivity, start=1)
         }
 
-    def in_setting(self, setting: Setting) -> Claim:
-        """The claim with the options that it has in a setting."""
-        return replace(self, options=Options({**self.options, **setting.options}, self.id))
+    def in_setting(self, setting: Setting) -> Setting:
+        """A setting with all options that the claim has there."""
+        return replace(setting, options=Options({**self.options, **setting.options}, self.id))
 
     def fingerprint(self, setting: Setting) -> str:
         """SHA-256 of everything that decides the verdict in a setting; prose is left out."""
@@ -233,8 +213,8 @@ def _claim(entry: Any, paper: str, settings: Mapping[str, Any], where: str) -> C
         claim = _CLAIM.validate_python(whole)
     except ValidationError as error:
         first = error.errors()[0]
-        place, found = ".".join(map(str, first["loc"])), shown(first["input"])
-        raise InputError(f"{where}: {place}: {first['msg']}, got {found}") from error
+        place, value = ".".join(map(str, first["loc"])), shown(first["input"])
+        raise InputError(f"{where}: {place}: {first['msg']}, got {value}") from error
     if (claim.side == "within") != isinstance(claim.limit, tuple):
         raise InputError(f"{where}: limit: a pair of numbers goes with side: within, and only it")
     seen: set[str] = set()
@@ -245,14 +225,78 @@ def _claim(entry: Any, paper: str, settings: Mapping[str, Any], where: str) -> C
     return claim
 
 
-def _setting(given: Any, settings: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _setting(entry: Any, settings: Mapping[str, Any], where: str) -> dict[str, Any]:
     """A setting by its name, or by the name of one and what differs from it.
 
     ``{like: software25, cohorts: [...]}`` keeps the name; with ``name`` it has another.
     """
-    changes = dict(given) if isinstance(given, dict) else {"like": given}
+    changes = dict(entry) if isinstance(entry, dict) else {"like": entry}
     base = changes.pop("like", None)
     known = {name: each for name, each in settings.items() if isinstance(each, dict)}
     if not isinstance(base, str) or base not in known:
         raise InputError(f"{where}: no setting {base!r}; there are {', '.join(map(str, known))}")
     return {"name": base, **known[base], **changes}
+
+
+EXHIBITS_FILE = Path("data", "papers", "exhibits.yml")
+ALL = (
+    *(f"A Figure {number}" for number in range(1, 21)),
+    "A Table of Appendix A",
+    *(f"B Figure {number}" for number in range(1, 7)),
+    *(f"B Table {number}" for number in range(1, 13)),
+)
+"""What the papers show, in their order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exhibit:
+    """A figure or table: what the paper shows, and our answer or why it has none or no claim.
+
+    `claims` are those that judge it; the first one gives the verdict. `page` is the page that
+    re-makes it, and `chart` the name of its chart that is shown. `answer` may contain the
+    effect of a claim, as in ``"The law misses held-out sizes by {A14}"``, also in another setting:
+    ``{A14 on 'conlang, related'}``.
+    """
+
+    id: str
+    shows: str
+    claims: tuple[str, ...] = ()
+    page: str = ""
+    answer: str = ""
+    reason: str = ""
+    chart: str = ""
+
+
+def load_exhibits(root: Path, claims: Iterable[Claim]) -> tuple[Exhibit, ...]:
+    """Read the list of exhibits and check that it is complete.
+
+    Raises
+    ------
+    InputError
+        When an exhibit is missing, unknown or listed twice, names a claim or a page that is not
+        there, or has neither a page with an answer nor a reason, or no claim and no reason.
+    """
+    path = root / EXHIBITS_FILE
+    known = {claim.id for claim in claims}
+    exhibits = []
+    for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["exhibits"]:
+        try:
+            exhibit = Exhibit(**{**entry, "claims": tuple(entry.get("claims", ()))})
+        except TypeError as error:
+            raise InputError(f"{path}: {entry.get('id')}: {error}") from error
+        where = f"{path}: {exhibit.id}"
+        if unknown := set(exhibit.claims) - known:
+            raise InputError(f"{where}: there is no claim {sorted(unknown)[0]}")
+        if not exhibit.reason and not (exhibit.page and exhibit.chart and exhibit.answer):
+            raise InputError(f"{where}: give a page with a chart and an answer, or a reason")
+        if not (exhibit.claims or exhibit.reason):
+            raise InputError(f"{where}: give a claim that judges it, or the reason for none")
+        pages = [root / "book" / f"{exhibit.page}{suffix}" for suffix in (".ipynb", ".md")]
+        if exhibit.page and not any(page.is_file() for page in pages):
+            raise InputError(f"{where}: there is no page book/{exhibit.page}")
+        exhibits.append(exhibit)
+    listed = [exhibit.id for exhibit in exhibits]
+    for name in (*ALL, *listed):
+        if listed.count(name) != 1 or name not in ALL:
+            raise InputError(f"{path}: {name} is listed {listed.count(name)} times; once is right")
+    return tuple(exhibits)

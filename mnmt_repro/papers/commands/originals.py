@@ -29,7 +29,7 @@ def add(parts: Any) -> None:
 
 def act(options: argparse.Namespace) -> int:
     """Fetch each original and say where it lies."""
-    from mnmt_repro.papers.claims.external import ORIGINALS, fetch_original
+    from mnmt_repro.papers.effects.public_losses import ORIGINALS, fetch_original
 
     for original in ORIGINALS:
         print(f"{fetch_original(original, options.out)}  from {original.repository}")

@@ -20,8 +20,7 @@ from mnmt_repro.papers.commands.verify import add_inputs, outcome
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mnmt_repro.papers.claims.exhibits import Exhibit
-    from mnmt_repro.papers.claims.schema import Claim
+    from mnmt_repro.papers.claims.schema import Claim, Exhibit
 
 TEMPLATE = Path(__file__).with_name("report.md.jinja")
 COMPUTED_WITH = ("numpy", "scipy", "pandas")

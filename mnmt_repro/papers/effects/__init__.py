@@ -1,20 +1,22 @@
-"""Numbers that verdicts and pages share, each computed in one place.
+"""Numbers that verdicts, charts and sentences share, each computed in one place.
 
-`claims` and `figures` import from here, never the reverse.
+From a row of the store to a number: `cells` (means over seeds), a law or a difference, an interval
+(`noise`), and for claims a function of evidence and setting. `claims` and `charts` import from
+here, never the reverse.
 
-==============================================  ==============================================
-cells of a grid, and its laws                   `cells`, `grids`, `scaling`
-intervals, losses under noise                   `intervals`, `noise`
-R² and errors on a size left out (A2, A6)       `fit_quality`
-coefficients that move with the weight (A3-A5)  `drift`, `uncertainty`
-effective fractions (A7 to A13, A21)            `fractions`, `fraction_draws`, `fraction_lines`
-errors on held-out weights and sizes (A14-A17)  `held_out`
+==============================================  ================================
+rows, cells and grids                           `cells`, `evidence`, `grids`
+draws and intervals                             `noise`
+laws of size and weight (A2 to A6)              `scaling`, `uncertainty`
+effective fractions (A8 to A10, A21)            `fractions`
+effects in regime (A3, A7, A11 to A13, A19)     `settled`, `convergence`
+unseen weights, sizes, mixtures (A14 to A20)    `prediction`, `three_pairs`
 translation quality (A16 to A18)                `quality`
-convergence (A19), budgets, learning curves     `convergence`, `budget`, `regime`
-three pairs from laws of two (A20)              `three_pairs`
-public losses of larger runs                    `public_losses`
-variants of Paper B compared                    `variants`, `ablations`, `upgrades`, `groupings`
+upgrades against scratch (B1 to B3, B13, B20)   `upgrades`, `updates_saved`
+variants, ablations, groupings (B5 to B19)      `variants`, `ablations`
 what the old model forgets (B12, B14, B21)      `forgetting`
+losses of others                                `public_losses`
 printed tables, and their audit                 `published`, `audit`
-==============================================  ==============================================
+algebra; text                                   `derivations`, `corpora`
+==============================================  ================================
 """

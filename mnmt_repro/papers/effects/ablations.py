@@ -1,11 +1,13 @@
-"""Techniques taken out or exchanged: Paper B's Tables 3 to 6 and 11 (right), and its remarks.
+"""Techniques and groupings compared: Paper B's Tables 3 to 8 and 11 (right), and its remarks.
 
 A cell is a variant on a group of directions: the printed score with its difference from the control
-and mark, and our loss with its gain over the same control.
+and mark, and our loss with its gain over the same control. Claims B5 to B11 and B15 to B19 read the
+same gains.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +17,38 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
-from mnmt_repro.papers.cohorts.languages25 import directions_of
+from mnmt_repro.papers.cohorts.languages25 import (
+    INTO,
+    LANGUAGES,
+    LEVELS,
+    OUT,
+    directions,
+    directions_of,
+    side_of,
+)
 from mnmt_repro.papers.cohorts.variants import VariantCohort
-from mnmt_repro.papers.effects.audit.tables import GROUPS, PARTS
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.published import comparisons, printed_rows
-from mnmt_repro.papers.effects.variants import NO_GAIN, TABLE3, VariantAt, Variants, star
+from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import Measure
+from mnmt_repro.papers.effects.published import (
+    GROUPS,
+    NOTICEABLE,
+    PARTS,
+    comparisons,
+    printed_table,
+)
+from mnmt_repro.papers.effects.variants import (
+    NO_GAIN,
+    TABLE3,
+    Sample,
+    VariantAt,
+    Variants,
+    best_gain,
+    gain,
+    gain_out_less_into,
+    largest_change,
+    lead,
+)
 
 SHARE = 0.3  # of the baselines' updates: all ablations are scored after 30k
 
@@ -286,26 +314,147 @@ def worth(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         table = tables[name].rename(columns={"gain, %": "value"})
         mine = table["variant"].eq(variant) & table["group"].eq(group)
         parts.append(table[mine].assign(label=label, table=name))
-    found = pd.concat(parts)[["label", "table", "value", "low", "high"]]
-    size = np.where(found["value"].abs() < SMALL, "effects below", "effects of at least")
-    found = found.assign(group=[f"{each} {SMALL:g} %" for each in size])
-    return found.sort_values("value", ascending=False, kind="stable", ignore_index=True)
+    effects = pd.concat(parts)[["label", "table", "value", "low", "high"]]
+    size = np.where(effects["value"].abs() < SMALL, "effects below", "effects of at least")
+    effects = effects.assign(group=[f"{each} {SMALL:g} %" for each in size])
+    return effects.sort_values("value", ascending=False, kind="stable", ignore_index=True)
 
 
 _NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}
 
 
-def _printed(ablation: Ablation) -> dict[tuple[str, str], dict[str, Any]]:
+def _printed(ablation: Ablation) -> Mapping[Any, Mapping[Any, Any]]:
     """Printed score, difference and mark by variant and group; empty without a table."""
     if not ablation.number:
         return {}
-    rows = printed_rows(ablation.number)
-    found = {
-        (row["variant"], row["group"]): {**_NOT_PRINTED, "paper": float(row["value"])}
-        for row in rows
+    cells = comparisons(ablation.number, ablation.controls).rename(columns={"value": "paper"})
+    return cells.set_index(["variant", "group"]).to_dict("index")
+
+
+TABLE7 = Ablation(
+    where="Table 7",
+    cohort="software25-table7",
+    number=7,
+    controls=("Mt25",),
+    groups=("all", *LEVELS),
+)
+
+
+@framed()
+def table8(variants: Variants) -> Rows:
+    """Table 8: chosen directions of wide upgraded models, against the wide model from scratch.
+
+    Ours is after 30 % of the updates, against all of the baseline's.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, grouping, up-sampled``; the printed ``difference`` and its ``mark``, as in
+        `ablations.cells`; our ``loss`` and that ``from scratch``, the columns `variants.GAIN` and
+        ``seeds``.
+    """
+    for cell in printed_table(8).to_dict("records"):
+        pairs = directions_of(cell["pair"])
+        mine, base = variants.variant(cell["grouping"], SHARE), variants.variant("M25-wide", 1.0)
+        yield {
+            "pair": cell["pair"],
+            "grouping": cell["grouping"],
+            "up-sampled": cell["upsampled"],
+            "difference": cell["value"],
+            "mark": "(*)" if abs(cell["value"]) >= NOTICEABLE else "",
+            "loss": variants.mean(mine, pairs),
+            "from scratch": variants.mean(base, pairs),
+            **variants.gain(mine, base, pairs),
+            "seeds": variants.seeds(pairs, mine, base),
+        }
+
+
+@framed()
+def by_side(cells: pd.DataFrame) -> Rows:
+    """Table 8 out of English and into it, of languages that the grouping up-samples and of others.
+
+    Parameters
+    ----------
+    cells
+        From `table8`.
+
+    Returns
+    -------
+    DataFrame
+        ``direction, up-sampled, cells``; in the paper the ``mean difference`` and how many cells
+        are ``zero or above``; here ``with rows``, the ``mean gain, %`` and how many are zero or
+        above.
+    """
+    for which, upsampled in itertools.product((OUT, INTO), ("yes", "no")):
+        here = (cells["pair"].map(side_of) == which) & (cells["up-sampled"] == upsampled)
+        mine = cells[here]
+        ours = mine["gain, %"].dropna()
+        yield {
+            "direction": which,
+            "up-sampled": upsampled,
+            "cells": len(mine),
+            "mean difference": mine["difference"].mean(),
+            "zero or above": int((mine["difference"] >= 0).sum()),
+            "with rows": len(ours),
+            "mean gain, %": ours.mean(),
+            "zero or above here": int((ours >= 0).sum()),
+        }
+
+
+def ablation(evidence: Evidence, setting: Setting) -> Units:
+    """B5 to B10, B15 to B19: variants of a cohort against each other."""
+    chosen, options = Chosen(evidence, setting), setting.options
+    pairs = {
+        name: chosen.samples(asked["group"], asked["treated"], asked["control"])
+        for name, asked in options.get("contrasts", {}).items()
     }
-    marks = any(row["mark"] for row in rows)
-    for cell in comparisons(ablation.number, ablation.controls):
-        mark = star(cell.marked) if marks or not cell.marked else "(*)"
-        found[cell.treated, cell.group] |= {"difference": cell.difference, "mark": mark}
-    return found
+    whole = {name: gain(*pair) for name, pair in pairs.items()}
+    if best := options.get("best"):
+        first, *others = chosen.samples(best["group"], best["variant"], *best["among"])
+        whole["lead"] = lead(first, others)
+    if several := options.get("any_of"):
+        control, *others = chosen.samples(several["group"], several["control"], *several["among"])
+        whole["best_gain"] = best_gain(control, others)
+    if spread := options.get("spread"):
+        whole["spread"] = largest_change((pairs[name][0], pairs[name][1]) for name in spread)
+    return {"all": whole}
+
+
+def directions_learned(evidence: Evidence, setting: Setting) -> Units:
+    """B11: the gain over the baseline out of English, less that into English."""
+    chosen, options = Chosen(evidence, setting), setting.options
+
+    def difference(languages: tuple[str, ...]) -> Measure:
+        names = (options["baseline"], *options["groupings"])
+        return gain_out_less_into(
+            *(chosen.over(directions(languages)[side::2], *names) for side in (0, 1))
+        )
+
+    printed = printed_table(8)["pair"].str.removeprefix("eng-")
+    four = tuple(dict.fromkeys(name for name in printed if "-" not in name))
+    return {"all": {"difference": difference(four), "difference_all": difference(tuple(LANGUAGES))}}
+
+
+class Chosen:
+    """Variants of the setting's first cohort, each at the share of the updates that a claim names.
+
+    That is its own of the `shares`, else the `share` of all; the `baseline` is read at its end.
+    """
+
+    def __init__(self, evidence: Evidence, setting: Setting) -> None:
+        self._variants, self._options = evidence.variants(setting), setting.options
+
+    def samples(self, group: str, *names: str) -> list[Sample]:
+        """Scores over a group of directions."""
+        return self.over(directions_of(group), *names)
+
+    def over(self, pairs: tuple[str, ...], *names: str) -> list[Sample]:
+        """Scores over some directions."""
+        return self._variants.samples(pairs, *map(self._variant, names))
+
+    def _variant(self, name: str) -> VariantAt:
+        options = self._options
+        share = options.get("shares", {}).get(name)
+        if name == options.get("baseline"):
+            share = 1.0
+        return self._variants.variant(name, share or options["share"])

@@ -9,7 +9,7 @@ beginnings, and the ends of longer runs. The paper shows neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,9 @@ import pandas as pd
 
 from mnmt_repro import laws
 from mnmt_repro.architecture import PAPER_A, parameter_counts
-from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
-from mnmt_repro.papers.effects.cells import Cells, mean_losses
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.intervals import (
-    NoRowsYet,
-    NotIdentified,
-)
+from mnmt_repro.papers.effects.cells import Rows, framed, mean_losses
 from mnmt_repro.papers.effects.scaling import fit_pairs, joint_curves, observed
 
 PAPER_STEPS, PAPER_TARGET, PAPER_BATCH = 1_000_000, 2_500_000, 500_000
@@ -102,80 +96,21 @@ def correct(
         When a declared row has no learning curve.
     """
     declared = laws.declared_runs(rows)
-    found = laws.correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
-    return found.assign(declared=declared)
-
-
-def distances(
-    cells: Cells, ratios: Array, fit: laws.JointLawFit, n: str = "n_non_embedding"
-) -> tuple[Array, Array]:
-    """Relative distances of cells of one pair from the law of the others, as in claim A19.
-
-    Parameters
-    ----------
-    cells
-        The cells that are corrected.
-    ratios
-        By which each is corrected, from `forecast_ratio`.
-    fit
-        The joint law of the pair's other cells.
-
-    Returns
-    -------
-    before, after : (m,)
-        Without the correction and with it; above zero where the loss is too high.
-    """
-    law = np.asarray(fit.predict(cells["p"], cells[n]))
-    loss = cells["cross_entropy"].to_numpy()
-    return loss / law - 1, loss * ratios / law - 1
-
-
-def forecast_ratio(
-    curves: pd.DataFrame, cell: Mapping[Any, Any], *, multiple: float, skip: float = SKIP
-) -> float:
-    """Loss predicted at `multiple` of the budget over the fitted loss at its end, mean of runs.
-
-    Raises
-    ------
-    NoRowsYet, NotIdentified
-        When the cell has no learning curve, or one that no power law fits.
-    """
-    mine = curves[
-        (curves["pair"] == cell["pair"])
-        & (curves["n_non_embedding"] == cell["n_non_embedding"])
-        & (curves["p"].round(9) == cell["p"])
-    ]
-    what = f"{cell['pair']} at p = {cell['p']:g}, N = {cell['n_non_embedding']:,}"
-    if mine.empty:
-        raise NoRowsYet(f"no learning curve of {what}")
-    ratios = []
-    for _, run in mine.groupby("run_id"):
-        read = laws.extrapolate_curve(
-            run["step"], run["cross_entropy"], multiple=multiple, skip=skip
-        )
-        if not read.law.identified:
-            raise NotIdentified(f"learning curve of {what}: {read.law.reason}")
-        ratios.append(read.ratio)
-    return float(np.mean(ratios))
+    corrected = laws.correct_convergence(rows, curves, declared, multiple=multiple, skip=skip)
+    return corrected.assign(declared=declared)
 
 
 @framed()
-def corrected_cells(
-    rows: pd.DataFrame,
-    curves: pd.DataFrame,
-    *,
-    multiple: float = PAPER_MULTIPLE,
-    skip: float = SKIP,
-) -> Rows:
-    """The corrected cells, and how far they lie from the law of all other cells (claim A19).
+def corrected_cells(corrected: pd.DataFrame) -> Rows:
+    """The corrected cells, and how far they lie from the law of all other cells.
 
     A cell is the mean over seeds. The joint law is fitted to the others; its multiplier at
     p = 0.05 is that of the smaller sizes.
 
     Parameters
     ----------
-    rows, curves, multiple, skip
-        As for `correct`.
+    corrected
+        From `correct`.
 
     Returns
     -------
@@ -184,32 +119,29 @@ def corrected_cells(
         are relative distances from the law, above zero where the loss is too high; `reason` says
         why a cell stayed as it was. NaN where the others identify no law.
     """
-    means = mean_losses(rows, "pair", "p").rename(
-        columns={"n": "n_non_embedding", "loss": "cross_entropy"}
-    )
+    about: dict[str, Any] = {
+        "declared": ("declared", "any"),
+        "reason": ("correction_reason", "max"),
+    }
+    before = mean_losses(_in_state(corrected, STATES[0]), "pair", "p")["loss"]
+    means = mean_losses(corrected, "pair", "p", **about).assign(observed=before)
     for pair, cells in means.groupby("pair"):
-        declared = laws.declared_runs(cells)
-        mine, law = cells[declared], laws.fit_joint_law(cells[~declared])
+        mine = cells[cells["declared"]]
+        law = laws.fit_joint_law(cells[~cells["declared"]], n="n", loss="observed")
         known = law.identified & mine["p"].isin(law.p)
-        ratios, reasons = np.ones(len(mine)), ["corrected"] * len(mine)
-        for k, cell in enumerate(mine.to_dict("records")):
-            try:
-                ratios[k] = forecast_ratio(curves, cell, multiple=multiple, skip=skip)
-            except NotIdentified as error:
-                reasons[k] = str(error)
-        before, after = np.full((2, len(mine)), np.nan)
-        before[known], after[known] = distances(mine[known], ratios[known], law)
+        at = np.full(len(mine), np.nan)
+        at[known] = law.predict(mine.loc[known, "p"], mine.loc[known, "n"])
         yield pd.DataFrame(
             {
                 "pair": pair_name(str(pair)),
                 "p": mine["p"],
-                "n": mine["n_non_embedding"],
-                "observed": mine["cross_entropy"],
-                "corrected loss": mine["cross_entropy"] * ratios,
-                "law": mine["cross_entropy"] / (1 + before),
-                "before": before,
-                "after": after,
-                "reason": reasons,
+                "n": mine["n"],
+                "observed": mine["observed"],
+                "corrected loss": mine["loss"],
+                "law": at,
+                "before": mine["observed"] / at - 1,
+                "after": mine["loss"] / at - 1,
+                "reason": mine["reason"].replace("", "corrected"),
             }
         )
 
@@ -224,7 +156,7 @@ def effect(corrected: pd.DataFrame) -> Rows:
         ``pair, law, coefficient`` and a column for each of `STATES`: α, L∞ and R² of the joint law
         (Eq. 7) and of the separate law (Eq. 6) of the least weight.
     """
-    fits = [fit_pairs(_state(corrected, state)) for state in STATES]
+    fits = [fit_pairs(observed(_in_state(corrected, state))) for state in STATES]
     for pair in fits[0]:
         least = min(fits[0][pair][0])
         for law, pick in (
@@ -241,9 +173,9 @@ def effect(corrected: pd.DataFrame) -> Rows:
                 }
 
 
-def _state(corrected: pd.DataFrame, state: str) -> pd.DataFrame:
-    uncorrected = corrected.assign(cross_entropy=corrected["observed"])
-    return observed(uncorrected if state == STATES[0] else corrected)
+def _in_state(corrected: pd.DataFrame, state: str) -> pd.DataFrame:
+    off = state == STATES[0]
+    return corrected.assign(cross_entropy=corrected["observed"]) if off else corrected
 
 
 def law_data(corrected: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -258,7 +190,7 @@ def law_data(corrected: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     moved = set(zip(declared["pair"], declared["p"], declared["n_non_embedding"], strict=True))
     points, curves = [], []
     for state in STATES:
-        frame = _state(corrected, state)
+        frame = observed(_in_state(corrected, state))
         shown = frame["p"].isin([frame["p"].min(), 1.0])
         of = list(zip(frame["pair"], frame["p"], frame["n"], strict=True))
         points.append(frame.assign(state=state, moved=[cell in moved for cell in of])[shown])
@@ -336,15 +268,10 @@ def backtest(curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: fl
         early = whole[whole["step"] * multiple <= last]
         if len(early) < 3:
             continue
-        cut = float(early["step"].iloc[-1])
-        read = laws.extrapolate_curve(
-            early["step"], early["cross_entropy"], multiple=last / cut, skip=skip
-        )
-        if not read.law.identified:
-            continue
-        reached, end = (float(one["cross_entropy"].iloc[-1]) for one in (early, whole))
-        cell = dict(zip(keys, key, strict=True))
-        yield {**cell, "multiple": last / cut, **_forecast(reached, read.ratio, end)}
+        cell = dict(zip(keys, key, strict=True)) | {
+            "multiple": last / float(early["step"].iloc[-1])
+        }
+        yield from _forecast(cell, early, skip, whole["cross_entropy"].iloc[-1])
 
 
 @framed("cohort", "pair", "p", "n", "multiple", *FORECAST)
@@ -373,36 +300,38 @@ def against_longer(
     for row in both.to_dict("records"):
         mine = curves[(curves["run_id"] == row["run_id"]) & (curves["pair"] == row["pair"])]
         multiple = row["target_tokens_longer"] / row["target_tokens"]
-        if mine.empty or multiple <= 1:
-            continue
-        read = laws.extrapolate_curve(
-            mine["step"], mine["cross_entropy"], multiple=multiple, skip=skip
-        )
-        if not read.law.identified:
-            continue
-        yield {
-            "cohort": cohort_name(row["cohort"]),
-            "pair": row["pair"],
-            "p": row["p"],
-            "n": row["n_non_embedding"],
-            "multiple": multiple,
-            **_forecast(row["cross_entropy"], read.ratio, row["cross_entropy_longer"]),
-        }
+        if len(mine) and multiple > 1:
+            about = {"pair": row["pair"], "p": row["p"], "n": row["n_non_embedding"]}
+            about |= {"cohort": cohort_name(row["cohort"]), "multiple": multiple}
+            end = row["cross_entropy_longer"]
+            yield from _forecast(about, mine, skip, end, reached=row["cross_entropy"])
 
 
-def _forecast(reached: float, ratio: float, end: float) -> dict[str, float]:
-    predicted = reached * ratio
-    values = (reached, predicted, end, predicted - end, reached - end)
-    return dict(zip(FORECAST, values, strict=True))
+def _forecast(
+    about: dict[str, Any],
+    curve: pd.DataFrame,
+    skip: float,
+    end: float,
+    reached: float | None = None,
+) -> Iterator[dict[str, Any]]:
+    """A row where a power law fits the curve; `reached` is the loss of its end unless given."""
+    read = laws.extrapolate_curve(
+        curve["step"], curve["cross_entropy"], multiple=about["multiple"], skip=skip
+    )
+    if read.law.identified:
+        reached = float(curve["cross_entropy"].iloc[-1] if reached is None else reached)
+        predicted = reached * read.ratio
+        values = (reached, predicted, end, predicted - end, reached - end)
+        yield about | dict(zip(FORECAST, values, strict=True))
 
 
 @framed()
-def trust_table(found: pd.DataFrame, by: str = "p") -> Rows:
+def trust_table(forecasts: pd.DataFrame, by: str = "p") -> Rows:
     """Errors of the predicted losses, beside those of leaving the losses as they are.
 
     Parameters
     ----------
-    found
+    forecasts
         From `backtest` or `against_longer`.
     by
         Column whose values are summarised apart.
@@ -414,7 +343,7 @@ def trust_table(found: pd.DataFrame, by: str = "p") -> Rows:
         ``error`` and ``error without`` (root mean squares), ``closer`` (share of the curves whose
         predicted loss is nearer the end than the loss reached).
     """
-    for value, group in found.groupby(by):
+    for value, group in forecasts.groupby(by):
         yield {
             by: value,
             "curves": len(group),

@@ -1,4 +1,4 @@
-"""What training on changes in old weights: Paper B's Figures 3, 5 and 6, and widening by itself.
+"""What training on changes in old weights: Paper B's Figures 3, 5 and 6, claims B12, B14 and B21.
 
 Frames are made of `results.load_analyses`; `results.analyses` says what each analysis measures.
 Where no analysis is stored they are empty. Values are means over seeds.
@@ -18,9 +18,10 @@ from mnmt_repro.papers.cohorts.analysed import GATED
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign, side_of
 from mnmt_repro.papers.cohorts.names import language
 from mnmt_repro.papers.cohorts.software25 import FISHER_SHARES
-from mnmt_repro.papers.effects import languages25
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.intervals import Measure, Measures, NoRowsYet, measure, resampled
+from mnmt_repro.papers.effects import corpora
+from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import Measure, Measures, NoRowsYet, measure, resampled
 from mnmt_repro.papers.effects.variants import MAIN, TABLE3, VariantAt
 
 TABLE11 = "software25-table11"
@@ -46,14 +47,14 @@ def languages() -> pd.DataFrame:
         ``code, language``; training ``pairs`` here; ``level, paper`` and ``level, here``, by the
         paper's rule; ``size``, one of four groups of as many languages, as text.
     """
-    table = languages25.table9()
+    table = corpora.table9()
     table = table[table["group"] == "original"].sort_values("pairs, main condition")
     table = table.reset_index(drop=True)
     group = table.index * SIZES // len(table)
     pairs = table["pairs, main condition"]
     ends = pairs.groupby(group).agg(["min", "max"]) / 1000
     size = [f"{low:.0f}k to {high:.0f}k" for low, high in ends.to_numpy()]
-    found = pd.DataFrame(
+    original = pd.DataFrame(
         {
             "code": table["language"],
             "language": table["language"].map(language),
@@ -63,7 +64,7 @@ def languages() -> pd.DataFrame:
             "size": [size[i] for i in group],
         }
     )
-    return found[::-1].reset_index(drop=True)
+    return original[::-1].reset_index(drop=True)
 
 
 def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
@@ -79,10 +80,10 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
     for setting, mine in _compared(analyses, "substituted", model, SETTINGS).items():
         rise = mine.groupby("pair")["value"].agg(rise="mean", seeds="size")
         parts.append(rise.reset_index().assign(setting=setting))
-    found = pd.concat(parts, ignore_index=True)
-    found["direction"] = found["pair"].map(side_of)
-    found["code"] = found["pair"].map(foreign)
-    return languages().merge(found, on="code").drop(columns="code")
+    rises = pd.concat(parts, ignore_index=True)
+    rises["direction"] = rises["pair"].map(side_of)
+    rises["code"] = rises["pair"].map(foreign)
+    return languages().merge(rises, on="code").drop(columns="code")
 
 
 @framed()
@@ -198,12 +199,14 @@ def moved(analyses: pd.DataFrame) -> pd.DataFrame:
     for setting, mine in _compared(analyses, "moved", WIDE, SETTINGS).items():
         grouped = mine.groupby(["layer", "block"])["value"].agg(distance="mean", seeds="size")
         parts.append(grouped.reset_index().assign(setting=setting))
-    found = pd.concat(parts, ignore_index=True)
-    found["stack"] = [layer.partition(".")[0] for layer in found["layer"]]
-    found["layer"] = [int(layer.partition(".")[2]) for layer in found["layer"]]
-    found["block"] = found["block"].map(BLOCKS)
-    found = found.sort_values(["stack", "layer"], ascending=[False, True], ignore_index=True)
-    return found[["stack", "layer", "setting", "block", "distance", "seeds"]]
+    distances = pd.concat(parts, ignore_index=True)
+    distances["stack"] = [layer.partition(".")[0] for layer in distances["layer"]]
+    distances["layer"] = [int(layer.partition(".")[2]) for layer in distances["layer"]]
+    distances["block"] = distances["block"].map(BLOCKS)
+    distances = distances.sort_values(
+        ["stack", "layer"], ascending=[False, True], ignore_index=True
+    )
+    return distances[["stack", "layer", "setting", "block", "distance", "seeds"]]
 
 
 def change_by_scaling(points: pd.DataFrame) -> dict[str, float]:
@@ -234,9 +237,9 @@ def fisher(analyses: pd.DataFrame) -> pd.DataFrame:
     """
     mine = _of(analyses, TABLE11, "fisher")
     share = mine.assign(low=mine["block"].astype(float)).groupby("low")["value"].mean()
-    found = share.rename("share").reset_index()
-    found.insert(1, "high", found["low"].shift(-1, fill_value=math.inf))
-    return found.assign(**{"share above": found["share"][::-1].cumsum()[::-1]})
+    bins = share.rename("share").reset_index()
+    bins.insert(1, "high", bins["low"].shift(-1, fill_value=math.inf))
+    return bins.assign(**{"share above": bins["share"][::-1].cumsum()[::-1]})
 
 
 @framed("paper", "share", "ours")
@@ -332,8 +335,8 @@ def _compared(
 
     A run that is not analysed has no rows.
     """
-    found = [_of(analyses, TABLE3, name, f"{model}, {run}") for run in runs]
-    return dict(zip(runs.values(), of_common_seeds(*found), strict=True))
+    frames = [_of(analyses, TABLE3, name, f"{model}, {run}") for run in runs]
+    return dict(zip(runs.values(), of_common_seeds(*frames), strict=True))
 
 
 def of_common_seeds(*frames: pd.DataFrame) -> list[pd.DataFrame]:
@@ -376,10 +379,10 @@ def analysed_together(
     NoRowsYet
         When one is not analysed, or no seed is analysed in all.
     """
-    found = of_common_seeds(*(analysed(analyses, tier, variant, name) for variant in variants))
-    if any(rows.empty for rows in found):
+    frames = of_common_seeds(*(analysed(analyses, tier, variant, name) for variant in variants))
+    if any(rows.empty for rows in frames):
         raise NoRowsYet("no seed is analysed on both sides")
-    return found
+    return frames
 
 
 def weight_distances(rows: pd.DataFrame, variant: VariantAt) -> pd.DataFrame:
@@ -408,30 +411,6 @@ def t_mean(values: Array) -> Measure:
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     value = float(values.mean())
     return Measure(value=value, low=value - float(half), high=value + float(half))
-
-
-def last_layers_apart(between: pd.Series, share: float) -> Measures:
-    """Distance of the halves in the last decoder layers over that in all other layers.
-
-    Parameters
-    ----------
-    between
-        By layer, as ``"decoder.3"``.
-    share
-        Of the decoder's layers that are the last ones.
-    """
-    place = [name.partition(".") for name in between.index]
-    decoder = [int(number) for stack, _, number in place if stack == "decoder"]
-    from_layer = len(decoder) - math.ceil(share * len(decoder))
-    last = np.array(
-        [stack == "decoder" and int(number) >= from_layer for stack, _, number in place]
-    )
-    late, rest = between[last].to_numpy(), between[~last].to_numpy()
-    return {
-        "ratio": Measure(value=float(late.mean() / rest.mean())),
-        "share_below": Measure(value=float((rest < late.min()).mean())),
-        "decoder_layers": Measure(value=len(decoder)),
-    }
 
 
 def relief(drops: pd.DataFrame, weights: pd.Series) -> Measures:
@@ -464,3 +443,76 @@ def _spearman(x: Array, y: Array) -> Array:
     with np.errstate(invalid="ignore"):
         first, second = (rank / np.linalg.norm(rank, axis=1, keepdims=True) for rank in ranks)
     return np.asarray((first * second).sum(1))
+
+
+def embeddings_substituted(evidence: Evidence, setting: Setting) -> Units:
+    """B12: how much less the old model loses by embeddings trained with scaled rates."""
+    options = setting.options
+    old = VariantAt(options["old_cohort"], options["old_model"], 1.0)
+    units: Units = {}
+    for model in options["models"]:
+        variants = [
+            VariantAt(setting.cohorts[0], f"{model}, {rates}", options["share"])
+            for rates in (options["scaled"], options["unscaled"])
+        ]
+        frames = analysed_together(evidence.analyses, setting.tier, "substituted", *variants)
+        drops = [rows.groupby("pair")["value"].mean() for rows in frames]
+        both = pd.concat(drops, axis=1, keys=["scaled", "unscaled"]).dropna()
+        if len(both) < (wanted := options["needs"]["directions"]):
+            raise NoRowsYet(f"{variants[0]}: {len(both)} of {wanted} directions are substituted")
+        units[model] = relief(both, resources(evidence, setting, old))
+    return units
+
+
+def blocks_moved(evidence: Evidence, setting: Setting) -> Units:
+    """B14: distance from the old matrix with scaled rates over that without, by block."""
+    options = setting.options
+    variants = [
+        VariantAt(setting.cohorts[0], options[name], options["share"])
+        for name in ("scaled", "unscaled")
+    ]
+    frames = analysed_together(evidence.analyses, setting.tier, "moved", *variants)
+    change = log_change(*map(weight_distances, frames, variants))
+    return {
+        "all": {
+            "old_change": t_mean(change["old"].to_numpy()),
+            "new_change": t_mean(change["new"].to_numpy()),
+            "old_share": Measure(value=float((change["old"] < 0).mean())),
+            "new_share": Measure(value=float((change["new"] > 0).mean())),
+            "layers": Measure(value=len(change)),
+        }
+    }
+
+
+def halves_apart(evidence: Evidence, setting: Setting) -> Units:
+    """B21: distance between the two halves in the last decoder layers over that elsewhere.
+
+    Layers are named as ``"decoder.3"``; the option `last` is the share of them that are the last.
+    """
+    options = setting.options
+    variant = VariantAt(setting.cohorts[0], options["model"], options["share"])
+    rows = analysed(evidence.analyses, setting.tier, variant, "moved")
+    between = weight_distances(rows, variant)["between"]
+    place = [name.partition(".") for name in between.index]
+    layers = sum(stack == "decoder" for stack, _, _ in place)
+    first = layers - math.ceil(options["last"] * layers)
+    last = np.array([stack == "decoder" and int(number) >= first for stack, _, number in place])
+    late, rest = between[last].to_numpy(), between[~last].to_numpy()
+    return {
+        "all": {
+            "ratio": Measure(value=float(late.mean() / rest.mean())),
+            "share_below": Measure(value=float((rest < late.min()).mean())),
+            "decoder_layers": Measure(value=layers),
+        }
+    }
+
+
+def resources(evidence: Evidence, setting: Setting, variant: VariantAt) -> pd.Series:
+    """Sampling weight of each direction of a variant: how large its text is."""
+    frame = evidence.frame
+    if "variant" in frame:
+        rows = evidence.rows(setting, [variant.cohort])
+        rows = rows[rows["variant"] == variant.name]
+        if not rows.empty:
+            return rows.groupby("pair")["p"].mean()
+    raise NoRowsYet(f"{variant}: no rows, which tell each direction's share of the training text")

@@ -1,15 +1,19 @@
-"""Effective parameters and the trade-off frontier: Paper A's Figures 7 and 18.
+"""Effective fractions f(p) (Eqs. 8 to 13): Figures 6, 7 and 18, claims A8 to A10 and A21.
 
 Both forms of the fraction, Eq. 12 and the straight line of Eq. 13 (Appendix E), are compared.
+`compare_lines` reads what Figure 6 compares as tidy lines. `capacity_ratios` tabulates f / p, of
+which section 3.3 prints 3 and 6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
@@ -19,12 +23,40 @@ from mnmt_repro.laws import (
     effective_fraction_direct,
 )
 from mnmt_repro.laws.checks import Array, Errors
+from mnmt_repro.laws.effective import log_fraction
 from mnmt_repro.laws.fraction import Form
-from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.grids import LossGrid
-from mnmt_repro.papers.effects.held_out import fit_eq11, held_out, predict_unseen
-from mnmt_repro.papers.effects.scaling import PairFits
+from mnmt_repro.papers.cohorts.names import beside_hub, cohort_name, language, pair_name
+from mnmt_repro.papers.effects.cells import Cells, Rows, common_cells, framed
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.grids import LossGrid, read_grid
+from mnmt_repro.papers.effects.noise import (
+    Measure,
+    common_draws,
+    drawn,
+    drawn_beside,
+    measured,
+)
+from mnmt_repro.papers.effects.prediction import fit_eq11, held_out, predict_unseen
+from mnmt_repro.papers.effects.scaling import PairFits, joint_law
+
+
+def interpolated(cells: Cells, weights: Sequence[float]) -> int:
+    """How many sizes at each of the weights, at least, have a loss that a single pair also has.
+
+    A fraction is read off the losses of single-pair models. Beyond the range of those losses it is
+    an extrapolation.
+    """
+    single = cells.loc[cells["p"] == 1, "cross_entropy"]
+    inside = cells["cross_entropy"].between(single.min(), single.max())
+    return min(int((inside & (cells["p"] == p)).sum()) for p in weights)
+
+
+def pooled_slope(x: Array, y: Array, group: NDArray[np.generic]) -> Array:
+    """One slope and an intercept a group, for each row of `y` (B, m); NaN in `y` gives NaN."""
+    _, place = np.unique(group, return_inverse=True)
+    member = np.eye(int(place.max()) + 1)[place]
+    x = x - member @ ((x @ member) / member.sum(0))
+    return np.asarray((y @ x) / (x @ x))
 
 
 @framed("p", "f", "f_low", "f_high", "relative", "relative_low", "relative_high", "pair")
@@ -58,8 +90,8 @@ def direct_fractions(points: pd.DataFrame, fits: PairFits) -> Rows:
     for pair, (alone, _) in fits.items():
         if alone[1.0].identified:
             own = points[points["pair"] == pair]
-            found = effective_fraction_direct(alone[1.0], own, n="n", loss="loss")
-            yield found[~found["extrapolated"]].assign(pair=pair)
+            solved = effective_fraction_direct(alone[1.0], own, n="n", loss="loss")
+            yield solved[~solved["extrapolated"]].assign(pair=pair)
 
 
 SLOPE_DRAWS = 300
@@ -88,8 +120,8 @@ def fraction_slopes(grids: Mapping[str, LossGrid], weights: Sequence[float]) -> 
                 continue
             mine = grid.points[grid.points["pair"] == pair]
             mine = mine[[round(p, 9) in wanted for p in mine["p"]]]
-            found = direct_slopes(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
-            yield found.assign(cohort=cohort_name(cohort), pair=pair_name(pair))
+            slopes = direct_slopes(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
+            yield slopes.assign(cohort=cohort_name(cohort), pair=pair_name(pair))
 
 
 def fraction_fits(
@@ -199,3 +231,325 @@ def form_curves(laws: Mapping[Form, Mapping[str, FractionFit]]) -> Rows:
             if law.identified:
                 curve = {"pair": pair, "form": FORMS[form], "p": grid, "f": law.fraction(grid)}
                 yield pd.DataFrame(curve)
+
+
+ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
+_RUN = ("panel", "line", "test_set", "language")
+_COLUMNS = (*_RUN, "estimator", "p", "w", "f", "f_low", "f_high", "sizes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """What one line of a panel shows.
+
+    Attributes
+    ----------
+    panel, label : str
+        Title of the panel, and what sets the line apart from the others in it.
+    cohort, test_set : str
+        The grid that it reads.
+    pairs : collection of str
+        Which pairs of the cohort; default all.
+    """
+
+    panel: str
+    label: str
+    cohort: str
+    test_set: str = "indomain"
+    pairs: Collection[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Comparison:
+    """The lines that the stored rows give.
+
+    Attributes
+    ----------
+    lines
+        From `fraction_lines`, one below the other.
+    rows
+        The rows behind them, for their provenance.
+    """
+
+    lines: pd.DataFrame
+    rows: pd.DataFrame
+
+
+def compare_lines(stored: pd.DataFrame, wanted: Sequence[Line]) -> _Comparison:
+    """Read the lines of a figure out of stored rows; those without enough rows are left out.
+
+    The lines of a panel are fitted to the weights and sizes that all of them have, so that they
+    differ in nothing but what is compared.
+
+    Parameters
+    ----------
+    stored
+        From `results.load`, of one tier and domain.
+    wanted
+        Lines in the order of the legend.
+    """
+    lines = [pd.DataFrame(columns=list(_COLUMNS))]
+    rows = [stored.iloc[:0]]
+    panels: dict[str, list[tuple[Line, pd.DataFrame]]] = {}
+    for line in wanted:
+        if grid := read_grid(stored, line.cohort, line.test_set):
+            own = grid.rows[grid.rows["pair"].isin(list(line.pairs))] if line.pairs else grid.rows
+            panels.setdefault(line.panel, []).append((line, own))
+    for panel in panels.values():
+        common = common_cells([own for _, own in panel])
+        for (line, _), kept in zip(panel, common, strict=True):
+            shared = read_grid(kept, line.cohort, line.test_set)
+            if shared is None:  # too few weights and sizes in common with the others
+                continue
+            drawn = fraction_lines(shared, panel=line.panel, line=line.label)
+            lines = [*lines, drawn] if len(drawn) else lines
+            rows.append(shared.rows)
+    return _Comparison(
+        lines=pd.concat(lines[1:] or lines, ignore_index=True),
+        rows=pd.concat(rows[1:] or rows, ignore_index=True),
+    )
+
+
+def fraction_lines(grid: LossGrid, *, panel: str, line: str) -> pd.DataFrame:
+    """Effective fraction of the pairs of a grid at each weight, by both estimators.
+
+    *Eq. 10* is read off the joint law; its band is the 95 % interval. *Eq. 8* is solved at each
+    size on the single-pair law, where the loss lies among those that law was fitted to; given is
+    the median over sizes, and from the least to the greatest of them.
+
+    Parameters
+    ----------
+    panel
+        Title of the panel that it is drawn in.
+    line
+        What sets the grid apart from the others of its panel: ``"in-domain"``.
+
+    Returns
+    -------
+    DataFrame
+        ``panel, line, test_set, language, estimator, p, w, f, f_low, f_high, sizes``; `w` is the
+        share of target tokens that the weight comes to (NaN where the rows do not say). A law that
+        the rows do not identify leaves its rows out.
+    """
+    fits = grid.fits
+    joint = fractions({pair: fit for pair, fit in fits.items() if fit[1].identified})
+    solved = direct_fractions(grid.points, fits).groupby(["pair", "p"], as_index=False)
+    names = {"median": "f", "min": "f_low", "max": "f_high", "size": "sizes"}
+    direct = solved["f"].agg(list(names)).rename(columns=names)
+    sizes = grid.points.groupby(["pair", "p"], as_index=False)["n"].agg(sizes="nunique")
+    both = pd.concat(
+        [
+            joint.merge(sizes, on=["pair", "p"]).assign(estimator=ESTIMATORS["eq10"]),
+            direct.assign(estimator=ESTIMATORS["eq8"]),
+        ],
+        ignore_index=True,
+    )
+    shares = grid.rows[["pair"]].assign(
+        p=grid.rows["p"].round(9), w=grid.rows.get("token_share", float("nan"))
+    )
+    realised = shares.groupby(["pair", "p"], as_index=False).agg(w=("w", "mean"))
+    both = both.assign(p=both["p"].round(9)).merge(realised, on=["pair", "p"], how="left")
+    both = both.assign(
+        panel=panel,
+        line=line,
+        test_set=grid.test_set,
+        language=[language(beside_hub(pair)) for pair in both["pair"]],
+    )
+    return both[list(_COLUMNS)]
+
+
+SIMILARITY_COHORTS = {
+    tier: {0.0: none, 0.25: f"{of}025", 0.5: f"{of}05", 0.75: f"{of}075", 1.0: f"{of}1"}
+    for tier, none, of in (
+        ("mini", "conlang-sim0", "conlang-sim"),
+        ("steady", "conlang-steady", "conlang-steady-sim"),
+    )
+}
+"""Tier and similarity of generated languages to the cohort that has it. Those of a tier differ in
+nothing else that a model is trained on."""
+_VALUES = ("f", "f_low", "f_high")
+CAPACITIES = {
+    "eq10": ("f / p", "low", "high"),
+    "eq8": ("f / p directly", "least", "greatest"),
+}
+"""Estimator to its columns in `capacity_ratios`: the ratio, and the ends of its range."""
+
+
+def capacity_ratios(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
+    """Relative effective capacity f / p at one weight, by both estimators side by side.
+
+    Parameters
+    ----------
+    lines
+        From `fraction_lines`; the same runs under several labels give one row, which names all.
+
+    Returns
+    -------
+    DataFrame
+        ``what, test set, language, p, w, f, f / p, low, high, f / w, f / p directly, least,
+        greatest, sizes``: the 95 % interval of the first estimator, the range over so many sizes of
+        the second; w is the share of target tokens that the weight p comes to. A quantity that the
+        rows do not give is NaN; without any row at `weight` the frame is empty.
+    """
+    chosen = lines[lines["p"].round(9) == round(weight, 9)]
+    same = chosen.groupby(["test_set", "language", "p", "estimator", "f"])["line"]
+    chosen = chosen.assign(line=same.transform(lambda names: ", ".join(dict.fromkeys(names))))
+    keys = ["line", "test_set", "language", "p"]
+    values = chosen.assign(**{name: chosen[name] / chosen["p"] for name in _VALUES})
+    joint, direct = (
+        values[values["estimator"] == ESTIMATORS[key]]
+        .drop_duplicates(keys)
+        .rename(columns=dict(zip(_VALUES, names, strict=True)))
+        for key, names in CAPACITIES.items()
+    )
+    table = joint[[*keys, "w", *CAPACITIES["eq10"]]].merge(
+        direct[[*keys, *CAPACITIES["eq8"], "sizes"]], on=keys, how="outer"
+    )
+    order = {line: i for i, line in enumerate(dict.fromkeys(chosen["line"]))}
+    table = table.sort_values(
+        "line", key=lambda line: line.map(order), kind="stable", ignore_index=True
+    )
+    table["sizes"] = table["sizes"].fillna(0).astype(int)
+    table.insert(5, "f", table["f / p"] * table["p"])
+    table.insert(9, "f / w", table["f"] / table["w"])
+    return table.rename(columns={"line": "what", "test_set": "test set"})
+
+
+@framed("panel", "language", "line", "against", "weights", "ratio of f", "ratio of f / w")
+def line_ratios(lines: pd.DataFrame) -> Rows:
+    """Ratio of f, and of f / w, between the two lines of a panel, for each language.
+
+    By the joint law, and as the geometric mean over the weights below one that both lines have.
+    Where the ratio of f / w is nearer one, the line ahead was shown more text at the same weight.
+
+    Parameters
+    ----------
+    lines
+        From `fraction_lines`; panels of one line or of more than two have no row.
+
+    Returns
+    -------
+    DataFrame
+        ``panel, language, line, against, weights, ratio of f, ratio of f / w``.
+    """
+    between = lines[(lines["estimator"] == ESTIMATORS["eq10"]) & (lines["p"] < 1)]
+    for (panel, name), group in between.groupby(["panel", "language"], sort=False):
+        names = list(dict.fromkeys(group["line"]))
+        if len(names) != 2:
+            continue
+        base, other = (group[group["line"] == each].set_index("p") for each in names)
+        both = pd.merge(other[["f", "w"]], base[["f", "w"]], on="p", suffixes=("", " of base"))
+        logs = np.log(both.astype(float))
+        f, w = (logs[column] - logs[f"{column} of base"] for column in ("f", "w"))
+        yield {
+            "panel": panel,
+            "language": name,
+            "line": names[1],
+            "against": names[0],
+            "weights": len(both),
+            "ratio of f": np.exp(f.mean()),
+            "ratio of f / w": np.exp((f - w).mean()),
+        }
+
+
+SIMILARITY_LABELS = {f"similarity {value:g}": value for value in SIMILARITY_COHORTS["mini"]}
+"""What a line of Figure 6 is called to the similarity of its languages."""
+
+
+def by_similarity(lines: pd.DataFrame) -> pd.DataFrame:
+    """Fractions of the weights below one against similarity; empty for fewer than two of them.
+
+    Parameters
+    ----------
+    lines
+        From `compare_lines`, whose labels are those of `SIMILARITY_LABELS`.
+
+    Returns
+    -------
+    DataFrame
+        ``language, p, similarity, estimator, f, f_low, f_high, sizes``.
+    """
+    chosen = lines[lines["line"].isin(list(SIMILARITY_LABELS)) & (lines["p"] < 1)]
+    chosen = chosen.assign(similarity=chosen["line"].map(SIMILARITY_LABELS))
+    if chosen["similarity"].nunique() < 2:
+        chosen = chosen.iloc[:0]
+    columns = ["language", "p", "similarity", "estimator", "f", "f_low", "f_high", "sizes"]
+    return chosen.sort_values(["estimator", *columns[:3]], ignore_index=True)[columns]
+
+
+def _log_f(cells: Cells, losses: Array, setting: Setting, pair: str) -> Array:
+    """Log f(p) (1 + B, W) of the joint law at the weights that the options name (Eq. 10)."""
+    fit = joint_law(cells, setting, pair)
+    every = log_fraction(fit.refit(losses), int(fit.index(1.0)[0]))
+    return every[:, fit.index(setting.options["weights"])]
+
+
+def fraction_contrast(evidence: Evidence, setting: Setting) -> Units:
+    """A8, A9, A10: log ratio of the fractions of two test sets, partners or directions.
+
+    Where both sides read the same runs their noise is one. Two test sets get the same picks of
+    residuals, from the same seed of the draws. Two cohorts get the same draws of the runs that
+    both have.
+    """
+    options = setting.options
+
+    def grid(cohort: str, test_set: str) -> dict[str, Cells]:
+        return evidence.grid(setting, cohort, test_set, weights=(*options["weights"], 1))
+
+    same_test = options["between"] != "test_set"
+    if same_test:
+        first, second = (grid(cohort, setting.test_set) for cohort in setting.cohorts)
+        matched = _match(first, second, options["pairs"])
+    else:
+        first = grid(setting.cohorts[0], setting.test_set)
+        second = grid(setting.cohorts[0], setting.other_test_set)
+        matched = [(pair, pair) for pair in sorted(set(first) & set(second))]
+    units: Units = {}
+    for a, b in matched:
+        losses = drawn(first[a])
+        if same_test:
+            losses, others = drawn_beside(losses, first[a], second[b], seed=1)
+        else:
+            losses, others = common_draws(losses, drawn(second[b]))
+        ratio = _log_f(second[b], others, setting, b) - _log_f(first[a], losses, setting, a)
+        inside = min(interpolated(cells, options["weights"]) for cells in (first[a], second[b]))
+        units[a if a == b else f"{b} against {a}"] = {
+            "interpolated": Measure(value=inside),
+            "mean_log_ratio": measured(ratio.mean(1)),
+            "max_log_ratio": Measure(value=float(np.abs(ratio[0]).max())),
+        }
+    return units
+
+
+def fraction_trend(evidence: Evidence, setting: Setting) -> Units:
+    """A21: slope of mean log f on the similarity of generated languages, on their common cells."""
+    weights = setting.options["weights"]
+    grids = [evidence.grid(setting, cohort, weights=(*weights, 1)) for cohort in setting.cohorts]
+    of_cohort = {cohort: value for value, cohort in SIMILARITY_COHORTS[setting.tier].items()}
+    similarity = np.array([of_cohort[cohort] for cohort in setting.cohorts])
+    away = similarity - similarity.mean()
+    units: Units = {}
+    for pair in sorted(set.intersection(*(set(grid) for grid in grids))):
+        tables = common_cells([grid[pair] for grid in grids])
+        log_f = [
+            _log_f(cells, drawn(cells, seed=k), setting, pair) for k, cells in enumerate(tables)
+        ]
+        inside = min(interpolated(grid[pair], weights) for grid in grids)
+        mean = np.array([each.mean(1) for each in common_draws(*log_f)])
+        units[pair] = {
+            "slope": measured(away @ mean / (away @ away)),
+            "spread": Measure(value=float(np.ptp(mean[:, 0]))),
+            "cells": Measure(value=len(tables[0])),
+            "interpolated": Measure(value=inside),
+        }
+    return units
+
+
+def _match(first: dict[str, Cells], second: dict[str, Cells], how: str) -> list[tuple[str, str]]:
+    """Pairs to compare: the same, or each with its reverse; in sorted order where none is."""
+
+    def partner(pair: str) -> str:
+        return pair if how == "common" else "-".join(reversed(pair.split("-")))
+
+    matched = [(pair, partner(pair)) for pair in sorted(first) if partner(pair) in second]
+    return matched or list(zip(sorted(first), sorted(second), strict=False))

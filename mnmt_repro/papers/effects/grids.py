@@ -100,8 +100,8 @@ def choose(store: str, cohort: str, tier: str) -> tuple[str, str]:
     rows = results.load(domain="all")
     if rows.empty:
         raise InputError(f"{store}: no results are stored here")
-    found = rows[["cohort", "tier"]].value_counts().index.tolist()
-    return (cohort, tier) if (cohort, tier) in found else found[0]
+    known = rows[["cohort", "tier"]].value_counts().index.tolist()
+    return (cohort, tier) if (cohort, tier) in known else known[0]
 
 
 def load_rows(**wanted: Any) -> pd.DataFrame:

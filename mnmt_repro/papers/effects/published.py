@@ -1,19 +1,18 @@
-"""What Paper B's tables print, as comparisons: the cells of ``data/papers/paper-b-table-NN.csv``.
+"""The papers' printed tables, as transcribed in ``data/papers``, and what Paper B compares in them.
 
-A cell is a row of a table against its control, on a group of directions. It carries the printed
-difference and whether that is marked as significant; nothing of it is typed here.
+Nothing of them is typed here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Decimal
 from functools import cache
 
+import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, foreign
 from mnmt_repro.repository import ROOT
 
 PAPERS = ROOT / "data" / "papers"
@@ -22,38 +21,8 @@ NOTICEABLE = 0.3
 """Where a table prints no marks, a difference of so many points of spBLEU counts as marked."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One published comparison; all numbers are points of spBLEU.
-
-    Attributes
-    ----------
-    treated, control : str
-        Names of the variants that are compared (as in the store).
-    group : str
-        ``all``, ``original``, ``added``, a resource level, or a direction such as ``eng-xho``.
-    difference : float
-        Treated less control.
-    relative : float
-        The same in per cent of the control.
-    marked : bool
-        Whether it is marked as significant or, in a table without marks, is `NOTICEABLE`.
-    """
-
-    treated: str
-    control: str
-    group: str
-    difference: float
-    relative: float
-    marked: bool
-
-    @property
-    def name(self) -> str:
-        return f"{self.treated} | {self.group}"
-
-
 @cache
-def table(number: int) -> pd.DataFrame:
+def _text(number: int) -> pd.DataFrame:
     """Table `number` of Paper B as text, empty cells as ``""``; see ``data/papers/README.md``."""
     path = PAPERS / f"paper-b-table-{number:02d}.csv"
     if not path.is_file():
@@ -61,87 +30,50 @@ def table(number: int) -> pd.DataFrame:
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
-def comparisons(number: int, controls: Sequence[str], prefix: str = "") -> tuple[Cell, ...]:
-    """Cells of Table 1, 3, 4, 5, 6, 7 or 11 (right) against their controls.
+def comparisons(number: int, controls: Sequence[str]) -> pd.DataFrame:
+    """Cells of Table 3, 4, 5, 6, 7 or 11 (right) of Paper B against their controls.
 
     Parameters
     ----------
     controls
         Variants that others are compared with; a row's control is that of the same model.
-    prefix
-        Only rows whose variant begins so, such as ``"Mt25, "``.
+
+    Returns
+    -------
+    DataFrame
+        ``variant`` (as in the store), ``group`` (``all``, ``original``, ``added`` or a resource
+        level), ``value`` in points of spBLEU, its ``difference`` from the control (NaN of a control
+        itself) and ``mark``: a star where that is marked as significant, in brackets where the
+        table prints no marks and the difference is `NOTICEABLE`.
 
     Raises
     ------
     InputError
-        When a control is no row of the table.
+        When the table is none of comparisons, or has no row of a control.
 
     Examples
     --------
-    >>> cell = comparisons(6, ["old 1, new 1"])[0]
-    >>> cell.name, cell.difference, cell.marked
-    ('old 0.5, new 5 | all', 0.3, True)
+    >>> table = comparisons(6, ["old 1, new 1"]).set_index(["variant", "group"])
+    >>> float(table["difference"]["old 0.5, new 5", "all"])
+    0.3
     """
-    rows = printed_rows(number)
-    if missing := set(controls) - {row["variant"] for row in rows}:
+    rows = _variants(number)
+    if missing := set(controls) - set(rows["variant"]):
         raise InputError(f"Table {number} of Paper B has no row {sorted(missing)[0]!r}")
-    printed = {
-        (row["model"], row["group"]): row["value"] for row in rows if row["variant"] in controls
-    }
-    names = {row["model"]: row["variant"] for row in rows if row["variant"] in controls}
-    marks = any(row["mark"] for row in rows)
-    cells = []
-    for row in rows:
-        model, variant = row["model"], row["variant"]
-        if variant in controls or model not in names or not variant.startswith(prefix):
-            continue
-        base = Decimal(printed[model, row["group"]])
-        difference = Decimal(row["value"]) - base
-        cells.append(
-            Cell(
-                treated=variant,
-                control=names[model],
-                group=row["group"],
-                difference=float(difference),
-                relative=float(100 * difference / base),
-                marked=bool(row["mark"]) if marks else abs(difference) >= Decimal(str(NOTICEABLE)),
-            )
-        )
-    return tuple(cells)
+    own = rows["variant"].isin(controls)
+    base = rows[own].set_index(["model", "group"])["value"]
+    control = base.reindex(pd.MultiIndex.from_frame(rows[["model", "group"]])).to_numpy()
+    difference = (rows["value"] - control).round(6).mask(own)
+    printed = rows["mark"] != ""
+    noticed = (difference.abs() >= NOTICEABLE).map({True: "(*)", False: ""})
+    mark = printed.map({True: "*", False: ""}) if printed.any() else noticed
+    return rows.assign(difference=difference, mark=mark.mask(own, "")).drop(columns="model")
 
 
-def zoomed() -> tuple[Cell, ...]:
-    """Cells of Table 8: a direction of a grouping against M25_wide, whose score is in Table 12."""
-    printed = table(12)
-    printed = printed[(printed["model"] == "M25-wide") & (printed["metric"] == "spbleu")]
-    baseline = dict(zip(printed["pair"], printed["value"].astype(float), strict=True))
-    return tuple(
-        Cell(
-            treated=row["grouping"],
-            control="M25-wide",
-            group=row["pair"],
-            difference=float(row["value"]),
-            relative=100 * float(row["value"]) / baseline[row["pair"]],
-            marked=abs(float(row["value"])) >= NOTICEABLE,
-        )
-        for row in table(8).to_dict("records")
-    )
-
-
-def printed_rows(number: int) -> list[dict[str, str]]:
-    """Cells of a table of comparisons: `model`, `variant`, `group`, `value` and `mark` of each.
-
-    Raises
-    ------
-    InputError
-        When the table is not 1, 3, 4, 5, 6, 7 or 11 (right).
-    """
-    rows = table(number)
-    if number == 1:  # M20 is compared with none; a wide model with the wide one, and so on
-        rows = rows[(rows["metric"] == "spbleu") & (rows["model"] != "M20")]
-        variant = rows["model"]
-        rows = rows.assign(model=variant.str.partition("-")[2])
-    elif number in (3, 4):
+def _variants(number: int) -> pd.DataFrame:
+    """Cells of a table of comparisons: ``model, variant, group, value, mark``."""
+    rows = _text(number)
+    if number in (3, 4):
         variant = rows["model"] + ", " + rows["setting"]
     elif number == 5:
         variant = "alpha " + rows["alpha"] + rows["related"].map({"yes": ", related", "no": ""})
@@ -154,12 +86,106 @@ def printed_rows(number: int) -> list[dict[str, str]]:
         rows = rows[rows["part"] == "right"]
         variant = "f " + rows["threshold"] + ", gamma " + rows["gamma_old"]
         # Its control is not in the table: the wide model with the full recipe, Table 3.
-        recipe = table(3)
+        recipe = _text(3)
         recipe = recipe[(recipe["model"] == "Mt25-wide") & (recipe["setting"] == "full recipe")]
         rows = pd.concat([recipe, rows])
         variant = pd.concat([pd.Series("full recipe", index=recipe.index), variant])
     else:
         raise InputError(f"Table {number} of Paper B is no table of comparisons")
-    columns = ["model", "variant", "group", "value", "mark"]
-    named = rows.assign(variant=variant.to_numpy())[columns]
-    return [dict(zip(columns, row, strict=True)) for row in named.itertuples(index=False)]
+    named = rows.assign(variant=variant.to_numpy(), value=rows["value"].astype(float))
+    return named[["model", "variant", "group", "value", "mark"]].reset_index(drop=True)
+
+
+GROUPS = ("all", "original", "added")
+PARTS = (*GROUPS, "related", "other original")
+"""Groups of the paper's tables, and original languages parted by whether they are up-sampled."""
+UPGRADES = {"Mt25": "M25", "Mt25-wide": "M25-wide", "Mt25-deep": "M25-deep"}
+"""Upgraded model to the baseline trained from scratch."""
+
+METRIC_NAMES = {"spbleu": "spBLEU", "chrfpp": "chrF++"}
+
+_NUMBERS = ("row", "column", "updates", "alpha", "gamma_old", "gamma_new", "threshold")
+
+
+def printed_table(number: int) -> pd.DataFrame:
+    """Load Table `number` of Paper B, one row a cell.
+
+    Returns
+    -------
+    DataFrame
+        The columns of the file (see `data/papers/README.md`); where it has values, `value` as
+        float (NaN for an empty cell) and `decimals`, how many digits are printed behind the point.
+
+    Raises
+    ------
+    InputError
+        If there is no such table.
+
+    Examples
+    --------
+    >>> first = printed_table(1).iloc[1]
+    >>> first["model"], float(first["value"]), int(first["decimals"])
+    ('M25', 31.6, 1)
+    """
+    frame = _text(number).copy()
+    if "value" in frame:
+        frame["decimals"] = frame["value"].str.partition(".")[2].str.len()
+        frame["value"] = pd.to_numeric(frame["value"])
+    for column in frame.columns.intersection(list(_NUMBERS)):
+        frame[column] = pd.to_numeric(frame[column])
+    return frame
+
+
+def grouping(name: str) -> pd.DataFrame:
+    """Return one of `GROUPINGS`, the divisions of the 25 languages into original and added ones.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by language: `name`, `family`, `level`, `script` and `bitext` (sentence pairs) of
+        Table 9; `group` ("original" or "added") and `upsampled` of Table 2, 10 or 11.
+    """
+    chosen = GROUPINGS[name]
+    languages = printed_table(9).set_index("language").rename(columns={"value": "bitext"})
+    frame = languages[["name", "family", "level", "script", "bitext"]].copy()
+    frame["group"] = np.where(frame.index.isin(chosen.added), "added", "original")
+    frame["upsampled"] = frame.index.isin([*chosen.added, *chosen.related])
+    return frame
+
+
+def printed_scores() -> pd.DataFrame:
+    """Return Table 12, one row a direction and model, with what groups them.
+
+    Columns: pair, model, spbleu, chrfpp (in points of 100, as Table 1 prints it), language (the one
+    beside English), direction ("en-xx" or "xx-en"), group and level.
+    """
+    return _directions().copy()
+
+
+def of_group(frame: pd.DataFrame, group: str) -> pd.DataFrame:
+    """Rows of one group of directions, or all of them."""
+    return frame if group == "all" else frame[frame["group"] == group]
+
+
+def over_all(number: int, rows: str) -> pd.Series[float]:
+    """Values of Table `number` over all directions, by model, of the rows that a query chooses."""
+    return printed_table(number).query(f"group == 'all' and {rows}").set_index("model")["value"]
+
+
+def column_mean(model: str, group: str, metric: str = "spbleu") -> float:
+    """Average one column of Table 12 over a group of directions."""
+    frame = _directions()
+    return float(of_group(frame[frame["model"] == model], group)[metric].mean())
+
+
+@cache
+def _directions() -> pd.DataFrame:
+    cells = printed_table(12)
+    frame = cells.pivot(index=["pair", "model"], columns="metric", values="value").reset_index()
+    frame["chrfpp"] *= 100
+    frame["language"] = frame["pair"].map(foreign)
+    frame["direction"] = frame["pair"].str.startswith("eng").map({True: "en-xx", False: "xx-en"})
+    languages = grouping("Mt25")[["group", "level"]]
+    return frame.merge(languages, left_on="language", right_index=True).sort_values(
+        ["model", "pair"], ignore_index=True
+    )

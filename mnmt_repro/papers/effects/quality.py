@@ -1,4 +1,4 @@
-"""Translation quality against loss: what Paper A's Figures 8 and 19 show, with any metric."""
+"""Translation quality against loss: Paper A's Figures 8 and 19, claims A16 and A18."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
-from mnmt_repro.papers.effects.cells import check_one, mean_losses
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.held_out import fit_eq11, held_out, predict_unseen
-from mnmt_repro.papers.effects.intervals import root_mean_square
+from mnmt_repro.papers.effects.cells import Rows, check_one, framed, mean_losses
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import Measure, NoRowsYet, root_mean_square
+from mnmt_repro.papers.effects.prediction import fit_eq11, held_out, predict_unseen
 from mnmt_repro.results.schema import STORED_METRICS
 
 _COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
@@ -258,11 +258,35 @@ def score_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
             except InputError as reason:
                 table.append(row | {"why": str(reason)})
                 continue
-            found, without = predict_unseen(group, mine, law, column)
+            by_law, without = predict_unseen(group, mine, law, column)
             row |= {"nearest": root_mean_square(without.of_spread).value, "why": law.reason}
             if law.identified:
-                error = root_mean_square(found.of_spread)
+                error = root_mean_square(by_law.of_spread)
                 row |= {"error": error.value, "low": error.low, "high": error.high}
             table.append(row)
     frame = pd.DataFrame(table, columns=_HELD_OUT)
     return frame if frame["why"].any() else frame.drop(columns="why")
+
+
+def metric_linear(evidence: Evidence, setting: Setting) -> Units:
+    """Correlation of a metric with cross-entropy over decoded cells, and its curvature."""
+    options, metric = setting.options, setting.options["metric"]
+    wanted = options["needs"]["cells"]
+    decoded = evidence.cells(setting, setting.cohorts[0], scored=metric)
+    units: Units = {}
+    present = sorted(decoded["pair"].unique())
+    for pair in [pair for pair in present if pair in options["pairs"]] or present:
+        rows = decoded[decoded["pair"] == pair]
+        if len(rows) < wanted:
+            raise NoRowsYet(
+                f"{setting.cohorts[0]}, {setting.test_set}, {pair}: {len(rows)} of {wanted} cells "
+                f"are decoded and scored with {metric}"
+            )
+        line = straight_line(rows["cross_entropy"], rows[metric])
+        units[pair] = {
+            "correlation": Measure(value=line.r, low=line.low, high=line.high),
+            "r2": Measure(value=line.r**2),
+            "curvature_gain": Measure(value=line.curvature_gain),
+            "metric_range": Measure(value=float(np.ptp(rows[metric]))),
+        }
+    return units

@@ -1,15 +1,18 @@
-"""Loss against size: Paper A's Figures 2 to 5 and those of its appendices B and C.
+"""Laws of loss against size and weight: Figures 2 to 5, appendices B and C, claims A2 to A6.
 
-Each figure is drawn from tidy frames: `observed` for the points, `per_weight_curves` or
-`joint_curves` for the laws.
+How a coefficient drifts with the weight (A3, A4) is a line in ``(1 - p) / 0.95``, which is 0 at
+p = 1 and 1 at p = 0.05.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
@@ -19,13 +22,29 @@ from mnmt_repro.laws import (
     fit_joint_law,
     fit_per_weight_laws,
 )
-from mnmt_repro.laws.checks import Array, Errors
+from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.fit_result import LawFit, r_squared
+from mnmt_repro.laws.minimise import REFIT_TOLERANCE, Minimum
 from mnmt_repro.laws.selection import pooled_aicc
+from mnmt_repro.laws.shared_exponent import SharedExponentFit
+from mnmt_repro.laws.trend import Coefficient, TrendLaw
+from mnmt_repro.laws.uncertainty import robust_sd
 from mnmt_repro.papers.cohorts.names import pair_name
-from mnmt_repro.papers.effects.cells import check_one, mean_losses
-from mnmt_repro.papers.effects.fit_quality import size_left_out
-from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.effects.cells import Cells, Rows, check_one, framed, mean_losses
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import (
+    DRAWS,
+    Measure,
+    Measures,
+    NotIdentified,
+    centred,
+    centred_r2,
+    curve,
+    drawn,
+    measured,
+    refit_power_laws,
+    require,
+)
 
 PairFits = Mapping[str, tuple[Mapping[float, PowerLawFit], JointLawFit]]
 """Pair to its laws, one for each weight and the joint one; from `fit_pairs`."""
@@ -194,3 +213,225 @@ def r2_without_a_size(points: pd.DataFrame, errors: Errors = "absolute") -> Rows
         }
         lowest = {name: min(fit.r2 for fit in of.values()) for name, of in fits.items()}
         yield {"pair": pair_name(str(pair)), **lowest}
+
+
+def lowest_r2(fits: Sequence[PowerLawFit], losses: Sequence[Array]) -> Measure:
+    """Lowest R² of several laws, each refitted to draws (1 + B, m) of its own losses."""
+    sizes, weights = [np.array(fit.n) for fit in fits], [fit.row_weights() for fit in fits]
+    refitted = refit_power_laws(sizes, losses, weights)
+    r2 = [_r2(*each) for each in zip(fits, refitted, losses, strict=True)]
+    return centred_r2(np.min(r2, axis=0))
+
+
+def _r2(fit: SharedExponentFit, values: Array, losses: Array) -> Array:
+    """R² (B,) of a law with refitted parameters (B, P)."""
+    weights = fit.row_weights()
+    left = losses - fit.curve(values, fit.design())
+    total = losses - (losses @ weights / weights.sum())[:, None]
+    return np.asarray(1 - (left**2 @ weights) / (total**2 @ weights))
+
+
+def joint_against_separate(
+    fit: JointLawFit, cells: Cells, losses: Array, n: str, by: str, errors: Errors
+) -> Measures:
+    """Compare one law for all weights with a law for each, on sizes left out of the fit.
+
+    Parameters
+    ----------
+    fit
+        The joint law of the cells.
+    losses : (1 + B, m)
+        From `noise.drawn`.
+    n, by
+        Columns of the size and of the weight.
+    """
+    joint, single = size_left_out(cells, n, by, errors, losses)
+    return {
+        "error_ratio": centred(joint / single),
+        "joint_error": centred(joint),
+        "r2_joint": centred_r2(_r2(fit, fit.refit(losses), losses)),
+    }
+
+
+def size_left_out(
+    cells: Cells, n: str, by: str = "p", errors: Errors = "absolute", losses: Array | None = None
+) -> tuple[Array, Array]:
+    """Root mean square relative error of each row of `losses` (B, m) on sizes left out in turn.
+
+    Both laws are refitted to each row without each size. The laws of the cells' own losses give the
+    starts.
+
+    Returns
+    -------
+    joint law (B,), per-weight laws (B,)
+    """
+    if losses is None:
+        losses = cells["cross_entropy"].to_numpy()[None]
+    p, size = cells[by].to_numpy(), cells[n].to_numpy(dtype=float)
+    joint, single = np.zeros(len(losses)), np.zeros(len(losses))
+    for left in np.unique(size):
+        out, kept = size == left, size != left
+        law = fit_joint_law(cells[kept], n=n, by=by, errors=errors)
+        values = law.refit(losses[:, kept])
+        joint += _squared(values, law.index(p[out]), size[out], losses[:, out])
+        rows = [p == weight for weight in np.unique(p[out])]
+        refitted = refit_power_laws(
+            [size[kept & r] for r in rows],
+            [losses[:, kept & r] for r in rows],
+            [error_weights(errors, losses[0, kept & r]) for r in rows],
+        )
+        for mine, values in zip(rows, refitted, strict=True):
+            held = losses[:, out & mine]
+            zero = np.zeros(held.shape[1], dtype=int)
+            single += _squared(values, zero, size[out & mine], held)
+    return np.sqrt(joint / losses.shape[1]), np.sqrt(single / losses.shape[1])
+
+
+def _squared(values: Array, group: NDArray[np.intp], n: Array, losses: Array) -> Array:
+    return ((curve(values, group, n) / losses - 1) ** 2).sum(1)
+
+
+def along(p: Array) -> Array:
+    """Place each weight on the drift: 0 at p = 1, 1 at p = 0.05."""
+    return (1.0 - p) / 0.95
+
+
+def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Array]:
+    """Fit a drift of one coefficient to the rows of a joint law.
+
+    Returns
+    -------
+    law, parameters (P,)
+
+    Raises
+    ------
+    NotIdentified
+        When the fit does not converge.
+    """
+    law = TrendLaw.of(fit, along(np.array(fit.p)), coefficient)
+    values = _found(law.fit(fit.observed()[None], law.start))[0]
+    if not np.isfinite(values).all():
+        raise NotIdentified(f"a drift of {coefficient} with the weight cannot be fitted")
+    return law, values
+
+
+def _found(fit: Minimum) -> Array:
+    """Parameters (B, P); NaN where none are found."""
+    return np.where(fit.converged[:, None], fit.theta, np.nan)
+
+
+def shift(fit: JointLawFit, name: Coefficient, losses: Array) -> Measure:
+    """Shift of a coefficient from p = 1 to p = 0.05: of alpha relative to itself.
+
+    That of L_inf is relative to the loss of the smallest single-pair model.
+
+    Parameters
+    ----------
+    losses : (1 + B, m)
+        Of the law's rows, from `noise.drawn`.
+    """
+    law, values = fit_drift(fit, name)
+    theta = _found(law.fit(losses, values, REFIT_TOLERANCE))
+    one, small = law.ends
+    alone = np.flatnonzero(np.array(fit.group) == fit.index(1.0))
+    smallest = alone[np.array(fit.n)[alone].argmin()]
+    unit = theta[:, one] if name == "alpha" else losses[:, smallest]
+    return measured((theta[:, small] - theta[:, one]) / unit)
+
+
+def spread_in_sd(laws: Sequence[PowerLawFit], name: Coefficient, sigma: float) -> float:
+    """Largest difference of a coefficient of two laws, over the larger standard deviation.
+
+    The standard deviations are those of refits to losses under noise, `sigma` of the loss. NaN of
+    fewer than two laws.
+    """
+    if len(laws) < 2:
+        return float("nan")
+    values = np.array([law.params[name] for law in laws])
+    sds = _robust_sds(tuple(laws), sigma)[:, laws[0].names.index(name)]
+    larger = np.maximum.outer(sds, sds)
+    return float((np.abs(np.subtract.outer(values, values)) / larger).max())
+
+
+@lru_cache(maxsize=64)  # both coefficients are columns of the same refits
+def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float) -> Array:
+    """Standard deviations of the parameters (laws, 3) under noise of `sigma` times the loss."""
+    drawn = []
+    for k, law in enumerate(laws):
+        loss = law.observed()
+        noise = np.random.default_rng(k).standard_normal((DRAWS, len(loss)))
+        drawn.append(loss * (1 + sigma * noise))
+    sizes, weights = [np.array(law.n) for law in laws], [law.row_weights() for law in laws]
+    refitted = refit_power_laws(sizes, drawn, weights)
+    return np.array([robust_sd(values) for values in refitted])
+
+
+def joint_law(cells: Cells, setting: Setting, pair: str) -> JointLawFit:
+    """Fit the joint law of a pair; `NotIdentified` where it is not."""
+    fit = fit_joint_law(cells, n=setting.n, by=setting.by, errors=setting.errors)
+    require(fit, f"joint law of {pair}")
+    return fit
+
+
+def per_weight_fit(evidence: Evidence, setting: Setting) -> Units:
+    """A2: R² of Eq. 6 at each weight, and its error on a size left out."""
+    units: Units = {}
+    by, errors = setting.by, setting.errors
+    for pair, cells in evidence.grid(setting).items():
+        laws = fit_per_weight_laws(cells, n=setting.n, by=by, errors=errors)
+        for p, law in laws.items():
+            require(law, f"law of {pair} at {by} = {p}")
+        fits, losses = list(laws.values()), drawn(cells)
+        own = [losses[:, cells[by] == p] for p in laws]
+        _, single = size_left_out(cells, setting.n, by, errors)
+        units[pair] = {
+            "r2_min": lowest_r2(fits, own),
+            "r2_median": Measure(value=float(np.median([fit.r2 for fit in fits]))),
+            "held_out_error": Measure(value=float(single[0])),
+        }
+    return units
+
+
+def irreducible_loss_unchanged(evidence: Evidence, setting: Setting) -> Units:
+    """A4: drift of L_inf, and its spread over weights in the paper's standard deviations."""
+    units, noise = {}, setting.options["perturbation"]
+    for pair, cells in evidence.grid(setting, weights=(0.05, 1)).items():
+        laws = fit_per_weight_laws(cells, n=setting.n, errors=setting.errors)
+        good = [law for law in laws.values() if law.identified and not law.active_bounds]
+        fit = joint_law(cells, setting, pair)
+        units[pair] = {
+            "shift": shift(fit, "l_inf", drawn(cells)),
+            "spread_of_alpha": Measure(value=spread_in_sd(good, "alpha", noise)),
+            "spread_of_l_inf": Measure(value=spread_in_sd(good, "l_inf", noise)),
+        }
+    return units
+
+
+def factor_rises(evidence: Evidence, setting: Setting) -> Units:
+    """A5: order of beta over p, and log beta(0.05) / beta(1)."""
+    units: Units = {}
+    for pair, cells in evidence.grid(setting, weights=(0.05, 1)).items():
+        fit = joint_law(cells, setting, pair)
+        tau = stats.kendalltau(list(fit.beta), list(fit.beta.values())).statistic
+        small, one = (2 + int(fit.index(p)[0]) for p in (0.05, 1.0))
+        values = fit.refit(drawn(cells))
+        units[pair] = {
+            "kendall_tau": Measure(value=float(tau)),
+            "log_ratio": measured(np.log(values[:, small] / values[:, one])),
+        }
+    return units
+
+
+def joint_law_suffices(evidence: Evidence, setting: Setting) -> Units:
+    """A6: error on a size left out, joint law over per-weight laws; R² and AICc."""
+    by, errors = setting.by, setting.errors
+    units: Units = {}
+    for pair, cells in evidence.grid(setting).items():
+        fit = joint_law(cells, setting, pair)
+        laws = fit_per_weight_laws(cells, n=setting.n, by=by, errors=errors)
+        difference = pooled_aicc([fit]) - pooled_aicc(list(laws.values()))
+        units[pair] = {
+            **joint_against_separate(fit, cells, drawn(cells), setting.n, by, errors),
+            "delta_aicc": Measure(value=difference),
+        }
+    return units

@@ -1,4 +1,4 @@
-"""Models of three pairs and more, predicted by laws of two: Figure 20 and Appendix H.
+"""Models of three pairs and more, predicted by laws of two: Figure 20, Appendix H, claim A20.
 
 Cells are the mean losses over seeds of each pair in each mixture at each size: ``mixture, pair, p,
 n, loss``. Points are the same of two-pair cohorts, where pair, weight and size name a cell.
@@ -17,18 +17,21 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
 from mnmt_repro.laws.checks import Array, Errors
-from mnmt_repro.papers.effects.cells import Cells, mean_losses
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.held_out import root_mean_squares
-from mnmt_repro.papers.effects.intervals import (
+from mnmt_repro.papers.effects.cells import Cells, Rows, framed, in_regime, mean_losses
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import (
     Measure,
     Measures,
+    NoRowsYet,
+    between_seeds,
     centred,
     centred_r2,
+    drawn,
     measured,
     root_mean_square,
+    root_mean_squares,
 )
-from mnmt_repro.papers.effects.noise import between_seeds, drawn
+from mnmt_repro.papers.effects.prediction import identified_law
 
 Laws = dict[str, list[FractionFit]]
 """Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
@@ -163,8 +166,8 @@ def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
         law are left out.
     """
     known = cells[cells["pair"].isin(list(laws))].reset_index(drop=True)
-    found = mixture_errors(laws, known, n="n", loss="loss")
-    return known.assign(**{name: found[name] for name in ("predicted", "error", "relative_error")})
+    errors = mixture_errors(laws, known, n="n", loss="loss")
+    return known.assign(**{name: errors[name] for name in ("predicted", "error", "relative_error")})
 
 
 def prediction_measures(laws: Mapping[str, Sequence[Refits]], cells: Cells, n: str) -> Measures:
@@ -190,8 +193,31 @@ def prediction_measures(laws: Mapping[str, Sequence[Refits]], cells: Cells, n: s
     }
 
 
+def three_pairs_from_two(evidence: Evidence, setting: Setting) -> Units:
+    """A20: the last cohort's losses from the laws of the others."""
+    options = setting.options
+    *known, wanted = setting.cohorts
+    laws: dict[str, list[Refits]] = {}
+    for k, cohort in enumerate(known, 1):
+        for pair, cells in evidence.grid(setting, cohort).items():
+            law = identified_law(cells, setting, pair, options["form"])
+            laws.setdefault(pair, []).append((law, law.refit(drawn(cells, seed=k))))
+    cells = in_regime(evidence.cells(setting, wanted, apart=["mixture"]), options, wanted)
+    if options.get("alike"):
+        laws = for_all_alike(laws, sorted(cells["pair"].unique()))
+    cells = cells[cells["pair"].isin(list(laws)) & cells["p"].between(0.05, 1, inclusive="left")]
+    needs = options["needs_predicted"]
+    for name, rows in cells.groupby("pair"):
+        sizes, weights = rows["n_non_embedding"].nunique(), rows["p"].nunique()
+        if sizes < needs["sizes"] or weights < needs["mixtures"]:
+            raise NoRowsYet(f"{wanted}, {name}: {weights} weights and {sizes} sizes so far")
+    if cells["pair"].nunique() < len(laws):
+        raise NoRowsYet(f"{wanted}: not all of {', '.join(sorted(laws))} are there yet")
+    return {"all": prediction_measures(laws, cells, setting.n)}
+
+
 @framed("mixture", "pair", "p", "sizes", "error", "bias", "worst")
-def error_table(found: pd.DataFrame) -> Rows:
+def error_table(predicted: pd.DataFrame) -> Rows:
     """Errors of `predict` on every mixture and pair.
 
     Returns
@@ -201,7 +227,7 @@ def error_table(found: pd.DataFrame) -> Rows:
         over predicted, less one: above zero where the model does worse than predicted) and
         ``worst``.
     """
-    for (mixture, pair, p), group in found.groupby(["mixture", "pair", "p"]):
+    for (mixture, pair, p), group in predicted.groupby(["mixture", "pair", "p"]):
         sizes = group["n"].nunique()
         yield {"mixture": mixture, "pair": pair, "p": p, "sizes": sizes} | _summary(group)
 

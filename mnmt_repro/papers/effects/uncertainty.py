@@ -1,19 +1,22 @@
-"""How sure the laws are: noise, standard deviations of coefficients, and which law to prefer.
+"""How sure the laws are: noise, repeats, standard deviations, the exact irreducible loss.
 
-Each table is of the grids of several cohorts (`grids.read_all`), and has a chart.
+Tables of several cohorts are of their grids (`grids.read_all`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from mnmt_repro.corpora.conlang import ConlangConfig, irreducible_entropy
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     AdditiveLawFit,
+    JointLawFit,
+    PowerLawFit,
     compare_per_weight_joint,
     error_summary,
     fit_additive_law,
@@ -22,16 +25,111 @@ from mnmt_repro.laws import (
     fit_per_weight_laws,
     leave_one_weight_out,
 )
+from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import Form
 from mnmt_repro.laws.selection import Reading, pooled_aicc
 from mnmt_repro.laws.uncertainty import Method
-from mnmt_repro.papers.cohorts.names import pair_name
-from mnmt_repro.papers.effects.fractions import FORMS
-from mnmt_repro.papers.effects.framed import Rows, framed
+from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, declared
+from mnmt_repro.papers.cohorts.grids import Cohort
+from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
+from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.fractions import FORMS, direct_fractions, fractions
 from mnmt_repro.papers.effects.grids import LossGrid
 from mnmt_repro.papers.effects.noise import between_seeds, pooled_sd
-from mnmt_repro.papers.effects.repeats import noise_of_repeats
+from mnmt_repro.papers.effects.scaling import fit_pairs
+from mnmt_repro.results.repeats import compare
+
+KEY = ["run_id", "pair", "test_set", "domain"]
+ONE_THREAD = ", 1 thread(s)"  # what every run of the mini tier has
+
+
+@framed(
+    *("run", "cohort", "size", "starts from", "stored on", "again on", "begins", "ends", "row"),
+    "reproduced",
+)
+def repeats_table(
+    rows: pd.DataFrame,
+    stored: Iterable[Mapping[str, Any]],
+    repeats: Iterable[Mapping[str, Any]],
+) -> Rows:
+    """What came of training stored runs again, a row a repeat.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`; says which cohort a run belongs to.
+    stored, repeats
+        From `results.load_runs` and `results.load_repeats`.
+
+    Returns
+    -------
+    DataFrame
+        Run, the first cohort that declares it, size, what it `starts from`, processor of the stored
+        run and of the repeat, and differences as fractions of the stored: `begins` at the first
+        point of the learning curve, `ends` in the mean test loss, `row` where a test set differs
+        most.
+
+    Raises
+    ------
+    InputError
+        When the run that was trained again is not stored.
+    """
+    kept = {content["run"]["run_id"]: content for content in stored}
+    cohorts = rows.drop_duplicates("run_id").set_index("run_id")["cohort"]
+    for again in repeats:
+        first = kept.get(again["run"]["run_id"])
+        if first is None:
+            raise InputError(
+                f"there is a repeat of run {again['run']['run_id']}, which is not stored"
+            )
+        run, outcome = first["run"], compare(first, again)
+        verdict = "identical" if outcome.identical else "yes" if outcome.reproduced else "no"
+        yield {
+            "run": run["run_id"],
+            "cohort": cohort_name(cohorts.get(run["run_id"], "")),
+            "size": run["size"],
+            "starts from": "an old model" if run["config"].get("upgrade") else "scratch",
+            "stored on": run["hardware"].removesuffix(ONE_THREAD),
+            "again on": again["run"]["hardware"].removesuffix(ONE_THREAD),
+            "begins": outcome.beginning,
+            "ends": outcome.mean,
+            "row": outcome.largest,
+            "reproduced": verdict,
+        }
+
+
+def noise_of_repeats(rows: pd.DataFrame, repeats: Iterable[Mapping[str, Any]]) -> tuple[float, int]:
+    """Standard deviation of a run's loss, relative, from stored runs that were trained again.
+
+    Two runs that begin alike and differ in rounding lie apart by the noise of both: the root mean
+    square of the differences of log losses, over the square root of two. It is a lower bound on
+    the noise between seeds, which draw other weights and batches besides.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one test set and domain.
+
+    Returns
+    -------
+    The deviation, NaN where no run of `rows` was trained again with another outcome, and on how
+    many losses it rests.
+    """
+    records = [
+        {"run_id": again["run"]["run_id"]} | {k: row[k] for k in (*KEY[1:], "cross_entropy")}
+        for again in repeats
+        for row in again["rows"]
+    ]
+    if not records:
+        return float("nan"), 0
+    own = rows[rows["p"] > 0].drop_duplicates(KEY)
+    both = own.merge(pd.DataFrame(records), on=KEY, suffixes=("", "_again"))
+    apart = np.log(both["cross_entropy_again"] / both["cross_entropy"])
+    apart = apart[apart != 0]
+    deviation = float(np.sqrt(np.mean(apart**2) / 2)) if len(apart) else float("nan")
+    return deviation, len(apart)
+
 
 PERTURBATION = 0.01  # of each loss: the paper's footnote 5
 METHODS: dict[str, Method] = {
@@ -124,7 +222,7 @@ def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000) -> R
                         "coefficient": symbol,
                         "value": law.params[key],
                     }
-                    yield row | {title: found[key] for title, found in errors.items()}
+                    yield row | {title: deviations[key] for title, deviations in errors.items()}
 
 
 def _deviations(law: LawFit | None, method: Method, draws: int) -> dict[str, float]:
@@ -206,5 +304,115 @@ def _law_of_text(rows: pd.DataFrame, log: bool) -> dict[str, float]:
 
 
 def _compared(fit: LawFit, weight_out: float) -> dict[str, float]:
-    found = {"parameters": len(fit.names), "r2": fit.r2, "aicc": pooled_aicc([fit])}
-    return found | {"error on a weight": weight_out}
+    row = {"parameters": len(fit.names), "r2": fit.r2, "aicc": pooled_aicc([fit])}
+    return row | {"error on a weight": weight_out}
+
+
+_KINDS: tuple[Errors, ...] = ("absolute", "relative")
+
+
+@framed(
+    *("cohort", "pair", "law", "errors", "lowest loss", "fitted L∞", "low", "high", "exact"),
+    "covered",
+    by=["cohort", "pair", "law"],
+)
+def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
+    """Fitted irreducible losses beside the exact one, for cohorts of generated languages.
+
+    Parameters
+    ----------
+    points
+        Cohort to its points; see `scaling.observed`.
+
+    Returns
+    -------
+    DataFrame
+        ``cohort, pair, law, errors, lowest loss`` (of all runs that the law is fitted to), ``fitted
+        L∞, low, high, exact, covered``: of the single pair's own law and of the joint law, with
+        the fit's 95 % interval, by residual bootstrap where L∞ sits at its bound.
+    """
+    for cohort, frame in points.items():
+        if (config := _languages(cohort)) is None:
+            continue
+        for errors in _KINDS:
+            for pair, (alone, joint) in fit_pairs(frame, errors).items():
+                laws: dict[str, PowerLawFit | JointLawFit] = {"joint (Eq. 7)": joint}
+                if 1.0 in alone:
+                    laws["p = 1 alone (Eq. 6)"] = alone[1.0]
+                for name, law in laws.items():
+                    exact = irreducible_entropy(config, pair)
+                    low, high = law.interval()["l_inf"]
+                    yield {
+                        "cohort": cohort_name(cohort),
+                        "pair": pair_name(pair),
+                        "law": name,
+                        "errors": errors,
+                        "lowest loss": min(law.loss),
+                        "fitted L∞": law.l_inf,
+                        "low": low,
+                        "high": high,
+                        "exact": exact,
+                        "covered": bool(low <= exact <= high),
+                    }
+
+
+@framed("pair", "p", "alpha", by=["pair", "p"])
+def exact_exponents(cohort: str, points: pd.DataFrame) -> Rows:
+    """Exponents of laws whose irreducible loss is the exact one, of generated languages.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, p, alpha``: of a law for each weight, by least squares of the log of the loss above
+        the exact one. Of real text, whose irreducible loss is unknown, there are no rows.
+    """
+    if (config := _languages(cohort)) is not None:
+        for (pair, p), rows in points.groupby(["pair", "p"]):
+            above = rows["loss"] - irreducible_entropy(config, str(pair))
+            slope, _ = np.polyfit(np.log(rows["n"]), np.log(above), 1)
+            yield {"pair": pair, "p": p, "alpha": -slope}
+
+
+def _languages(cohort: str) -> ConlangConfig | None:
+    """The generated languages of a declared grid."""
+    known = (each for tier in RUN_TIERS for each in declared(tier))
+    grid = next((each for each in known if each.name == cohort), None)
+    return grid.corpus.conlang if isinstance(grid, Cohort) else None
+
+
+@framed(by=["cohort", "pair"])
+def absolute_and_relative(points: Mapping[str, pd.DataFrame]) -> Rows:
+    """Laws by the least squares of errors, and of their share of the loss.
+
+    Parameters
+    ----------
+    points
+        As of `against_truth`.
+
+    Returns
+    -------
+    DataFrame
+        A row a cohort, pair and kind of ``errors``: ``α alone`` and ``α, least weight`` of the
+        single pair's own law and of the smallest weight's (Eq. 6); the effective fraction at that
+        weight by the joint law (``f, joint``, Eq. 10) and directly (``f, direct``, Eq. 8, the
+        median over ``sizes`` that need no extrapolation).
+    """
+    for cohort, frame in points.items():
+        for errors in _KINDS:
+            fits = fit_pairs(frame, errors)
+            joint, direct = fractions(fits), direct_fractions(frame, fits)
+            for pair, (alone, _) in fits.items():
+                least = min(alone)
+                by_joint = joint[(joint["pair"] == pair) & (joint["p"] == least)]["f"]
+                by_size = direct[(direct["pair"] == pair) & (direct["p"] == least)]["f"]
+                yield {
+                    "cohort": cohort_name(cohort),
+                    "pair": pair_name(pair),
+                    "errors": errors,
+                    "α alone": alone[1.0].alpha,
+                    "α, least weight": alone[least].alpha,
+                    "p": least,
+                    "f, joint": by_joint.mean(),
+                    "f, direct": by_size.median(),
+                    "sizes": len(by_size),
+                }

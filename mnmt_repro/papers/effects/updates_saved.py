@@ -7,18 +7,45 @@ reaches the loss before its first budget has the largest factor there is ("more 
 never does the smallest ("less than").
 
 Losses are means over directions, which are fixed. Seeds of the two arms are resampled apart.
+
+B3 is about the deeper model, which has no run with a decay. So it is judged by its gap. On
+generated languages (`cohorts.conlang_upgrade`) all models share one table of pieces, so that the
+upgraded model's losses can be set beside the old model's.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.laws.checks import Array
+from mnmt_repro.papers.cohorts import conlang_upgrade
+from mnmt_repro.papers.cohorts.languages25 import directions, groups_of
+from mnmt_repro.papers.cohorts.names import language
 from mnmt_repro.papers.cohorts.settled_upgrades import EARLY, ONCE, TWICE
-from mnmt_repro.papers.effects.intervals import DRAWS, Measure, Measures, common_draws, measured
+from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
+from mnmt_repro.papers.effects.noise import (
+    DRAWS,
+    Measure,
+    Measures,
+    NoRowsYet,
+    common_draws,
+    measured,
+)
+from mnmt_repro.papers.effects.variants import (
+    Variants,
+    functional,
+    gain,
+    gap_shares,
+    p_value,
+    variants_of,
+)
 
 OLD_UPDATES = 1.0
 """Updates of the old model, as a share of the baseline's."""
@@ -55,17 +82,17 @@ def share_reached(curve: Arm, target: Array) -> Array:
     [0.1, 0.316, 1.0]
     """
     shares, losses = curve.shares, curve.losses
-    found = np.full(len(target), shares[-1])
+    reached = np.full(len(target), shares[-1])
     for k in range(len(shares) - 2, -1, -1):
         above, below = losses[:, k], losses[:, k + 1]
         crosses = (above > target) & (below <= target)
         part = (above - target)[crosses] / (above - below)[crosses]
-        found[crosses] = shares[k] * (shares[k + 1] / shares[k]) ** part
-    found[losses[:, 0] <= target] = shares[0]
-    return found
+        reached[crosses] = shares[k] * (shares[k + 1] / shares[k]) ** part
+    reached[losses[:, 0] <= target] = shares[0]
+    return reached
 
 
-def updates_saved(upgrade: Arm, baseline: Arm, closed: float = 1.0) -> Measures:
+def factors_saved(upgrade: Arm, baseline: Arm, closed: float = 1.0) -> Measures:
     """The factor at all of the baseline's updates and at twice as many; NaN where not trained.
 
     The loss to reach closes this share of the gap between the baseline's early loss and its last.
@@ -79,14 +106,152 @@ def updates_saved(upgrade: Arm, baseline: Arm, closed: float = 1.0) -> Measures:
     curve = Arm(shares=upgrade.shares, losses=curves)
     at = dict(zip(baseline.shares.tolist(), scratch.T, strict=True))
     unknown = Measure(value=np.nan)
-    found: Measures = {"baseline_fall": unknown}
+    measures: Measures = {"baseline_fall": unknown}
     for budget, suffix in ((ONCE, ""), (TWICE, "_at_two")):
         names = [f"{name}{suffix}" for name in ("factor", "factor_with_old", "censored")]
         if budget not in at:
-            return found | dict.fromkeys(names, unknown)
+            return measures | dict.fromkeys(names, unknown)
         target = at[budget] if closed == 1 else at[EARLY] - closed * (at[EARLY] - at[budget])
         share = share_reached(curve, target)
         ends = np.isin(share, curve.shares[[0, -1]])[-DRAWS:]
         factors = (measured(budget / (share + old)) for old in (0.0, OLD_UPDATES))
-        found |= dict(zip(names, (*factors, Measure(value=float(ends.mean()))), strict=True))
-    return found | {"baseline_fall": measured(100 * (1 - at[TWICE] / at[ONCE]))}
+        measures |= dict(zip(names, (*factors, Measure(value=float(ends.mean()))), strict=True))
+    return measures | {"baseline_fall": measured(100 * (1 - at[TWICE] / at[ONCE]))}
+
+
+def updates_saved(evidence: Evidence, setting: Setting) -> Units:
+    """B1, B2, B13, B20: how many times fewer updates an upgrade needs than from scratch."""
+    rows = evidence.rows(setting)
+    if rows.empty:
+        raise NoRowsYet(f"no rows of {setting.name}")
+    scores = rows.pivot_table(
+        index=["variant", "seed", "updates_share"], columns="pair", values="cross_entropy"
+    )
+    means = scores.reindex(columns=list(groups_of("Mt25")["all"])).dropna().mean(axis=1)
+    losses = means.unstack("updates_share")
+    units: Units = {}
+    for new, old in setting.options["upgrades"].items():
+        upgrade, baseline = (
+            losses[losses.index.get_level_values("variant") == name].dropna(axis=1, how="all")
+            for name in (new, old)
+        )
+        twice = [TWICE] if TWICE in baseline else []  # earlier grids have none
+        baseline = baseline.reindex(columns=[EARLY, ONCE, *twice])
+        for name, seeds in ((new, upgrade), (old, baseline)):
+            if seeds.dropna().empty:
+                raise NoRowsYet(f"{setting.name}: no seed of {name} has all of its budgets")
+        arms = arm(upgrade, 0), arm(baseline, 1)
+        units[new] = factors_saved(*arms, setting.options.get("closed", 1.0))
+    return units
+
+
+def upgrade_against_scratch(evidence: Evidence, setting: Setting) -> Units:
+    """B3: upgraded models against those trained from scratch, after one share of the updates."""
+    variants = evidence.variants(setting)
+    return {
+        upgraded: _upgrade(variants, setting.options, upgraded, baseline)
+        for upgraded, baseline in setting.options["upgrades"].items()
+    }
+
+
+def _upgrade(
+    variants: Variants, options: Mapping[str, Any], upgraded: str, baseline: str
+) -> Measures:
+    model = variants.variant(upgraded, options["share"])
+    full, early = (variants.variant(baseline, share) for share in (1.0, options["early"]))
+    groups = groups_of("Mt25")
+    measures: Measures = {}
+    for group, pairs in groups.items():
+        treated, control, start = variants.samples(pairs, model, full, early)
+        if group == "all":
+            measures |= {
+                "gain": gain(treated, control),
+                "p_value": p_value(treated, control),
+                **gap_shares(treated, control, start),
+            }
+        else:
+            name = group.replace(" ", "_")
+            measures[f"gain_{name}"] = gain(treated, control)
+            measures[f"closed_{name}"] = gap_shares(treated, control, start)["closed"]
+    for metric in ("chrfpp", "spbleu"):  # NaN where not decoded
+        ratio = score = Measure(value=float("nan"))
+        try:
+            treated, control = variants.samples(groups["all"], model, full, metric=metric)
+        except NoRowsYet:
+            pass
+        else:
+            ratio = functional(lambda t, c: t / c, treated, control)
+            score = Measure(value=control.value)
+        measures |= {f"{metric}_ratio": ratio, f"{metric}_baseline": score}
+    return measures
+
+
+CONLANG_COHORTS = tuple(cohort.name for cohort in conlang_upgrade.UPGRADE_COHORTS)
+LIKE, UNLIKE = "added, like an old one", "added, like none"
+_GROUPS = {
+    LIKE: (conlang_upgrade.SIMILAR,),
+    UNLIKE: (conlang_upgrade.UNRELATED,),
+    f"old, {language(conlang_upgrade.ORIGINAL[0])}": conlang_upgrade.ORIGINAL[:1],
+    "old, all others": conlang_upgrade.ORIGINAL[1:],
+}
+"""Languages by what they are to one another: the first old one is what the added one is like."""
+_RUNS = (
+    ("M4", "old model", (1.0,)),
+    ("M6", "from scratch", conlang_upgrade.SCRATCH_SHARES),
+    ("Mt6", "upgraded", conlang_upgrade.UPGRADE_SHARES),
+)
+_COMPARED = ["old model", "from scratch", "from scratch, as long", "upgraded"]
+
+
+@framed("similarity", "group", "model", "updates", "loss")
+def conlang_losses(rows: pd.DataFrame, tier: str = "mini") -> Rows:
+    """Mean loss of each group of languages in each stored run.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`.
+
+    Returns
+    -------
+    DataFrame
+        ``similarity, group, model, updates, loss``.
+    """
+    for similarity, name in zip(conlang_upgrade.SIMILARITIES, CONLANG_COHORTS, strict=True):
+        runs = variants_of(rows, name, tier=tier)
+        for group, codes in _GROUPS.items():
+            pairs = directions(codes, conlang_upgrade.HUB)
+            for run, model, shares in _RUNS:
+                for share in shares:
+                    loss = runs.mean(runs.variant(run, share), pairs)
+                    if not math.isnan(loss):
+                        yield similarity, group, model, share, loss
+
+
+def conlang_comparison(table: pd.DataFrame) -> pd.DataFrame:
+    """The upgraded model beside all that it can be compared with.
+
+    Parameters
+    ----------
+    table
+        From `conlang_losses`.
+
+    Returns
+    -------
+    DataFrame
+        ``similarity, group, updates``; losses of the ``old model`` (which has no added language),
+        ``from scratch`` after all updates and after as many, ``upgraded``; ``gain, %`` over the
+        model from scratch, ``forgotten, %``: by how much the old model was better.
+    """
+    keys = ["similarity", "group"]
+    last = table[table["updates"] == 1.0].pivot(index=keys, columns="model", values="loss")
+    rows = table[table["model"] == "upgraded"].rename(columns={"loss": "upgraded"})
+    early = table[table["model"] == "from scratch"].rename(
+        columns={"loss": "from scratch, as long"}
+    )
+    last = last.reindex(columns=["old model", "from scratch"]).reset_index()
+    rows = rows.drop(columns="model").merge(last, how="left", on=keys)
+    rows = rows.merge(early.drop(columns="model"), how="left", on=[*keys, "updates"])
+    rows["gain, %"] = 100 * (1 - rows["upgraded"] / rows["from scratch"])
+    rows["forgotten, %"] = 100 * (rows["upgraded"] / rows["old model"] - 1)
+    return rows[[*keys, "updates", *_COMPARED, "gain, %", "forgotten, %"]]

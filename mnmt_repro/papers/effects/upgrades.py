@@ -25,10 +25,10 @@ from mnmt_repro.evaluation.significance import bootstrap_gaps
 from mnmt_repro.papers.cohorts import languages25
 from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
-from mnmt_repro.papers.effects.audit import tables
-from mnmt_repro.papers.effects.audit.checks import rows_of
-from mnmt_repro.papers.effects.framed import Rows, framed
-from mnmt_repro.papers.effects.intervals import Measure, NoRowsYet
+from mnmt_repro.papers.effects import published
+from mnmt_repro.papers.effects.audit import rows_of
+from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
 from mnmt_repro.papers.effects.variants import (
     NO_GAIN,
     TABLE3,
@@ -71,11 +71,11 @@ def table1(variants: Variants) -> Rows:
         vocabulary compare), the gain over the baseline (`variants.GAIN`), that in points of
         chrF++ (``chrF++ gain, chrF++ low, chrF++ high, chrF++ p``), ``seeds``.
     """
-    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(tables.printed_table(1))}
+    printed = {(c.model, c.group, c.metric): c.value for c in rows_of(published.printed_table(1))}
     for model, share in LAST_SHARES.items():
-        mine, old = variants.variant(model, share), tables.UPGRADES.get(model)
+        mine, old = variants.variant(model, share), published.UPGRADES.get(model)
         baseline = variants.variant(old, 1.0) if old else mine
-        for group in tables.GROUPS:
+        for group in published.GROUPS:
             if (model, group, "spbleu") not in printed:
                 continue
             pairs = languages25.directions_of("original" if model == "M20" else group)
@@ -107,17 +107,19 @@ def leads(table: pd.DataFrame) -> pd.DataFrame:
         The columns `LEAD`: ours in per cent of the loss from scratch, with its 95 % interval;
         `paper` in per cent of the spBLEU from scratch, NaN where nothing is printed.
     """
-    found = table.rename(columns={"model": "upgraded", "gain, %": "lead"})
-    found = found[found["upgraded"].isin(list(MODEL_CHANGES)) | ("from scratch" in found)]
-    difference = found.get("difference, paper", pd.Series(math.nan, found.index))
-    scratch = found.get("spBLEU, paper", difference) - difference
-    return found.assign(paper=100 * difference / scratch)[LEAD].reset_index(drop=True)
+    upgraded = table.rename(columns={"model": "upgraded", "gain, %": "lead"})
+    upgraded = upgraded[
+        upgraded["upgraded"].isin(list(MODEL_CHANGES)) | ("from scratch" in upgraded)
+    ]
+    difference = upgraded.get("difference, paper", pd.Series(math.nan, upgraded.index))
+    scratch = upgraded.get("spBLEU, paper", difference) - difference
+    return upgraded.assign(paper=100 * difference / scratch)[LEAD].reset_index(drop=True)
 
 
 def score_leads(table: pd.DataFrame) -> pd.DataFrame:
     """Leads of `table1` in points of chrF++, with the columns `LEAD`; nothing printed beside."""
-    found = table[table["model"].isin(list(MODEL_CHANGES))]
-    leads = found[["model", "group", "chrF++ gain", "chrF++ low", "chrF++ high"]]
+    upgraded = table[table["model"].isin(list(MODEL_CHANGES))]
+    leads = upgraded[["model", "group", "chrF++ gain", "chrF++ low", "chrF++ high"]]
     return leads.set_axis(LEAD[:5], axis=1).assign(paper=math.nan).reset_index(drop=True)
 
 
@@ -136,19 +138,22 @@ def old_training_counted(variants: Variants) -> Rows:
     -------
     DataFrame
         ``upgraded, from scratch`` (names, with updates of their own), ``group`` (of
-        `audit.tables.PARTS`), the loss of each, the gain of the upgraded one (`variants.GAIN`), how
+        `published.PARTS`), the loss of each, the gain of the upgraded one (`variants.GAIN`), how
         many target tokens of the group each was shown.
     """
     share = LAST_SHARES["Mt25"]
     compared = [
-        *((variants.variant(new, LAST_SHARES[new]), old) for new, old in tables.UPGRADES.items()),
+        *(
+            (variants.variant(new, LAST_SHARES[new]), old)
+            for new, old in published.UPGRADES.items()
+        ),
         (variants.variant(UNSAMPLED, share), "M25"),
         (VariantAt(TABLE3, UNSCALED, share), "M25"),
         (variants.variant(HALVED, 1 + share), "M25"),
     ]
     for treated, old in compared:
         control = variants.variant(old, 1 + LAST_SHARES.get(treated.name, share))
-        for group in tables.PARTS:
+        for group in published.PARTS:
             pairs = languages25.directions_of(group)
             yield {
                 "upgraded": f"{treated.name}, {treated.share:.0%}",
@@ -215,24 +220,24 @@ def lead_over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]
     keys = ["variant", "updates_share", "seed"]
     known = [run for run, each in losses.items() if each.test_set == variants.test_set]
     ids = variants.own[variants.own["run_id"].isin(known)].groupby(keys)["run_id"].first()
-    for group in tables.GROUPS:
+    for group in published.GROUPS:
         pairs = languages25.directions_of(group)
-        for new, old in tables.UPGRADES.items():
+        for new, old in published.UPGRADES.items():
             for seed in sorted(variants.own["seed"].unique()):
                 both = [(new, LAST_SHARES[new], seed), (old, 1.0, seed)]
                 if set(both) <= set(ids.index):
                     treated, control = (losses[ids[key]] for key in both)
                     # Both have the new vocabulary, so that they count the same tokens.
-                    found = bootstrap_gaps(
+                    gap = bootstrap_gaps(
                         [treated.nats[p].astype(float) - control.nats[p] for p in pairs],
                         [treated.tokens[p].astype(float) for p in pairs],
                     )
                     yield {
                         "upgraded": new,
                         "group": f"{group}, seed {seed}",
-                        "lead": -found.difference,
-                        "low": -found.high,
-                        "high": -found.low,
+                        "lead": -gap.difference,
+                        "low": -gap.high,
+                        "high": -gap.low,
                     }
 
 
@@ -247,10 +252,10 @@ def table12(variants: Variants) -> pd.DataFrame:
         printed scores and our ``loss, chrF++, spBLEU``; ``difference, paper`` in points of spBLEU
         and ``gain, %``.
     """
-    printed = tables.printed_scores().set_index(["model", "pair"])
+    printed = published.printed_scores().set_index(["model", "pair"])
     pairs = languages25.directions_of("all")
     parts = []
-    for new, old in tables.UPGRADES.items():
+    for new, old in published.UPGRADES.items():
         both = {
             "from scratch": variants.variant(old, 1.0),
             "upgraded": variants.variant(new, LAST_SHARES[new]),
@@ -258,20 +263,20 @@ def table12(variants: Variants) -> pd.DataFrame:
         part = printed.loc[new, ["group", "level"]].reindex(pairs).assign(upgraded=new)
         for side, variant in both.items():
             theirs = printed.loc[variant.name].reindex(pairs)
-            for metric, title in tables.METRIC_NAMES.items():
+            for metric, title in published.METRIC_NAMES.items():
                 part[f"{title}, {side}, paper"] = theirs[metric]
             part[f"loss, {side}"] = variants.by_direction(variant, pairs)
-            for metric, title in tables.METRIC_NAMES.items():
+            for metric, title in published.METRIC_NAMES.items():
                 part[f"{title}, {side}"] = variants.by_direction(variant, pairs, metric)
         part["difference, paper"] = (
             part["spBLEU, upgraded, paper"] - part["spBLEU, from scratch, paper"]
         )
         try:
-            found = variants.samples(pairs, *both.values())
+            both_samples = variants.samples(pairs, *both.values())
         except NoRowsYet:
             part["gain, %"] = math.nan
         else:
-            part["gain, %"] = lower_by(*(sample.by_direction for sample in found))
+            part["gain, %"] = lower_by(*(sample.by_direction for sample in both_samples))
         parts.append(part.rename_axis("pair").reset_index())
     table = pd.concat(parts, ignore_index=True)
     grouping = languages25.GROUPINGS["Mt25"]
@@ -290,7 +295,7 @@ def by_direction(table: pd.DataFrame) -> pd.DataFrame:
     wide = table.pivot(index=about, columns="upgraded")
     columns = {
         f"{model}, {whose}": wide[column, model]
-        for model in tables.UPGRADES
+        for model in published.UPGRADES
         for whose, column in (("paper", "difference, paper"), ("ours, %", "gain, %"))
     }
     return (
@@ -315,7 +320,7 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
         The columns `LEAD`; `group` is the kind of language, then ``out`` of English or ``into`` it.
     """
     kinds = {"added": "added", "related": "related, up-sampled", "other": "other original"}
-    for new, old in tables.UPGRADES.items():
+    for new, old in published.UPGRADES.items():
         for name, languages in kinds.items():
             for side in (languages25.OUT, languages25.INTO):
                 mine = table[
@@ -323,7 +328,7 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
                     & (table["languages"] == languages)
                     & (table["direction"] == side)
                 ]
-                found = variants.gain(
+                gain = variants.gain(
                     variants.variant(new, LAST_SHARES[new]),
                     variants.variant(old, 1.0),
                     tuple(mine["pair"]),
@@ -332,9 +337,9 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
                 yield {
                     "upgraded": new,
                     "group": f"{name}, {side.partition(' ')[0]}",
-                    "lead": found["gain, %"],
-                    "low": found["low"],
-                    "high": found["high"],
+                    "lead": gain["gain, %"],
+                    "low": gain["low"],
+                    "high": gain["high"],
                     "paper": 100 * mine["difference, paper"].mean() / scratch,
                 }
 
@@ -365,14 +370,14 @@ def groups_agree(table: pd.DataFrame) -> Rows:
 
 def printed_recovery() -> dict[tuple[str, float], float]:
     """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
-    one = tables.over_all(1, "metric == 'spbleu'")
-    at_30k = tables.over_all(3, "setting == 'full recipe'")
-    found = dict(STATED)
-    for new, old in tables.UPGRADES.items():
-        found[old, 1.0] = 100.0
-        found[new, 0.3] = 100 * at_30k[new] / one[old]
-        found[new, LAST_SHARES[new]] = 100 * one[new] / one[old]
-    return found
+    one = published.over_all(1, "metric == 'spbleu'")
+    at_30k = published.over_all(3, "setting == 'full recipe'")
+    recovered = dict(STATED)
+    for new, old in published.UPGRADES.items():
+        recovered[old, 1.0] = 100.0
+        recovered[new, 0.3] = 100 * at_30k[new] / one[old]
+        recovered[new, LAST_SHARES[new]] = 100 * one[new] / one[old]
+    return recovered
 
 
 @framed()
@@ -456,8 +461,8 @@ def figure4(recovered: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     printed = runs.assign(points=PRINTED, quality=runs["spBLEU, paper"] / 100, loss=math.nan)
     printed = printed.dropna(subset=["quality"])
     passed = _with_quality(_described(_passed(curves)))
-    found = pd.concat([_described(test), passed, _described(printed)])
-    return found[_COLUMNS].reset_index(drop=True)
+    points = pd.concat([_described(test), passed, _described(printed)])
+    return points[_COLUMNS].reset_index(drop=True)
 
 
 def _passed(curves: pd.DataFrame) -> pd.DataFrame:
@@ -498,8 +503,8 @@ def compute_to_reach(points: pd.DataFrame) -> Rows:
     passed = points[points["points"] == "validation"]
     for run in _RUNS.values():
         here = passed[passed["shape"] == run["shape"]]
-        found = [_reached(group, run["model"]) for _, group in here.groupby("seed")]
-        known = [readings for readings in found if readings]
+        per_seed = [_reached(group, run["model"]) for _, group in here.groupby("seed")]
+        known = [readings for readings in per_seed if readings]
         means = np.mean(known, axis=0) if known else [math.nan] * len(READINGS)
         yield {**run, **dict(zip(READINGS, means, strict=True)), "seeds": len(known)}
 

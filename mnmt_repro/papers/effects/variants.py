@@ -21,14 +21,7 @@ from scipy import stats
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.papers.cohorts.catalogue import declared
-from mnmt_repro.papers.effects.intervals import (
-    DRAWS,
-    Measure,
-    Measures,
-    NoRowsYet,
-    measure,
-    resampled,
-)
+from mnmt_repro.papers.effects.noise import DRAWS, Measure, Measures, NoRowsYet, measure, resampled
 
 _KEYS = ["cohort", "variant", "updates_share"]
 
@@ -126,10 +119,10 @@ class Study:
         if variant not in self.scores:
             of = self.of
             raise NoRowsYet(f"{variant}: no rows of {of.test_set}, tier {of.tier}")
-        found = self.scores[variant].reindex(columns=list(self.pairs))
-        whole = found.dropna()
+        scores = self.scores[variant].reindex(columns=list(self.pairs))
+        whole = scores.dropna()
         if whole.empty:
-            missing = found.columns[found.isna().any()]
+            missing = scores.columns[scores.isna().any()]
             raise NoRowsYet(f"{variant}: no row of {missing[0]} ({len(missing)} missing)")
         return whole
 
@@ -201,12 +194,12 @@ class Study:
             for variant in self.scores
             if variant.cohort == cohort and variant in self._whole
         }
-        found = {}
+        logs = {}
         for name, variant in last.items():
             whole = self.scores[variant].reindex(columns=list(self.pairs)).dropna()
             if len(whole) > 1:
-                found[name] = np.log(whole.mean(axis=1))
-        together = pd.DataFrame(found).dropna()
+                logs[name] = np.log(whole.mean(axis=1))
+        together = pd.DataFrame(logs).dropna()
         return together.T if len(together) > 1 else pd.DataFrame()
 
 
@@ -340,10 +333,10 @@ class Variants:
         Interval and p-value of a single direction are NaN where no noise of the seed is known.
         """
         try:
-            found = self.samples(pairs, treated, control)
+            both = self.samples(pairs, treated, control)
         except NoRowsYet:
             return NO_GAIN
-        measured, p = gain(*found), p_value(*found).value
+        measured, p = gain(*both), p_value(*both).value
         if len(pairs) == 1 and not self.study(pairs).knows_noise:
             measured, p = Measure(value=measured.value), math.nan
         values = (measured.value, measured.low, measured.high, p, star(p < SIGNIFICANT))
@@ -354,11 +347,11 @@ class Variants:
     ) -> dict[str, float]:
         """``gain, low, high, p``: by how many points a variant's score is above its control's."""
         try:
-            found = self.samples(pairs, treated, control, metric=metric)
+            both = self.samples(pairs, treated, control, metric=metric)
         except NoRowsYet:
             return dict.fromkeys(("gain", "low", "high", "p"), math.nan)
-        above = functional(lambda mine, other: mine - other, *found)
-        p = p_value(*found).value
+        above = functional(lambda mine, other: mine - other, *both)
+        p = p_value(*both).value
         return {"gain": above.value, "low": above.low, "high": above.high, "p": p}
 
 
@@ -435,15 +428,15 @@ def largest(gains: list[tuple[float, Array]]) -> Measure:
     Whichever it is owes something to chance, so the interval is one for all of them at once: the
     largest true gain is off the largest seen by no more than the most that any of them is off.
     """
-    value = max(found for found, _ in gains)
+    value = max(gain for gain, _ in gains)
     moved = np.array([drawn for _, drawn in gains])
     above, below = (np.quantile((sign * moved).max(0), 0.975) for sign in (1, -1))
     return Measure(value=value, low=value - float(above), high=value + float(below))
 
 
-def _turned(found: Measure) -> Measure:
+def _turned(measure: Measure) -> Measure:
     """The same with the other sign."""
-    return Measure(value=-found.value, low=-found.high, high=-found.low)
+    return Measure(value=-measure.value, low=-measure.high, high=-measure.low)
 
 
 def lead(chosen: Sample, others: Iterable[Sample]) -> Measure:
@@ -463,8 +456,8 @@ def largest_change(pairs: Iterable[tuple[Sample, Sample]]) -> Measure:
 
 def _signed(sign: int, treated: Sample, control: Sample) -> tuple[float, Array]:
     """A gain times `sign`, with its deviations (B,)."""
-    found = lower_by(control.value, treated.value)
-    return sign * found, sign * deviations(lower_by, control, treated)
+    gain = lower_by(control.value, treated.value)
+    return sign * gain, sign * deviations(lower_by, control, treated)
 
 
 def gain_out_less_into(out: Sequence[Sample], into: Sequence[Sample]) -> Measure:
@@ -509,5 +502,5 @@ def p_value(treated: Sample, control: Sample) -> Measure:
         return Measure(value=1.0)
     if len(difference) > 1:
         return Measure(value=float(stats.ttest_1samp(difference, 0.0).pvalue))
-    found, drawn = lower_by(control.value, treated.value), deviations(lower_by, control, treated)
-    return Measure(value=float(1 + np.sum(np.abs(drawn) >= abs(found))) / (1 + len(drawn)))
+    gain, drawn = lower_by(control.value, treated.value), deviations(lower_by, control, treated)
+    return Measure(value=float(1 + np.sum(np.abs(drawn) >= abs(gain))) / (1 + len(drawn)))

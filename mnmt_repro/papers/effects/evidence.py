@@ -1,24 +1,62 @@
-"""The rows that a claim reads, as one cell for each pair, weight and size."""
+"""The rows that an effect reads: which setting, and one cell for each pair, weight and size.
+
+An effect is a function of `Evidence` and `Setting`. It gives the measures of each pair, or under
+``"all"`` those of all pairs together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from pandas.util import hash_pandas_object
+from pydantic import ConfigDict
 
 from mnmt_repro.disk_cache import text_digest
-from mnmt_repro.papers.claims.schema import Claim, Setting
+from mnmt_repro.laws.checks import Errors
 from mnmt_repro.papers.cohorts import catalogue, settled
 from mnmt_repro.papers.effects.cells import Cells, cells_of, check_grid, in_regime
-from mnmt_repro.papers.effects.intervals import Measures, NoRowsYet, OutOfRegime
+from mnmt_repro.papers.effects.noise import Measures, NoRowsYet, OutOfRegime
 from mnmt_repro.papers.effects.variants import Variants
 
 Units = dict[str, Measures]
-"""What an estimand returns: measures for each pair, or under ``"all"`` for pairs taken together."""
+"""What an effect returns: measures for each pair, or under ``"all"`` for pairs taken together."""
+
+
+Kind = Literal["generated languages", "real text", "published numbers"]
+"""What the rows of a setting are: the last are losses of runs of others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Where an effect is measured: which rows, and against which parameter count.
+
+    `options` replace the claim's options of the same names.
+    """
+
+    name: str
+    kind: Kind
+    cohorts: tuple[str, ...]
+    tier: str = "mini"
+    test_set: str = "indomain"
+    other_test_set: str = ""
+    domain: str = "all"
+    n: Literal["n_non_embedding", "n_total"] = "n_non_embedding"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    __pydantic_config__ = ConfigDict(extra="forbid")  # a claims file has no other fields
+
+    @property
+    def by(self) -> str:
+        """Column that stands in for the weight, such as ``mixture`` where that is no number."""
+        return str(self.options.get("by", "p"))
+
+    @property
+    def errors(self) -> Errors:
+        """Whose squares laws minimise."""
+        return self.options.get("errors", "absolute")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,26 +123,26 @@ class Evidence:
         few = len(stored) < len(declared)
         return f"{len(stored)} of {len(declared)} declared runs are stored" if few else ""
 
-    def variants(self, setting: Setting, options: Mapping[str, Any]) -> Variants:
-        """Named runs of the setting's first cohort; the others tell the noise of the seed."""
+    def variants(self, setting: Setting) -> Variants:
+        """Named runs of the setting's first cohort; the others give the noise of the seed."""
         return Variants(
             rows=self.frame,
             cohorts=setting.cohorts,
             tier=setting.tier,
             test_set=setting.test_set,
-            needs=options["needs"],
-            blocked=options.get("blocked", False),
+            needs=setting.options["needs"],
+            blocked=setting.options.get("blocked", False),
         )
 
     def commits(self, setting: Setting) -> set[str]:
         """Commits of all that a claim may read in the setting: its runs and their analyses."""
-        found = set(self.rows(setting)["commit"])
+        commits = set(self.rows(setting)["commit"])
         if not self.analyses.empty:
             mine = self.analyses["cohort"].isin(list(setting.cohorts))
-            found |= set(
+            commits |= set(
                 self.analyses.loc[mine & (self.analyses["tier"] == setting.tier), "commit"]
             )
-        return found
+        return commits
 
     def cells(
         self,
@@ -141,16 +179,15 @@ class Evidence:
 
     def grid(
         self,
-        claim: Claim,
         setting: Setting,
         cohort: str = "",
         test_set: str = "",
         weights: Sequence[float] = (),
         scored: str = "cross_entropy",
     ) -> dict[str, Cells]:
-        """Cells of each pair of a cohort, once the grid is as full as the claim needs it.
+        """Cells of each pair of a cohort, once the grid is as full as the options ask.
 
-        They are those in regime, where the claim's options say what that is.
+        They are those in regime, where the options say what that is.
 
         The cohort is the setting's first unless named. `weights` are as for `check_grid`, and
         `scored` is as for `cells`.
@@ -162,16 +199,16 @@ class Evidence:
         OutOfRegime
             When it is missing only among the cells in regime.
         """
-        options, cohort = claim.options, cohort or setting.cohorts[0]
-        by = options.get("by", "p")
+        options, cohort = setting.options, cohort or setting.cohorts[0]
+        by = setting.by
         cells = self.cells(setting, cohort, test_set, scored, apart=[] if by == "p" else [by])
-        found = {}
+        full = {}
         for pair, rows in cells.groupby("pair"):
             where = f"{cohort}, {pair}"
             check_grid(rows, where, options["needs"], weights, by)
             kept = in_regime(rows.reset_index(drop=True), options, where)
             try:
-                found[str(pair)] = check_grid(kept, where, options["needs"], weights, by)
+                full[str(pair)] = check_grid(kept, where, options["needs"], weights, by)
             except NoRowsYet as few:
                 raise OutOfRegime(f"{few}; other cells have too little text") from few
-        return found
+        return full
