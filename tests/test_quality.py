@@ -126,7 +126,7 @@ def test_scores_that_do_not_level_off_stop_at_the_highest_there_is() -> None:
     np.testing.assert_allclose(table["limit"], 100)
     # BLEURT has no highest score.
     free = fraction_fits(points, column="score", metric="bleurt")
-    assert all(fit.ceiling is None for fit in free.values())
+    assert all(fit.law.ceiling is None for fit in free.values())
 
 
 def test_held_out_errors_vanish_on_an_exact_law() -> None:

@@ -74,7 +74,7 @@ def _parameters(found: FittedPair) -> pd.DataFrame:
     """The parameters of a law, with what they mean."""
     fit = found.fit
     meaning = MEANING | ({"beta": "exponent of the data"} if found.call.law == "additive" else {})
-    meaning |= {"l_inf": "quality that no size exceeds"} if fit.direction == "max" else {}
+    meaning |= {"l_inf": "quality that no size exceeds"} if fit.law.direction == "max" else {}
     table = found.table.assign(held=np.where(found.table["held"], "yes", ""))
     table.insert(1, "meaning", [meaning[name.partition("[")[0]] for name in fit.names])
     return table.rename(columns={"stderr": "standard error", "held": "at a bound"})
@@ -82,12 +82,12 @@ def _parameters(found: FittedPair) -> pd.DataFrame:
 
 def _no_frontier(outcomes: Sequence[FittedPair]) -> str:
     """Why the frontier between the pairs cannot be drawn; empty where it can."""
-    from mnmt_repro.laws import FractionFit
+    from mnmt_repro.laws import FractionLaw
 
     doubtful = [found.pair for found in outcomes if found.doubts or not found.fit.identified]
     if doubtful:
         return f"not identified for {', '.join(doubtful)}"
-    laws = sum(isinstance(found.fit, FractionFit) for found in outcomes)
+    laws = sum(isinstance(found.fit.law, FractionLaw) for found in outcomes)
     return "" if laws == 2 else "needed for two pairs"
 
 
@@ -95,10 +95,10 @@ def _frontier(outcomes: Sequence[FittedPair], options: FitOptions) -> altair.Top
     """Losses of two pairs along their mixtures."""
     import altair as alt
 
-    from mnmt_repro.laws import FractionFit, frontier
+    from mnmt_repro.laws import frontier
 
-    laws = {found.pair: found.fit for found in outcomes if isinstance(found.fit, FractionFit)}
-    sizes = np.unique([n for law in laws.values() for n in law.n])
+    laws = {found.pair: found.fit for found in outcomes}
+    sizes = np.unique([n for law in laws.values() for n in law.law.n])
     curve = frontier(laws, sizes).pivot(index=["n", "point"], columns="pair", values="loss")
     one, two = laws
     table = curve.reset_index().rename(columns={one: "one", two: "two"})
@@ -117,14 +117,14 @@ def _frontier(outcomes: Sequence[FittedPair], options: FitOptions) -> altair.Top
 
 def _lines(fit: Fit) -> pd.DataFrame:
     """The law between the least and the greatest size, for each curve: ``n, loss, curve``."""
-    grid, n, design = np.geomspace(min(fit.n), max(fit.n), POINTS), np.array(fit.n), fit.design()
-    names, first = np.unique(fit.curve_names(), return_index=True)
+    grid, n, design = np.geomspace(min(fit.law.n), max(fit.law.n), POINTS), fit.law.n, fit.law.rows
+    names, first = np.unique(fit.law.curve_names(), return_index=True)
     given = np.where(design == n[:, None], 0.0, design)[first]  # all but the size
     parts = []
     for k in np.lexsort(given.T):
         row = first[k]
         at = np.where(design[row] == n[row], grid[:, None], design[row])
-        loss = fit.curve(np.array(fit.values), at)
+        loss = fit.law.curve(fit.values, at)
         parts.append(pd.DataFrame({"n": grid, "loss": loss, "curve": names[k]}))
     return pd.concat(parts, ignore_index=True)
 
@@ -138,7 +138,7 @@ def _curves(fit: Fit, options: FitOptions) -> altair.TopLevelMixin:
     left = alt.Y("residual:Q", axis=alt.Axis(format=".1%"))
     several = "data" if options.law == "additive" else options.by or "weight"
     colour = alt.Color("curve:O", title=several, sort=None, scale=alt.Scale(scheme="viridis"))
-    rows = pd.DataFrame({"n": fit.n, "loss": fit.loss, "curve": fit.curve_names()})
+    rows = pd.DataFrame({"n": fit.law.n, "loss": fit.loss, "curve": fit.law.curve_names()})
     rows["residual"] = rows["loss"] / fit.fitted() - 1
     points = alt.Chart(rows).mark_point(size=25, filled=True)
     curves = alt.Chart(_lines(fit)).mark_line().encode(x, y, colour) + points.encode(x, y, colour)
@@ -195,7 +195,7 @@ def code(outcomes: Sequence[FittedPair], options: FitOptions) -> str:
     for found in outcomes:
         rows = "table" if found.pair == "all rows" else f'table[table["pair"] == {found.pair!r}]'
         lines += ["", f"rows = {rows}"]
-        if "p" in found.fit.inputs and not options.by:
+        if "p" in found.fit.law.inputs and not options.by:
             lines.append('rows = rows[rows["p"] > 0]')
         lines += [f"fit = {found.call.code()}", "print(fit.summary())"]
     return "\n".join(lines) + "\n"

@@ -103,7 +103,6 @@ def _preference(options: RecommendOptions, pairs: set[str]) -> Preference:
 
 def act(options: RecommendOptions) -> int:
     """Print the recommended weights with the losses they should give; 1 where they are refused."""
-    from mnmt_repro.laws import FractionFit
     from mnmt_repro.laws.frontier import frontier
     from mnmt_repro.laws.recommendation import LEVEL, recommend_weights
 
@@ -122,8 +121,9 @@ def act(options: RecommendOptions) -> int:
     preference = _preference(options, set(pairs))
     given = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
     fits = fit_table(frame, FitOptions(**given, law=options.form))
-    laws = {pair: law for pair, (_, law) in fits.items() if isinstance(law, FractionFit)}
-    doubts = [f"{pair}: {doubt}" for pair, law in laws.items() for doubt in law.doubts()]
+    laws = {pair: law for pair, (_, law) in fits.items()}
+    identified = {pair: law for pair, law in laws.items() if law.identified}
+    doubts = [f"{pair}: {doubt}" for pair, law in identified.items() for doubt in law.doubts()]
     if doubts:
         note(*(f"the effective fraction is not identified. {doubt}" for doubt in doubts))
         if not options.force:

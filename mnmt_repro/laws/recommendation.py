@@ -165,13 +165,13 @@ def recommend_weights(
     if not n > 0:
         raise InputError(f"n: {n}; give a model size above 0")
     _check(pairs, preference)
-    sign = 1.0 if laws[pairs[0]].direction == "min" else -1.0
+    sign = 1.0 if laws[pairs[0]].law.direction == "min" else -1.0
 
     def predicted(p: Array) -> Array:
         """Loss or quality of each pair at its share of a mixture (K,)."""
         return np.array([laws[pair].predict(p[i], n)[0] for i, pair in enumerate(pairs)])
 
-    fitted = {pair: np.array([laws[pair].values]) for pair in pairs}
+    fitted = {pair: laws[pair].values[None] for pair in pairs}
     (best,) = _best_of_each(laws, fitted, n, preference, sign, FINE)
     at_best, alone = predicted(best), predicted(np.ones(len(pairs)))
     if isinstance(preference, Floor):
@@ -181,7 +181,9 @@ def recommend_weights(
     refits = _refits(laws, pairs, draws, seed)
     bands = np.array(
         [
-            percentiles(laws[pair].curve(refits[pair], laws[pair].rows_at(share, n)), LEVEL)[:, 0]
+            percentiles(
+                laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(share, n)), LEVEL
+            )[:, 0]
             for pair, share in zip(pairs, best, strict=True)
         ]
     )
@@ -240,7 +242,7 @@ def _best_of_each(
         """What the preference minimises, at mixtures (M, K) under each refit: (B, M)."""
         with_alone = np.vstack([points, np.ones(len(pairs))])
         columns = [
-            laws[pair].curve(refits[pair], laws[pair].rows_at(with_alone[:, i], n))
+            laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(with_alone[:, i], n))
             for i, pair in enumerate(pairs)
         ]
         cost = sign * np.stack(columns, axis=2)
@@ -323,12 +325,12 @@ def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float
     for pair, share in zip(pairs, p, strict=True):
         if share <= MIN_WEIGHT * 1.001:
             yield f"{pair} is at the least share that the law covers, {MIN_WEIGHT:g}"
-        elif share < min(laws[pair].p) - 1e-9:
+        elif share < min(laws[pair].law.p) - 1e-9:
             yield f"{pair}: {share:.3f} is below every weight its law was fitted to"
-        elif share > max(laws[pair].p) + 1e-9:
+        elif share > max(laws[pair].law.p) + 1e-9:
             yield f"{pair}: {share:.3f} is above every weight its law was fitted to"
-    least = max(min(laws[pair].n) for pair in pairs)
-    most = min(max(laws[pair].n) for pair in pairs)
+    least = max(min(laws[pair].law.n) for pair in pairs)
+    most = min(max(laws[pair].law.n) for pair in pairs)
     if not least <= n <= most:
         yield (
             f"n = {n:,.10g} is outside the sizes that the laws were fitted to, {least:,.10g} to "
@@ -336,14 +338,14 @@ def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float
         )
     for pair in pairs:
         law = laws[pair]
-        if max(law.p) < 1:
+        if max(law.law.p) < 1:
             yield (
                 f"{pair}: no row has p = 1, so its regret is measured against an extrapolated p = 1"
             )
         faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
         if law.active_bounds:
             faults.append(f"held at a bound: {', '.join(law.active_bounds)}")
-        if (sizes := len(set(law.n))) < LEAST_SIZES:
+        if (sizes := len(set(law.law.n))) < LEAST_SIZES:
             faults.append(f"{sizes} sizes cannot test a power law: add some")
         if faults:
             yield f"{pair}: a law of low quality ({'; '.join(faults)})"

@@ -36,13 +36,13 @@ HATCHES = 16  # lines across the height of the chart
 def planner_coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
     """Coefficients of each pair's law, a row a pair: what the planner computes with."""
     return pd.DataFrame(
-        [{"pair": pair, "form": law.form, **law.params} for pair, law in laws.items()]
+        [{"pair": pair, "form": law.law.form, **law.params} for pair, law in laws.items()]
     )
 
 
 def weights_covered(laws: Mapping[str, FractionFit]) -> tuple[float, float]:
     """Weights of the first pair at which both laws interpolate: a recommendation lies between."""
-    first, second = (sorted({p for p in laws[pair].p if p < 1}) for pair in sorted(laws))
+    first, second = (sorted({p for p in laws[pair].law.p if p < 1}) for pair in sorted(laws))
     return max(first[0], 1 - second[-1]), min(first[-1], 1 - second[0])
 
 
@@ -60,8 +60,8 @@ def loss_axis(laws: Mapping[str, FractionFit], n: float) -> tuple[float, float]:
     """
     losses: list[float] = []
     for law in laws.values():
-        losses += [*law.loss, *law.predict([1.0], BEYOND * max(law.n))]
-        losses += [*law.predict(sorted({p for p in law.p if p > 0}), n)]
+        losses += [*law.loss, *law.predict([1.0], BEYOND * max(law.law.n))]
+        losses += [*law.predict(sorted({p for p in law.law.p if p > 0}), n)]
     return round(0.95 * min(losses), 3), round(1.02 * max(losses), 3)
 
 
@@ -100,7 +100,7 @@ def datasets(
             {"p": p, "name": pair_name(pair), "loss": row.loss, "low": row.low, "high": row.high}
             for p, row in zip(_WEIGHTS, band.itertuples(), strict=True)
         ]
-        nearest = min(set(laws[pair].n), key=lambda size: abs(np.log(size / n)))
+        nearest = min(set(laws[pair].law.n), key=lambda size: abs(np.log(size / n)))
         points += [
             {
                 "p": round(p if pair == first else 1 - p, 9),
@@ -109,7 +109,7 @@ def datasets(
                 "n": size,
                 "near": size == nearest,
             }
-            for p, size, loss in zip(laws[pair].p, laws[pair].n, laws[pair].loss, strict=True)
+            for (p, size), loss in zip(laws[pair].law.rows, laws[pair].loss, strict=True)
         ]
     losses = [laws[pair].predict(share[pair], n) for pair in (first, second)]
     mean = importance * losses[0] + (1 - importance) * losses[1]
@@ -120,7 +120,7 @@ def datasets(
     inside = low - 1e-6 <= best <= high + 1e-6
     sure = not any(law.doubts() for law in laws.values())
     chosen = {"p": best, "low": found.weights_low[first], "high": found.weights_high[first]}
-    sizes = laws[first].n
+    sizes = laws[first].law.n
     outside = [(0.0, low), (high, 1.0)] if min(sizes) <= n <= max(sizes) else [(0.0, 1.0)]
     return {
         "curve": curve,

@@ -73,7 +73,7 @@ def factor_rises(evidence: Evidence, claim: Claim, setting: Setting) -> Units:
     for pair, cells in evidence.grid(claim, setting, weights=(0.05, 1)).items():
         fit = joint_law(cells, claim, setting, pair)
         tau = stats.kendalltau(list(fit.beta), list(fit.beta.values())).statistic
-        small, one = (2 + int(fit.index(p)[0]) for p in (0.05, 1.0))
+        small, one = (2 + int(fit.law.index(p)[0]) for p in (0.05, 1.0))
         values = fit.refit(drawn(cells))
         units[pair] = {
             "kendall_tau": Measure(value=float(tau)),

@@ -133,7 +133,7 @@ def _distances(
         fit = fit_joint_law(cells[~last], n=setting.n, errors="relative")
         require(fit, f"joint law of {pair}")
         losses, at = drawn(cells, seed), cells[last]
-        law = fit.curve(fit.refit(losses[:, ~last]), fit.rows_at(at["p"], at[setting.n]))
+        law = fit.law.curve(fit.refit(losses[:, ~last]), fit.law.rows_at(at["p"], at[setting.n]))
         found.append(np.log(losses[:, last] / law)[:, 0])
     return common_draws(*found)
 

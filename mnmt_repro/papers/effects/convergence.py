@@ -190,7 +190,7 @@ def corrected_cells(
     for pair, cells in means.groupby("pair"):
         declared = laws.declared_runs(cells)
         mine, law = cells[declared], laws.fit_joint_law(cells[~declared])
-        known = law.identified & mine["p"].isin(law.p)
+        known = law.identified & mine["p"].isin(law.law.p)
         ratios, reasons = np.ones(len(mine)), ["corrected"] * len(mine)
         for k, cell in enumerate(mine.to_dict("records")):
             try:

@@ -36,8 +36,8 @@ def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Arr
     NotIdentified
         When the fit does not converge.
     """
-    law = TrendLaw.of(fit, along(np.array(fit.p)), coefficient)
-    values = _found(law.fit(fit.observed()[None], law.start))[0]
+    law = TrendLaw.of(fit, along(np.array(fit.law.p)), coefficient)
+    values = _found(law.fit(fit.loss[None], law.start))[0]
     if not np.isfinite(values).all():
         raise NotIdentified(f"a drift of {coefficient} with the weight cannot be fitted")
     return law, values
@@ -61,8 +61,8 @@ def shift(fit: JointLawFit, name: Coefficient, losses: Array) -> Measure:
     law, values = fit_drift(fit, name)
     theta = _found(law.fit(losses, values, REFIT_TOLERANCE))
     one, small = law.ends
-    alone = np.flatnonzero(np.array(fit.group) == fit.index(1.0))
-    smallest = alone[np.array(fit.n)[alone].argmin()]
+    alone = np.flatnonzero(fit.law.group == fit.law.index(1.0))
+    smallest = alone[fit.law.n[alone].argmin()]
     unit = theta[:, one] if name == "alpha" else losses[:, smallest]
     return measured((theta[:, small] - theta[:, one]) / unit)
 
@@ -86,9 +86,9 @@ def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float) -> Array:
     """Standard deviations of the parameters (laws, 3) under noise of `sigma` times the loss."""
     drawn = []
     for k, law in enumerate(laws):
-        loss = law.observed()
+        loss = law.loss
         noise = np.random.default_rng(k).standard_normal((DRAWS, len(loss)))
         drawn.append(loss * (1 + sigma * noise))
-    sizes, weights = [np.array(law.n) for law in laws], [law.row_weights() for law in laws]
+    sizes, weights = [law.law.n for law in laws], [law.weights for law in laws]
     refitted = refit_power_laws(sizes, drawn, weights)
     return np.array([robust_sd(found) for found in refitted])

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from mnmt_repro.laws import JointLawFit, PowerLawFit, fit_joint_law, fit_per_weight_laws
 from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.selection import pooled_aicc
-from mnmt_repro.laws.shared_exponent import SharedExponentFit
 from mnmt_repro.papers.effects.cells import Cells
 from mnmt_repro.papers.effects.intervals import Measure, Measures, centred, centred_r2
 from mnmt_repro.papers.effects.noise import curve, refit_power_laws
@@ -18,16 +17,16 @@ from mnmt_repro.papers.effects.noise import curve, refit_power_laws
 
 def lowest_r2(fits: Sequence[PowerLawFit], losses: Sequence[Array]) -> Measure:
     """Lowest R² of several laws, each refitted to draws (1 + B, m) of its own losses."""
-    sizes, weights = [np.array(fit.n) for fit in fits], [fit.row_weights() for fit in fits]
+    sizes, weights = [fit.law.n for fit in fits], [fit.weights for fit in fits]
     refitted = refit_power_laws(sizes, losses, weights)
     r2 = [_r2(*each) for each in zip(fits, refitted, losses, strict=True)]
     return centred_r2(np.min(r2, axis=0))
 
 
-def _r2(fit: SharedExponentFit, values: Array, losses: Array) -> Array:
+def _r2(fit: PowerLawFit | JointLawFit, values: Array, losses: Array) -> Array:
     """R² (B,) of a law with refitted parameters (B, P)."""
-    weights = fit.row_weights()
-    left = losses - fit.curve(values, fit.design())
+    weights = fit.weights
+    left = losses - fit.law.curve(values, fit.law.rows)
     total = losses - (losses @ weights / weights.sum())[:, None]
     return np.asarray(1 - (left**2 @ weights) / (total**2 @ weights))
 
@@ -80,7 +79,7 @@ def size_left_out(
         out, kept = size == left, size != left
         law = fit_joint_law(cells[kept], n=n, by=by, errors=errors)
         values = law.refit(losses[:, kept])
-        joint += _squared(values, law.index(p[out]), size[out], losses[:, out])
+        joint += _squared(values, law.law.index(p[out]), size[out], losses[:, out])
         rows = [p == weight for weight in np.unique(p[out])]
         refitted = refit_power_laws(
             [size[kept & r] for r in rows],

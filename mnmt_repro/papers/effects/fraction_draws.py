@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from mnmt_repro.laws import JointLawFit
 from mnmt_repro.laws.checks import Array
-from mnmt_repro.laws.effective import log_fraction
+from mnmt_repro.laws.joint_law import log_fraction
 from mnmt_repro.papers.effects.cells import Cells
 from mnmt_repro.papers.effects.intervals import Measure, Measures, common_draws, measured
 
 
 def log_fractions(fit: JointLawFit, weights: Sequence[float], losses: Array) -> Array:
     """Log f(p) (1 + B, W) at some weights, of a law refitted to losses (1 + B, m) of its rows."""
-    every = log_fraction(fit.refit(losses), int(fit.index(1.0)[0]))
-    return every[:, fit.index(weights)]
+    every = log_fraction(fit.refit(losses), int(fit.law.index(1.0)[0]))
+    return every[:, fit.law.index(weights)]
 
 
 def contrast(log_ratio: Array) -> Measures:

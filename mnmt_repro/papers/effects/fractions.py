@@ -19,7 +19,7 @@ from mnmt_repro.laws import (
     effective_fraction_direct,
 )
 from mnmt_repro.laws.checks import Array, Errors
-from mnmt_repro.laws.fraction import Form
+from mnmt_repro.laws.fraction import Form, fraction_of
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
 from mnmt_repro.papers.effects.framed import Rows, framed
 from mnmt_repro.papers.effects.grids import LossGrid
@@ -197,5 +197,5 @@ def form_curves(laws: Mapping[Form, Mapping[str, FractionFit]]) -> Rows:
     for form, fits in laws.items():
         for pair, law in fits.items():
             if law.identified:
-                curve = {"pair": pair, "form": FORMS[form], "p": grid, "f": law.fraction(grid)}
-                yield pd.DataFrame(curve)
+                f = fraction_of(grid, law.values[3:])
+                yield pd.DataFrame({"pair": pair, "form": FORMS[form], "p": grid, "f": f})

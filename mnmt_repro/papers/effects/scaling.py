@@ -96,7 +96,7 @@ def joint_curves(points: pd.DataFrame, fits: PairFits) -> Rows:
     """Eq. 7 at each pair and weight over the range of sizes: ``pair, p, n, loss``."""
     grid = _grid(points)
     for pair, (_, law) in fits.items():
-        for p in law.p if np.isfinite(law.values).all() else ():
+        for p in law.law.p if np.isfinite(law.values).all() else ():
             yield pd.DataFrame({"pair": pair, "p": p, "n": grid, "loss": law.predict(p, grid)})
 
 
@@ -152,13 +152,13 @@ def fit_quality(points: pd.DataFrame, fits: PairFits, errors: Errors = "absolute
     """
     for pair, (separate, joint) in fits.items():
         alone, group = list(separate.values()), points[points["pair"] == pair]
-        observed, weights = joint.observed(), joint.row_weights()
+        observed, weights = joint.loss, joint.weights
         joint_error, alone_error = size_left_out(
             group.rename(columns={"loss": "cross_entropy"}), "n", errors=errors
         )
         laws: list[tuple[str, Sequence[LawFit], float, Array]] = [
             ("one a weight (Eq. 6)", alone, min(fit.r2 for fit in alone), alone_error),
-            ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values()), joint_error),
+            ("joint (Eq. 7)", [joint], min(joint.r2_by_curve().values()), joint_error),
         ]
         for name, chosen, lowest, held_out in laws:
             yield {
