@@ -105,7 +105,7 @@ def test_a_joint_law_groups_by_mixture_where_the_weight_does_not_tell_them_apart
     with pytest.raises(InputError, match="blend"):
         fit_joint_law(frame, n="n", loss="loss", by="blend")
     by_weight = fit_joint_law(frame, n="n", loss="loss")  # takes them for repeats
-    assert by_weight.p == (0.5,) and not by_weight.identified
+    assert by_weight.law.p == (0.5,) and not by_weight.identified
 
 
 def test_relative_fractions_by_hand() -> None:

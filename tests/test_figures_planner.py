@@ -73,10 +73,10 @@ def test_the_axes_are_those_of_all_sizes(laws):
     }
     low, high = loss_axis(laws, N)
     assert scales == {"null", json.dumps({"domain": [low, high], "nice": False, "zero": False})}
-    for n in (min(laws["eng-deu"].n), 10 * max(laws["eng-deu"].n)):
+    for n in (min(laws["eng-deu"].law.n), 10 * max(laws["eng-deu"].law.n)):
         assert all(low < laws["eng-deu"].predict(p, n)[0] < high for p in (0.1, 0.5, 0.95))
         assert loss_axis(laws, n) == pytest.approx((low, high), rel=0.01)
-    small = min(laws["eng-deu"].n) / 100
+    small = min(laws["eng-deu"].law.n) / 100
     assert loss_axis(laws, small)[1] > laws["eng-deu"].predict(0.1, small)[0] > high
 
 
@@ -84,7 +84,7 @@ def test_what_is_extrapolated_is_hatched(laws):
     lines = datasets(laws, N, 0.5, 0.5)["hatch"]
     inside = {(round(line["x"], 9), round(line["x2"], 9)) for line in lines}
     assert inside == {(0.0, 0.05), (0.95, 1.0)}
-    beyond = datasets(laws, 10 * max(laws["eng-deu"].n), 0.5, 0.5)["hatch"]
+    beyond = datasets(laws, 10 * max(laws["eng-deu"].law.n), 0.5, 0.5)["hatch"]
     assert {(line["x"], line["x2"]) for line in beyond} == {(0.0, 1.0)}
 
 

@@ -117,7 +117,11 @@ def _frontier(outcomes: Sequence[FittedPair], options: FitOptions) -> altair.Top
 
 def _lines(fit: Fit) -> pd.DataFrame:
     """The law between the least and the greatest size, for each curve: ``n, loss, curve``."""
-    grid, n, design = np.geomspace(min(fit.law.n), max(fit.law.n), POINTS), fit.law.n, fit.law.rows
+    grid, n, design = (
+        np.geomspace(fit.law.n.min(), fit.law.n.max(), POINTS),
+        fit.law.n,
+        fit.law.rows,
+    )
     names, first = np.unique(fit.law.curve_names(), return_index=True)
     given = np.where(design == n[:, None], 0.0, design)[first]  # all but the size
     parts = []

@@ -100,7 +100,7 @@ def datasets(
             {"p": p, "name": pair_name(pair), "loss": row.loss, "low": row.low, "high": row.high}
             for p, row in zip(_WEIGHTS, band.itertuples(), strict=True)
         ]
-        nearest = min(set(laws[pair].law.n), key=lambda size: abs(np.log(size / n)))
+        nearest = min(set(laws[pair].law.n.tolist()), key=lambda size: abs(np.log(size / n)))
         points += [
             {
                 "p": round(p if pair == first else 1 - p, 9),
@@ -109,7 +109,7 @@ def datasets(
                 "n": size,
                 "near": size == nearest,
             }
-            for (p, size), loss in zip(laws[pair].law.rows, laws[pair].loss, strict=True)
+            for (p, size), loss in zip(laws[pair].law.rows.tolist(), laws[pair].loss, strict=True)
         ]
     losses = [laws[pair].predict(share[pair], n) for pair in (first, second)]
     mean = importance * losses[0] + (1 - importance) * losses[1]
