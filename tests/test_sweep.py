@@ -25,15 +25,14 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs import sweep as sweep_module
 from mnmt_repro.runs.execute import execute
+from mnmt_repro.runs.lock import is_held, run_lock
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.sweep import (
     DEFAULT_SECONDS_PER_COST,
     ExecutorName,
     InThisProcess,
     executor_of,
-    is_held,
     process_pool,
-    run_lock,
     seconds_per_cost_of,
     store_once,
     sweep,

@@ -30,7 +30,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs import data as data_module
-from mnmt_repro.runs.sweep import run_lock
+from mnmt_repro.runs.lock import run_lock
 from mnmt_repro.runs.trained import check_free
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint, read_progress

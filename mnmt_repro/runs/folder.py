@@ -12,8 +12,8 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.lock import run_lock
 from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.runs.sweep import run_lock
 from mnmt_repro.runs.trained import RUN, VOCABULARY, check_free, read_about, write_about
 from mnmt_repro.training.checkpoint import copy_checkpoint, read_progress
 from mnmt_repro.training.config import BUDGET, LAST, STEM, TrainingConfig

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import multiprocessing
 import os
 import sys
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.lock import RunHeld, is_held, run_lock
 from mnmt_repro.runs.parents import Task, is_trained, plan, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.training_text import TextSource
@@ -89,39 +89,6 @@ def in_bytes(memory: float) -> str:
     """
     unit, name = (2**30, "GiB") if memory >= 2**30 else (2**20, "MiB")
     return f"{memory / unit:.3g} {name}"
-
-
-class RunHeld(InputError):
-    """Another process is at work on a run."""
-
-
-@contextlib.contextmanager
-def run_lock(folder: Path) -> Iterator[None]:
-    """Hold a run's folder for this process; released when the process ends, however it ends.
-
-    Raises
-    ------
-    RunHeld
-        When another process holds it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RunHeld(f"{folder}: another process is at work on this run") from error
-        yield
-
-
-def is_held(folder: Path) -> bool:
-    """Whether a process, this one or another, holds a run's folder now."""
-    if not (folder / "lock").exists():
-        return False
-    try:
-        with run_lock(folder):
-            return False
-    except RunHeld:
-        return True
 
 
 def _in_worker(job: Job, folder: Path) -> dict[str, Any]:

@@ -1,0 +1,61 @@
+"""The lock of a run's folder: one process at a time works on a run."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mnmt_repro.errors import InputError
+
+
+class RunHeld(InputError):
+    """Another process is at work on a run."""
+
+
+@contextlib.contextmanager
+def run_lock(folder: Path) -> Iterator[None]:
+    """Hold a run's folder for this process; released when the process ends, however it ends.
+
+    Raises
+    ------
+    RunHeld
+        When another process holds it.
+    InputError
+        When the file system has no locks, or the lock is a link, which could name any file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "lock"
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be opened ({error.strerror}); remove it, or choose "
+            "a folder that can be written"
+        ) from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError) as error:
+            raise RunHeld(f"{folder}: another process is at work on this run") from error
+        except OSError as error:
+            raise InputError(
+                f"{path}: cannot be locked ({error.strerror}); choose a folder on another file "
+                "system"
+            ) from error
+        yield
+    finally:
+        os.close(lock)
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process, this one or another, holds a run's folder now."""
+    if not (folder / "lock").exists():
+        return False
+    try:
+        with run_lock(folder):
+            return False
+    except RunHeld:
+        return True
