@@ -22,7 +22,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from mnmt_repro.laws import (
-    JointLawFit,
+    JointLaw,
     effective_fraction,
     fit_additive_law,
     fit_bivariate_law,
@@ -168,7 +168,7 @@ def coverage(law: str, world: str, errors: str, draws: int, seed: int = 0) -> pd
         if not found.identified:
             continue
         interval = found.interval(draws=REFITS)
-        if isinstance(found, JointLawFit):
+        if isinstance(found.law, JointLaw):
             f = effective_fraction(found, draws=REFITS)
             ends = zip(f["f_low"], f["f_high"], strict=True)
             interval |= dict(zip((f"f({p:g})" for p in f["p"]), ends, strict=True))

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.laws import fit_additive_law
-from mnmt_repro.laws.minimise import Curve, minimise
+from mnmt_repro.laws import fit_additive_law, row_bootstrap
+from mnmt_repro.laws.minimise import Curve, huber, minimise
 
 Result = TypeVar("Result")
 ROBUST = "Chinchilla, Huber's loss on log loss"
@@ -69,9 +69,10 @@ def robust(folder: Path) -> Iterator[dict[str, Any]]:
     )
     for name, value in OPTIMUM.items():
         yield row(ROBUST, name, value, fit.params[name], ROUNDED[name], seconds)
-    yield row(ROBUST, "objective", OBJECTIVE, fit.objective, 2e-11, seconds)
-    draws, seconds = timed(lambda: fit.row_bootstrap(draws=4000))
-    for name, value in draws.std().items():
+    objective = float(huber(np.log(fit.fitted() / fit.loss), 1e-3)[0].sum())
+    yield row(ROBUST, "objective", OBJECTIVE, objective, 2e-11, seconds)
+    draws, seconds = timed(lambda: row_bootstrap(fit, draws=4000))
+    for name, value in zip(fit.names, draws.std(0, ddof=1), strict=True):
         error = ERRORS[name]
         yield row(ROBUST, f"standard error of {name}", error, value, 0.1 * error, seconds)
 
@@ -88,7 +89,7 @@ def squares(folder: Path) -> Iterator[dict[str, Any]]:
         for parameter, value in published.items():
             yield row(name, parameter, value, fit.params[parameter], 1e-4, seconds)
         if objective is not None:
-            yield row(name, "objective", objective, fit.objective, 1e-6, seconds)
+            yield row(name, "objective", objective, fit.rss, 1e-6, seconds)
 
 
 class Exponential(Curve):

@@ -202,7 +202,7 @@ def test_the_drift_fit_is_the_least_squares_optimum(coefficient: Coefficient) ->
     fit = fit_joint_law(frame)
     model, values = fit_drift(fit, coefficient)
     oracle = least_squares(
-        lambda theta: model.predict(theta[None])[0] - fit.observed(),
+        lambda theta: model.evaluate(theta[None])[0][0] - fit.loss,
         model.start,
         x_scale="jac",
         xtol=1e-14,

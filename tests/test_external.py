@@ -74,17 +74,17 @@ def test_a_joint_law_groups_by_mixture_where_the_weight_does_not_tell_them_apart
     ]
     frame = pd.concat(parts)
     law = fit_joint_law(frame, n="n", loss="loss", by="mixture")
-    assert law.groups == ("with code", "with prose") and law.p == ()
+    assert law.law.keys == ("with code", "with prose") and law.law.p == ()
     assert law.alpha == pytest.approx(0.3) and law.l_inf == pytest.approx(1.5)
     assert law.beta == pytest.approx({"with code": 200.0, "with prose": 300.0})
     assert law.predict(["with prose"], [1e8])[0] == pytest.approx(parts[1]["loss"].iloc[0])
-    assert list(fit_per_weight_laws(frame, n="n", loss="loss", by="mixture")) == list(law.groups)
+    assert list(fit_per_weight_laws(frame, n="n", loss="loss", by="mixture")) == list(law.law.keys)
     with pytest.raises(InputError, match="with news was not fitted; there are .*with code"):
         law.predict(["with news"], [1e8])
     with pytest.raises(InputError, match="blend"):
         fit_joint_law(frame, n="n", loss="loss", by="blend")
     by_weight = fit_joint_law(frame, n="n", loss="loss")  # takes them for repeats
-    assert by_weight.p == (0.5,) and not by_weight.identified
+    assert by_weight.law.p == (0.5,) and not by_weight.identified
 
 
 def test_relative_fractions_by_hand() -> None:

@@ -22,7 +22,7 @@ def laws():
 def test_the_best_weights_are_those_of_recommend(laws) -> None:
     best = best_weights(laws, draws=500).set_index(["n", "importance"])
     sizes = sizes_offered(laws)
-    assert sizes[-1] <= 4 * max(laws["eng-deu"].n) < sizes[-1] + sizes[0]
+    assert sizes[-1] <= 4 * max(laws["eng-deu"].law.n) < sizes[-1] + sizes[0]
     for n, importance in ((sizes[1], 0.5), (sizes[-1], 0.7)):
         wish = Importance(by_pair={"eng-deu": importance, "eng-zho": 1 - importance})
         expected = recommend_weights(laws, n, wish)

@@ -55,13 +55,6 @@ def test_a_u_shaped_residual_is_not_called_noise() -> None:
     assert "so they are curved" in found[0].words
 
 
-def test_one_weight_alone_can_show_curvature() -> None:
-    sizes = np.geomspace(4e3, 1.2e5, 16)
-    wave = 0.1 * np.cos(2 * np.pi * np.arange(16) / 15)
-    noise = 0.005 * np.random.default_rng(0).standard_normal(16)
-    assert lack_of_fit(fit_power_law(sizes, 60 * sizes**-0.3 + 1 + wave + noise)).fault
-
-
 def test_two_sizes_are_too_few_to_tell() -> None:
     frame = grid(0.0, 0)
     fit = fit_joint_law(frame[frame["n"].isin(SIZES[[0, 7]])], **OF)

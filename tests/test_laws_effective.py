@@ -112,17 +112,6 @@ def test_a_loss_out_of_reach_is_infinite_and_said() -> None:
     assert math.isnan(slope.slope) and slope.left_out == 8
 
 
-def test_quality_gives_the_same_fractions() -> None:
-    frame = grid()
-    frame["chrf"] = 60 - 8 * (frame["cross_entropy"] - L_INF)
-    table = effective_fraction(fit_joint_law(frame, loss="chrf", direction="max"))
-    assert table.f.to_numpy() == pytest.approx(list(F.values()), rel=1e-5)
-    alone = frame[frame.p == 1]
-    single = fit_power_law(alone.n_non_embedding, alone.chrf, direction="max")
-    direct = effective_fraction_direct(single, frame, loss="chrf")
-    assert direct.f.to_numpy() == pytest.approx([F[p] for p in direct.p], rel=1e-4)
-
-
 def test_needs_the_single_pair_and_an_identified_law() -> None:
     frame = grid()
     with pytest.raises(InputError, match="single pair"):

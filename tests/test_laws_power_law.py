@@ -58,19 +58,6 @@ def test_agrees_with_scipy_on_noisy_weighted_data(seed: int) -> None:
     )
 
 
-def test_never_worse_than_a_fine_search() -> None:
-    """Under-convergence: no exponent of a fine grid, each solved by lstsq, gives a lower rss."""
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        loss = law(SIZES, 20.0, 0.25, 1.0) * (1 + 0.02 * rng.standard_normal(8))
-        fit = fit_power_law(SIZES, loss)
-        for alpha in np.geomspace(0.02, 5, 400):
-            basis = np.column_stack([(SIZES / 2e4) ** -alpha, np.ones(8)])
-            coefficients, *_ = np.linalg.lstsq(basis, loss, rcond=None)
-            if (coefficients >= 0).all():
-                assert fit.rss <= ((basis @ coefficients - loss) ** 2).sum() * (1 + 1e-9)
-
-
 def test_quality_rises_to_its_limit() -> None:
     score = 62.0 - 700 * SIZES**-0.4
     fit = fit_power_law(SIZES, score, direction="max")

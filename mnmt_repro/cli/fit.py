@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 import pandas as pd
 
 from mnmt_repro.cli import losses_table
@@ -27,10 +26,10 @@ from mnmt_repro.errors import InputError, note
 from mnmt_repro.option_fields import required, setting
 
 if TYPE_CHECKING:
-    from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit
+    from mnmt_repro.laws import LawFit
     from mnmt_repro.laws.uncertainty import Asked
 
-    Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
+    Fit = LawFit[Any]
     Fitter = Callable[[pd.DataFrame], Fit]
 
 LABELS = ("tier", "cohort", "test_set", "domain", "metric")
@@ -321,18 +320,18 @@ def is_measurement(column: pd.Series) -> bool:
 
 def note_on_errors(fits: Iterable[Fit]) -> Iterator[str]:
     """Propose the other kind of errors where the losses are clearly likelier under it."""
-    from mnmt_repro.laws import AdditiveLawFit
+    from mnmt_repro.laws import AdditiveLaw
     from mnmt_repro.laws.diagnostics import favour_relative
 
     for fit in fits:
         gain = favour_relative(fit)
         now = "relative" if fit.relative else "absolute"
-        fine = abs(fit.observed() / fit.fitted() - 1).max() <= FINE
+        fine = abs(fit.loss / fit.fitted() - 1).max() <= FINE
         if fine or abs(gain) < CLEAR or (gain > 0) == fit.relative:
             continue
         grow = "grow" if gain > 0 else "do not grow"
         other = "--errors absolute" if fit.relative else "--errors relative"
-        if isinstance(fit, AdditiveLawFit):
+        if isinstance(fit.law, AdditiveLaw):
             other = "no --log" if fit.relative else "--log"
         yield (
             f"{fit.label or 'all rows'}: residuals {grow} with the loss (log "
@@ -450,7 +449,7 @@ def strange_rows(
         others = fitter(rows.drop(rows.index[row]))
         same = others.names == fit.names  # a weight of one row vanishes with it
         if others.identified and same and others.degrees_of_freedom > 0 and others.rss > 0:
-            curve = fit.curve(np.array(others.values), fit.design())
+            curve = fit.law.curve(others.values, fit.law.rows)
             left = abs(curve[row] - rows[options.loss_column].iloc[row])
             distance = left / float(others.noise_at(curve[row]))
             blamed += [(others.rss, named(rows, row, distance))] if distance > _GROSS else []
@@ -481,15 +480,15 @@ def _fractions(fit: Fit, asked: Asked) -> tuple[pd.DataFrame, str]:
 
     Of the joint law where it has the single pair (Eq. 10), and of Eqs. 12 and 13; else empty.
     """
-    from mnmt_repro.laws import FractionFit, JointLawFit, effective_fraction
+    from mnmt_repro.laws import FractionLaw, JointLaw, effective_fraction
 
     columns = ["p", "f", "f_low", "f_high"]
-    if isinstance(fit, JointLawFit) and fit.identified and 1.0 in fit.p:
-        return effective_fraction(fit, method=asked)[columns], fit.method_in_words(asked)
-    if isinstance(fit, FractionFit) and fit.identified and fit.spare > 0:
-        refits = fit.resampling if asked == "auto" or asked == "t" else asked
-        return fit.fraction_band(sorted(set(fit.p)), method=refits), fit.method_in_words(refits)
-    return pd.DataFrame(columns=columns), ""
+    by_refits = isinstance(fit.law, FractionLaw) and fit.spare > 0
+    if not fit.identified or not (by_refits or isinstance(fit.law, JointLaw) and 1.0 in fit.law.p):
+        return pd.DataFrame(columns=columns), ""
+    if by_refits and asked in ("auto", "t"):
+        asked = fit.resampling
+    return effective_fraction(fit, method=asked)[columns], fit.method_in_words(asked)
 
 
 class FittedPair:

@@ -88,7 +88,6 @@ def _preference(options: RecommendOptions) -> Preference:
 
 def act(options: RecommendOptions) -> int:
     """Print the recommended weights with the losses they should give; 1 where they are refused."""
-    from mnmt_repro.laws import FractionFit
     from mnmt_repro.laws.frontier import frontier
     from mnmt_repro.laws.recommendation import LEVEL, recommend_weights
 
@@ -105,7 +104,7 @@ def act(options: RecommendOptions) -> int:
     preference = _preference(options)
     table = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
     fits = fit_table(frame, FitOptions(**table, law=options.form))
-    laws = {pair: law for pair, (*_, law) in fits.items() if isinstance(law, FractionFit)}
+    laws = {pair: law for pair, (*_, law) in fits.items()}
     best = recommend_weights(laws, options.n, preference)
     note(*best.refusal)
     if best.refusal and not options.force:

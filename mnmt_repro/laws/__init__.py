@@ -17,21 +17,30 @@ Appendix G                `correct_convergence`
 Appendix H                `predict_mixture`, `mixture_errors`
 ========================  =================================================================
 
-How any of them is fitted is in `mnmt_repro.laws.solve`: checks, starts, minimum, covariance.
+A law is one class: `PowerLaw`, `JointLaw`, `FractionLaw`, `BivariateLaw`, `AdditiveLaw`. It has its
+formula, gradient, starts and box. `mnmt_repro.laws.solve` fits any of them, and every fit gives a
+`LawFit`, which holds its law.
 
 Beyond the paper: `fit_additive_law`, and held-out errors and AICc (`mnmt_repro.laws.selection`).
 """
 
-from mnmt_repro.laws.additive_law import AdditiveLawFit, fit_additive_law
-from mnmt_repro.laws.bivariate_law import BivariateLawFit, fit_bivariate_law
+from mnmt_repro.laws.additive_law import AdditiveLaw, fit_additive_law, row_bootstrap
+from mnmt_repro.laws.bivariate_law import BivariateLaw, fit_bivariate_law
 from mnmt_repro.laws.convergence import correct_convergence, declared_runs, extrapolate_curve
 from mnmt_repro.laws.diagnostics import LackOfFit, lack_of_fit, outliers
 from mnmt_repro.laws.effective import direct_slopes, effective_fraction, effective_fraction_direct
-from mnmt_repro.laws.fraction import FractionFit, fit_fraction
+from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.fraction import FractionFit, FractionLaw, fit_fraction, fraction_of
 from mnmt_repro.laws.frontier import frontier
-from mnmt_repro.laws.joint_law import JointLawFit, coefficients, fit_joint_law, fit_per_weight_laws
+from mnmt_repro.laws.joint_law import (
+    JointLaw,
+    JointLawFit,
+    coefficients,
+    fit_joint_law,
+    fit_per_weight_laws,
+)
 from mnmt_repro.laws.mixtures import mixture_errors, predict_mixture
-from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
+from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, fit_power_law
 from mnmt_repro.laws.recommendation import (
     EqualRegret,
     Floor,
@@ -48,15 +57,19 @@ from mnmt_repro.laws.selection import (
 from mnmt_repro.laws.uncertainty import Draws
 
 __all__ = [
-    "AdditiveLawFit",
-    "BivariateLawFit",
+    "AdditiveLaw",
+    "BivariateLaw",
     "Draws",
     "EqualRegret",
     "Floor",
     "FractionFit",
+    "FractionLaw",
     "Importance",
+    "JointLaw",
     "JointLawFit",
     "LackOfFit",
+    "LawFit",
+    "PowerLaw",
     "PowerLawFit",
     "Recommendation",
     "coefficients",
@@ -74,6 +87,7 @@ __all__ = [
     "fit_joint_law",
     "fit_per_weight_laws",
     "fit_power_law",
+    "fraction_of",
     "frontier",
     "lack_of_fit",
     "leave_one_size_out",
@@ -82,4 +96,5 @@ __all__ = [
     "outliers",
     "predict_mixture",
     "recommend_weights",
+    "row_bootstrap",
 ]

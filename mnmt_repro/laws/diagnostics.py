@@ -60,14 +60,14 @@ def lack_of_fit(fit: LawFit, *, draws: int = 500, seed: int = 0) -> LackOfFit:
     -------
     LackOfFit
     """
-    design = fit.design()
+    rows = fit.law.rows
     if not fit.identified:
         return LackOfFit(test="none", words="the law is not identified")
-    if len(np.unique(design[:, -1])) < 3:
+    if len(np.unique(rows[:, -1])) < 3:
         return LackOfFit(test="none", words="too few sizes to tell: any two lie on a law")
     if fit.degrees_of_freedom < 1:
         return LackOfFit(test="none", words="too few rows to tell: there are as many parameters")
-    _, cell = np.unique(design, axis=0, return_inverse=True)
+    _, cell = np.unique(rows, axis=0, return_inverse=True)
     cell = cell.ravel()
     cells = int(cell.max()) + 1
     # Rows of one run err together, so their agreement within a cell is no measure of noise.
@@ -77,7 +77,7 @@ def lack_of_fit(fit: LawFit, *, draws: int = 500, seed: int = 0) -> LackOfFit:
 
 
 def _by_repeats(fit: LawFit, cell: NDArray[np.intp], cells: int) -> LackOfFit:
-    weights, loss = fit.row_weights(), fit.observed()
+    weights, loss = fit.weights, fit.loss
     mean = np.bincount(cell, weights * loss) / np.bincount(cell, weights)
     pure = float(weights @ (loss - mean[cell]) ** 2)
     if pure <= (4 * np.finfo(float).eps * loss.max()) ** 2 * weights.sum():
@@ -91,8 +91,8 @@ def _by_repeats(fit: LawFit, cell: NDArray[np.intp], cells: int) -> LackOfFit:
 
 
 def _by_signs(fit: LawFit, draws: int, seed: int) -> LackOfFit:
-    residual = fit.observed() - fit.fitted()
-    if np.abs(residual).max() <= ROUNDING * np.abs(fit.observed()).max():
+    residual = fit.loss - fit.fitted()
+    if np.abs(residual).max() <= ROUNDING * np.abs(fit.loss).max():
         return LackOfFit(test="none", words="the residuals are rounding")
     lines = _lines(fit)
     seen = count_runs(residual, lines)
@@ -103,10 +103,10 @@ def _by_signs(fit: LawFit, draws: int, seed: int) -> LackOfFit:
     if fit.runs and fit.spare > 0:
         losses = fit.draws("runs", draws=draws, seed=seed).losses
     else:
-        losses = fit.fitted() + fit.noise_sd() * noise
-    if fit.observed().min() > 0:
-        losses = np.maximum(losses, 1e-3 * fit.observed().min())
-    residuals = losses - fit.curve(fit.refit(losses), fit.design())
+        losses = fit.fitted() + fit.residual_sd / np.sqrt(fit.weights) * noise
+    if fit.loss.min() > 0:
+        losses = np.maximum(losses, 1e-3 * fit.loss.min())
+    residuals = losses - fit.law.curve(fit.refit(losses), fit.law.rows)
     drawn = np.array([count_runs(each, lines) for each in residuals])
     p = float((1 + (drawn <= seen).sum()) / (1 + draws))
     said = f"residuals form {seen} runs of one sign, where noise gives about {drawn.mean():.0f}"
@@ -117,11 +117,10 @@ def _by_signs(fit: LawFit, draws: int, seed: int) -> LackOfFit:
 
 def _lines(fit: LawFit) -> list[NDArray[np.intp]]:
     """Rows along which residuals are followed: each weight by size, or all by their fitted loss."""
-    design = fit.design()
-    first = np.unique(design[:, 0])
-    groups = [np.flatnonzero(design[:, 0] == value) for value in first]
+    first, last = fit.law.rows[:, 0], fit.law.rows[:, -1]
+    groups = [np.flatnonzero(first == value) for value in np.unique(first)]
     if min(map(len, groups)) >= 3:
-        return [rows[np.argsort(design[rows, -1], kind="stable")] for rows in groups]
+        return [rows[np.argsort(last[rows], kind="stable")] for rows in groups]
     return [np.argsort(fit.fitted(), kind="stable")]
 
 
@@ -146,7 +145,7 @@ def favour_relative(fit: LawFit) -> float:
     if not fit.identified or fit.degrees_of_freedom < 1:
         return 0.0
     curve = fit.fitted()
-    left = fit.observed() - curve
+    left = fit.loss - curve
     if np.abs(left).max() <= ROUNDING * np.abs(curve).max():
         return 0.0
     logs = np.log(np.mean(left**2)) - np.log(np.mean((left / curve) ** 2))
@@ -164,13 +163,12 @@ def outliers(fit: LawFit) -> dict[int, float]:
     -------
     dict of row number (from 0) to distance, the furthest first
     """
-    left = (fit.observed() - fit.fitted()) * np.sqrt(fit.row_weights())
-    size = np.abs(fit.observed()) * np.sqrt(fit.row_weights())
+    left, size = fit.residuals(), np.abs(fit.loss) * np.sqrt(fit.weights)
     if not fit.identified or np.abs(left).max() <= ROUNDING * size.max():
         return {}
-    if getattr(fit.law(), "delta", None) is not None:
+    if getattr(fit.law, "delta", None) is not None:
         far = np.abs(left) / (1.4826 * np.median(np.abs(left)))
-        found = np.flatnonzero(far > GROSS_ROBUST)
+        gross = np.flatnonzero(far > GROSS_ROBUST)
     else:
         open_ = np.maximum(1 - (fit.basis() ** 2).sum(1), 1e-9)  # of itself, what a row leaves
         spare = fit.degrees_of_freedom - 1
@@ -178,5 +176,5 @@ def outliers(fit: LawFit) -> dict[int, float]:
             return {}
         others = np.maximum(float(left @ left) - left**2 / open_, 1e-300) / spare
         far = np.abs(left) / np.sqrt(others * open_)
-        found = np.flatnonzero(2 * len(left) * stats.t.sf(far, spare) < GROSS)
-    return {int(row): float(far[row]) for row in sorted(found, key=lambda row: -far[row])}
+        gross = np.flatnonzero(2 * len(left) * stats.t.sf(far, spare) < GROSS)
+    return {int(row): float(far[row]) for row in sorted(gross, key=lambda row: -far[row])}

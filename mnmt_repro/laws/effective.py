@@ -12,31 +12,33 @@ import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, check_level, vector
-from mnmt_repro.laws.joint_law import JointLawFit, pair_rows
+from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.fraction import FractionLaw, fraction_of
+from mnmt_repro.laws.joint_law import JointLaw, log_fraction, pair_rows
 from mnmt_repro.laws.power_law import PowerLawFit
 from mnmt_repro.laws.uncertainty import Asked, Resampling, noise_scale, percentiles
 
 
 def effective_fraction(
-    fit: JointLawFit,
+    fit: LawFit[JointLaw] | LawFit[FractionLaw],
     *,
     level: float = 0.95,
     method: Asked = "auto",
     draws: int = 2_000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Effective fraction of the parameters at each weight (Eq. 10, Figure 6).
+    """Effective fraction of the parameters at each fitted weight (Eq. 10, Figure 6).
 
-    ``f(p) = (beta[1] / beta[p]) ** (1 / alpha)``: a model of n parameters is worth f(p) * n of a
-    model of the pair alone.
+    ``f(p) = (beta[1] / beta[p]) ** (1 / alpha)`` by the joint law, or f(p) of Eq. 12 or 13: a model
+    of n parameters is worth f(p) * n of a model of the pair alone.
 
     Parameters
     ----------
-    fit : JointLawFit
-        Must hold p = 1, the single pair.
+    fit : from `fit_joint_law`, with the single pair (p = 1), or from `fit_fraction`
     level, method, draws, seed
-        Of the interval, as in `LawFit.interval`: ``"t"`` carries the covariance of the fit over to
-        log f; the others take percentiles of refits.
+        Of the interval, as in `LawFit.interval`: ``"t"`` carries the covariance of the joint law
+        over to log f; the others take percentiles of refits, as the laws of Eq. 12 and 13 always
+        do.
 
     Returns
     -------
@@ -48,29 +50,38 @@ def effective_fraction(
     Raises
     ------
     InputError
-        Without the single pair among the weights.
+        For a joint law without the single pair among its weights.
     """
-    if 1.0 not in fit.p:
-        raise InputError(f"effective fraction: needs the single pair, p = 1; fitted: {list(fit.p)}")
     check_level(level)
-    p, values = np.array(fit.p), np.array(fit.values)
-    one = fit.p.index(1.0)
-    log_f = log_fraction(values[None], one)[0]
+    law, values = fit.law, fit.values
+    p = np.unique(law.p)
+    if isinstance(law, JointLaw):
+        if 1.0 not in law.p:
+            raise InputError(
+                f"effective fraction: needs the single pair, p = 1; fitted: {list(law.p)}"
+            )
+        one = law.p.index(1.0)
+        log_f = log_fraction(values[None], one)[0]
+    else:
+        log_f = np.log(fraction_of(p, values[3:]))
     chosen = fit.method_of(method)
     if chosen is None:
         low = high = np.full(len(p), np.nan)
+    elif not isinstance(law, JointLaw):
+        drawn = fit.draws(fit.resampling if chosen == "t" else chosen, draws=draws, seed=seed)
+        low, high = np.log(percentiles(fraction_of(p, drawn.values[:, 3:]), level))
     elif chosen == "t":
         contrast = np.eye(len(p))[one] - np.eye(len(p))
         by_beta = np.zeros_like(contrast)
         with np.errstate(divide="ignore", invalid="ignore"):  # f is infinite where a factor is 0
             np.divide(contrast, values[0] * values[2:], out=by_beta, where=contrast != 0)
             gradient = np.column_stack([-log_f / values[0], np.zeros(len(p)), by_beta])
-            variance = np.einsum("ij,jk,ik->i", gradient, np.array(fit.covariance), gradient)
+            variance = np.einsum("ij,jk,ik->i", gradient, fit.covariance, gradient)
         half = fit.t_quantile(level) * np.sqrt(np.maximum(variance, 0.0))
         low, high = log_f - half, log_f + half
     else:
-        drawn = log_fraction(fit.draws(chosen, draws=draws, seed=seed).values, one)
-        low, high = percentiles(drawn, level)
+        refits = fit.draws(chosen, draws=draws, seed=seed).values
+        low, high = percentiles(log_fraction(refits, one), level)
     table = pd.DataFrame({"p": p, "f": np.exp(log_f), "f_low": np.exp(low), "f_high": np.exp(high)})
     relative = (table[["f", "f_low", "f_high"]].div(table["p"], axis=0)).set_axis(
         ["relative", "relative_low", "relative_high"], axis=1
@@ -118,13 +129,13 @@ def effective_fraction_direct(
         raise InputError(f"the single-pair law is not identified: {single.reason}")
     rows, p = pair_rows(frame, n, loss)
     size, observed = vector(n, rows[n], positive=True), vector(loss, rows[loss])
-    effective = _inverse(np.array(single.values)[None], observed, single.direction)[0]
+    effective = _inverse(single.values[None], observed, single.law.sign)[0]
     many = _direct_draws(single, size, observed, method, draws, seed)
     bounds = [(1 - level) / 2, (1 + level) / 2]
     low, high = np.quantile(many, bounds, axis=0, method="inverted_cdf")
     f = effective / size
     table = pd.DataFrame({"p": p, "n": size, "loss": observed, "n_effective": effective, "f": f})
-    outside = (effective < min(single.n)) | (effective > max(single.n))
+    outside = (effective < single.law.n.min()) | (effective > single.law.n.max())
     return table.assign(f_low=low, f_high=high, relative=f / p, extrapolated=outside)
 
 
@@ -193,27 +204,12 @@ def _direct_draws(
     if dof > 0:
         spread = noise_scale(dof, draws=draws, seed=seed)
         scale = spread[:, None] * single.noise_at(observed)
-    return _inverse(refits.values, observed + scale * noise, single.direction) / size
+    return _inverse(refits.values, observed + scale * noise, single.law.sign) / size
 
 
-def log_fraction(values: Array, one: int) -> Array:
-    """Log f(p) (B, W), Eq. 10: (log beta(1) - log beta(p)) / alpha, at every weight of a joint law.
-
-    Parameters
-    ----------
-    values : (B, 2 + W)
-        Parameters in the order of the law: alpha, L_inf, a beta for each weight.
-    one
-        Which of the weights is the single pair's, p = 1.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_beta = np.log(values[:, 2:])
-        return (log_beta[:, one : one + 1] - log_beta) / values[:, :1]
-
-
-def _inverse(values: Array, loss: Array, direction: str) -> Array:
+def _inverse(values: Array, loss: Array, sign: float) -> Array:
     """Size at which each power law (B, 3) has each loss (m,) or (B, m); infinite out of reach."""
     alpha, l_inf, beta = (values[:, i : i + 1] for i in range(3))
-    reducible = loss - l_inf if direction == "min" else l_inf - loss
+    reducible = sign * (loss - l_inf)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.where(reducible > 0, (np.maximum(reducible, 0) / beta) ** (-1 / alpha), np.inf)

@@ -21,11 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import solve
-from mnmt_repro.laws.checks import Array, Direction, Errors, error_weights, vector
-from mnmt_repro.laws.fit_result import Floats, LawFit
-from mnmt_repro.laws.joint_law import MOST_FRACTION, fit_joint_law, pair_rows, row_runs, runs_alone
+from mnmt_repro.laws.checks import Array, Direction, Errors, vector
+from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.joint_law import fit_joint_law, pair_rows, row_runs
+from mnmt_repro.laws.law import MOST_FRACTION, Box, Law, Optimum, runs_alone
 from mnmt_repro.laws.minimise import Minimum, least
-from mnmt_repro.laws.uncertainty import Resampling, percentiles
 
 Form = Literal["eq12", "eq13"]
 COEFFICIENTS = {"eq12": ("c1", "c2", "c3"), "eq13": ("c1",)}
@@ -37,95 +37,6 @@ _BOXES = {
     ),
     "eq13": (((-50.0,), (1.0,)),),
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class FractionFit(LawFit):
-    """The law of one pair at any weight and size (Eq. 11); see `fit_fraction`.
-
-    Parameters are in the order alpha, l_inf, beta, then c1 (c2, c3).
-    """
-
-    inputs = ("p", "n")
-
-    form: Form
-    p: Floats
-    n: Floats
-
-    def design(self) -> Array:
-        """Weight and size of each row, (m, 2)."""
-        return np.column_stack([self.p, self.n])
-
-    def fraction(self, p: ArrayLike) -> Array:
-        """Effective fraction at weights `p` in (0, 1]."""
-        return fraction_of(_weights(p), np.array(self.values[3:]))
-
-    def doubts(self) -> tuple[str, ...]:
-        """Why f(p) is not identified, and which runs would identify it; empty where it is.
-
-        Without p = 1 nothing says what a pair has alone, so f has no unit. A coefficient c1 at its
-        bound, or f above 1, means that the rows do not bound f.
-        """
-        if max(self.p) < 1:
-            return (runs_alone(self.label, self.n),)
-        found = []
-        p = np.linspace(min(self.p), 1, 200)
-        highest = self.fraction(p)
-        bounds = [name for name in self.active_bounds if name.startswith("c1")]
-        if bounds:
-            found.append(f"{bounds[0]} is at its bound; add runs at three or more further weights")
-        elif highest.max() > MOST_FRACTION:
-            at = p[int(highest.argmax())]
-            found.append(
-                f"f({at:.2f}) is {highest.max():.2f}, more than the whole model; add seeds at "
-                "p = 1 and at weights near it"
-            )
-        return tuple(found)
-
-    def fraction_band(
-        self,
-        p: ArrayLike,
-        level: float = 0.95,
-        method: Resampling | None = None,
-        *,
-        draws: int = 500,
-        seed: int = 0,
-    ) -> pd.DataFrame:
-        """Effective fraction with a percentile band from refits: ``p, f, f_low, f_high``."""
-        weights = _weights(p)
-        method = method or self.resampling
-        many = fraction_of(weights, self.draws(method, draws=draws, seed=seed).values[:, 3:])
-        low, high = percentiles(many, level)
-        return pd.DataFrame({"p": weights, "f": self.fraction(p), "f_low": low, "f_high": high})
-
-    def rows_at(self, *at: ArrayLike) -> Array:
-        """Rows (m, 2) at weights in (0, 1] and sizes."""
-        _weights(at[0])
-        return super().rows_at(*at)
-
-    def curve(self, values: Array, design: Array) -> Array:
-        """Evaluate Eq. 11 with parameters (..., P) at weights and sizes (m, 2): (..., m)."""
-        p, n = design.T
-        alpha, l_inf, beta = (values[..., i : i + 1] for i in range(3))
-        reducible = beta * (fraction_of(p, values[..., 3:]) * n) ** -alpha
-        return np.asarray(l_inf + (reducible if self.direction == "min" else -reducible))
-
-    def curve_names(self) -> list[str]:
-        """Weight of each row."""
-        return [f"{p:g}" for p in self.p]
-
-    def law(self) -> FractionLaw:
-        """Return Eq. 11 at the rows fitted."""
-        return FractionLaw(
-            names=self.names,
-            weights=self.row_weights(),
-            p=np.array(self.p),
-            log_n=np.log(self.n),
-            form=self.form,
-            sign=1.0 if self.direction == "min" else -1.0,
-            ceiling=self.ceiling,
-            joint=self.values[:2],
-        )
 
 
 def fraction_of(p: Array, c: Array) -> Array:
@@ -153,51 +64,77 @@ def _fraction_gradient(p: Array, c: Array) -> Array:
     return np.stack([g, c[:, :1] * g * np.log(p), c[:, :1] * g * rest], axis=2)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FractionLaw(solve.CurveLaw):
-    """Eq. 11 in theta = (alpha, l_inf, log beta', c...), sizes divided by their mean.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FractionLaw(Law):
+    """``loss = beta * (f(p) * n)**-alpha + l_inf``, Eq. 11, the law of a pair at any weight.
+
+    Parameters are in the order alpha, l_inf, beta, then c1 (c2, c3). They are searched as
+    theta = (alpha, l_inf, log beta', c...), with sizes divided by their mean.
 
     Attributes
     ----------
-    p, log_n : (m,)
-    form, ceiling : as in `FractionFit`
-    sign : 1 for losses, -1 for qualities
-    joint : exponent and constant of the joint law, from which the search starts
+    p, n : (m,)
+        Weight and size of each row.
+    form : of the fraction
+    joint : (2,)
+        Exponent and constant of the joint law, from which the search starts.
     """
 
     p: Array
-    log_n: Array
+    n: Array
     form: Form
-    sign: float
-    ceiling: float | None
-    joint: Floats
+    joint: Array
 
+    inputs = ("p", "n")
     iterations = 200
     logarithms = (2,)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        return ("alpha", "l_inf", "beta", *COEFFICIENTS[self.form])
+
+    @property
+    def rows(self) -> Array:
+        return np.column_stack([self.p, self.n])
+
+    def rows_at(self, *at: ArrayLike) -> Array:
+        checked_weights(at[0])
+        return super().rows_at(*at)
+
+    def curve_names(self) -> list[str]:
+        return [f"{p:g}" for p in self.p]
+
+    @property
     def shift(self) -> Array:
         shift = np.zeros((len(self.names), len(self.names)))
-        shift[2, 0] = self.log_n.mean()
+        shift[2, 0] = np.log(self.n).mean()
         return shift
 
     @property
-    def boxes(self) -> tuple[solve.Box, ...]:
-        constant = 0.0 if self.sign > 0 else -np.inf
+    def boxes(self) -> tuple[Box, ...]:
+        constant = 0.0 if self.direction == "min" else -np.inf
         ceiling = np.inf if self.ceiling is None else self.ceiling
         return tuple(
             (np.array([1e-3, constant, -300.0, *low]), np.array([10.0, ceiling, 300.0, *high]))
             for low, high in _BOXES[self.form]
         )
 
-    def evaluate(self, theta: Array) -> tuple[Array, Array]:
-        c = theta[:, 3:]
+    def model(self, theta: Array, rows: Array) -> Array:
+        return self._reducible(theta, rows)[2] + theta[..., 1:2]
+
+    def _reducible(self, theta: Array, rows: Array) -> tuple[Array, Array, Array]:
+        """Fraction, log of the effective size over the mean size, and reducible loss (..., m)."""
+        p, n = rows.T
         # On the way a fraction may come within rounding of zero, which has no logarithm; likewise
         # an exponent may make the power overflow.
-        f = np.maximum(fraction_of(self.p, c), 1e-12)
-        log_x = np.log(f) + self.log_n - self.log_n.mean()
-        t = self.sign * np.exp(np.minimum(theta[:, 2:3] - theta[:, :1] * log_x, 300.0))
-        by_c = (-theta[:, :1] * t / f)[:, :, None] * _fraction_gradient(self.p, c)
+        f = np.maximum(fraction_of(p, theta[..., 3:]), 1e-12)
+        log_x = np.log(f) + np.log(n) - np.log(self.n).mean()
+        exponent = theta[..., 2:3] - theta[..., :1] * log_x
+        return f, log_x, self.sign * np.exp(np.minimum(exponent, 300.0))
+
+    def evaluate(self, theta: Array) -> tuple[Array, Array]:
+        f, log_x, t = self._reducible(theta, self.rows)
+        by_c = (-theta[:, :1] * t / f)[:, :, None] * _fraction_gradient(self.p, theta[:, 3:])
         parts = np.stack([-t * log_x, np.ones_like(t), t], axis=2)
         return t + theta[:, 1:2], np.concatenate([parts, by_c], axis=2)
 
@@ -207,38 +144,39 @@ class FractionLaw(solve.CurveLaw):
         if self.form == "eq12":
             shapes = [(a, b, c) for a in (0.2, 1.0, -0.3) for b in (0.3, 1.0) for c in (0.5, 1.5)]
         alpha, l_inf = self.joint
+        log_n = np.log(self.n)
         starts = []
         for c in shapes:
             f = np.maximum(fraction_of(self.p, np.array([c]))[0], 1e-3)
-            power = np.exp(-alpha * (np.log(f) + self.log_n - self.log_n.mean()))
+            power = np.exp(-alpha * (np.log(f) + log_n - log_n.mean()))
             reducible = np.maximum(self.sign * (loss - l_inf), 1e-3 * np.abs(loss))
             starts.append([alpha, l_inf, np.log(reducible / power).mean(), *c])
         return np.array(starts)
 
     def follow(self, losses: Array, values: Array) -> Minimum:
-        found = super().follow(losses, values)
-        edge = np.flatnonzero(self._proportional(found.theta))
+        best = super().follow(losses, values)
+        edge = np.flatnonzero(self._proportional(best.theta))
         if len(edge):  # a draw that stops at c1 = 0 may belong to the other sign
-            again = found.theta[edge]
+            again = best.theta[edge]
             both = [self.descend(losses[edge], again, box) for box in self.boxes]
-            found.theta[edge] = least(both, len(edge)).theta
-        return found
+            best.theta[edge] = least(both, len(edge)).theta
+        return best
 
     def _proportional(self, theta: Array) -> NDArray[np.bool_]:
         """Where c1 of Eq. 12 vanishes, so that f(p) = p and the other two say nothing, (B,)."""
         return np.asarray((np.abs(theta[:, 3]) < _TINY) & (self.form == "eq12"))
 
-    def optimum(self, loss: Array) -> solve.Optimum:
-        found = super().optimum(loss)
-        if not self._proportional(found.theta[None])[0]:
-            return found
+    def optimum(self, loss: Array) -> Optimum:
+        best = super().optimum(loss)
+        if not self._proportional(best.theta[None])[0]:
+            return best
         position = np.arange(len(self.names))
         # Zero is where the two boxes meet, and no bound.
-        held = (found.held & (position != 3)) | (position > 3)
-        return replace(found, held=held, values=np.where(position == 3, 0.0, found.values))
+        held = (best.held & (position != 3)) | (position > 3)
+        return replace(best, held=held, values=np.where(position == 3, 0.0, best.values))
 
     def cannot(self, loss: Array) -> str:
-        others, coefficients = len(np.unique(self.p[self.p < 1.0])), len(self.names) - 3
+        others, coefficients = len(np.unique(self.p[self.p < 1.0])), len(COEFFICIENTS[self.form])
         if others >= coefficients:
             return ""
         return (
@@ -247,27 +185,39 @@ class FractionLaw(solve.CurveLaw):
             + (", or use the form eq13, which has one" if self.form == "eq12" and others else "")
         )
 
-    def doubt(self, found: solve.Optimum, loss: Array) -> str:
-        if self.several(found):
+    def doubt(self, best: Optimum, loss: Array) -> str:
+        if self.several(best):
             reason = "several parameter sets fit equally well: the rows do not separate them"
             if not (self.p == 1.0).any():
                 reason += "; add rows of the pair alone (p = 1)"
                 reason += ', or use form="eq13"' * (self.form == "eq12")
             return reason
-        if found.held[0]:
+        if best.held[0]:
             return "the exponent ran to an end of its range: no power law in these sizes"
         return ""
 
-    def bounds_in_words(self, found: solve.Optimum) -> tuple[str, ...]:
-        lower, upper = self.own_box(found.theta)
-        low = found.theta <= lower
-        bounds = [
-            f"{name} >= {lower[i]:g}" if low[i] else f"{name} <= {upper[i]:g}"
-            for i, name in enumerate(self.names)
-        ]
-        if found.values[3] == 0.0:
-            bounds[4:] = [f"{name} undetermined, f(p) = p" for name in self.names[4:]]
-        return tuple(bounds)
+    def bounds(self, best: Optimum) -> tuple[str, ...]:
+        words = super().bounds(best)
+        if best.values[3] != 0.0:
+            return words
+        return (*words[:4], *(f"{name} undetermined, f(p) = p" for name in self.names[4:]))
+
+    def fraction_doubts(self, values: Array, held: tuple[str, ...], label: str) -> tuple[str, ...]:
+        if self.p.max() < 1:
+            return (runs_alone(label, self.n),)
+        if bounds := [words for words in held if words.startswith("c1")]:
+            return (f"{bounds[0]} is at its bound; add runs at three or more further weights",)
+        p = np.linspace(self.p.min(), 1, 200)
+        f = fraction_of(p, values[3:])
+        if f.max() <= MOST_FRACTION:
+            return ()
+        return (
+            f"f({p[f.argmax()]:.2f}) is {f.max():.2f}, more than the whole model; add seeds at "
+            "p = 1 and at weights near it",
+        )
+
+
+FractionFit = LawFit[FractionLaw]
 
 
 def fit_fraction(
@@ -296,7 +246,7 @@ def fit_fraction(
 
     Returns
     -------
-    FractionFit
+    LawFit of a FractionLaw
         With ``identified=False`` and a reason when the rows leave no unique answer. When the data
         say f(p) = p, c1 is 0 and c2 and c3 are listed as undetermined.
 
@@ -309,19 +259,18 @@ def fit_fraction(
         raise InputError(f"form: {form!r}; use one of {sorted(COEFFICIENTS)}")
     rows, p = pair_rows(frame, n, loss)
     joint = fit_joint_law(rows, n=n, loss=loss, direction=direction, ceiling=ceiling, errors=errors)
-    y, size = vector(loss, rows[loss]), vector(n, rows[n], positive=True)
-    weights = error_weights(errors, y)
-    blank = FractionFit.blank(
-        ("alpha", "l_inf", "beta", *COEFFICIENTS[form]), y, form=form, p=p, n=size, weights=weights,
-        direction=direction, ceiling=ceiling, label=label, left_out=len(frame) - len(rows),
-        runs=row_runs(rows, groups),
+    law = FractionLaw(
+        weights=joint.law.weights, direction=direction, ceiling=ceiling, p=p, n=joint.law.n,
+        form=form, joint=joint.values[:2],
     )  # fmt: skip
-    if not joint.identified:
-        return replace(blank, reason=joint.reason)
-    return solve.fit(blank, replace(blank.law(), joint=joint.values[:2]))
+    return solve.fit(
+        law, joint.loss, reason=joint.reason, left_out=len(frame) - len(rows),
+        runs=row_runs(rows, groups), label=label,
+    )  # fmt: skip
 
 
-def _weights(p: ArrayLike) -> Array:
+def checked_weights(p: ArrayLike) -> Array:
+    """Weights as a vector; `InputError` for one outside (0, 1]."""
     weights = vector("p", np.atleast_1d(p), positive=True)
     if (weights > 1).any():
         raise InputError(f"p: {weights.max():g}, and must lie in (0, 1]")

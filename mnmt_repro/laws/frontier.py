@@ -100,6 +100,6 @@ def checked_pairs(laws: Mapping[str, FractionFit]) -> list[str]:
     for pair, law in laws.items():
         if not law.identified:
             raise InputError(f"{pair}: its law is not identified: {law.reason}")
-    if len({law.direction for law in laws.values()}) > 1:
+    if len({law.law.direction for law in laws.values()}) > 1:
         raise InputError("laws: losses and qualities mixed; fit all pairs to one measure")
     return list(laws)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import (
     OF_ONE,
     Array,
@@ -22,85 +23,103 @@ from mnmt_repro.laws.checks import (
     run_names,
     vector,
 )
-from mnmt_repro.laws.fit_result import Floats, r_squared
-from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
-from mnmt_repro.laws.shared_exponent import SharedExponentFit, fit_shared_exponent
+from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.law import MOST_FRACTION, runs_alone
+from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, check_direction, fit_power_law
 from mnmt_repro.laws.uncertainty import Method
 
 P_DIGITS = 9
 """Decimals of a mixture weight: those that agree in all of them are one weight."""
-MOST_FRACTION = 1.02
-"""A larger f is read as a fault of the rows: a pair would have more than the whole model."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JointLawFit(SharedExponentFit):
-    """``loss = beta[p] * n**-alpha + l_inf``, fitted to all weights of one pair at once.
+class Reading(TypedDict, total=False):
+    """What a law of a frame takes: columns of sizes and losses, and what the losses are."""
+
+    n: str
+    loss: str
+    direction: Direction
+    ceiling: float | None
+    errors: Errors
+
+
+def columns_of(of: Reading) -> tuple[str, str]:
+    """Columns of sizes and of losses."""
+    return of.get("n", "n_non_embedding"), of.get("loss", "cross_entropy")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointLaw(PowerLaw):
+    """``loss = beta[p] * n**-alpha + l_inf``, at all weights of one pair at once.
 
     Attributes
     ----------
-    p : mixture weights, ascending; `beta[p]` follows their order; empty where `groups` are
-    groups : names of what has a multiplier in place of a weight, such as whole mixtures
+    keys : what has a multiplier: the mixture weights, ascending, or names of groups
+    by_weight : whether `keys` are weights
     """
+
+    keys: tuple[Any, ...] = ()
+    by_weight: bool = True
 
     inputs = ("p", "n")
 
-    p: Floats
-    groups: tuple[str, ...] = ()
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("alpha", "l_inf", *(f"beta[{_name(key)}]" for key in self.keys))
 
     @property
-    def beta(self) -> dict[Any, float]:
-        """Multiplier of each mixture weight, or of each of the `groups`."""
-        return dict(zip(self.groups or self.p, self.values[2:], strict=True))
+    def p(self) -> tuple[float, ...]:
+        """Mixture weights, ascending; empty where groups have the multipliers."""
+        return self.keys if self.by_weight else ()
 
     def index(self, p: ArrayLike) -> NDArray[np.intp]:
         """Position of each weight (or group) among the fitted; `InputError` for one not fitted."""
-        known: tuple[Any, ...] = self.groups or self.p
-        wanted = np.atleast_1d(np.asarray(p, dtype=object if self.groups else float))
-        keys = list(map(str, wanted)) if self.groups else np.round(wanted, P_DIGITS).tolist()
-        place = {key: k for k, key in enumerate(known)}
+        wanted = np.atleast_1d(np.asarray(p, dtype=float if self.by_weight else object))
+        keys = np.round(wanted, P_DIGITS).tolist() if self.by_weight else list(map(str, wanted))
+        place = {key: k for k, key in enumerate(self.keys)}
         if absent := [key for key in keys if key not in place]:
-            hint = "" if self.groups else "; use fit_fraction for other weights"
-            raise InputError(f"p: {absent[0]} was not fitted; there are {list(known)}{hint}")
+            hint = "; use fit_fraction for other weights" if self.by_weight else ""
+            raise InputError(f"p: {absent[0]} was not fitted; there are {list(self.keys)}{hint}")
         return np.array([place[key] for key in keys], dtype=np.intp)
 
     def rows_at(self, *at: ArrayLike) -> Array:
-        """Rows (m, 2) at fitted weights (or groups) and sizes."""
         p, n = at
         size = vector("n", np.atleast_1d(n), positive=True)
         return np.column_stack(np.broadcast_arrays(self.index(p), size))
 
     def curve_names(self) -> list[str]:
-        """Weight, or group, of each row."""
-        names = self.groups or tuple(f"{p:g}" for p in self.p)
+        names = [f"{key:g}" if self.by_weight else key for key in self.keys]
         return [names[g] for g in self.group]
 
-    def doubts(self) -> tuple[str, ...]:
-        """Why the effective fraction is not identified, and the runs to add; empty where it is.
-
-        None either where the multipliers are of other `groups` than weights.
-        """
-        if self.groups or len(self.p) < 2:
+    def fraction_doubts(self, values: Array, held: tuple[str, ...], label: str) -> tuple[str, ...]:
+        # Of groups other than weights none is a pair's share of the model.
+        if len(self.p) < 2:
             return ()
         if 1.0 not in self.p:
-            return (runs_alone(self.label, self.n),)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            beta = np.array(self.values[2:])
-            f = (beta[self.p.index(1.0)] / beta) ** (1 / self.alpha)
+            return (runs_alone(label, self.n),)
+        fractions = np.exp(log_fraction(values[None], self.p.index(1.0))[0])
         return tuple(
-            f"f({p:g}) is {value:.2f}, more than the whole model; add seeds at p = 1 and p = {p:g}"
-            for p, value in zip(self.p, f, strict=True)
-            if value > MOST_FRACTION
+            f"f({p:g}) is {f:.2f}, more than the whole model; add seeds at p = 1 and p = {p:g}"
+            for p, f in zip(self.p, fractions, strict=True)
+            if f > MOST_FRACTION
         )
 
-    def r2_by_weight(self) -> dict[float, float]:
-        """Share of the variance explained among the rows of each weight."""
-        group, loss, w = np.array(self.group), self.observed(), self.row_weights()
-        squared = w * (loss - self.fitted()) ** 2
-        return {
-            p: r_squared(loss[group == g], float(squared[group == g].sum()), w[group == g])
-            for g, p in enumerate(self.p)
-        }
+
+def log_fraction(values: Array, one: int) -> Array:
+    """Log f(p) (B, W), Eq. 10: (log beta(1) - log beta(p)) / alpha, at every weight of a joint law.
+
+    Parameters
+    ----------
+    values : (B, 2 + W)
+        Parameters in the order of the law: alpha, L_inf, a beta for each weight.
+    one
+        Which of the weights is the single pair's, p = 1.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_beta = np.log(values[:, 2:])
+        return (log_beta[:, one : one + 1] - log_beta) / values[:, :1]
+
+
+JointLawFit = LawFit[JointLaw]
 
 
 def fit_joint_law(
@@ -142,7 +161,7 @@ def fit_joint_law(
 
     Returns
     -------
-    JointLawFit
+    LawFit of a JointLaw
         With ``identified=False`` and a reason when the rows leave no unique answer.
 
     Raises
@@ -162,53 +181,34 @@ def fit_joint_law(
     """
     rows, key = grouped_rows(frame, n, loss, by)
     seen, group = np.unique(key, return_inverse=True)
-    y = vector(loss, rows[loss])
-    return fit_shared_exponent(
-        JointLawFit.blank(
-            ("alpha", "l_inf", *(f"beta[{_name(value)}]" for value in seen)),
-            y,
-            n=vector(n, rows[n], positive=True),
-            weights=error_weights(errors, y),
-            group=group,
-            direction=direction,
-            ceiling=ceiling,
-            p=seen if by == "p" else (),
-            groups=() if by == "p" else tuple(seen.tolist()),
-            left_out=len(frame) - len(rows),
-            runs=row_runs(rows, groups),
-            label=label,
-        )
-    )
+    size, y = vector(n, rows[n], positive=True), vector(loss, rows[loss])
+    check_direction(y, direction, ceiling)
+    law = JointLaw(
+        weights=error_weights(errors, y), direction=direction, ceiling=ceiling, n=size,
+        group=group, keys=tuple(seen.tolist()), by_weight=by == "p",
+    )  # fmt: skip
+    left_out = len(frame) - len(rows)
+    return solve.fit(law, y, left_out=left_out, runs=row_runs(rows, groups), label=label)
 
 
 def fit_per_weight_laws(
-    frame: pd.DataFrame,
-    *,
-    n: str = "n_non_embedding",
-    loss: str = "cross_entropy",
-    direction: Direction = "min",
-    ceiling: float | None = None,
-    errors: Errors = "absolute",
-    by: str = "p",
+    frame: pd.DataFrame, *, by: str = "p", **of: Unpack[Reading]
 ) -> dict[Any, PowerLawFit]:
     """Fit Eq. 6 at each weight alone: 3 parameters a weight, 24 for the paper's eight.
 
-    ``loss = beta * n**-alpha + l_inf``, all three anew for each p. Parameters and errors as
-    `fit_joint_law`.
+    ``loss = beta * n**-alpha + l_inf``, all three anew for each p. Parameters (`n`, `loss`,
+    `direction`, `ceiling`, `errors`) and errors raised as `fit_joint_law`.
 
     Returns
     -------
-    dict of p (or of the values of `by`) to PowerLawFit, in ascending order.
+    dict of p (or of the values of `by`) to the fit of a PowerLaw, in ascending order.
     """
+    n, loss = columns_of(of)
     rows, key = grouped_rows(frame, n, loss, by)
+    kind: Any = {name: value for name, value in of.items() if name not in ("n", "loss")}
     return {
         (float(value) if by == "p" else str(value)): fit_power_law(
-            rows[n][key == value],
-            rows[loss][key == value],
-            errors=errors,
-            direction=direction,
-            ceiling=ceiling,
-            label=f"{by} = {_name(value)}",
+            rows[n][key == value], rows[loss][key == value], label=f"{by} = {_name(value)}", **kind
         )
         for value in np.unique(key)
     }
@@ -250,13 +250,6 @@ def coefficients(
             pd.DataFrame({**table, "std": std.values(), "held": held, "identified": fit.identified})
         )
     return pd.concat(parts, ignore_index=True)
-
-
-def runs_alone(label: str, n: Floats) -> str:
-    """Which runs to add where no row has p = 1, for a pair of this name and its sizes."""
-    ends = dict.fromkeys(f"{size:,.6g}" for size in (min(n), max(n)))
-    sizes = f"size{'s from' * (len(ends) > 1)} {' to '.join(ends)}"
-    return f"no row has p = 1; add runs of {label or 'the pair'} alone at {sizes}"
 
 
 def _name(value: Any) -> str:

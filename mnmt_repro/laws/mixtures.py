@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import columns, vector
+from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import FractionFit
 
 PairLaws = FractionFit | Sequence[FractionFit]
@@ -94,8 +95,8 @@ def _own(laws: Mapping[str, PairLaws], pair: str) -> list[FractionFit]:
     """The laws of a pair, all of them identified."""
     if pair not in laws:
         raise InputError(f"{pair}: no law; fitted are {sorted(laws)}")
-    given = laws[pair]
-    own = [given] if isinstance(given, FractionFit) else list(given)
+    own = laws[pair]
+    own = [own] if isinstance(own, LawFit) else list(own)
     for law in own:
         if not law.identified:
             raise InputError(f"{pair}: a law is not identified: {law.reason}")

@@ -18,7 +18,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import FractionFit
 from mnmt_repro.laws.frontier import MOST_PAIRS, checked_pairs, drawn, lattice
-from mnmt_repro.laws.joint_law import runs_alone
+from mnmt_repro.laws.law import runs_alone
 from mnmt_repro.laws.uncertainty import percentiles
 
 FINE, COARSE = 40, 8
@@ -171,20 +171,20 @@ def recommend_weights(
     pairs = checked_pairs(laws)
     if not n > 0:
         raise InputError(f"n: {n}; give a model size above 0")
-    largest = min(max(laws[pair].n) for pair in pairs)
+    largest = min(max(laws[pair].law.n) for pair in pairs)
     if n > MOST_BEYOND * largest:
         raise InputError(
             f"n: {n:,.10g} is more than {MOST_BEYOND} times the largest trained size "
             f"({largest:,.10g}), so there is no recommendation; train larger models"
         )
     _check(pairs, preference)
-    sign = 1.0 if laws[pairs[0]].direction == "min" else -1.0
+    sign = 1.0 if laws[pairs[0]].law.direction == "min" else -1.0
 
     def predicted(p: Array) -> Array:
         """Loss or quality of each pair at its share of a mixture (K,)."""
         return np.array([laws[pair].predict(p[i], n)[0] for i, pair in enumerate(pairs)])
 
-    fitted = {pair: np.array([laws[pair].values]) for pair in pairs}
+    fitted = {pair: laws[pair].values[None] for pair in pairs}
     (best,) = _best_of_each(laws, fitted, n, preference, sign, FINE)
     at_best, alone = predicted(best), predicted(np.ones(len(pairs)))
     if isinstance(preference, Floor):
@@ -196,7 +196,9 @@ def recommend_weights(
     table["p_low"], table["p_high"] = percentiles(each, LEVEL)
     table["loss"] = at_best
     bands = [
-        percentiles(laws[pair].curve(refits[pair], laws[pair].rows_at(share, n)), LEVEL)[:, 0]
+        percentiles(laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(share, n)), LEVEL)[
+            :, 0
+        ]
         for pair, share in zip(pairs, best, strict=True)
     ]
     table["low"], table["high"] = np.array(bands).T
@@ -224,8 +226,8 @@ def _refusal(
 ) -> Iterator[str]:
     """What `Recommendation.refusal` says; `low` and `high` are of the widest interval."""
     for pair, law in laws.items():
-        if max(law.p) < 1:
-            yield f"{pair}: {runs_alone(pair, law.n)}"
+        if law.law.p.max() < 1:
+            yield f"{pair}: {runs_alone(pair, law.law.n)}"
         elif law.spare < 1:
             yield f"{pair}: as many parameters as rows, so no interval; add seeds or sizes"
     if high - low > MOST_SPREAD:
@@ -265,17 +267,17 @@ def cheapest_runs(
     mixtures = {
         tuple(round(p if one == pair else (1 - p) / (len(pairs) - 1), 6) for one in pairs)
         for pair in pairs
-        for p in laws[pair].p
+        for p in laws[pair].law.p
     }
-    sizes = sorted({n for pair in pairs for n in laws[pair].n})
+    sizes = sorted({n for pair in pairs for n in laws[pair].law.n})
     runs = list(itertools.product(sizes, sorted(mixtures)))
     columns, noise = [weight], [0.0]
     rows_of: list[list[int]] = []
     for n, mixture in runs:
         rows_of.append([])
         for pair, p in zip(pairs, mixture, strict=True):
-            if p >= min(laws[pair].p) - 1e-6:
-                loss = laws[pair].curve(refits[pair], laws[pair].rows_at(p, n))[:, 0]
+            if p >= min(laws[pair].law.p) - 1e-6:
+                loss = laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(p, n))[:, 0]
                 rows_of[-1].append(len(columns))
                 columns.append(loss)
                 noise.append(float(laws[pair].noise_at(loss.mean())))
@@ -332,7 +334,7 @@ def _best_of_each(
         """What the preference minimises, at mixtures (M, K) under each refit: (B, M)."""
         with_alone = np.vstack([points, np.ones(len(pairs))])
         columns = [
-            laws[pair].curve(refits[pair], laws[pair].rows_at(with_alone[:, i], n))
+            laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(with_alone[:, i], n))
             for i, pair in enumerate(pairs)
         ]
         cost = sign * np.stack(columns, axis=2)
@@ -345,7 +347,7 @@ def _best_of_each(
             return np.asarray(np.delete(cost, one, axis=2).mean(2) + 1e6 * missed)
         return np.asarray((cost - alone).max(2))
 
-    lowest = np.array([min(laws[pair].p) for pair in pairs])
+    lowest = np.array([min(laws[pair].law.p) for pair in pairs])
     if (rest := 1 - lowest.sum()) <= 0:
         raise InputError(
             f"the least weights of {', '.join(pairs)} leave no other mixture; train smaller weights"
@@ -417,10 +419,10 @@ def _closed_lattice(pairs: int) -> Array:
 
 def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float) -> Iterator[str]:
     for pair, share in zip(pairs, p, strict=True):
-        if share <= (lowest := min(laws[pair].p)) * 1.001:
+        if share <= (lowest := min(laws[pair].law.p)) * 1.001:
             yield f"{pair} is at its least trained weight, {lowest:g}; the best may lie below"
-    least = max(min(laws[pair].n) for pair in pairs)
-    most = min(max(laws[pair].n) for pair in pairs)
+    least = max(min(laws[pair].law.n) for pair in pairs)
+    most = min(max(laws[pair].law.n) for pair in pairs)
     if not least <= n <= most:
         yield (
             f"n = {n:,.10g} is outside the sizes that the laws were fitted to, {least:,.10g} to "
@@ -432,7 +434,7 @@ def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float
         faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
         if law.active_bounds:
             faults.append(f"held at a bound: {', '.join(law.active_bounds)}")
-        if (sizes := len(set(law.n))) < LEAST_SIZES:
+        if (sizes := len(set(law.law.n))) < LEAST_SIZES:
             faults.append(f"{sizes} sizes cannot test a power law: add some")
         if faults:
             yield f"{pair}: a law of low quality ({'; '.join(faults)})"

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, Direction, Errors, error_weights, vector
+from mnmt_repro.laws.checks import Array, error_weights, vector
 from mnmt_repro.laws.fit_result import LawFit, r_squared
 from mnmt_repro.laws.fraction import fit_fraction
-from mnmt_repro.laws.joint_law import fit_joint_law, fit_per_weight_laws, pair_rows
+from mnmt_repro.laws.joint_law import (
+    Reading,
+    columns_of,
+    fit_joint_law,
+    fit_per_weight_laws,
+    pair_rows,
+)
 
 LawName = Literal["per_weight", "joint", "eq12", "eq13"]
-
-
-class Reading(TypedDict, total=False):
-    """What `fit_joint_law` also takes: columns of sizes and losses, and what the losses are."""
-
-    n: str
-    loss: str
-    direction: Direction
-    ceiling: float | None
-    errors: Errors
 
 
 Predictor = Callable[[Array, Array], Array]
@@ -92,7 +88,7 @@ def compare_per_weight_joint(frame: pd.DataFrame, **of: Unpack[Reading]) -> pd.D
         holds. With relative errors, rows are weighted in ``rss`` and ``r2`` as in the fit. NaN when
         a law is not identified or has too few rows.
     """
-    n, loss = _columns(of)
+    n, loss = columns_of(of)
     rows, _ = pair_rows(frame, n, loss)
     laws: dict[LawName, list[LawFit]] = {
         "per_weight": list(fit_per_weight_laws(rows, **of).values()),
@@ -121,40 +117,23 @@ def compare_per_weight_joint(frame: pd.DataFrame, **of: Unpack[Reading]) -> pd.D
     return result
 
 
-def aicc(rss: float, rows: int, parameters: int) -> float:
-    """Akaike's criterion for least squares, corrected for few rows; NaN with too few.
+def pooled_aicc(fits: Sequence[LawFit[Any]]) -> float:
+    """Akaike's criterion, corrected for few rows, of laws that share the rows of one data set.
 
-    ``rows * log(rss / rows) + 2 k + 2 k (k + 1) / (rows - k - 1)``, the variance counted in k.
-
-    Examples
-    --------
-    >>> aicc(10.0, 10, 3)
-    10.0
-    """
-    spare = rows - parameters - 1
-    if spare < 1 or not rss > 0:
-        return float("nan")
-    penalty = 2 * parameters + 2 * parameters * (parameters + 1) / spare
-    return float(rows * np.log(rss / rows) + penalty)
-
-
-def pooled_aicc(fits: Iterable[LawFit]) -> float:
-    """`aicc` of laws that share the rows of one data set, each with rows of its own.
-
-    Gaussian noise of one variance, itself counted among the parameters; a parameter that a bound
-    holds is not. NaN when a law is not identified.
+    ``rows * log(rss / rows) + 2 k + 2 k (k + 1) / (rows - k - 1)``. Gaussian noise of one variance,
+    itself counted among the k parameters; a parameter that a bound holds is not. NaN when a law is
+    not identified, or rows are too few.
 
     Parameters
     ----------
     fits
-        One law of all rows, such as the joint one, or one a weight.
+        One law of all rows, such as the joint one, or one a weight, each with rows of its own.
     """
-    fits = list(fits)
-    return aicc(
-        float(sum(fit.rss for fit in fits)),
-        sum(fit.observations for fit in fits),
-        sum(fit.free_parameters for fit in fits) + 1,
-    )
+    rss, rows = sum(fit.rss for fit in fits), sum(fit.observations for fit in fits)
+    k = sum(fit.free_parameters for fit in fits) + 1
+    if rows - k < 2 or not rss > 0:
+        return float("nan")
+    return float(rows * np.log(rss / rows) + 2 * k + 2 * k * (k + 1) / (rows - k - 1))
 
 
 def _leave_out(
@@ -163,7 +142,7 @@ def _leave_out(
     column: Literal["n", "p"],
     of: Reading,
 ) -> pd.DataFrame:
-    n, loss = _columns(of)
+    n, loss = columns_of(of)
     rows, p = pair_rows(frame, n, loss)
     table = pd.DataFrame({"p": p, "n": rows[n].to_numpy(float), "loss": rows[loss].to_numpy(float)})
     table["predicted"] = np.nan
@@ -180,11 +159,6 @@ def _leave_out(
     return table
 
 
-def _columns(of: Reading) -> tuple[str, str]:
-    """Columns of sizes and of losses."""
-    return of.get("n", "n_non_embedding"), of.get("loss", "cross_entropy")
-
-
 def _fit(rows: pd.DataFrame, law: LawName, of: Reading) -> Predictor:
     if law in ("eq12", "eq13"):
         return fit_fraction(rows, form=law, **of).predict
@@ -193,7 +167,7 @@ def _fit(rows: pd.DataFrame, law: LawName, of: Reading) -> Predictor:
         predictors = {p: fit.predict for p, fit in fits.items()}
     elif law == "joint":
         joint = fit_joint_law(rows, **of)
-        predictors = {p: partial(joint.predict, p) for p in joint.p}
+        predictors = {p: partial(joint.predict, p) for p in joint.law.p}
     else:
         raise InputError(f"law: {law!r}; use per_weight, joint, eq12 or eq13")
     return lambda p, n: np.array(

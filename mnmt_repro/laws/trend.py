@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.joint_law import JointLawFit
 from mnmt_repro.laws.minimise import TOLERANCE, Curve, Minimum, minimise
-from mnmt_repro.laws.shared_exponent import least_constant
+from mnmt_repro.laws.power_law import least_constant
 from mnmt_repro.laws.variable_projection import ALPHA_BOUNDS
 
 Coefficient = Literal["alpha", "l_inf"]
@@ -67,28 +67,24 @@ class TrendLaw(Curve):
             Place on the line of each weight.
         trend : the coefficient that follows it
         """
-        log_n, group = np.log(np.array(fit.n)), np.array(fit.group)
+        law, group = fit.law, fit.law.group
+        log_n = np.log(law.n)
         shares = np.column_stack([1 - place, place])[group]
         one = np.ones((len(group), 1))
-        sign = 1.0 if fit.direction == "min" else -1.0
-        beta = np.array(fit.values[2:]) * np.exp(-fit.alpha * log_n.mean())
+        beta = fit.values[2:] * np.exp(-fit.alpha * log_n.mean())
         entries = [2 if trend == "alpha" else 1, 2 if trend == "l_inf" else 1, len(beta)]
-        least = [ALPHA_BOUNDS[0], least_constant(fit.direction, fit.ceiling), 0.0]
+        least = [ALPHA_BOUNDS[0], least_constant(law), 0.0]
         return cls(
             log_x=log_n - log_n.mean(),
             alpha=shares if trend == "alpha" else one,
             l_inf=shares if trend == "l_inf" else one,
             ends=(0, 1) if trend == "alpha" else (1, 2),
             group=group,
-            weights=fit.row_weights(),
-            start=np.append(np.repeat([fit.alpha, sign * fit.l_inf], entries[:2]), beta),
+            weights=law.weights,
+            start=np.append(np.repeat([fit.alpha, law.sign * fit.l_inf], entries[:2]), beta),
             lower=np.repeat(least, entries),
             upper=np.repeat([ALPHA_BOUNDS[1], np.inf, np.inf], entries),
         )
-
-    def predict(self, theta: Array) -> Array:
-        """Losses (B, m) at parameters (B, P)."""
-        return self._parts(theta)[2]
 
     def fit(self, losses: Array, start: Array, tolerance: float = TOLERANCE) -> Minimum:
         """Fit losses (B, m) by least squares, all from the parameters `start` (P,)."""
@@ -100,16 +96,11 @@ class TrendLaw(Curve):
     def evaluate(self, theta: Array) -> tuple[Array, Array]:
         """Losses (B, m) and their derivatives (B, m, P) at parameters (B, P)."""
         a, b = self.alpha.shape[1], self.l_inf.shape[1]
-        power, reducible, losses = self._parts(theta)
+        exponent = -(theta[:, :a] @ self.alpha.T) * self.log_x
+        power = np.exp(np.minimum(exponent, 300.0))
+        reducible = theta[:, a + b + self.group] * power
         jacobian = np.zeros((*power.shape, theta.shape[1]))
         jacobian[:, :, :a] = (-reducible * self.log_x)[:, :, None] * self.alpha
         jacobian[:, :, a : a + b] = self.l_inf
         jacobian[:, np.arange(len(self.group)), a + b + self.group] = power
-        return losses, jacobian
-
-    def _parts(self, theta: Array) -> tuple[Array, Array, Array]:
-        a, b = self.alpha.shape[1], self.l_inf.shape[1]
-        exponent = -(theta[:, :a] @ self.alpha.T) * self.log_x
-        power = np.exp(np.minimum(exponent, 300.0))
-        reducible = theta[:, a + b + self.group] * power
-        return power, reducible, reducible + theta[:, a : a + b] @ self.l_inf.T
+        return reducible + theta[:, a : a + b] @ self.l_inf.T, jacobian

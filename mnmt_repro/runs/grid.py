@@ -463,7 +463,7 @@ class GridRuns:
         sizes = np.geomspace(n.min(), n.max(), 40)
         curves = pd.concat(
             pd.DataFrame({"p": p, "n_non_embedding": sizes, "cross_entropy": law.predict(p, sizes)})
-            for p in law.p
+            for p in law.law.p
         )
         scale = alt.Scale(type="log", nice=False, padding=8)
         x = alt.X("n_non_embedding:Q", scale=scale, title="parameters without embeddings")

@@ -33,7 +33,7 @@ DRAWS = 300
 
 def sizes_offered(laws: Mapping[str, FractionFit]) -> list[int]:
     """Round sizes up to `MOST_BEYOND` times the largest trained one, in even steps."""
-    end = MOST_BEYOND * min(max(law.n) for law in laws.values())
+    end = MOST_BEYOND * min(max(law.law.n) for law in laws.values())
     digit = 10 ** int(np.log10(end / SIZES))
     step = round(end / SIZES / digit) * digit
     return list(range(step, int(end) + 1, step))
@@ -41,7 +41,7 @@ def sizes_offered(laws: Mapping[str, FractionFit]) -> list[int]:
 
 def weights_covered(laws: Mapping[str, FractionFit]) -> tuple[float, float]:
     """Least and greatest weight of the first pair that leave both a trained weight or more."""
-    first, second = (min(laws[pair].p) for pair in laws)
+    first, second = (min(laws[pair].law.p) for pair in laws)
     return first, 1 - second
 
 
@@ -77,7 +77,8 @@ def best_weights(laws: Mapping[str, FractionFit], draws: int = DRAWS) -> pd.Data
     rows = []
     for n in sizes_offered(laws):
         losses: list[Array] = [
-            laws[pair].curve(values[pair], laws[pair].rows_at(share[pair], n)) for pair in pairs
+            laws[pair].law.curve(values[pair], laws[pair].law.rows_at(share[pair], n))
+            for pair in pairs
         ]
         for importance in IMPORTANCES:
             mean = importance * losses[0] + (1 - importance) * losses[1]
@@ -100,7 +101,7 @@ def planner(
     """
     one, other = laws
     sizes, (low, high) = sizes_offered(laws), weights_covered(laws)
-    trained = min(max(law.n) for law in laws.values())
+    trained = min(max(law.law.n) for law in laws.values())
     opening = min(sizes, key=lambda n: abs(n - size))
     sliders = [
         ("size", "parameters N ", sizes[0], sizes[-1], sizes[0], opening),
@@ -168,7 +169,7 @@ def _points(laws: Mapping[str, FractionFit]) -> alt.Chart:
     rows = [
         (p if k == 0 else 1 - p, n, round(loss, 4), pair_name(pair), CATEGORIES[k])
         for k, (pair, law) in enumerate(laws.items())
-        for p, n, loss in zip(law.p, law.n, law.loss, strict=True)
+        for (p, n), loss in zip(law.law.rows.tolist(), law.loss.tolist(), strict=True)
         if p < 1
     ]
     return (
@@ -183,6 +184,6 @@ def _points(laws: Mapping[str, FractionFit]) -> alt.Chart:
 
 def _law(law: FractionFit, share: str) -> str:
     """Eq. 11 with the fraction of Eq. 12 as an expression of Vega, at the slider's size."""
-    alpha, l_inf, beta, c1, c2, c3 = law.values
+    alpha, l_inf, beta, c1, c2, c3 = law.values.tolist()
     f = f"({share} + {c1!r} * pow({share}, {c2!r}) * pow(1 - {share}, {c3!r}))"
     return f"{l_inf!r} + {beta!r} * pow({f} * size, {-alpha!r})"

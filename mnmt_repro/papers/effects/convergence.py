@@ -128,7 +128,7 @@ def corrected_cells(corrected: pd.DataFrame) -> Rows:
     for pair, cells in means.groupby("pair"):
         mine = cells[cells["declared"]]
         law = laws.fit_joint_law(cells[~cells["declared"]], n="n", loss="observed")
-        known = law.identified & mine["p"].isin(law.p)
+        known = law.identified & mine["p"].isin(law.law.p)
         at = np.full(len(mine), np.nan)
         at[known] = law.predict(mine.loc[known, "p"], mine.loc[known, "n"])
         yield pd.DataFrame(

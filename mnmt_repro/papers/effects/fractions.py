@@ -23,8 +23,8 @@ from mnmt_repro.laws import (
     effective_fraction_direct,
 )
 from mnmt_repro.laws.checks import Array, Errors
-from mnmt_repro.laws.effective import log_fraction
-from mnmt_repro.laws.fraction import Form
+from mnmt_repro.laws.fraction import Form, fraction_of
+from mnmt_repro.laws.joint_law import log_fraction
 from mnmt_repro.papers.cohorts.names import beside_hub, cohort_name, language, pair_name
 from mnmt_repro.papers.effects.cells import Cells, Rows, common_cells, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
@@ -229,8 +229,8 @@ def form_curves(laws: Mapping[Form, Mapping[str, FractionFit]]) -> Rows:
     for form, fits in laws.items():
         for pair, law in fits.items():
             if law.identified:
-                curve = {"pair": pair, "form": FORMS[form], "p": grid, "f": law.fraction(grid)}
-                yield pd.DataFrame(curve)
+                f = fraction_of(grid, law.values[3:])
+                yield pd.DataFrame({"pair": pair, "form": FORMS[form], "p": grid, "f": f})
 
 
 ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
@@ -480,8 +480,8 @@ def by_similarity(lines: pd.DataFrame) -> pd.DataFrame:
 def _log_f(cells: Cells, losses: Array, setting: Setting, pair: str) -> Array:
     """Log f(p) (1 + B, W) of the joint law at the weights that the options name (Eq. 10)."""
     fit = joint_law(cells, setting, pair)
-    every = log_fraction(fit.refit(losses), int(fit.index(1.0)[0]))
-    return every[:, fit.index(setting.options["weights"])]
+    every = log_fraction(fit.refit(losses), int(fit.law.index(1.0)[0]))
+    return every[:, fit.law.index(setting.options["weights"])]
 
 
 def fraction_contrast(evidence: Evidence, setting: Setting) -> Units:

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.power_law import PARAMETERS
-from mnmt_repro.laws.shared_exponent import SharedExponentLaw
+from mnmt_repro.laws.power_law import PowerLaw
 
 DRAWS = 2000
 _LEVEL = 0.95
@@ -193,15 +192,12 @@ def refit_power_laws(
     def padded(rows: Array, mode: Literal["edge", "constant"]) -> Array:
         return np.pad(rows, ((0, 0), (0, longest - rows.shape[1])), mode=mode)
 
-    law = SharedExponentLaw(
-        names=PARAMETERS,
+    law = PowerLaw(
         weights=np.repeat(
             np.vstack([padded(w[None], "constant") for w in weights]), counts, axis=0
         ),
         n=np.repeat(np.vstack([padded(size[None], "edge") for size in sizes]), counts, axis=0),
         group=np.zeros(longest, dtype=np.intp),
-        direction="min",
-        ceiling=None,
     )
     values = law.follow(np.vstack([padded(each, "edge") for each in losses])).theta
     return np.split(values, np.cumsum(counts)[:-1])

@@ -124,7 +124,7 @@ def predict_unseen(
     values, all_of = np.array(law.values), cells[column].to_numpy()
     if losses is not None:
         values, all_of = law.refit(losses[:, ~out]), losses
-    by_law = law.curve(values, law.rows_at(rest["p"], rest[n]))
+    by_law = law.law.curve(values, law.law.rows_at(rest["p"], rest[n]))
     nearest = all_of[..., ~out] @ nearest_seen(cells[~unseen], rest, n).T
     truth, spread = all_of[..., out], np.ptp(all_of, axis=-1, keepdims=True)
     return (

@@ -172,7 +172,7 @@ def laws_by_domain(laws: Mapping[str, JointLawFit]) -> Rows:
             "alpha": law.alpha,
             "L_inf": law.l_inf,
             "R²": law.r2,
-            "mixtures": len(law.groups),
+            "mixtures": len(law.law.keys),
             "losses": law.observations,
         }
 
@@ -229,13 +229,13 @@ def relative_fractions(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> R
         ``domain, mixture, p, weight_ratio, fraction_ratio``; a neutral domain has two equal ratios.
     """
     for name, law in laws.items():
-        p = rows[rows["pair"] == name].groupby("mixture")["p"].first().reindex(list(law.groups))
+        p = rows[rows["pair"] == name].groupby("mixture")["p"].first().reindex(list(law.law.keys))
         log_beta = np.log(list(law.beta.values()))
         highest = log_beta[np.isclose(p, p.max())].mean()
         yield pd.DataFrame(
             {
                 "domain": name,
-                "mixture": law.groups,
+                "mixture": law.law.keys,
                 "p": p.to_numpy(),
                 "weight_ratio": (p / p.max()).to_numpy(),
                 "fraction_ratio": np.exp(-(log_beta - highest) / law.alpha),

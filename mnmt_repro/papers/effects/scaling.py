@@ -26,7 +26,6 @@ from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.fit_result import LawFit, r_squared
 from mnmt_repro.laws.minimise import REFIT_TOLERANCE, Minimum
 from mnmt_repro.laws.selection import pooled_aicc
-from mnmt_repro.laws.shared_exponent import SharedExponentFit
 from mnmt_repro.laws.trend import Coefficient, TrendLaw
 from mnmt_repro.laws.uncertainty import robust_sd
 from mnmt_repro.papers.cohorts.names import pair_name
@@ -115,7 +114,7 @@ def joint_curves(points: pd.DataFrame, fits: PairFits) -> Rows:
     """Eq. 7 at each pair and weight over the range of sizes: ``pair, p, n, loss``."""
     grid = _grid(points)
     for pair, (_, law) in fits.items():
-        for p in law.p if np.isfinite(law.values).all() else ():
+        for p in law.law.p if np.isfinite(law.values).all() else ():
             yield pd.DataFrame({"pair": pair, "p": p, "n": grid, "loss": law.predict(p, grid)})
 
 
@@ -171,13 +170,13 @@ def fit_quality(points: pd.DataFrame, fits: PairFits, errors: Errors = "absolute
     """
     for pair, (separate, joint) in fits.items():
         alone, group = list(separate.values()), points[points["pair"] == pair]
-        observed, weights = joint.observed(), joint.row_weights()
+        observed, weights = joint.loss, joint.weights
         joint_error, alone_error = size_left_out(
             group.rename(columns={"loss": "cross_entropy"}), "n", errors=errors
         )
         laws: list[tuple[str, Sequence[LawFit], float, Array]] = [
             ("one a weight (Eq. 6)", alone, min(fit.r2 for fit in alone), alone_error),
-            ("joint (Eq. 7)", [joint], min(joint.r2_by_weight().values()), joint_error),
+            ("joint (Eq. 7)", [joint], min(joint.r2_by_curve().values()), joint_error),
         ]
         for name, chosen, lowest, held_out in laws:
             yield {
@@ -217,16 +216,16 @@ def r2_without_a_size(points: pd.DataFrame, errors: Errors = "absolute") -> Rows
 
 def lowest_r2(fits: Sequence[PowerLawFit], losses: Sequence[Array]) -> Measure:
     """Lowest R² of several laws, each refitted to draws (1 + B, m) of its own losses."""
-    sizes, weights = [np.array(fit.n) for fit in fits], [fit.row_weights() for fit in fits]
+    sizes, weights = [fit.law.n for fit in fits], [fit.weights for fit in fits]
     refitted = refit_power_laws(sizes, losses, weights)
     r2 = [_r2(*each) for each in zip(fits, refitted, losses, strict=True)]
     return centred_r2(np.min(r2, axis=0))
 
 
-def _r2(fit: SharedExponentFit, values: Array, losses: Array) -> Array:
+def _r2(fit: PowerLawFit | JointLawFit, values: Array, losses: Array) -> Array:
     """R² (B,) of a law with refitted parameters (B, P)."""
-    weights = fit.row_weights()
-    left = losses - fit.curve(values, fit.design())
+    weights = fit.weights
+    left = losses - fit.law.curve(values, fit.law.rows)
     total = losses - (losses @ weights / weights.sum())[:, None]
     return np.asarray(1 - (left**2 @ weights) / (total**2 @ weights))
 
@@ -273,7 +272,7 @@ def size_left_out(
         out, kept = size == left, size != left
         law = fit_joint_law(cells[kept], n=n, by=by, errors=errors)
         values = law.refit(losses[:, kept])
-        joint += _squared(values, law.index(p[out]), size[out], losses[:, out])
+        joint += _squared(values, law.law.index(p[out]), size[out], losses[:, out])
         rows = [p == weight for weight in np.unique(p[out])]
         refitted = refit_power_laws(
             [size[kept & r] for r in rows],
@@ -308,8 +307,8 @@ def fit_drift(fit: JointLawFit, coefficient: Coefficient) -> tuple[TrendLaw, Arr
     NotIdentified
         When the fit does not converge.
     """
-    law = TrendLaw.of(fit, along(np.array(fit.p)), coefficient)
-    values = _found(law.fit(fit.observed()[None], law.start))[0]
+    law = TrendLaw.of(fit, along(np.array(fit.law.p)), coefficient)
+    values = _found(law.fit(fit.loss[None], law.start))[0]
     if not np.isfinite(values).all():
         raise NotIdentified(f"a drift of {coefficient} with the weight cannot be fitted")
     return law, values
@@ -333,8 +332,8 @@ def shift(fit: JointLawFit, name: Coefficient, losses: Array) -> Measure:
     law, values = fit_drift(fit, name)
     theta = _found(law.fit(losses, values, REFIT_TOLERANCE))
     one, small = law.ends
-    alone = np.flatnonzero(np.array(fit.group) == fit.index(1.0))
-    smallest = alone[np.array(fit.n)[alone].argmin()]
+    alone = np.flatnonzero(fit.law.group == fit.law.index(1.0))
+    smallest = alone[fit.law.n[alone].argmin()]
     unit = theta[:, one] if name == "alpha" else losses[:, smallest]
     return measured((theta[:, small] - theta[:, one]) / unit)
 
@@ -358,10 +357,10 @@ def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float) -> Array:
     """Standard deviations of the parameters (laws, 3) under noise of `sigma` times the loss."""
     drawn = []
     for k, law in enumerate(laws):
-        loss = law.observed()
+        loss = law.loss
         noise = np.random.default_rng(k).standard_normal((DRAWS, len(loss)))
         drawn.append(loss * (1 + sigma * noise))
-    sizes, weights = [np.array(law.n) for law in laws], [law.row_weights() for law in laws]
+    sizes, weights = [law.law.n for law in laws], [law.weights for law in laws]
     refitted = refit_power_laws(sizes, drawn, weights)
     return np.array([robust_sd(values) for values in refitted])
 
@@ -413,7 +412,7 @@ def factor_rises(evidence: Evidence, setting: Setting) -> Units:
     for pair, cells in evidence.grid(setting, weights=(0.05, 1)).items():
         fit = joint_law(cells, setting, pair)
         tau = stats.kendalltau(list(fit.beta), list(fit.beta.values())).statistic
-        small, one = (2 + int(fit.index(p)[0]) for p in (0.05, 1.0))
+        small, one = (2 + int(fit.law.index(p)[0]) for p in (0.05, 1.0))
         values = fit.refit(drawn(cells))
         units[pair] = {
             "kendall_tau": Measure(value=float(tau)),

@@ -149,7 +149,7 @@ def _distances(budgets: Sequence[Cells], setting: Setting, pair: str, seed: int)
         fit = fit_joint_law(cells[~last], n=setting.n, errors="relative")
         require(fit, f"joint law of {pair}")
         losses, at = drawn(cells, seed), cells[last]
-        law = fit.curve(fit.refit(losses[:, ~last]), fit.rows_at(at["p"], at[setting.n]))
+        law = fit.law.curve(fit.refit(losses[:, ~last]), fit.law.rows_at(at["p"], at[setting.n]))
         distances.append(np.log(losses[:, last] / law)[:, 0])
     return common_draws(*distances)
 

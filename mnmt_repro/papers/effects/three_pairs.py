@@ -179,7 +179,7 @@ def prediction_measures(laws: Mapping[str, Sequence[Refits]], cells: Cells, n: s
         p, size = (cells[column].to_numpy()[rows] for column in ("p", n))
         predicted[:, rows] = np.mean(
             [
-                law.curve(values[: len(losses)], law.rows_at(p, size))
+                law.law.curve(values[: len(losses)], law.law.rows_at(p, size))
                 for law, values in laws[str(pair)]
             ],
             axis=0,
@@ -255,8 +255,10 @@ def own_residuals(laws: Laws, cells: pd.DataFrame) -> Rows:
     """
     for pair, own in laws.items():
         for law in own:
-            frame = pd.DataFrame({"pair": pair, "fitted to": law.label, "p": law.p, "n": law.n})
-            frame["relative_error"] = law.fitted() / law.observed() - 1
+            frame = pd.DataFrame(
+                {"pair": pair, "fitted to": law.label, "p": law.law.p, "n": law.law.n}
+            )
+            frame["relative_error"] = law.fitted() / law.loss - 1
             within = frame["p"].between(cells["p"].min() - 1e-9, cells["p"].max() + 1e-9)
             yield frame[within & frame["n"].isin(cells["n"])]
 

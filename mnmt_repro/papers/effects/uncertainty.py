@@ -14,7 +14,7 @@ import pandas as pd
 from mnmt_repro.corpora.conlang import ConlangConfig, irreducible_entropy
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
-    AdditiveLawFit,
+    AdditiveLaw,
     JointLawFit,
     PowerLawFit,
     compare_per_weight_joint,
@@ -291,7 +291,7 @@ def _fraction_law(rows: pd.DataFrame, form: Form, of: Reading) -> dict[str, floa
 def _law_of_text(rows: pd.DataFrame, log: bool) -> dict[str, float]:
     """The law of size and of the pair's own text; errors of the log loss are relative ones."""
 
-    def fit(some: pd.DataFrame) -> AdditiveLawFit:
+    def fit(some: pd.DataFrame) -> LawFit[AdditiveLaw]:
         return fit_additive_law(some["n"], some["pair_target_tokens"], some["loss"], log_loss=log)
 
     errors = [
