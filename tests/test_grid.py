@@ -140,7 +140,7 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("  steps: 60", "  recompute: true"), ("line 9", "call sweep with --recompute")),
         (("pieces: 380", "recompute: true"), ("line 5", "recompute: is no key; call sweep")),
         (("  steps: 60", "  shard: true"), ("line 9", "training.shard", "`train --shard` does")),
-        (("  steps: 60", "  steps: -1"), ("line 8", "training", "steps must be above 0")),
+        (("  steps: 60", "  steps: -1"), ("line 9", "training.steps", "must be at least 1")),
         (("talks.tsv", "gone.tsv"), ("grid.yml", "gone.tsv")),
         (("pieces: 380", "conlang: {}"), ("in one of data, corpus and conlang",)),
         (("pieces: 380", "pairs: [eng-deu]"), ("pairs are of a corpus or a conlang",)),

@@ -348,7 +348,11 @@ def test_a_share_of_the_budget_belongs_to_first_weights(capsys) -> None:
     command = [*SMALL, "--steps", "2", "--out", "run", "--first-share"]
     fails([*command, "0.3"], capsys, "--first-share goes with --first-weights")
     weights = ["--first-weights", "src-aaa=0.7,src-bbb=0.3"]
-    fails([*command, "1.5", *weights], capsys, "--first-share must lie in [0, 1), got 1.5")
+    fails(
+        [*command, "1.5", *weights],
+        capsys,
+        "--first-share: must be at least 0 and below 1, got 1.5",
+    )
 
 
 def test_a_run_with_first_weights_does_not_grow(capsys) -> None:

@@ -14,17 +14,16 @@ import pandas as pd
 
 from mnmt_repro.cli import losses_table
 from mnmt_repro.cli.options import (
+    JsonOption,
     add_command,
     check_absent,
-    chosen,
     numbers_of,
     print_json,
     refuse,
-    refuse_excluded,
     write_output,
 )
 from mnmt_repro.errors import InputError, note
-from mnmt_repro.option_fields import required, setting
+from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.laws import AdditiveLawFit, FractionFit, JointLawFit, PowerLawFit
@@ -78,8 +77,9 @@ class TableOptions:
         flags=("file",),
         metavar="FILE.csv",
     )
-    where: tuple[str, ...] | None = setting(
+    where: tuple[str, ...] = setting(
         "use only rows with this value; may be given for several columns",
+        (),
         metavar="COLUMN=VALUE",
     )
     n_column: str = setting("column of model sizes", "n", metavar="NAME")
@@ -106,7 +106,7 @@ class TableOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(TableOptions):
+class FitOptions(JsonOption, TableOptions):
     """The options of `fit`."""
 
     law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
@@ -140,7 +140,6 @@ class FitOptions(TableOptions):
         "also write curves, effective fraction, diagnostics, caveats and code to one HTML file",
         metavar="FILE.html",
     )
-    json: bool = setting("print JSON in place of a table", False)
 
 
 def add(commands: Any) -> None:
@@ -195,7 +194,7 @@ def read_losses(
         if name in needed or column != name:
             flags[column] = f"--{name}-column"
     wanted = {column: flag for column, flag in flags.items() if column}
-    table = _chosen(losses_table.read(path, wanted), options.where or (), path)
+    table = _chosen(losses_table.read(path, wanted), options.where, path)
     for label in LABELS:
         if label not in table.columns or label in (*numbers, *named.values(), by, options.groups):
             continue
@@ -554,13 +553,12 @@ class FittedPair:
 def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
     additive = options.law == "additive"
-    lacking = "{} belongs to --law additive; add it, or leave this out"
-    refuse_excluded(
-        chosen(options),
-        ("data_column loss log", not additive, lacking),
-        ("errors", additive, "{}: --law additive has --log for errors that are shares of the loss"),
-        ("by", options.law not in ("auto", "joint"), "{} belongs to --law joint; leave it out"),
-    )
+    if not additive and (options.data_column or options.log or options.loss != "squares"):
+        raise InputError("--data-column, --loss and --log belong to --law additive; add it")
+    if additive and options.errors == "relative":
+        raise InputError("--errors: --law additive has --log for errors that grow with the loss")
+    if options.by and options.law not in ("auto", "joint"):
+        raise InputError("--by belongs to --law joint; leave it out")
     check_absent(options.report, "--report")
     frame = read_losses(options, data=data_of(options), by=options.by)
     notes = notes_on_rows(frame, options, data_of(options) or options.by)

@@ -13,8 +13,8 @@ from mnmt_repro.cli.options import add_command, check_count, check_device
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
-from mnmt_repro.option_fields import required, setting
 from mnmt_repro.results.repeats import BEGINNING, END
+from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.results.repeats import Comparison

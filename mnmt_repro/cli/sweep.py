@@ -20,8 +20,8 @@ from mnmt_repro.cli.options import (
 )
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, note
-from mnmt_repro.option_fields import required, setting
 from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.typed_config import required, setting
 
 _GRID = """\
 a grid of your own, grid.yml:
@@ -117,7 +117,7 @@ def add(commands: Any) -> None:
 def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
     from mnmt_repro import results
-    from mnmt_repro.cli.checkpoints import analyse_runs, decode_runs
+    from mnmt_repro.cli.decode_and_analyse import analyse_runs, decode_runs
     from mnmt_repro.cli.retrain import keep_repeat
     from mnmt_repro.runs.sweep import executor_of, seconds_per_cost_of, store_once, sweep
 

@@ -13,8 +13,8 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.cli.options import Noted, NotedAppend, NotedTrue, add_fields, read_fields
 from mnmt_repro.cli.presets import Preset
 from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import setting
 from mnmt_repro.training.config import FIRST_BUDGET, USUAL, TrainingConfig, usual_training
+from mnmt_repro.typed_config import setting
 
 FIRST_RUN: dict[str, Any] = {"concepts": 64, "syllables": 24, "min_concepts": 4}
 """The conlang of a first run: small enough to be learned in a minute, fields of ConlangConfig."""
@@ -147,7 +147,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def read_options(options: argparse.Namespace) -> TrainOptions:
     """What the options come to when presets and old runs have filled in those not given."""
-    return read_fields(options, TrainOptions, training=training_config(options))
+    return read_fields(
+        options, TrainOptions, given=options.given, training=training_config(options)
+    )
 
 
 def training_config(options: argparse.Namespace) -> TrainingConfig:

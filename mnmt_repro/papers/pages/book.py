@@ -16,8 +16,7 @@ import yaml
 from sphinx_external_toc.parsing import parse_toc_yaml
 
 from mnmt_repro.disk_cache import PACKAGE, code_digest, files_digest, text_digest
-from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import remedy
+from mnmt_repro.errors import InputError, remedy
 from mnmt_repro.papers.pages.attachments import attach_files, restore_sources
 from mnmt_repro.papers.pages.executed import executed_pages, run_pages
 from mnmt_repro.papers.pages.notebooks import (

@@ -16,8 +16,7 @@ from typing import Any
 import nbformat
 import yaml
 
-from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import remedy
+from mnmt_repro.errors import InputError, remedy
 
 CELL_TIMEOUT = 600  # seconds; a page reads cached results, so this only ends a hang
 KERNEL_STARTS = 3  # Jupyter picks free ports before its kernel opens them; others may be faster

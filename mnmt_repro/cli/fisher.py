@@ -1,4 +1,4 @@
-"""How `upgrade` reads learning-rate factors, and chooses old parameters by Fisher information."""
+"""`upgrade --fisher-threshold`: slow down old parameters by their Fisher information."""
 
 from __future__ import annotations
 
@@ -7,56 +7,15 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.options import check_count, comma_list, number
+from mnmt_repro.cli.options import comma_list, number
+from mnmt_repro.cli.upgrade_options import UpgradeOptions, parse_gamma
 from mnmt_repro.errors import InputError
-from mnmt_repro.typed_config import build, convert
-from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp, UpgradeConfig
+from mnmt_repro.upgrading.config import Gamma, Ramp
 
 if TYPE_CHECKING:
-    from mnmt_repro.cli.upgrade_options import UpgradeOptions
     from mnmt_repro.corpora.formats import Bitext
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import Upgraded
-
-
-def parse_gamma(text: str, steps: int | None, where: str) -> Gamma:
-    """Read a learning-rate factor; `where` names the option in an error.
-
-    >>> parse_gamma("0.5", None, ""), parse_gamma("0.05:0.5", 300, "")
-    (0.5, Ramp(start=0.05, end=0.5, steps=300))
-    """
-    start, *rest = text.split(":")
-    for part in (start, *rest):
-        if part.startswith("-"):
-            raise InputError(f"{where}: a learning-rate factor must be at least 0, got {part}")
-    if not rest:
-        return number(start, where)
-    if len(rest) > 2:
-        raise InputError(f"{where}: write a rising factor as START:END:STEPS")
-    if len(rest) == 2:
-        if not rest[1].isdecimal():
-            raise InputError(f"{where}: {rest[1]!r} is no number of steps")
-        steps = int(rest[1])
-    if steps is None:
-        raise InputError(f"{where}: say --steps, over which the factor rises, or START:END:STEPS")
-    if steps < 1:
-        raise InputError(f"{where}: a factor needs at least 1 step to rise, got {steps}")
-    return Ramp(start=number(start, where), end=number(rest[0], where), steps=steps)
-
-
-def steps_to_rise(told: Mapping[str, Any]) -> int:
-    """Steps after which no learning-rate factor rises any more.
-
-    Parameters
-    ----------
-    told
-        What `run.json` says of an upgrade.
-    """
-    config = build(UpgradeConfig, told["config"])
-    above = [gamma for _, gamma in told.get("fisher", {}).get("thresholds", ())]
-    slowed = convert(above, tuple[Gamma, ...], ("fisher", "thresholds"))
-    gammas = (config.gamma_old, config.gamma_new, *slowed)
-    return max((gamma.steps for gamma in gammas if isinstance(gamma, Ramp)), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +64,7 @@ class FisherScaling:
         }
 
     @property
-    def told(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """What `run.json` says of it, which is all that decides the groups."""
         from mnmt_repro.corpora.formats import content_hash
 
@@ -129,22 +88,18 @@ def read_fisher(options: UpgradeOptions, about: Mapping[str, Any]) -> FisherScal
     """
     if options.fisher_threshold is None:
         return None
-    sentences = FISHER_SENTENCES if options.fisher_sentences is None else options.fisher_sentences
     where, thresholds = f"--fisher-threshold {options.fisher_threshold}", []
     for part in comma_list(options.fisher_threshold):
         threshold, equals, gamma = part.partition("=")
         if not equals:
             raise InputError(f"{where}: write F=FACTOR, such as 1e-6=0.25")
         thresholds.append((number(threshold, where), parse_gamma(gamma, options.steps, where)))
-    if not thresholds:
-        raise InputError("--fisher-threshold: write F=FACTOR, such as 1e-6=0.25")
     bounds = [0.0, *(threshold for threshold, _ in thresholds)]
-    if not all(low < high for low, high in pairwise(bounds)):
+    if not thresholds or not all(low < high for low, high in pairwise(bounds)):
         raise InputError(f"{where}: thresholds must rise from above 0")
-    check_count(sentences, "--fisher-sentences", "sentences")
     return FisherScaling(
         thresholds=tuple(thresholds),
-        sentences=sentences,
+        sentences=options.fisher_sentences,
         about=about,
         text=_validation_text(options, about),
     )
@@ -158,16 +113,15 @@ def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mappi
 
     corpus, pairs = about["corpus"], about["pairs"]
     if corpus != "own":
-        for option, given in (("--data", options.data), ("--valid", options.valid)):
-            if given:
-                raise InputError(
-                    f"{option}: the model was trained on {corpus}, which has validation text"
-                )
+        if options.data or options.valid:
+            raise InputError(
+                f"--data, --valid: the model was trained on {corpus}, which has validation text"
+            )
         real = pairs if about["conlang"] is None else ()
         return {pair: load_split(corpus, pair, "valid") for pair in real}
     validated = about.get("validation", dict.fromkeys(pairs))
     known = ", ".join(validated)
-    if options.data is None and options.valid is None:
+    if not (options.data or options.valid):
         try:
             return valid_text(about)
         except InputError as error:
@@ -175,17 +129,17 @@ def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mappi
                 f"--fisher-threshold: {error} ({known}); give it again with --data, or what was "
                 "its --valid"
             ) from error
-    if options.data is not None and options.valid is not None:
+    if options.data and options.valid:
         raise InputError("--data: --valid is there already; leave it out")
     option = "--valid" if options.valid else "--data"
-    texts = read_bitexts(options.valid or options.data or ())
-    found = texts if options.valid else hold_out(texts)[1]
-    if found.keys() != validated.keys():
-        raise InputError(f"{option} {', '.join(found)}: the model was validated on {known}")
+    texts = read_bitexts(options.valid or options.data)
+    held = texts if options.valid else hold_out(texts)[1]
+    if held.keys() != validated.keys():
+        raise InputError(f"{option} {', '.join(held)}: the model was validated on {known}")
     for pair, wanted in validated.items():
-        if wanted is not None and content_hash(found[pair]) != wanted:
+        if wanted is not None and content_hash(held[pair]) != wanted:
             raise InputError(
                 f"{option} {pair}: gives other validation text than the model had; give the same "
                 "--data, or the same --valid, as when it was trained"
             )
-    return found
+    return held
