@@ -644,7 +644,7 @@ def test_columns_may_have_other_names(capsys) -> None:
     law_table("l.csv", ("eng-deu", "eng-zho"))
     names = {"pair": "Language pair", "p": "weight"}
     pd.read_csv("l.csv").rename(columns=names).to_csv("other.csv", index=False)
-    renamed = ["other.csv", "--pair-column", "Language pair", "--p-column", "weight"]
+    renamed = ["other.csv", "--pair-column", "Language pair", "--weight-column", "weight"]
     for command in (["fit", "--json"], ["recommend", "--n", "3e4", "--equal-regret"]):
         assert main([*command, "l.csv"]) == 0
         expected = capsys.readouterr()
@@ -654,8 +654,8 @@ def test_columns_may_have_other_names(capsys) -> None:
     main(["fit", "other.csv"])
     note = capsys.readouterr().err
     assert "no column 'p' or 'pair': all rows are taken as one curve; 70 rows share a size" in note
-    assert "--p-column, --pair-column" in note
-    fails(["fit", "l.csv", "--p-column", "weight"], capsys, "no column 'weight'")
+    assert "--weight-column, --pair-column" in note
+    fails(["fit", "l.csv", "--weight-column", "weight"], capsys, "no column 'weight'")
     unnamed = ["recommend", "other.csv", "--n", "1", "--equal-regret"]
     fails(unnamed, capsys, "no column 'pair'; name yours with --pair-column")
 
@@ -722,7 +722,7 @@ def test_fit_a_law_of_the_fraction(law: str, fraction, capsys) -> None:
     assert f"{fraction(0.5):.4g}" in out
     pd.DataFrame(rows).drop(columns="p").to_csv("l.csv", index=False)
     assert main(["fit", "l.csv", "--law", law]) == 2
-    assert "name it by --p-column" in capsys.readouterr().err
+    assert "name it by --weight-column" in capsys.readouterr().err
 
 
 def test_a_ceiling_holds_the_law_of_a_quality(capsys) -> None:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 LABELS = ("tier", "cohort", "test_set", "domain", "metric")
 """Columns of a table of which a law may read one value only, as `laws.checks.OF_ONE`."""
 
+NAMED_BY = {"p": "--weight-column", "pair": "--pair-column"}
+"""Columns that a table may call otherwise, and the option that says how."""
+
 NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
 """Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
 
@@ -84,7 +87,7 @@ class TableOptions:
     )
     n_column: str = setting("column of model sizes", "n", metavar="NAME")
     loss_column: str = setting("column of losses", "loss", metavar="NAME")
-    p_column: str = setting("column of weights", "p", metavar="NAME")
+    weight_column: str = setting("column of weights", "p", metavar="NAME")
     pair_column: str = setting("column of pairs", "pair", metavar="NAME")
     direction: Literal["min", "max"] = setting(
         "min: a loss, falling with size; max: a quality, rising", "min"
@@ -151,7 +154,7 @@ def add(commands: Any) -> None:
             "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
             "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
             "mnmt-repro fit rows.csv --where test_set=indomain --where domain=all",
-            "mnmt-repro fit table.csv --pair-column language --p-column weight --law eq12",
+            "mnmt-repro fit table.csv --pair-column language --weight-column share --law eq12",
             "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
             "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
             "mnmt-repro fit runs.csv --law additive --loss huber --log --groups run",
@@ -186,13 +189,13 @@ def read_losses(
     path, n, loss = options.file, options.n_column, options.loss_column
     if options.ceiling is not None and options.direction == "min":
         raise InputError("--ceiling is the highest score of a quality: add --direction max")
-    named = {"pair": options.pair_column} | ({} if data or by else {"p": options.p_column})
+    named = {"pair": options.pair_column} | ({} if data or by else {"p": options.weight_column})
     numbers = [n, loss, *([data] if data else [])]
     flags: dict[str | None, str] = {n: "--n-column", loss: "--loss-column", data: "--data-column"}
     flags |= {by: "--by", options.groups: "--groups"}
     for name, column in named.items():
         if name in needed or column != name:
-            flags[column] = f"--{name}-column"
+            flags[column] = NAMED_BY[name]
     wanted = {column: flag for column, flag in flags.items() if column}
     table = _chosen(losses_table.read(path, wanted), options.where, path)
     for label in LABELS:
@@ -277,7 +280,7 @@ def notes_on_rows(
     if lacking and len(several):
         each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
         apart = f" and differ in {', '.join(differing)}" if differing else ""
-        flags = ", ".join(f"--{name}-column" for name in lacking)
+        flags = ", ".join(NAMED_BY[name] for name in lacking)
         return [
             f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; "
             f"{len(several)} rows share a size{apart}; name a column that tells them apart with "
@@ -360,8 +363,8 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[Call,
     if law in ("joint", "eq12", "eq13") and "p" not in frame.columns and not options.by:
         there = ", ".join(map(str, frame.columns))
         raise InputError(
-            f"--law {law}: the table has no column of weights; name it by --p-column; there are "
-            f"{there}"
+            f"--law {law}: the table has no column of weights; name it by --weight-column; there "
+            f"are {there}"
         )
     fits = {}
     for pair, rows in by_pair(frame).items():

@@ -188,7 +188,7 @@ def code(outcomes: Sequence[FittedPair], options: FitOptions) -> str:
     for wish in options.where or ():
         column, _, value = wish.partition("=")
         lines.append(f"table = table[table[{column!r}].astype(str) == {value!r}]")
-    renamed = {options.p_column: "p", options.pair_column: "pair"}
+    renamed = {options.weight_column: "p", options.pair_column: "pair"}
     renamed = {old: new for old, new in renamed.items() if old != new}
     if renamed:
         lines.append(f"table = table.rename(columns={renamed!r})")

@@ -294,11 +294,6 @@ def refuse_excluded(given: Iterable[str], *rows: Refusal) -> None:
                 raise InputError(why.format(f"--{name.replace('_', '-')}"))
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Declare `--json`."""
-    add_fields(parser, JsonOption)
-
-
 def comma_list(text: str) -> list[str]:
     """Split `a,b,c`.
 
