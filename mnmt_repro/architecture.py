@@ -6,8 +6,11 @@ fairseq Transformer); `mnmt_repro.model` builds either.
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from mnmt_repro.errors import InputError
@@ -265,5 +268,35 @@ def training_memory(
 
 
 def machine_memory() -> int:
-    """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Bytes of memory that this process may use: the machine's, or the least of its limits."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([there, *memory_limits(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup"))])
+
+
+def memory_limits(groups: Path, tree: Path) -> Iterator[int]:
+    """Limits in bytes that a container or a cluster job sets by Linux's control groups.
+
+    A group is bounded by those around it, too. What cannot be read sets no limit.
+
+    Parameters
+    ----------
+    groups
+        Lists the process's groups: ``0::/PATH`` (version 2), ``N:CONTROLLERS:/PATH`` (version 1).
+    tree
+        Holds a folder a group, with `memory.max` (version 2), or in `memory` with
+        `memory.limit_in_bytes` (version 1).
+    """
+    with contextlib.suppress(OSError):
+        for line in groups.read_text(encoding="utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            folder, name = tree, "memory.max"
+            if controllers:
+                folder, name = tree / "memory", "memory.limit_in_bytes"
+            if controllers and "memory" not in controllers.split(","):
+                continue
+            own = Path(path.lstrip("/"))
+            for group in (own, *own.parents):
+                with contextlib.suppress(OSError):
+                    limit = (folder / group / name).read_text(encoding="utf-8").strip()
+                    if limit.isdecimal():  # not "max"
+                        yield int(limit)

@@ -115,29 +115,27 @@ def test_what_is_made_of_the_declared_runs() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(analysed_module, "widened_runs", DECLARED[0])
         patch.setattr(analysed_module, "named_runs", DECLARED[1])
-        found: dict[tuple[str, str], tuple[str, ...]] = {}
+        made_of: dict[tuple[str, str], tuple[str, ...]] = {}
         for cohort in catalogue.MINI_COHORTS:
             if isinstance(cohort, VariantCohort):
                 assert all(scored_by_sentence(spec) for spec in cohort.runs())
-                found |= {(cohort.name, v.name): analyses_of(v.spec) for v in cohort.variants}
+                made_of |= {(cohort.name, v.name): analyses_of(v.spec) for v in cohort.variants}
         grid = catalogue.get_cohort("webtech-en-dezh")
         assert not any(scored_by_sentence(spec) for spec in grid.runs())
         (gated,) = [spec for spec in grid.runs() if analyses_of(spec)]
         assert analyses_of(gated) == ("widened",)
 
-    def of(cohort: str, variant: str) -> tuple[str, ...]:
-        return found[f"software25-{cohort}", variant]
-
-    assert of("main", "M25") == of("main", "M25-wide") == ()
-    assert of("main", "M20") == ("widened",) == of("table7", "M12")
-    assert of("main", "Mt25") == of("main", "Mt25-deep") == ("overlap", "substituted")
-    assert of("main", "Mt25-wide") == ("overlap", "substituted", "moved")
-    assert of("table3", "Mt25-wide, random init all") == ("overlap", "substituted")
-    assert of("table3", "Mt25-wide, random init new") == ("overlap", "substituted", "moved")
-    assert of("table4", "Mt25-wide, linear interpolation") == ("overlap", "substituted")
-    assert of("table11", "f 1e-6, gamma 0.1") == ("overlap", "substituted", "moved", "fisher")
-    assert of("table11", "full recipe") == ("overlap", "substituted", "moved")
-    assert found["upgrade-sim05", "M4"] == ()  # nothing wide is made of it
+    for (cohort, variant), names in {
+        ("main", "M25-wide"): (),
+        ("main", "M20"): ("widened",),
+        ("main", "Mt25-deep"): ("overlap", "substituted"),
+        ("main", "Mt25-wide"): ("overlap", "substituted", "moved"),
+        ("table3", "Mt25-wide, random init all"): ("overlap", "substituted"),
+        ("table4", "Mt25-wide, linear interpolation"): ("overlap", "substituted"),
+        ("table11", "f 1e-6, gamma 0.1"): ("overlap", "substituted", "moved", "fisher"),
+    }.items():
+        assert made_of[f"software25-{cohort}", variant] == names
+    assert made_of["upgrade-sim05", "M4"] == ()  # nothing wide is made of it
     assert gated.model.feed_forward == "gated-gelu"
     assert gated.mixture.weights == {"eng-deu": 0.5, "eng-zho": 0.5}
     assert gated.model.d_model == max(spec.model.d_model for spec in grid.runs())
@@ -162,18 +160,6 @@ def test_the_old_model_with_the_embeddings_of_the_new_one(
     rise = loss_of(probe, PARENT, pair) - loss_of(old, PARENT, pair)
     assert values(of_wide, "substituted") == {(pair,): pytest.approx(rise, abs=1e-5)}
     assert abs(rise) > 1e-3
-
-
-def test_overlap_of_the_vocabularies(of_wide: dict[str, Any]) -> None:
-    """The parent has met neither the tag of bbb nor the syllables that bbb alone writes."""
-    conlang = Conlang(VARIED)
-    spelled = {name: set(conlang.spellings[name].ravel().tolist()) for name in VARIED.languages}
-    added = len(spelled["bbb"] - spelled["src"] - spelled["aaa"])
-    found = {block: value for (block,), value in values(of_wide, "overlap").items()}
-    assert found["tag, kept"] == 2 and found["tag, added"] == 1
-    assert found["special, kept"] == 4 and found["special, added"] == 0
-    assert found["text, added"] == found["all, added"] - 1 == added > 0
-    assert found["all, kept"] + found["all, added"] == PARENT.model.vocab_size
 
 
 def test_distances_of_the_halves_by_hand(trained: Path, of_wide: dict[str, Any]) -> None:
@@ -234,16 +220,6 @@ def test_the_published_normalisation_does_not_suit_a_gated_layer(trained: Path) 
     for pair in PAIRS:
         assert abs(found["function, noise 0", pair]) < 1e-5
         assert abs(found["frobenius, noise 0", pair]) > 1e-4
-
-
-def test_the_pairs_of_largest_weight_are_widened(
-    trained: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(analysing, "WIDENED_PAIRS", 1)
-    uneven = replace(GATED, mixture=Mixture.two(*PAIRS, 0.3))
-    checkpoint = load_checkpoint(trained / "runs" / GATED.run_id / LAST)
-    rows = analysing.ANALYSES["widened"](uneven, trained / "runs", checkpoint, "cpu")
-    assert {row["pair"] for row in rows} == {PAIRS[1]}
 
 
 def test_losses_of_single_sentences_add_up_to_the_stored_loss(trained: Path) -> None:
@@ -325,26 +301,6 @@ def test_sentence_losses_are_written_once_and_read_again(tmp_path: Path) -> None
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
-def test_broken_sentence_losses_are_told(tmp_path: Path) -> None:
-    assert results.load_sentence_losses(["run-a"], root=tmp_path) == {}
-    path = results.write_sentence_losses(losses(), corpus="software25", root=tmp_path)
-    shutil.copy(path, path.with_name("run-b.npz"))
-    with pytest.raises(InputError, match=r"run-b\.npz: holds run run-a"):
-        results.load_sentence_losses(["run-b"], root=tmp_path)
-    path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(InputError, match=r"run-a\.npz: cannot be read"):
-        results.load_sentence_losses(["run-a"], root=tmp_path)
-    np.savez(path, nats=np.zeros(3))
-    with pytest.raises(InputError, match="no file of sentence losses"):
-        results.load_sentence_losses(["run-a"], root=tmp_path)
-    with pytest.raises(InputError, match="eng-xho: a number for each sentence"):
-        losses(tokens={"eng-xho": np.array([1, 2]), "xho-eng": np.array([4])})
-    with pytest.raises(InputError, match="xho-eng: not finite, or no tokens"):
-        losses(tokens={"eng-xho": np.array([1, 2, 3]), "xho-eng": np.array([0])})
-    with pytest.raises(InputError, match="the same pairs"):
-        losses(tokens={"eng-xho": np.array([1, 2, 3])})
-
-
 # --- the command --------------------------------------------------------------------------------
 
 
@@ -399,28 +355,6 @@ def test_the_command_makes_what_is_missing(
     assert command() == 0
     assert "2 runs: 2 trained, 2 analysed before, 0 to analyse" in capsys.readouterr().out
     assert sentences.read_sentence_losses(gone).run_id == WIDE.run_id
-
-
-def test_the_command_tells_which_checkpoints_are_missing(
-    command: Callable[..., int],
-    trained: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert command(runs=tmp_path / "none") == 2
-    assert "no run to analyse has its checkpoints here" in capsys.readouterr().err.splitlines()[-1]
-    # The child's weights alone do not serve: its parent's are compared with.
-    some = tmp_path / "some"
-    shutil.copytree(trained / "runs" / WIDE.run_id, some / WIDE.run_id)
-    assert command(runs=some) == 2
-    captured = capsys.readouterr()
-    assert PARENT.run_id in captured.err and f"  {WIDE.run_id}" not in captured.err
-    assert "and then analyse" in captured.err
-    shutil.rmtree(some / WIDE.run_id)
-    shutil.copytree(trained / "runs" / PARENT.run_id, some / PARENT.run_id)
-    assert command(runs=some) == 1
-    assert "1 to analyse, 1 without a checkpoint in " in capsys.readouterr().out
-    assert made(tmp_path / "store") == {name for name in ALL_MADE if PARENT.run_id in name}
 
 
 def test_a_run_is_decoded_or_analysed(command: Callable[..., int], capsys) -> None:

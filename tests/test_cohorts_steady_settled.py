@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,11 @@ import pytest
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.papers.claims import load_claims
-from mnmt_repro.papers.cohorts import steady
 from mnmt_repro.papers.cohorts.catalogue import declared, find_cohort
 from mnmt_repro.papers.cohorts.grids import Cohort
 from mnmt_repro.papers.cohorts.settled import MIDDLE, REAL_WIDTHS, SMALL
 from mnmt_repro.repository import ROOT
-from mnmt_repro.runs.parents import plan
+from mnmt_repro.runs.order import plan
 from mnmt_repro.runs.spec import RunSpec
 
 TIERS = ("steady", "settled")
@@ -131,30 +129,6 @@ def test_runs_whose_weights_change_at_a_share_of_the_budget_start_anew(tmp_path:
     assert not any(task.after for task in plan([short, *runs], frozenset(), tmp_path))
 
 
-@pytest.mark.parametrize("tier", TIERS)
-def test_no_run_of_a_pilot_is_one_that_a_claim_reads(tier: str) -> None:
-    seen: dict[bool, set[str]] = {True: set(), False: set()}
-    read = {
-        name
-        for claim in load_claims(ROOT / "data" / "claims")
-        for setting in claim.settings.values()
-        for name in setting.cohorts
-    }
-    for cohort in declared(tier):
-        pilot = "-pilot" in cohort.name
-        assert not pilot or not {cohort.name, cohort.repeats} & read
-        runs = list(cohort.runs())  # on real text, the pilot shares its corpus and no run
-        seen[pilot] |= {run.data_hash for run in runs if run.conlang}
-        seen[pilot] |= {run.config_hash for run in runs}
-    assert seen[True] and not seen[True] & seen[False]
-
-
-def test_no_two_settled_cohorts_share_a_run_but_single_pairs() -> None:
-    runs = {cohort.name: {run.run_id for run in cohort.runs()} for cohort in SETTLED}
-    for one, other in itertools.combinations(runs, 2):
-        assert not runs[one] & runs[other], (one, other)
-
-
 def test_steady_sizes_span_a_factor_of_25_in_equal_steps_with_one_layer_each() -> None:
     runs = list(find_cohort("conlang-steady", "steady").runs())
     n = sorted({size(run) for run in runs})
@@ -162,5 +136,3 @@ def test_steady_sizes_span_a_factor_of_25_in_equal_steps_with_one_layer_each() -
     assert {run.model.encoder_layers for run in runs} == {1}
     steps = np.diff(np.log(n))
     assert steps.max() / steps.min() < 1.7
-    for width, rates in steady.TRIALS.items():
-        assert min(rates) < steady.RATES[width] < max(rates)

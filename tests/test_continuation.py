@@ -10,7 +10,7 @@ import torch
 from test_experiments import tiny_spec
 
 from mnmt_repro.runs.execute import execute
-from mnmt_repro.runs.parents import shorter_runs
+from mnmt_repro.runs.order import shorter_runs
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.start import begin_from_shorter
 from mnmt_repro.training.checkpoint import load_checkpoint

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +18,7 @@ from mnmt_repro.cli import main
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.runs.data import run_vocabulary
 from mnmt_repro.runs.execute import execute
+from mnmt_repro.runs.grid import Grid
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.trained import load_trained
 from mnmt_repro.runs.training_text import hold_out
@@ -151,6 +154,26 @@ def test_the_settings_of_a_run_are_read_from_its_file(text: list[str], capsys) -
     fails(both, capsys, "--config: the upgraded model has its settings; leave one of the two out")
     if again:
         fails(command[:3], capsys, "give the text of its pairs (eng-deu) with --data")
+
+
+def test_all_of_a_conlang_is_carried_to_another_run_and_to_an_upgrade(capsys) -> None:
+    """Also what no option of `train` sets, such as the length of its sentences."""
+    Path("grid.yml").write_text(
+        "conlang: {concepts: 32, syllables: 20, min_concepts: 2, max_concepts: 3, seed: 7}\n"
+        "sizes: [8]\nweights: [0.5]\ntraining: {steps: 2, curve_points: 1}\n", encoding="utf-8"
+    )  # fmt: skip
+    assert main(["sweep", "grid.yml", "--workers", "1"]) == 0
+    (run,) = Grid.read("grid.yml").runs
+    folder = f"runs/{run.run_id}"
+    assert main(["train", "--config", f"{folder}/run.json", "--out", "again"]) == 0
+    assert load_trained(Path("again")).conlang.config == run.conlang
+    assert main([*SHORT, "--config", f"{folder}/run.json", "--concepts", "16", "--out", "few"]) == 0
+    assert load_trained(Path("few")).conlang.config == replace(run.conlang, concepts=16)
+    capsys.readouterr()
+    assert main(["upgrade", "--from", folder, "--wider", "2", "--out", "start"]) == 0
+    following = capsys.readouterr().out.splitlines()[-1].removeprefix("next: mnmt-repro ")
+    assert main([*shlex.split(following), "--steps", "2", "--out", "on"]) == 0
+    assert load_trained(Path("on")).conlang.config == run.conlang
 
 
 def test_a_generated_language_is_added_from_the_command_line(capsys) -> None:

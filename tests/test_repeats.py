@@ -21,7 +21,7 @@ from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.effects.repeats import noise_of_repeats, repeats_table
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results.repeats import BEGINNING, END, compare
-from mnmt_repro.runs.parents import shorter_runs
+from mnmt_repro.runs.order import shorter_runs
 
 QUICK = ROOT / "data" / "results" / "conlang-upgrade-sim1" / "1076f5ed6d0a.json"
 """The stored run that takes least time, half a minute, and needs no corpus."""

@@ -10,16 +10,9 @@ import pytest
 from mnmt_repro import results
 from mnmt_repro.architecture import PAPER_A
 from mnmt_repro.cli import build_parser, main
-from mnmt_repro.cli.presets import with_preset
-from mnmt_repro.cli.train_options import model_config, training_config
+from mnmt_repro.cli.train_options import TrainOptions, model_config, settle
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.cohorts import steady
-from mnmt_repro.papers.cohorts.catalogue import (
-    RUN_TIERS,
-    declared,
-    find_cohort,
-    membership,
-)
+from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, declared, membership
 from mnmt_repro.papers.cohorts.software25_runs import PAPER
 from mnmt_repro.repository import ROOT
 from mnmt_repro.training.config import TrainingConfig
@@ -32,18 +25,8 @@ def test_a_run_belongs_to_one_tier() -> None:
     assert declared("smoke") == () and membership("smoke") == {}
     stored = [content["run"] for content in results.load_runs(ROOT / "data" / "results")]
     assert {run["tier"] for run in stored} <= set(RUN_TIERS)
-    for tier in RUN_TIERS:
-        assert all((run["tier"] == tier) == (run["config_hash"] in found[tier]) for run in stored)
-
-
-def test_trials_of_the_steady_tier_try_three_rates_a_size_at_the_whole_budget() -> None:
-    runs = list(find_cohort("conlang-pilot-rates", "steady").runs())
-    assert len({run.run_id for run in runs}) == len(runs)
-    for width in steady.TRIALS:
-        mine = [run.training for run in runs if run.model.d_model == width]
-        assert {training.target_tokens for training in mine} == {steady.BUDGETS[width]}
-        assert len({training.learning_rate for training in mine}) >= 3
-        assert {training.decay_share for training in mine} == {0.3}
+    for run in stored:  # pilots are in no tier's cohorts
+        assert {tier for tier in RUN_TIERS if run["config_hash"] in found[tier]} <= {run["tier"]}
 
 
 def test_a_sweep_is_no_work_for_torchrun(monkeypatch, capsys) -> None:
@@ -55,31 +38,31 @@ def test_a_sweep_is_no_work_for_torchrun(monkeypatch, capsys) -> None:
 # --- the same settings for text of one's own ------------------------------------------------------
 
 
-def options(*given: str):
-    return with_preset(build_parser().parse_args(["train", *given]))
+def options(*arguments: str) -> TrainOptions:
+    return settle(build_parser().parse_args(["train", "--corpus", "conlang", *arguments]))[0]
 
 
 def test_presets_are_the_published_settings() -> None:
     first = options("--preset", "paper-a")
     assert model_config(first, first.pieces) == PAPER_A[0].config
-    assert training_config(first) == PUBLISHED["paper-a"].training
+    assert first.training == PUBLISHED["paper-a"].training
     third = options("--preset", "paper-a", "--d-model", "768", "--layers", "6", "--heads", "12")
     assert model_config(third, third.pieces) == PAPER_A[2].config
     baseline = options("--preset", "paper-b")
     assert (first.vocabulary_temperature, baseline.vocabulary_temperature) == (1, 2)
     assert model_config(baseline, 64_000) == PAPER.model("same") and baseline.pieces == 64_000
-    assert training_config(baseline) == PAPER.training and baseline.tags == "both"
+    assert baseline.training == PAPER.training and baseline.tags == "both"
 
 
 def test_options_win_over_a_preset() -> None:
     tokens = options("--preset", "paper-a", "--target-tokens", "9000", "--max-length", "32")
-    assert training_config(tokens) == TrainingConfig(
+    assert tokens.training == TrainingConfig(
         learning_rate=0.01, warmup_steps=10_000, batch_tokens=500_000, target_tokens=9_000,
         max_length=32, precision="bfloat16",
     )  # fmt: skip
-    # Adafactor's rate is no rate for AdamW.
-    assert training_config(options("--preset", "paper-a", "--optimiser", "adamw")).learning_rate < 1
-    assert options("--preset", "paper-a", "--optimiser", "adamw").learning_rate is None
+    # Adafactor's rate is no rate for AdamW, whose usual one is taken; a default may be given, too.
+    adamw = options("--preset", "paper-a", "--optimiser", "adamw", "--layers", "1")
+    assert (adamw.training.learning_rate, adamw.layers) == (0.005, 1)
     with pytest.raises(InputError, match="--preset: the upgraded model has its settings"):
         options("--preset", "paper-a", "--continue-from", "start")
 

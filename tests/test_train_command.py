@@ -21,6 +21,7 @@ from safetensors.torch import load_file
 from small_text import small_bitext
 
 from mnmt_repro import results
+from mnmt_repro.architecture import memory_limits
 from mnmt_repro.cli import main
 from mnmt_repro.cli import train as train_module
 from mnmt_repro.cli.options import check_device
@@ -30,7 +31,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs import data as data_module
-from mnmt_repro.runs.sweep import run_lock
+from mnmt_repro.runs.lock import run_lock
 from mnmt_repro.runs.trained import check_free
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint, read_progress
@@ -117,18 +118,6 @@ def test_another_run_in_the_folder_is_compared(capsys) -> None:
     fails([*OWN, "--out", "run"], capsys, "(its text, vocabulary or program version differ)")
 
 
-def test_a_larger_budget_goes_on_with_the_same_run(capsys) -> None:
-    assert main([*OWN, "--out", "once", "--steps", "6"]) == 0
-    assert main([*OWN, "--out", "run"]) == 0
-    assert main([*OWN, "--out", "run", "--steps", "6"]) == 0
-    assert "run: 6 steps" in capsys.readouterr().out
-    weights = [load_checkpoint(f"{name}/last.safetensors").weights for name in ("once", "run")]
-    assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
-    about = [json.loads(Path(name, "run.json").read_text("utf-8")) for name in ("once", "run")]
-    assert about[0] == about[1] and about[1]["training"]["steps"] == 6
-    fails([*OWN, "--out", "run"], capsys, "--out run: its run has gone beyond that (step 6 of 3)")
-
-
 def test_a_larger_budget_goes_on_from_where_the_decay_began(capsys) -> None:
     decayed = [*OWN, "--decay-share", "0.5"]
     assert main([*decayed, "--out", "once", "--steps", "20"]) == 0
@@ -146,23 +135,16 @@ def test_a_larger_budget_goes_on_from_where_the_decay_began(capsys) -> None:
     assert about[0] == about[1] and about[1]["training"]["decay_share"] == 0.5
 
 
-def test_a_conlang_run_of_another_seed_is_told(capsys) -> None:
-    command = [*SMALL, "--steps", "2", "--out", "run"]
-    assert main(command) == 0
-    capsys.readouterr()
-    fails([*command, "--seed", "2"], capsys, "(seed: 1 there, 2 here)")
-
-
 def test_a_run_that_another_process_began_meanwhile_is_left_alone(capsys, monkeypatch) -> None:
-    load = data_module.load_own_data
+    load = data_module.load_run_data
 
     def slowly(*arguments):
-        monkeypatch.setattr(data_module, "load_own_data", load)
+        monkeypatch.setattr(data_module, "load_run_data", load)
         assert main([*OWN, "--out", "run", "--seed", "2"]) == 0
         capsys.readouterr()
         return load(*arguments)
 
-    monkeypatch.setattr(data_module, "load_own_data", slowly)
+    monkeypatch.setattr(data_module, "load_run_data", slowly)
     assert main([*OWN, "--out", "run"]) == 2
     assert "another run was begun here meanwhile" in capsys.readouterr().err
     assert main(["evaluate", "run", "--data", "eng-deu=talks.tsv", "--limit", "5"]) == 0
@@ -325,23 +307,19 @@ def test_weights_of_the_loss_and_first_weights_are_those_of_the_run(capsys) -> N
     assert sorted(map(sorted, stored)) == [[0.1, 0.9], [0.5], [0.5]]  # weights in the objective
 
 
-@pytest.mark.parametrize("option", ["--loss-weights", "--first-weights"])
 @pytest.mark.parametrize(
-    ("weights", "told"),
+    ("option", "weights", "message"),
     [
-        ("eng-deu=0.1,eng-fra=0.9", "each pair of the mixture, src-aaa, src-bbb; got eng-deu"),
-        ("src-aaa=1", "each pair of the mixture"),
-        ("src-aaa=0,src-bbb=1", "a weight above 0"),
-        ("src-aaa=nan,src-bbb=1", "must lie in [0, 1], got nan"),
-        ("src-aaa=-1,src-bbb=2", "must lie in [0, 1], got -1"),
-        ("src-aaa=0.1,src-bbb=0.1", "must sum to one"),
-        ("src-aaa=x,src-bbb=0.9", "value: 'src-aaa=x,src-bbb=0.9'"),
-        ("src-aaa=0.5,src-bbb=0.5,src-aaa=0.5", "value: "),
-        ("src-aaa", "value: 'src-aaa'"),
+        ("--loss-weights", "eng-deu=0.1,eng-fra=0.9", "each pair of the mixture, src-aaa, src-bbb"),
+        ("--loss-weights", "src-aaa=0,src-bbb=1", "a weight above 0"),
+        ("--loss-weights", "src-aaa=nan,src-bbb=1", "must lie in [0, 1], got nan"),
+        ("--first-weights", "src-aaa=0.1,src-bbb=0.1", "must sum to one"),
+        ("--first-weights", "src-aaa=x,src-bbb=0.9", "value: 'src-aaa=x,src-bbb=0.9'"),
+        ("--first-weights", "src-aaa=0.5,src-bbb=0.5,src-aaa=0.5", "value: "),
     ],
 )
-def test_weights_by_pair_that_cannot_be(capsys, option: str, weights: str, told: str) -> None:
-    fails([*SMALL, "--steps", "2", option, weights, "--out", "run"], capsys, option, told)
+def test_weights_by_pair_that_cannot_be(capsys, option: str, weights: str, message: str) -> None:
+    fails([*SMALL, "--steps", "2", option, weights, "--out", "run"], capsys, option, message)
 
 
 def test_a_share_of_the_budget_belongs_to_first_weights(capsys) -> None:
@@ -372,11 +350,6 @@ def test_the_next_command_can_be_pasted(capsys) -> None:
     assert main([*following[:-1], "eng-deu=FILE.tsv"]) == 0
     assert main(["upgrade", "--from", "my run", "--out", "my start"]) == 0
     assert "--continue-from 'my start' --data eng-deu=FILE" in capsys.readouterr().out
-
-
-def test_pairs_of_own_data_are_not_chosen_twice(capsys) -> None:
-    command = ["evaluate", "absent", "--data", "eng-deu=talks.tsv", "--pairs", "eng-deu"]
-    fails(command, capsys, "--data names its own pair")
 
 
 def test_too_many_pieces_for_the_text(capsys) -> None:
@@ -411,6 +384,23 @@ def test_log_lines_tell_the_speed_and_the_time_left(capsys) -> None:
     lines = [line for line in capsys.readouterr().err.splitlines() if "training loss" in line]
     assert lines and all(re.search(r"; [\d,]+ tokens/s, \d\d:\d\d left$", x) for x in lines), lines
     assert lines[-1].endswith("00:00 left")
+
+
+def test_the_limit_of_a_container_is_seen(tmp_path: Path) -> None:
+    """Control groups of version 2 and 1; the groups around a process's own bound it, too."""
+    groups, tree = tmp_path / "groups", tmp_path / "tree"
+    for name, limit in (
+        ("job/memory.max", "3000"), ("job/step/memory.max", "max"),
+        ("memory/memory.limit_in_bytes", "9223372036854771712"),
+        ("memory/docker/memory.limit_in_bytes", "2000"),
+    ):  # fmt: skip
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(f"{limit}\n")
+    groups.write_text("0::/job/step\n")
+    assert list(memory_limits(groups, tree)) == [3000]
+    groups.write_text("4:memory:/docker\n3:cpuset:/job\n")
+    assert min(memory_limits(groups, tree)) == 2000
+    assert list(memory_limits(tmp_path / "absent", tree)) == []
 
 
 def test_a_model_that_memory_cannot_hold_is_refused_before_it_is_made(capsys, monkeypatch) -> None:

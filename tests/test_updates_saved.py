@@ -20,11 +20,11 @@ from mnmt_repro.papers.claims.judging import judge
 from mnmt_repro.papers.cohorts import settled_upgrades as declared_here
 from mnmt_repro.papers.cohorts.catalogue import find_cohort, membership, places
 from mnmt_repro.papers.cohorts.languages25 import LANGUAGES, directions
-from mnmt_repro.papers.cohorts.software25_runs import MINI, from_scratch, upgraded
+from mnmt_repro.papers.cohorts.software25_runs import from_scratch, upgraded
 from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.papers.effects.intervals import Measures, NoRowsYet
 from mnmt_repro.papers.effects.updates_saved import Arm, arm, share_reached, updates_saved
-from mnmt_repro.runs.parents import plan
+from mnmt_repro.runs.order import plan
 
 ALL = directions(tuple(LANGUAGES))
 UP, BASE = (0.1, 0.3, 1.0), (0.1, 1.0, 2.0)
@@ -217,10 +217,10 @@ def test_an_upgrade_goes_on_from_the_undecayed_old_model_of_its_seed() -> None:
     for name, kind in (("", "same"), ("-wide", "wide")):
         for v in cohort(name).variants:
             if v.name.startswith("M25"):
-                mini = from_scratch(MINI, kind, share=v.updates_share, seed=v.spec.seed)  # type: ignore[arg-type]
+                mini = from_scratch(kind, share=v.updates_share, seed=v.spec.seed)  # type: ignore[arg-type]
                 rate = declared_here.SCRATCH_RATE
             else:
-                mini = upgraded(MINI, kind, share=v.updates_share, seed=v.spec.seed)  # type: ignore[arg-type]
+                mini = upgraded(kind, share=v.updates_share, seed=v.spec.seed)  # type: ignore[arg-type]
                 rate = declared_here.UPGRADE_RATE
                 assert v.spec.upgrade is not None
                 parent = v.spec.upgrade.parent

@@ -18,7 +18,6 @@ from test_sweep import InThisProcess, stored, sweep_into
 
 from mnmt_repro import results
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.cli.retrain import keep_repeat
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import split_pair
@@ -26,12 +25,11 @@ from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
-from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.results import schema
 from mnmt_repro.runs import data as data_module
 from mnmt_repro.runs import execute as execute_module
 from mnmt_repro.runs.data import load_run_data, run_vocabulary
-from mnmt_repro.runs.parents import is_trained, plan, with_parents
+from mnmt_repro.runs.order import is_trained, plan, with_parents
 from mnmt_repro.runs.spec import RunSpec, Upgrade
 from mnmt_repro.runs.start import (
     beginning,
@@ -39,6 +37,7 @@ from mnmt_repro.runs.start import (
     untrained_pieces,
     upgrade_of,
 )
+from mnmt_repro.runs.sweep import keep_repeat
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST
@@ -111,14 +110,6 @@ def runs(family: Path, tmp_path: Path) -> Path:
 def child_alone(store: Path) -> dict[str, Any]:
     [found] = [c for c in results.load_runs(store) if c["run"]["run_id"] == CHILD.run_id]
     return found
-
-
-def test_a_grandchilds_schedule_lies_behind_both_trainings(family: Path) -> None:
-    grandchild = child_of(CHILD, UpgradeConfig(), model=CHILD.model)
-    made = upgrade_of(grandchild, family / "runs")
-    assert made.schedule_start == 5 + 8
-    reset = child_of(CHILD, UpgradeConfig(schedule="reset"), model=CHILD.model)
-    assert upgrade_of(reset, family / "runs").schedule_start == 0
 
 
 def test_a_parent_is_trained_first_and_its_child_goes_on_from_it(family: Path) -> None:
@@ -240,12 +231,9 @@ def test_generated_text_that_a_run_began_with_is_not_read_again() -> None:
         seen |= read
 
 
-@pytest.mark.parametrize("table", ["table3", "table4"])
-def test_layers_drawn_are_not_those_that_the_old_model_began_with(table: str) -> None:
-    names = {"table3": "Mt25-deep, random init new", "table4": "Mt25-deep, new layers random"}
-    cohort = find_cohort(f"software25-{table}")
-    assert isinstance(cohort, VariantCohort)
-    (run,) = (v.spec for v in cohort.variants if v.name == names[table])
+def test_layers_drawn_are_not_those_that_the_old_model_began_with() -> None:
+    runs = {v.name: v.spec for v in find_cohort("software25-table4").variants}
+    run = runs["Mt25-deep, new layers random"]
     assert run.upgrade is not None
     parent = run.upgrade.parent
     old = Transformer(parent.model, seed=parent.seed).state_dict()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.presets import fill_in, options_of_conlang
+from mnmt_repro.cli.presets import of_text
 from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
@@ -76,12 +75,16 @@ def read_upgraded(folder: Path) -> UpgradedFolder:
     return UpgradedFolder(folder=folder, about=about, vocabulary=read_vocabulary(folder, about))
 
 
-def settle(options: argparse.Namespace, upgraded: UpgradedFolder) -> argparse.Namespace:
-    """Options of `train` with those not given taken from the upgraded model and its old run.
+def of_upgraded(upgraded: UpgradedFolder, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of `train` as the upgraded model and its old run have them.
 
-    Those are text and pairs (where there is no `--data`), tags, and all training settings but the
-    budget; the old learning rate only with the old optimiser. The seed is one more than the old
-    one, for other dropout and another order of data.
+    Those are text and pairs (where no other is given), tags, and all training settings but the
+    budget. The seed is one more than the old one, for other dropout and another order of data.
+
+    Parameters
+    ----------
+    given
+        Options of the command line.
 
     Raises
     ------
@@ -90,29 +93,25 @@ def settle(options: argparse.Namespace, upgraded: UpgradedFolder) -> argparse.Na
     """
     about = upgraded.about
     constant = about["upgrade"]["config"]["schedule"] == "constant"
-    if constant and "learning_rate" not in options.given:
+    if constant and "learning_rate" not in given:
         peak = about["training"]["learning_rate"]
         raise InputError(
             f"--continue-from {upgraded.folder}: its rate is constant; give --learning-rate (the "
             f"old model's peak was {peak:g}; a tenth of it is small)"
         )
-    found = {name: value for name, value in about["training"].items() if name not in BUDGET}
-    found["seed"] = about["seed"] + 1
+    values = {name: value for name, value in about["training"].items() if name not in BUDGET}
+    values["seed"] = about["seed"] + 1
     if about["tags"] != "none":
-        found["tags"] = about["tags"]
-    if about["conlang"] is not None:
-        found |= options_of_conlang(about["conlang"])
-    if not options.data and options.corpus in (None, about["corpus"]):
-        if about["corpus"] == "own":
-            pairs = ", ".join(about["pairs"])
-            raise InputError(
-                f"--continue-from {upgraded.folder}: the model was trained on your own text "
-                f"({pairs}); give it again with --data, and that of new pairs"
-            )
-        found |= {"corpus": about["corpus"], "pairs": ",".join(about["pairs"])}
-    if options.tags == "auto":
-        options = argparse.Namespace(**{**vars(options), "given": options.given - {"tags"}})
-    return fill_in(options, found)
+        values["tags"] = about["tags"]
+    if "data" in given or given.get("corpus", about["corpus"]) != about["corpus"]:
+        return values
+    if about["corpus"] == "own":
+        pairs = ", ".join(about["pairs"])
+        raise InputError(
+            f"--continue-from {upgraded.folder}: the model was trained on your own text "
+            f"({pairs}); give it again with --data, and that of new pairs"
+        )
+    return values | of_text(about)
 
 
 def check_text(upgraded: UpgradedFolder, text: TrainingText, mixture: Mixture, tags: Any) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.parents import with_parents
+from mnmt_repro.runs.order import with_parents
 from mnmt_repro.runs.spec import RunSpec
 
 if TYPE_CHECKING:
-    from mnmt_repro.cli.sweep import SweepOptions
+    from mnmt_repro.cli.sweep_options import SweepOptions
 
 SHOWN = 5  # runs named of a longer list
 

@@ -28,7 +28,7 @@ from typing import (
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.textfile import read_packed, unpack
 from mnmt_repro.errors import InputError, tell
-from mnmt_repro.typed_config import SEEDS, FieldError, convert, setting
+from mnmt_repro.typed_config import FieldError, convert, setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,30 +81,6 @@ class JsonOption:
     """The option of a command whose answer programs may read."""
 
     json: bool = setting("print JSON in place of a table", False)
-
-
-class _Noting(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        super().__call__(parser, namespace, values, option_string)
-        namespace.given = namespace.given | {self.dest}
-
-
-class Noted(_Noting, argparse._StoreAction):
-    """Stores a value, and that it was given: `namespace.given` holds the names of such options."""
-
-
-class NotedAppend(_Noting, argparse._AppendAction):
-    """The same of an option that may be given several times."""
-
-
-class NotedTrue(_Noting, argparse._StoreTrueAction):
-    """The same of an option that takes no value."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -264,22 +240,16 @@ def read_fields(options: argparse.Namespace, kind: type[_Options], **made: Any) 
     return kind(**made)
 
 
-def chosen(options: Any) -> set[str]:
-    """Names of a dataclass's options that are not at their defaults."""
-    fields = dataclasses.fields(options)
-    return {each.name for each in fields if getattr(options, each.name) != each.default}
-
-
 Refusal = tuple[str, object, str]
 """Names of options, whether they are excluded, and why: `{}` stands for the one that is given."""
 
 
-def refuse_excluded(given: Iterable[str], *rows: Refusal) -> None:
+def refuse_excluded(present: Iterable[str], *rows: Refusal) -> None:
     """Refuse options that would silently give another result than they ask for.
 
     Parameters
     ----------
-    given
+    present
         Names of the options that are there.
 
     Raises
@@ -287,10 +257,10 @@ def refuse_excluded(given: Iterable[str], *rows: Refusal) -> None:
     InputError
         With the reason of the first row that excludes one of them.
     """
-    given = set(given)
+    present = set(present)
     for names, excluded, why in rows:
         for name in names.split():
-            if excluded and name in given:
+            if excluded and name in present:
                 raise InputError(why.format(f"--{name.replace('_', '-')}"))
 
 
@@ -489,12 +459,6 @@ def check_count(count: int | None, flag: str, what: str) -> None:
     """Refuse a number below 1; `what` says of what it is the number."""
     if count is not None and count < 1:
         raise InputError(f"{flag} {count}: give a number of {what}, 1 or more")
-
-
-def check_seed(seed: int) -> None:
-    """Refuse a seed out of range."""
-    if seed not in range(SEEDS):
-        raise InputError(f"--seed {seed}: give 0 or more, below 2**31")
 
 
 def check_device(name: str) -> None:

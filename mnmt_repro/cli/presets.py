@@ -1,30 +1,26 @@
-"""The papers' settings as options of `train`, for text of one's own."""
+"""Settings that take the place of the defaults of `train`: published ones, or another run's."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Literal
 
-from mnmt_repro.cli.options import refuse_excluded
+from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import read_about
 from mnmt_repro.training.published import PUBLISHED
+from mnmt_repro.typed_config import build
 
 Preset = Literal["paper-a", "paper-b"]
 
-SETTLED = (
-    "arch d_model layers heads d_ff dropout attention_dropout pieces vocabulary "
-    "vocabulary_temperature"
-)
-"""Options of `train` that an upgraded model has settled."""
 
-
-def preset(name: str) -> dict[str, Any]:
+def of_preset(name: str) -> dict[str, Any]:
     """Options and their published values: Paper A's first size, or Paper B's baseline.
 
-    >>> found = preset("paper-a")
-    >>> found["d_model"], found["pieces"], found["batch_tokens"], found["steps"]
+    >>> values = of_preset("paper-a")
+    >>> values["d_model"], values["pieces"], values["batch_tokens"], values["steps"]
     (512, 128000, 500000, 500000)
     """
     published = PUBLISHED[name]
@@ -42,44 +38,29 @@ def preset(name: str) -> dict[str, Any]:
     }
 
 
-def with_preset(options: argparse.Namespace) -> argparse.Namespace:
-    """Options of `train` with those not given taken from `--preset` or `--config`, if there is one.
+def of_run(file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by the `run.json` of a run that began with random weights.
 
-    A budget that is given, in steps or in tokens, stands alone.
+    Parameters
+    ----------
+    given
+        Options of the command line, which say of which text its weights are.
 
     Raises
     ------
     InputError
-        When an upgraded model has these settings, or `--config` names no run that has them.
+        When it is no such run, or the text of its pairs has to be given.
     """
-    continued = options.continue_from is not None
-    both = "{}: the upgraded model has its settings; leave one of the two out"
-    settled = "{}: the upgraded model's own stays; leave it out, or make another upgrade"
-    refuse_excluded(
-        options.given, ("preset config", continued, both), (SETTLED, continued, settled)
-    )
-    if options.preset is None and options.config is None:
-        return options
-    found = {} if options.config is None else _of_run(options)
-    if options.preset is not None:
-        found |= preset(options.preset)
-    if options.given & {"steps", "target_tokens"}:
-        found |= {"steps": None, "target_tokens": None}
-    return fill_in(options, found)
-
-
-def _of_run(options: argparse.Namespace) -> dict[str, Any]:
-    """Options by the `run.json` of a run that began with random weights."""
-    where = f"--config {options.config}"
+    where = f"--config {file}"
     try:
-        about = read_about(options.config)
+        about = read_about(file)
     except InputError as error:
         cause = str(error).partition("; train again")[0]
         raise InputError(f"{where}: {cause}; name a run.json that `train` wrote") from error
     if "upgrade" in about or "continued_from" in about:
         raise InputError(f"{where}: its model was upgraded; see --continue-from")
-    model, own = about["model"], about["corpus"] == "own"
-    found = {
+    model = about["model"]
+    values = {
         **about["training"],
         **{name: model[name] for name in ("d_model", "d_ff", "heads", "dropout")},
         "attention_dropout": model["attention_dropout"],
@@ -87,31 +68,26 @@ def _of_run(options: argparse.Namespace) -> dict[str, Any]:
         "layers": model["encoder_layers"],
         "tags": about["tags"],
         "seed": about["seed"],
+        **({} if "data" in given else of_text(about)),
     }
     if about["conlang"] is None:
-        found["pieces"] = model["vocab_size"]
-    else:
-        found |= options_of_conlang(about["conlang"])
-    pairs = [spec.partition("=")[0] for spec in options.data or ()] if own else about["pairs"]
-    if not own and not options.data:
-        found |= {"corpus": about["corpus"], "pairs": ",".join(pairs)}
-    if not options.given & {"pairs", "weights", "temperature", "upsample"}:
+        values["pieces"] = model["vocab_size"]
+    pairs = about["pairs"]
+    if about["corpus"] == "own":
+        pairs = [spec.partition("=")[0] for spec in given.get("data", ())]
+    if not given.keys() & {"pairs", "weights", "temperature", "upsample"}:
         if set(pairs) != set(about["mixture"]):
             known = ", ".join(about["mixture"])
             raise InputError(f"{where}: give the text of its pairs ({known}) with --data")
-        found["weights"] = ",".join(repr(about["mixture"][pair]) for pair in pairs)
-    return found
+        values["weights"] = ",".join(repr(about["mixture"][pair]) for pair in pairs)
+    return values
 
 
-def options_of_conlang(conlang: dict[str, Any]) -> dict[str, Any]:
-    """The options that ask for the generated languages of a `run.json`."""
-    found = {name: conlang[name] for name in ("concepts", "similarity")}
-    return found | {"languages": ",".join(conlang["languages"])}
-
-
-def fill_in(options: argparse.Namespace, found: dict[str, Any]) -> argparse.Namespace:
-    """Options with those not given taken from `found`, a learning rate only with its optimiser."""
-    kept = {name: value for name, value in vars(options).items() if name in options.given}
-    if kept.get("optimiser", found["optimiser"]) != found["optimiser"]:
-        found = {name: value for name, value in found.items() if name != "learning_rate"}
-    return argparse.Namespace(**{**vars(options), **found, **kept})
+def of_text(about: Mapping[str, Any]) -> dict[str, Any]:
+    """The text that a `run.json` names: corpus and pairs, unless it is a user's, and languages."""
+    values: dict[str, Any] = {}
+    if about["corpus"] != "own":
+        values |= {"corpus": about["corpus"], "pairs": ",".join(about["pairs"])}
+    if about["conlang"] is not None:
+        values["conlang"] = build(ConlangConfig, about["conlang"])
+    return values

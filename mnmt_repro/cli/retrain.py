@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.options import add_command, check_count, check_device
-from mnmt_repro.cli.sweep import PoolOptions
+from mnmt_repro.cli.options import add_command, check_device
+from mnmt_repro.cli.sweep_options import PoolOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.results.repeats import BEGINNING, END
-from mnmt_repro.typed_config import required, setting
+from mnmt_repro.typed_config import Natural, required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.results.repeats import Comparison
@@ -31,7 +30,7 @@ class RetrainOptions(PoolOptions):
     runs_named: tuple[str, ...] = required(
         "ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN"
     )
-    random: int = setting(
+    random: Natural = setting(
         f"train N stored runs again, drawn from those that took at most {SHORT // 60} minutes",
         0,
         metavar="N",
@@ -74,9 +73,8 @@ def act(options: RetrainOptions) -> int:
     """List runs, or train them again; 1 where one is not what is stored."""
     from mnmt_repro import results
     from mnmt_repro.results.schema import TIERS
-    from mnmt_repro.runs.sweep import process_pool, sweep
+    from mnmt_repro.runs.sweep import keep_repeat, process_pool, sweep
 
-    check_count(options.workers, "--workers", "processes")
     catalogue = cohorts_module("catalogue")
     stored, points = {}, {}
     for content in results.load_runs(options.results):
@@ -86,7 +84,6 @@ def act(options: RetrainOptions) -> int:
     known = {spec.run_id: spec for spec in catalogue.runs_of(*TIERS) if spec.run_id in stored}
     named = options.runs_named
     if options.random:
-        check_count(options.random, "--random", "runs")
         if named:
             raise InputError("--random draws runs: name none")
         short = [run_id for run_id, took in _seconds(known, stored).items() if took <= SHORT]
@@ -109,12 +106,12 @@ def act(options: RetrainOptions) -> int:
         )
     check_device(options.device)
     specs = [spec for name in named for spec in _whole(known[name], known, points)]
-    found: list[Comparison] = []
+    compared: list[Comparison] = []
     with process_pool(options.workers) as executor:
         failures = sweep(
             specs,
             is_done=lambda spec: False,
-            store=lambda done: found.append(
+            store=lambda done: compared.append(
                 keep_repeat(done, root=options.results, store=options.keep)
             ),
             among=list(known.values()),
@@ -123,14 +120,14 @@ def act(options: RetrainOptions) -> int:
             device=options.device,
             at_once=options.workers,
         )
-    return 1 if failures or not all(comparison.reproduced for comparison in found) else 0
+    return 1 if failures or not all(comparison.reproduced for comparison in compared) else 0
 
 
 def _whole(
     spec: RunSpec, known: Mapping[str, RunSpec], points: Mapping[str, Set[int]]
 ) -> Iterator[RunSpec]:
     """A run after the stored shorter ones that it went on from, whose points its curve has."""
-    from mnmt_repro.runs.parents import shorter_runs
+    from mnmt_repro.runs.order import shorter_runs
 
     for shorter in reversed(shorter_runs(spec, known.values())):
         if points[shorter.run_id] <= points[spec.run_id]:
@@ -146,7 +143,7 @@ def _seconds(
     A run of a GPU is none of them, nor one whose text is not on this machine.
     """
     from mnmt_repro.corpora.registry import data_root
-    from mnmt_repro.runs.parents import with_parents
+    from mnmt_repro.runs.order import with_parents
 
     real = data_root() is not None
     known = {
@@ -169,33 +166,3 @@ def _list(known: Mapping[str, RunSpec], seconds: Mapping[str, float]) -> None:
     for run_id in list(seconds)[:QUICKEST]:
         print(f"{run_id}  {seconds[run_id] / 60:5.1f} min  {known[run_id].label}")
     tell(f"{len(seconds)} stored runs can be trained again here; the quickest are listed")
-
-
-def keep_repeat(
-    content: dict[str, Any],
-    *,
-    root: Path | None = None,
-    store: bool = True,
-    required: bool = False,
-) -> Comparison:
-    """Compare a run that was trained again with the stored one, tell it, and store the repeat.
-
-    Parameters
-    ----------
-    content
-        As `runs.execute.execute` returns it. What is another run is not stored.
-    required
-        Raise `InputError` where the stored run was not reproduced.
-    """
-    from mnmt_repro import results
-    from mnmt_repro.results.repeats import compare
-
-    run = content["run"]
-    stored = results.read_run(results.run_file(run["corpus"], run["run_id"], root))
-    comparison = compare(stored, content)
-    print(f"trained again: {comparison}", file=sys.stderr, flush=True)
-    if store and not comparison.other:
-        results.write_repeat(content, root=root)
-    if required and not comparison.reproduced:
-        raise InputError(f"trained again, it is not the run that is stored: {comparison}")
-    return comparison

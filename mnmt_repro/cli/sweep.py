@@ -5,23 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cli.options import (
     add_command,
-    check_count,
     check_device,
     check_folder,
-    chosen,
-    refuse_excluded,
 )
+from mnmt_repro.cli.sweep_options import SweepOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.typed_config import required, setting
 
 _GRID = """\
 a grid of your own, grid.yml:
@@ -34,65 +30,6 @@ a grid of your own, grid.yml:
 `help(mnmt_repro.runs.grid.Grid)` in Python explains every key."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolOptions:
-    """What `sweep` and `retrain` share: where runs are trained, and what with."""
-
-    workers: int = setting("processes, one thread each", 2)
-    runs: Path = setting("folder of checkpoints", Path("runs"))
-    results: Path | None = setting(
-        "folder of the results store (default: data/results; of a grid of your own `results` "
-        "beside its runs)"
-    )
-    device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepOptions(PoolOptions):
-    """The options of `sweep`."""
-
-    names: tuple[str, ...] = required(
-        "cohorts, in this order, or the file of a grid of your own, in YAML: its text (data, "
-        "corpus or conlang), sizes, weights, seeds, training",
-        flags=("names",),
-        nargs="*",
-        metavar="COHORT|GRID.yml",
-    )
-    tier: Literal["mini", "steady", "settled"] = setting("sizes, budgets and text", "mini")
-    dry_run: bool = setting("list runs with their size n, and estimated times and memory", False)
-    only_seed: int | None = setting("only the runs with this seed")
-    array: str | None = setting(
-        "only the I-th of N parts of the runs, counted from 1, for an array of cluster jobs that "
-        "see the same folders",
-        metavar="I/N",
-    )
-    executor: Literal["local", "submitit", "dask"] = setting(
-        "where workers are: processes of this machine, jobs of Slurm (submitit), or those of the "
-        "Dask scheduler at $DASK_SCHEDULER_ADDRESS. All must see the same folders",
-        "local",
-    )
-    recompute: bool = setting(
-        "see `train --recompute`. A sweep splits no model over GPUs: that is `train --shard`", False
-    )
-    decode: bool = setting(
-        "translate the test sets with the checkpoints of all finished runs, and store BLEU, chrF, "
-        "chrF++ and spBLEU",
-        False,
-    )
-    analyse: bool = setting(
-        "store how further training changed the weights of all finished runs of Paper B, and their "
-        "losses on single sentences",
-        False,
-    )
-    sentences: int | None = setting(
-        "with --decode: most sentences of each test set (default: 100 of software25, else 500)",
-    )
-    bleurt: Path | None = setting(
-        "with --decode: score with BLEURT in place of the others, by the weights in FOLDER",
-        metavar="FOLDER",
-    )
-
-
 def add(commands: Any) -> None:
     """Declare the command."""
     parser = add_command(
@@ -102,7 +39,6 @@ def add(commands: Any) -> None:
             "mnmt-repro sweep",
             "mnmt-repro sweep webtech-en-dezh --dry-run",
             "mnmt-repro sweep grid.yml --dry-run",
-            "mnmt-repro sweep grid.yml --array $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT",
             "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
             "mnmt-repro sweep webtech-en-defr --decode",
             "mnmt-repro sweep software25-table3 --analyse",
@@ -116,37 +52,31 @@ def add(commands: Any) -> None:
 
 def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
-    from mnmt_repro import results
-    from mnmt_repro.cli.decode_and_analyse import analyse_runs, decode_runs
-    from mnmt_repro.cli.retrain import keep_repeat
-    from mnmt_repro.runs.sweep import executor_of, seconds_per_cost_of, store_once, sweep
-
-    check_count(options.workers, "--workers", "processes")
-    catalogue = cohorts_module("catalogue")
     own = any(name.endswith((".yml", ".yaml")) for name in options.names)
-    refuse_excluded(
-        chosen(options),
-        ("only_seed decode analyse", own, "{}: is of cohorts; leave it out"),
-        ("analyse", options.decode, "{}: not with --decode; leave one of the two out"),
-    )
+    if own and (options.decode or options.analyse):
+        raise InputError("--decode and --analyse are of cohorts; leave them out")
+    if options.decode and options.analyse:
+        raise InputError("--analyse: not with --decode; leave one of the two out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
+    return _act_on_file(options) if own else _act_on_cohorts(options)
+
+
+def _act_on_cohorts(options: SweepOptions) -> int:
+    """List declared cohorts, or sweep, decode or analyse the runs of those that are named."""
+    from mnmt_repro import results
+    from mnmt_repro.cli.decode_and_analyse import analyse_runs, decode_runs
+    from mnmt_repro.runs.sweep import executor_of, seconds_per_cost_of, train_missing
+
+    catalogue = cohorts_module("catalogue")
     if not options.names:
         for cohort in catalogue.declared(options.tier):
             count = len(list(cohort.runs()))
             print(f"{cohort.tier:5}  {cohort.name:20} {count:4} runs  {cohort.about}")
         return 0
-    if own:
-        return _act_on_file(options)
     cohorts = [catalogue.find_cohort(name, options.tier) for name in options.names]
     specs = [spec for cohort in cohorts for spec in cohort.runs()]
     specs = list({spec.run_id: spec for spec in specs}.values())  # cohorts share runs
-    if options.only_seed is not None:
-        seeds = sorted({spec.seed for spec in specs})
-        if options.only_seed not in seeds:
-            raise InputError(f"--only-seed {options.only_seed}: the seeds there are {seeds}")
-        specs = [spec for spec in specs if spec.seed == options.only_seed]
-    specs = specs[_part(options.array)]
     stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
     _check_machine(options)
     if options.decode:
@@ -167,11 +97,9 @@ def act(options: SweepOptions) -> int:
     if options.dry_run:
         return 0
     with executor_of(options.executor, options.workers, options.runs) as executor:
-        failures = sweep(
+        failures = train_missing(
             specs,
-            is_done=lambda spec: results.run_file(spec.corpus, spec.run_id, root).exists(),
-            store=lambda done: store_once(done, options.results),
-            repeated=lambda done: keep_repeat(done, root=options.results, required=True),
+            root,
             among=catalogue.runs_of(*catalogue.RUN_TIERS),
             runs_folder=options.runs,
             executor=executor,
@@ -184,29 +112,25 @@ def act(options: SweepOptions) -> int:
 
 
 def _act_on_file(options: SweepOptions) -> int:
-    """The same for the runs of a user's grid, whose rows go to her store."""
+    """Sweep the runs of a user's grid, whose rows go to her store."""
     from mnmt_repro.runs.grid import Grid, GridRuns
-    from mnmt_repro.runs.sweep import sweep_grid
 
     if len(options.names) > 1:
         raise InputError(f"{options.names[1]}: a file of a grid is swept alone; name nothing else")
     grid = Grid.read(options.names[0])
     done = GridRuns(grid=grid, folder=options.runs, results=options.results)
     _check_machine(options)
-    try:  # a vocabulary that is trained is kept, so that the sweep after a dry run finds it
-        assert len(grid.vocabulary_used)
+    try:  # what is trained is kept, so that the sweep after a dry run has it
+        grid.make_vocabulary()
     except InputError as error:
         raise InputError(f"{options.names[0]}: {error}") from error
-    part = _part(options.array)
     stored = frozenset(spec.run_id for spec in grid.runs if done.row(spec).exists())
-    _announce(options, grid.runs[part], stored, done.seconds_per_cost, {}, done.store)
+    _announce(options, grid.runs, stored, done.seconds_per_cost, {}, done.store)
     if options.dry_run:
         return 0
-    failures = sweep_grid(
-        done,
+    failures = done.train(
         workers=options.workers,
-        executor_name=options.executor,
-        part=part,
+        executor=options.executor,
         device=options.device,
         recompute=options.recompute,
     )
@@ -224,20 +148,6 @@ def _check_machine(options: SweepOptions) -> None:
         check_folder(options.results, "--results")
 
 
-def _part(array: str | None) -> slice:
-    """Which runs `--array` asks for: every N-th, so that each part has models of every size.
-
-    >>> list("abcde")[_part("2/3")], list("abcde")[_part(None)]
-    (['b', 'e'], ['a', 'b', 'c', 'd', 'e'])
-    """
-    if array is None:
-        return slice(None)
-    number, _, parts = array.partition("/")
-    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        raise InputError(f"--array {array}: write I/N, with I from 1 to N, such as 2/4")
-    return slice(int(number) - 1, None, int(parts))
-
-
 def _announce(
     options: SweepOptions,
     specs: Sequence[RunSpec],
@@ -247,7 +157,7 @@ def _announce(
     store: Path,
 ) -> None:
     """Say how many runs are missing and what they take; with `--dry-run` of each of them."""
-    from mnmt_repro.runs.parents import plan
+    from mnmt_repro.runs.order import plan
     from mnmt_repro.runs.sweep import duration, in_bytes, seconds_left
 
     missing = [spec for spec in specs if spec.run_id not in stored]
@@ -282,6 +192,6 @@ def _name(
     spec: RunSpec, cohorts: Sequence[str], places: Mapping[tuple[str, str], tuple[str, float]]
 ) -> str:
     """What the first of the cohorts that names a run calls it; empty for a cell of a grid."""
-    found = (places.get((spec.config_hash, cohort)) for cohort in cohorts)
-    name, share = next(filter(None, found), ("", 1.0))
+    by_cohort = (places.get((spec.config_hash, cohort)) for cohort in cohorts)
+    name, share = next(filter(None, by_cohort), ("", 1.0))
     return f"{name} at {share:.0%}: " if name else ""

@@ -7,23 +7,20 @@ import os
 import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.architecture import machine_memory, parameter_counts
+from mnmt_repro.cli.continuing import UpgradedFolder, check_text, notes
 from mnmt_repro.cli.options import (
     add_command,
-    check_count,
     check_device,
     check_folder,
-    check_seed,
-    refuse_excluded,
 )
-from mnmt_repro.cli.presets import with_preset
 from mnmt_repro.cli.stopping import asked_to_stop
-from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, read_options
+from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, settle
 from mnmt_repro.cli.training_text import read_mixture, text_source
 from mnmt_repro.corpora.encoding import resolve_tags
 from mnmt_repro.errors import InputError, note, tell
@@ -31,8 +28,6 @@ from mnmt_repro.runs.spec import OWN, Own, RunSpec
 from mnmt_repro.runs.training_text import TextSource, TrainingText
 
 if TYPE_CHECKING:
-    from mnmt_repro.cli.continuing import UpgradedFolder
-    from mnmt_repro.model import Transformer
     from mnmt_repro.training.checkpoint import Progress
     from mnmt_repro.upgrading.start import Start
 
@@ -57,94 +52,16 @@ def add(commands: Any) -> None:
     declare(parser)
 
 
-def act(options: argparse.Namespace) -> int:
+def act(parsed: argparse.Namespace) -> int:
     """Train, alone or as one of `torchrun`'s processes; 1 where the loss diverged."""
+    options, upgraded = settle(parsed)
     check_device(options.device)
     with ExitStack() as held:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             from mnmt_repro.training.distributed import process_group
 
-            device = held.enter_context(process_group(options.device))
-            options = argparse.Namespace(**{**vars(options), "device": device})
-        return _train(options, held)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Plan:
-    """What the options come to, before there is a vocabulary, and anything is written."""
-
-    options: TrainOptions
-    upgraded: UpgradedFolder | None
-    source: TextSource
-    text: TrainingText
-    spec: RunSpec  # of a model with a vocabulary yet to come, its `vocab_size` is 1
-    start: Start | None  # of an upgraded model
-
-
-def _plan(parsed: argparse.Namespace) -> _Plan:
-    """Read options and text, and refuse what cannot be trained; notes go to stderr."""
-    check_count(parsed.threads, "--threads", "threads")
-    check_seed(parsed.seed)
-    parsed = with_preset(parsed)
-    if parsed.preset is not None and not (parsed.data or parsed.corpus):
-        raise InputError(f"--preset {parsed.preset}: name its text, with --data or --corpus")
-    upgraded = None
-    if parsed.continue_from is not None:
-        from mnmt_repro.cli.continuing import read_upgraded, settle
-
-        upgraded = read_upgraded(parsed.continue_from)
-        parsed = settle(parsed, upgraded)
-    options = _compilable(read_options(parsed))
-    config = options.training
-    model = None if upgraded else model_config(options, 1)  # mistakes in the options come first
-    adafactor, weighted = config.optimiser == "adafactor", options.weights is not None
-    instead = "--weights: leave out --temperature and --upsample, or it"
-    refuse_excluded(
-        options.given,
-        ("corpus pairs", options.data, "--data: your own text; leave out --corpus and --pairs"),
-        ("valid", not options.data, "--valid goes with --data; registered corpora have their own"),
-        ("temperature upsample", weighted, instead),
-        ("shard", adafactor, "{}: adafactor cannot be split; add --optimiser adamw"),
-    )
-    source = text_source(options)
-    text = source.read()
-    mixture = read_mixture(options, text)
-    for name in ("loss_weights", "first_weights"):
-        if (weights := getattr(config, name)) is not None:
-            mixture.like(weights, f"--{name.replace('_', '-')}")
-    tags = resolve_tags(options.tags, mixture.pairs)
-    if config.keep == "best" and text.conlang is None and not set(text.valid) & set(mixture.pairs):
-        raise InputError("--keep best: no pair of the mixture has validation text; see --valid")
-    if without := [pair for pair in text.train if not len(text.valid.get(pair, ()))]:
-        note(f"no validation text of {', '.join(without)}, and no loss of it will be shown")
-    missing: list[str] = []
-    start, origin, pieces = None, None, source.pieces_from if upgraded is None else None
-    if upgraded is not None:
-        from mnmt_repro.cli.continuing import check_text, notes
-
-        check_text(upgraded, text, mixture, tags)
-        missing = [pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs]
-        if missing:
-            tell(f"not in the text, and soon forgotten: {', '.join(missing)}")
-        note(*notes(upgraded, text, config, tags))
-        start, origin = upgraded.start(config), upgraded.origin
-        model = start.model.config
-    assert model is not None
-    own = Own(text=text.hashes, pieces=pieces, continued_from=origin, left_out=tuple(missing))
-    spec = RunSpec(
-        tier=OWN,
-        corpus=text.corpus,
-        mixture=mixture,
-        model=model,
-        training=config,
-        tags=tags,
-        seed=options.seed,
-        conlang=text.conlang,
-        own=own,
-    )
-    return _Plan(
-        options=options, upgraded=upgraded, source=source, text=text, spec=spec, start=start
-    )
+            options = replace(options, device=held.enter_context(process_group(options.device)))
+        return _train(_compilable(options), upgraded, held)
 
 
 def _compilable(options: TrainOptions) -> TrainOptions:
@@ -159,11 +76,54 @@ def _compilable(options: TrainOptions) -> TrainOptions:
     return replace(options, training=replace(options.training, compile=False))
 
 
-def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
+def _declare(
+    options: TrainOptions,
+    source: TextSource,
+    text: TrainingText,
+    upgraded: UpgradedFolder | None,
+    start: Start | None,
+) -> RunSpec:
+    """The run that the options ask for; a new model has a vocabulary of one piece yet.
+
+    What cannot be trained is refused, and what would not be expected is noted on stderr.
+    """
+    config = options.training
+    mixture = read_mixture(options, text)
+    for name in ("loss_weights", "first_weights"):
+        if (weights := getattr(config, name)) is not None:
+            mixture.like(weights, f"--{name.replace('_', '-')}")
+    tags = resolve_tags(options.tags, mixture.pairs)
+    if config.keep == "best" and text.conlang is None and not set(text.valid) & set(mixture.pairs):
+        raise InputError("--keep best: no pair of the mixture has validation text; see --valid")
+    if without := [pair for pair in text.train if not len(text.valid.get(pair, ()))]:
+        note(f"no validation text of {', '.join(without)}, and no loss of it will be shown")
+    if upgraded is None:
+        own = Own(text=text.hashes, pieces=source.pieces_from)
+    else:
+        check_text(upgraded, text, mixture, tags)
+        missing = tuple(pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs)
+        if missing:
+            tell(f"not in the text, and soon forgotten: {', '.join(missing)}")
+        note(*notes(upgraded, text, config, tags))
+        own = Own(text=text.hashes, continued_from=upgraded.origin, left_out=missing)
+    return RunSpec(
+        tier=OWN,
+        corpus=text.corpus,
+        mixture=mixture,
+        model=model_config(options, 1) if start is None else start.model.config,
+        training=config,
+        tags=tags,
+        seed=options.seed,
+        conlang=text.conlang,
+        own=own,
+    )
+
+
+def _train(options: TrainOptions, upgraded: UpgradedFolder | None, held: ExitStack) -> int:
     """Train, or go on; print where the model stands, and store its row."""
     import torch
 
-    from mnmt_repro.runs.data import load_own_data, make_vocabulary
+    from mnmt_repro.runs.data import load_run_data, make_vocabulary
     from mnmt_repro.runs.environment import called_now
     from mnmt_repro.runs.execute import record, train_run
     from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
@@ -171,8 +131,15 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
     from mnmt_repro.training.distributed import processes
     from mnmt_repro.training.loop import TrainingDiverged, finished, how_far
 
-    called, plan = called_now(), _plan(parsed)
-    options, spec, text = plan.options, plan.spec, plan.text
+    called = called_now()
+    if upgraded is None:
+        model_config(options, 1)  # mistakes in the options come before those in the text
+    if options.shard and options.training.optimiser == "adafactor":
+        raise InputError("--shard: adafactor cannot be split; add --optimiser adamw")
+    source = text_source(options)
+    text = source.read()
+    start = None if upgraded is None else upgraded.start(options.training)
+    spec = _declare(options, source, text, upgraded, start)
     name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
     folder = options.out or Path("runs") / name
     store = options.results or folder.parent / "results"
@@ -188,30 +155,26 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
         if known is not None:
             vocabulary = read_vocabulary(folder, known)
         else:
-            vocabulary = (
-                plan.upgraded.vocabulary
-                if plan.upgraded is not None
-                else make_vocabulary(text, plan.source)
-            )
+            vocabulary = upgraded.vocabulary if upgraded else make_vocabulary(text, source)
             vocabulary.check_free(folder / VOCABULARY)
-        if plan.start is None:
+        if start is None:
             spec = replace(spec, model=model_config(options, len(vocabulary)))
         _check_memory(spec, options, group.count)
-        data = load_own_data(spec, text, vocabulary)
+        data = load_run_data(spec, text, vocabulary)
         if group.first:
             tell(*data.notes)
             # Nothing is wrong with text and options: only now is anything written.
             take_run(folder, spec, known, held)
-            if plan.upgraded is not None and known is None:  # they are not those of the old run
+            if upgraded is not None and known is None:  # they are not those of the old run
                 tell("weights: " + ", ".join(f"{pair} {p:.3g}" for pair, p in spec.mixture.items))
             if known is None or not same_budget(known, spec.training):
-                describe(folder, spec, vocabulary, **plan.source.told(text))
+                describe(folder, spec, vocabulary, **source.described(text))
     torch.set_num_threads(options.threads)
     try:
         trained, progress = train_run(
             spec,
             data,
-            plan.start,
+            start,
             folder,
             device=options.device,
             checkpoint_seconds=options.checkpoint_seconds,
@@ -235,7 +198,7 @@ def _train(parsed: argparse.Namespace, held: ExitStack) -> int:
         return 130
     score = partial(record, spec, data, trained, progress, called=called, device=options.device)
     row = _store(store, spec, score)
-    _report(plan, folder, trained, progress, row)
+    _report(spec, folder, progress, row)
     return 0
 
 
@@ -274,11 +237,9 @@ def _store(root: Path, spec: RunSpec, score: Callable[[], dict[str, Any]]) -> Pa
         return None
 
 
-def _report(
-    plan: _Plan, folder: Path, trained: Transformer, progress: Progress, row: Path | None
-) -> None:
+def _report(spec: RunSpec, folder: Path, progress: Progress, row: Path | None) -> None:
     """What was trained, how well, and what to do next."""
-    counts, pairs = parameter_counts(trained.config), plan.spec.mixture.pairs
+    counts, pairs = parameter_counts(spec.model), spec.mixture.pairs
     print(
         f"{folder}: {progress.step:,} steps, {progress.target_tokens:,} target tokens, "
         f"{counts['total']:,} parameters ({counts['non_embedding']:,} without tables), "
@@ -287,20 +248,20 @@ def _report(
     for pair in pairs:
         losses = [p["cross_entropy"] for p in progress.curve if p["pair"] == pair]
         if losses:
-            best = min(losses) if plan.spec.training.keep == "best" else losses[-1]
-            print(f"{pair}: validation {best:.4f} nats a token{_floor(plan.text, pair)}")
+            best = min(losses) if spec.training.keep == "best" else losses[-1]
+            print(f"{pair}: validation {best:.4f} nats a token{_floor(spec, pair)}")
     if row is not None:
         print(f"row: {row}")
     where = shlex.quote(str(folder))
-    own = "".join(f" --data {pair}=FILE" for pair in pairs) if plan.options.data else ""
+    own = "".join(f" --data {pair}=FILE" for pair in pairs) if spec.corpus == OWN else ""
     to = pairs[0].partition("-")[2]
     print(f"next: mnmt-repro evaluate {where}{own}\n      mnmt-repro translate {where} --to {to}")
 
 
-def _floor(text: TrainingText, pair: str) -> str:
+def _floor(spec: RunSpec, pair: str) -> str:
     """For a conlang, the least loss that any model can reach."""
-    if text.conlang is None:
+    if spec.conlang is None:
         return ""
     from mnmt_repro.corpora.conlang import irreducible_entropy
 
-    return f" (no model can go below {irreducible_entropy(text.conlang, pair):.4f})"
+    return f" (no model can go below {irreducible_entropy(spec.conlang, pair):.4f})"

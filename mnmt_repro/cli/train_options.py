@@ -5,26 +5,34 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.cli.options import Noted, NotedAppend, NotedTrue, add_fields, read_fields
-from mnmt_repro.cli.presets import Preset
+from mnmt_repro.cli.continuing import UpgradedFolder, of_upgraded, read_upgraded
+from mnmt_repro.cli.options import add_fields, refuse_excluded
+from mnmt_repro.cli.presets import Preset, of_preset, of_run
+from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.training.config import FIRST_BUDGET, USUAL, TrainingConfig, usual_training
-from mnmt_repro.typed_config import setting
+from mnmt_repro.runs.grid import SHAPE, Arch, Size
+from mnmt_repro.training.config import BUDGET, FIRST_BUDGET, USUAL, TrainingConfig, usual_training
+from mnmt_repro.typed_config import Amount, Count, Few, Part, Positive, Seed, Share, setting
 
-FIRST_RUN: dict[str, Any] = {"concepts": 64, "syllables": 24, "min_concepts": 4}
-"""The conlang of a first run: small enough to be learned in a minute, fields of ConlangConfig."""
+FIRST_CONLANG = ConlangConfig(concepts=64, syllables=24, min_concepts=4)
+"""The conlang of a first run: small enough to be learned in a minute."""
+TRAINING = tuple(each.name for each in dataclasses.fields(TrainingConfig))
+SETTLED = (
+    "arch d_model layers heads d_ff dropout attention_dropout pieces vocabulary "
+    "vocabulary_temperature"
+)
+"""Options that an upgraded model has settled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
     """The options of `train`."""
-
-    given: frozenset[str] = frozenset()  # names of those that are on the command line
 
     continue_from: Path | None = setting(
         "train a model that `upgrade` wrote, with its learning-rate scaling, optimiser state and "
@@ -58,13 +66,14 @@ class TrainOptions:
     pairs: str | None = setting(
         "language pairs to train (default: all out of English, or of src)", metavar="PAIR,..."
     )
-    concepts: int = setting("conlang: words to learn", FIRST_RUN["concepts"])
+    conlang: ConlangConfig | None = None  # of the run that settings are taken from; no option
+    concepts: Count | None = setting("conlang: words to learn (default: 64)")
     languages: str | None = setting(
         "conlang: names of its languages; the default pairs go from the first to the others. Also "
         "name the languages that an upgrade will add later (default: src,aaa,bbb)",
         metavar="NAME,...",
     )
-    similarity: float = setting("conlang: share of words in common, 0 to 1", 0.0)
+    similarity: Share | None = setting("conlang: share of words in common, 0 to 1 (default: 0)")
     tags: Literal["auto", "none", "source", "both"] = setting(
         "where language tags stand; auto: the target's tag before the source if targets differ",
         "auto",
@@ -74,19 +83,19 @@ class TrainOptions:
         group="mixture (default: as many sentences as a pair has)",
         metavar="P,...",
     )
-    temperature: float | None = setting("weights are size ** (1 / temperature)")
+    temperature: Positive | None = setting("weights are size ** (1 / temperature)")
     upsample: tuple[str, ...] | None = setting(
         "multiply the size of a pair by FACTOR", metavar="PAIR=FACTOR"
     )
-    arch: Literal["t5", "fairseq"] = setting("Paper A's shape, or Paper B's", "t5", group="model")
-    d_model: int = setting("width of the model", 32)
-    layers: int = setting("layers of each stack", 1)
-    heads: int = setting("attention heads", 4)
-    d_ff: int | None = setting("feed-forward width (default: 4 times --d-model)")
-    dropout: float = setting("dropout between and inside blocks", 0.0)
-    attention_dropout: float = setting("dropout of attention weights, with --arch fairseq", 0.0)
-    pieces: int = setting("size of the vocabulary that is trained", 4000)
-    vocabulary_temperature: float = setting(
+    arch: Arch = setting("Paper A's shape, or Paper B's", "t5", group="model")
+    d_model: Count = setting("width of the model", 32)
+    layers: Few = setting("layers of each stack", 1)
+    heads: Few = setting("attention heads", 4)
+    d_ff: Count | None = setting("feed-forward width (default: 4 times --d-model)")
+    dropout: Part = setting("dropout between and inside blocks", 0.0)
+    attention_dropout: Part = setting("dropout of attention weights, with --arch fairseq", 0.0)
+    pieces: Count = setting("size of the vocabulary that is trained", 4000)
+    vocabulary_temperature: Positive = setting(
         "text for the vocabulary is sampled by size ** (1 / T)", 1.0, metavar="T"
     )
     vocabulary: Path | None = setting(
@@ -113,11 +122,11 @@ class TrainOptions:
         "(default: `results`, beside the run's folder)",
         metavar="FOLDER",
     )
-    seed: int = setting("seed of initial weights, dropout and order of data", 1)
+    seed: Seed = setting("seed of initial weights, dropout and order of data", 1)
     device: str = setting(
         "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
     )
-    threads: int = setting("processor threads; one is best for small models", 1)
+    threads: Few = setting("processor threads; one is best for small models", 1)
     shard: bool = setting(
         "under torchrun: each process holds its part of weights, gradients and optimiser state in "
         "place of a whole copy (FSDP2). Goes with --optimiser adamw",
@@ -133,46 +142,83 @@ class TrainOptions:
         "time. The result is the same to the bit",
         False,
     )
-    checkpoint_seconds: float = setting("seconds between checkpoints", 30.0)
+    checkpoint_seconds: Amount = setting("seconds between checkpoints", 30.0)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add the options to the parser; `given` of what it returns holds those that were given."""
-    parser.register("action", None, Noted)
-    parser.register("action", "append", NotedAppend)
-    parser.register("action", "store_true", NotedTrue)
-    parser.set_defaults(given=frozenset())
+    """Add the options to the parser; what it parses holds those alone that are given."""
     add_fields(parser, TrainOptions)
+    names = {each.name for each in dataclasses.fields(TrainOptions)} | set(TRAINING)
+    for action in parser._actions:
+        if action.dest in names:
+            if action.default not in (None, False):
+                action.help = f"{action.help} (default: {action.default})"
+            action.default = argparse.SUPPRESS
 
 
-def read_options(options: argparse.Namespace) -> TrainOptions:
-    """What the options come to when presets and old runs have filled in those not given."""
-    return read_fields(
-        options, TrainOptions, given=options.given, training=training_config(options)
-    )
+def settle(parsed: argparse.Namespace) -> tuple[TrainOptions, UpgradedFolder | None]:
+    """The options of a run, and the upgraded model that it goes on from.
 
+    An option has the value that is given, else that of ``--config``, ``--preset`` or the upgraded
+    model, else its default. A budget that is given, in steps or in tokens, stands alone, and a
+    learning rate is taken over with its optimiser only.
 
-def training_config(options: argparse.Namespace) -> TrainingConfig:
-    """The training that the options ask for."""
-    given = {
-        field.name: getattr(options, field.name) for field in dataclasses.fields(TrainingConfig)
-    }
+    Raises
+    ------
+    InputError
+        When options exclude each other or are out of range, or a file that they name does not
+        serve.
+    """
+    names = {each.name for each in dataclasses.fields(TrainOptions)} | set(TRAINING)
+    given = {name: value for name, value in vars(parsed).items() if name in names}
+    continued = "continue_from" in given
+    refuse_excluded(
+        given,
+        ("preset config", continued, "{}: the upgraded model has its settings; leave one of the "
+         "two out"),
+        (SETTLED, continued, "{}: the upgraded model's own stays; leave it out, or make another "
+         "upgrade"),
+        ("corpus pairs", "data" in given, "--data: your own text; leave out --corpus and --pairs"),
+        ("valid", "data" not in given, "--valid goes with --data; registered corpora have their "
+         "own"),
+        ("temperature upsample", "weights" in given, "--weights: leave out --temperature and "
+         "--upsample, or it"),
+    )  # fmt: skip
+    upgraded, base = None, {}
+    if continued:
+        upgraded = read_upgraded(given["continue_from"])
+        base = of_upgraded(upgraded, given)
+        if given.get("tags") == "auto":  # as the old model's
+            del given["tags"]
+    if "config" in given:
+        base |= of_run(given["config"], given)
+    if "preset" in given:
+        base |= of_preset(given["preset"])
+        if not given.keys() & {"data", "corpus"}:
+            raise InputError(f"--preset {given['preset']}: name its text, with --data or --corpus")
+    if given.keys() & set(BUDGET):
+        base |= dict.fromkeys(BUDGET)
+    if given.get("optimiser", base.get("optimiser")) != base.get("optimiser"):
+        base.pop("learning_rate", None)
+    values = base | given
+    training = {name: values.pop(name) for name in TRAINING if name in values}
     try:
-        return usual_training(**given)
-    except InputError as error:  # which names its fields
-        names = "|".join(field.name for field in dataclasses.fields(TrainingConfig))
-        told = re.sub(rf"\b({names})\b", lambda at: f"--{at[1]}".replace("_", "-"), str(error))
-        raise InputError(told.removeprefix("training ")) from error
+        return TrainOptions(**values, training=usual_training(**training)), upgraded
+    except InputError as error:
+        raise _as_options(error, TRAINING) from error
 
 
 def model_config(options: TrainOptions, vocab_size: int) -> ModelConfig:
     """The model that the options ask for."""
-    if options.heads < 1 or options.d_model % options.heads:
-        raise InputError(f"--heads {options.heads}: must divide --d-model {options.d_model}")
-    shape = {name: getattr(options, name) for name in ("d_model", "layers", "heads", "d_ff")}
-    shape |= {"vocab_size": vocab_size, "dropout": options.dropout}
-    if options.arch == "fairseq":
-        return ModelConfig.fairseq(**shape, attention_dropout=options.attention_dropout)
-    if options.attention_dropout:
-        raise InputError("--attention-dropout goes with --arch fairseq")
-    return ModelConfig.t5(**shape)
+    size = Size(**{name: getattr(options, name) for name in SHAPE})
+    try:
+        return size.model(vocab_size, options.arch, options.dropout, options.attention_dropout)
+    except InputError as error:
+        raise _as_options(error, (*SHAPE, "attention_dropout", "arch")) from error
+
+
+def _as_options(error: InputError, fields: Iterable[str]) -> InputError:
+    """The same mistake, its fields named as options."""
+    names = "|".join(fields)
+    text = re.sub(rf"\b({names})\b", lambda at: f"--{at[1]}".replace("_", "-"), str(error))
+    return InputError(text.removeprefix("training "))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 from mnmt_repro.cli.options import by_place, comma_list, named_numbers, number
-from mnmt_repro.cli.train_options import FIRST_RUN, TrainOptions
+from mnmt_repro.cli.train_options import FIRST_CONLANG, TrainOptions
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
@@ -32,10 +34,15 @@ def _conlang(options: TrainOptions) -> ConlangConfig | None:
     """The generated languages that the options ask for; None where they ask for other text."""
     if options.data or (options.corpus or "conlang") != "conlang":
         return None
-    found = {**FIRST_RUN, "concepts": options.concepts, "similarity": options.similarity}
+    changes: dict[str, Any] = {
+        name: value
+        for name in ("concepts", "similarity")
+        if (value := getattr(options, name)) is not None
+    }
     if options.languages is not None:
-        found["languages"] = tuple(by_place(options.languages, "--languages"))
-    return ConlangConfig(**found)
+        languages = tuple(by_place(options.languages, "--languages"))
+        changes |= {"languages": languages, "families": None, "orders": None}  # one for each
+    return replace(options.conlang or FIRST_CONLANG, **changes)
 
 
 def read_mixture(options: TrainOptions, text: TrainingText) -> Mixture:

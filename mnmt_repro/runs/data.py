@@ -26,13 +26,18 @@ from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.repository import cache_root
-from mnmt_repro.runs.spec import OWN, RunSpec, digest
-from mnmt_repro.runs.training_text import VALIDATION_SENTENCES, TextSource, TrainingText
+from mnmt_repro.runs.spec import (
+    MOST_VALIDATION_SENTENCES,
+    OWN,
+    VALIDATION_SENTENCES,
+    RunSpec,
+    digest,
+)
+from mnmt_repro.runs.training_text import TextSource, TrainingText
 from mnmt_repro.training.loop import TrainingData
 
 TOLERATED = 1e-4
 """Share of `<unk>` among a pair's pieces that is not worth a word."""
-MOST_VALIDATION_SENTENCES = 4000  # of all pairs together, for the learning curve
 CONLANG_TEST_SENTENCES = 4000
 OUT_OF_DOMAIN = ("newstest21", "newstest22-pivot", "multi30k-2016")
 SHARED_DOMAINS = {"webtech": ("tatoeba", "phpdoc", "odoo", "aosp", "scratch", "gnome")}
@@ -193,46 +198,47 @@ def keep(bitext: Bitext, kept: Mapping[str, int]) -> Bitext:
     return bitext.select(sorted(lowest))
 
 
-def load_run_data(spec: RunSpec) -> RunData:
-    """Read, encode and cut the text that `spec` names.
+def load_run_data(
+    spec: RunSpec, text: TrainingText | None = None, vocabulary: Vocabulary | None = None
+) -> RunData:
+    """Read, encode and cut the text of a run.
+
+    A user's run on a corpus is scored on its in-domain test set. Text of her own has none: what was
+    held out of it, or given to validate on, takes its place.
+
+    Parameters
+    ----------
+    text, vocabulary
+        Of a user's run; a declared one names its own.
 
     Raises
     ------
     InputError
-        When the corpus is not on this machine, or lacks a pair of the mixture.
+        When the corpus is not on this machine or lacks a pair of the mixture, or a pair has no
+        sentence short enough.
     """
     if spec.conlang is not None:
-        return generated(spec)
-    vocabulary, kept, pairs = run_vocabulary(spec), dict(spec.kept), spec.mixture.pairs
-    return encoded(
-        spec,
-        vocabulary,
-        train={pair: keep(load_split(spec.corpus, pair, "train"), kept) for pair in pairs},
-        valid={pair: load_split(spec.corpus, pair, "valid") for pair in pairs},
-        tests={pair: corpus_test_sets(spec.corpus, pair, vocabulary, spec.tags) for pair in pairs},
-    )
-
-
-def load_own_data(spec: RunSpec, text: TrainingText, vocabulary: Vocabulary) -> RunData:
-    """Encode the text of a user's run.
-
-    It is scored on the in-domain test set of its corpus. Text of her own has none: what was held
-    out of it, or given to validate on, takes its place.
-
-    Raises
-    ------
-    InputError
-        When a pair has no sentence short enough.
-    """
-    if spec.conlang is not None:
-        return generated(spec)
-    tests = {}
-    for pair in spec.mixture.pairs:
-        if text.corpus != OWN:
-            tests[pair] = corpus_test_sets(text.corpus, pair, vocabulary, spec.tags, outside=())
-        elif len(text.valid.get(pair, ())):
-            tests[pair] = (TestSet.of("indomain", text.valid[pair], vocabulary, spec.tags),)
-    return encoded(spec, vocabulary, train=text.train, valid=text.valid, tests=tests)
+        return _generated(spec)
+    pairs, corpus = spec.mixture.pairs, spec.corpus
+    if text is None or vocabulary is None:
+        vocabulary, kept = run_vocabulary(spec), dict(spec.kept)
+        train = {pair: keep(load_split(corpus, pair, "train"), kept) for pair in pairs}
+        valid = {pair: load_split(corpus, pair, "valid") for pair in pairs}
+    else:
+        train, valid = dict(text.train), dict(text.valid)
+    tests: dict[str, tuple[TestSet, ...]]
+    if corpus == OWN:
+        tests = {
+            pair: (TestSet.of("indomain", valid[pair], vocabulary, spec.tags),)
+            for pair in pairs
+            if len(valid.get(pair, ()))
+        }
+    else:
+        outside = OUT_OF_DOMAIN if text is None else ()
+        tests = {
+            pair: corpus_test_sets(corpus, pair, vocabulary, spec.tags, outside) for pair in pairs
+        }
+    return _encoded(spec, vocabulary, train=train, valid=valid, tests=tests)
 
 
 def load_test_sets(spec: RunSpec, pair: str) -> tuple[TestSet, ...]:
@@ -251,7 +257,7 @@ def load_test_sets(spec: RunSpec, pair: str) -> tuple[TestSet, ...]:
     return corpus_test_sets(spec.corpus, pair, run_vocabulary(spec), spec.tags)
 
 
-def encoded(
+def _encoded(
     spec: RunSpec,
     vocabulary: Vocabulary,
     *,
@@ -323,7 +329,7 @@ def corpus_test_sets(
     return tuple(found)
 
 
-def generated(spec: RunSpec) -> RunData:
+def _generated(spec: RunSpec) -> RunData:
     """The text of a run on generated languages, which needs no file."""
     assert spec.conlang is not None
     vocabulary = SyllableVocabulary(spec.conlang)

@@ -11,7 +11,7 @@ import torch
 from mnmt_repro.architecture import flops_per_target_token, parameter_counts
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.model import Transformer
-from mnmt_repro.runs.data import RunData, TestSet, load_own_data, load_run_data, make_vocabulary
+from mnmt_repro.runs.data import RunData, TestSet, load_run_data, make_vocabulary
 from mnmt_repro.runs.environment import called_now, processor
 from mnmt_repro.runs.folder import describe
 from mnmt_repro.runs.spec import RunSpec
@@ -60,8 +60,8 @@ def execute(
         data, more = load_run_data(spec), {}
     else:
         text = source.read()
-        data = load_own_data(spec, text, make_vocabulary(text, source))
-        more = source.told(text)
+        data = load_run_data(spec, text, make_vocabulary(text, source))
+        more = source.described(text)
     begin_from_shorter(spec, folder, among)
     start = beginning(spec, folder, data)
     folder.mkdir(parents=True, exist_ok=True)

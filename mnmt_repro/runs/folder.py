@@ -12,8 +12,8 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.lock import run_lock
 from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.runs.sweep import run_lock
 from mnmt_repro.runs.trained import RUN, VOCABULARY, check_free, read_about, write_about
 from mnmt_repro.training.checkpoint import copy_checkpoint, read_progress
 from mnmt_repro.training.config import BUDGET, LAST, STEM, TrainingConfig
@@ -108,12 +108,12 @@ def _differences(spec: RunSpec, known: dict[str, Any]) -> str:
         there |= known["model"]
         size = known["model"]["vocab_size"]
         here |= dataclasses.asdict(dataclasses.replace(spec.model, vocab_size=size))
-    told = [
+    unlike = [
         f"{name}: {_shown(there.get(name))} there, {_shown(here.get(name))} here"
         for name in sorted((here.keys() | there.keys()) - set(BUDGET))
         if there.get(name) != here.get(name)
     ]
-    return "; ".join(told) or "its text, vocabulary or program version differ"
+    return "; ".join(unlike) or "its text, vocabulary or program version differ"
 
 
 def same_budget(known: dict[str, Any], config: TrainingConfig) -> bool:

@@ -15,11 +15,11 @@ import contextlib
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import yaml
 
@@ -29,21 +29,29 @@ from mnmt_repro.corpora.encoding import Tags, resolve_tags
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.spec import OWN, Own, RunSpec, Upgrade
-from mnmt_repro.runs.sweep import seconds_per_cost_of, sweep_grid
+from mnmt_repro.runs.sweep import (
+    ExecutorName,
+    InThisProcess,
+    executor_of,
+    seconds_per_cost_of,
+    train_missing,
+)
 from mnmt_repro.runs.training_text import TextSource, TrainingText
 from mnmt_repro.training.config import TrainingConfig, usual_settings, usual_training
-from mnmt_repro.typed_config import FieldError, build, place
+from mnmt_repro.typed_config import Count, Few, FieldError, Part, Positive, Seed, build, place
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 if TYPE_CHECKING:
     import altair
     import pandas as pd
 
-    from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.laws import JointLawFit
 
 Weight = float | dict[str, float]
 _WEIGHTS: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+Arch = Literal["t5", "fairseq"]
+SHAPE = ("d_model", "layers", "heads", "d_ff")
 
 OF_COMMAND = {
     "recompute": "call sweep with --recompute",
@@ -67,9 +75,9 @@ class Size:
         In place of those of the grid's other sizes.
     """
 
-    d_model: int
-    layers: int = 1
-    heads: int = 2
+    d_model: Count
+    layers: Few = 1
+    heads: Few = 2
     d_ff: int | None = None
     steps: int | None = None
     target_tokens: int | None = None
@@ -86,26 +94,24 @@ class Size:
         return config
 
     def model(
-        self, pieces: int, arch: Literal["t5", "fairseq"] = "t5", dropout: float = 0.0
+        self, pieces: int, arch: Arch = "t5", dropout: float = 0.0, attention_dropout: float = 0.0
     ) -> ModelConfig:
         """The shape of this size with a vocabulary of that many pieces.
 
         Raises
         ------
         InputError
-            When the width is no multiple of the heads.
+            When the width is no multiple of the heads, or T5 is to have attention dropout.
         """
         if self.heads < 1 or self.d_model % self.heads:
-            raise InputError(f"heads {self.heads} must divide d_model {self.d_model}")
-        make = ModelConfig.t5 if arch == "t5" else ModelConfig.fairseq
-        return make(
-            vocab_size=pieces,
-            d_model=self.d_model,
-            layers=self.layers,
-            heads=self.heads,
-            d_ff=self.d_ff,
-            dropout=dropout,
-        )
+            raise InputError(f"heads {self.heads}: must divide d_model {self.d_model}")
+        shape: dict[str, Any] = {name: getattr(self, name) for name in SHAPE}
+        shape |= {"vocab_size": pieces, "dropout": dropout}
+        if arch == "fairseq":
+            return ModelConfig.fairseq(**shape, attention_dropout=attention_dropout)
+        if attention_dropout:
+            raise InputError("attention_dropout goes with arch fairseq")
+        return ModelConfig.t5(**shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +139,9 @@ class Grid:
         A number is that of the first pair. Pairs that are not named share the rest evenly. One pair
         alone needs none.
     training
-        See `training.config.usual_training`.
-    arch, dropout, tags
+        A `TrainingConfig`, or those of its fields that are not the usual ones (see
+        `training.config.usual_training`).
+    arch, dropout, attention_dropout, tags
         As the options of ``train``.
     pieces, vocabulary_temperature
         Of the vocabulary that is trained, where `vocabulary` names none.
@@ -154,19 +161,25 @@ class Grid:
     pairs: tuple[str, ...] = ()
     sizes: tuple[int | Size, ...]
     weights: tuple[Weight, ...] = _WEIGHTS
-    seeds: tuple[int, ...] = (1,)
+    seeds: tuple[Seed, ...] = (1,)
     training: TrainingConfig = field(default_factory=usual_training)
-    arch: Literal["t5", "fairseq"] = "t5"
-    dropout: float = 0.0
+    arch: Arch = "t5"
+    dropout: Part = 0.0
+    attention_dropout: Part = 0.0
     tags: Literal["auto", "none", "source", "both"] = "auto"
-    pieces: int = 4000
-    vocabulary_temperature: float = 1.0
+    pieces: Count = 4000
+    vocabulary_temperature: Positive = 1.0
     vocabulary: Path | None = None
     upgrade: Upgrade | None = None
 
     def __post_init__(self) -> None:
         sizes = tuple(each if isinstance(each, Size) else Size(d_model=each) for each in self.sizes)
         object.__setattr__(self, "sizes", sizes)
+        if isinstance(training := self.training, Mapping):
+            training = build(TrainingConfig, usual_settings(training), ("training",))
+        elif not isinstance(training, TrainingConfig):
+            raise FieldError(("training",), f"must be settings of a training, got {training!r}")
+        object.__setattr__(self, "training", training)
         if [bool(self.data), self.corpus is not None, self.conlang is not None].count(True) != 1:
             raise InputError("name the text, in one of data, corpus and conlang")
         if self.data and self.pairs:
@@ -205,7 +218,7 @@ class Grid:
             if isinstance(content, dict):
                 content = _whole(content, path.parent)
             grid = build(cls, content)
-            assert grid.runs  # so that what does not fit the text is told here, too
+            len(grid.runs)  # what does not fit the text is found here, too
         except FieldError as error:
             line = _line(node, error.at)
             named = f"{place(error.at)}: " if error.at else ""
@@ -234,13 +247,18 @@ class Grid:
         with _keys_named():
             return self.source.read()
 
-    @cached_property
-    def vocabulary_used(self) -> Vocabulary:
-        """The pieces of all runs; they are trained, and kept, where none are named."""
-        from mnmt_repro.runs.data import make_vocabulary
+    def make_vocabulary(self) -> None:
+        """Train the vocabulary of all runs, and keep it in the cache, where none is named.
+
+        Raises
+        ------
+        InputError
+            When the text gives no such vocabulary.
+        """
+        from mnmt_repro.runs import data
 
         with _keys_named():
-            return make_vocabulary(self.text, self.source)
+            data.make_vocabulary(self.text, self.source)
 
     @cached_property
     def mixtures(self) -> tuple[Mixture, ...]:
@@ -257,14 +275,14 @@ class Grid:
 
     def _mixture(self, at: int, weight: Weight) -> Mixture:
         pairs = self.text.pairs
-        given = weight if isinstance(weight, dict) else {pairs[0]: weight}
-        if unknown := [pair for pair in given if pair not in pairs]:
+        named = weight if isinstance(weight, dict) else {pairs[0]: weight}
+        if unknown := [pair for pair in named if pair not in pairs]:
             raise FieldError(("weights", at, unknown[0]), f"the pairs are {', '.join(pairs)}")
-        others = [pair for pair in pairs if pair not in given]
-        rest = round(1 - math.fsum(given.values()), 12)
+        others = [pair for pair in pairs if pair not in named]
+        rest = round(1 - math.fsum(named.values()), 12)
         shares = {pair: rest / len(others) for pair in others}
         try:
-            return Mixture.of({**given, **shares})
+            return Mixture.of({**named, **shares})
         except InputError as error:
             raise FieldError(("weights", at), str(error)) from error
 
@@ -302,9 +320,10 @@ class Grid:
         if self.upgrade is not None:
             yield self.upgrade.config.shape(self.upgrade.parent.model, pieces), self.training
         for at, size in enumerate(self.sizes):
-            assert isinstance(size, Size)
+            size = cast(Size, size)
+            shape = (pieces, self.arch, self.dropout, self.attention_dropout)
             try:
-                yield size.model(pieces, self.arch, self.dropout), size.training(self.training)
+                yield size.model(*shape), size.training(self.training)
             except InputError as error:
                 raise FieldError(("sizes", at), str(error)) from error
 
@@ -340,16 +359,15 @@ class Grid:
         """
         if workers < 1:
             raise InputError(f"workers {workers}: give a number of processes, 1 or more")
-
         store = None if results is None else Path(results)
         done = GridRuns(grid=self, folder=Path(folder), results=store)
-        if failures := sweep_grid(
-            done,
+        failures = done.train(
             workers=workers,
             device=device,
             recompute=recompute,
             progress_bar=sys.stderr.isatty(),
-        ):
+        )
+        if failures:
             raise InputError(
                 f"{len(failures)} of {len(self.runs)} runs failed; the first: {failures[0]}"
             )
@@ -384,6 +402,37 @@ class GridRuns:
         return seconds_per_cost_of(
             (spec, read_run(path)["run"]["wall_seconds"]) for spec, path in stored if path.exists()
         )
+
+    def train(
+        self,
+        *,
+        workers: int = 1,
+        executor: ExecutorName = "local",
+        **how: Any,
+    ) -> list[str]:
+        """Train the runs that the store lacks.
+
+        Parameters
+        ----------
+        **how
+            `device`, `recompute` and `progress_bar` of `runs.sweep.sweep`, which also says what is
+            returned.
+        """
+        grid, alone = self.grid, workers == 1 and executor == "local"
+        grid.make_vocabulary()  # before the workers, who all need it
+        pool = InThisProcess() if alone else executor_of(executor, workers, self.folder)
+        with pool as at_work:
+            return train_missing(
+                grid.runs,
+                self.store,
+                among=grid.runs,
+                source=grid.source,
+                runs_folder=self.folder,
+                executor=at_work,
+                at_once=workers,
+                seconds_per_cost=self.seconds_per_cost,
+                **how,
+            )
 
     @property
     def losses(self) -> pd.DataFrame:
@@ -428,11 +477,10 @@ class GridRuns:
 
     def _of(self, pair: str) -> pd.DataFrame:
         losses = self.losses
-        found = losses[losses["pair"] == pair]
-        if found.empty:
+        if pair not in set(losses["pair"]):
             there = ", ".join(sorted(losses["pair"].unique())) or "none yet"
             raise InputError(f"no losses of {pair}; there are those of {there}")
-        return found
+        return losses[losses["pair"] == pair]
 
     def best(self) -> RunSpec:
         """The run of the largest model whose mean loss over all pairs of the grid is least."""
@@ -469,8 +517,8 @@ def _whole(content: dict[str, Any], folder: Path) -> dict[str, Any]:
             whole[name] = {pair: _from(folder, file) for pair, file in files.items()}
     if isinstance(file := whole.get("vocabulary"), str):
         whole["vocabulary"] = str(folder / file)
-    if isinstance(given := whole.get("training", {}), dict):
-        whole["training"] = usual_settings(given)
+    if isinstance(training := whole.get("training", {}), dict):
+        whole["training"] = usual_settings(training)
     return whole
 
 
@@ -488,8 +536,8 @@ def _keys_named() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        told = re.sub(r"--([a-z-]+)", lambda at: at[1].replace("-", "_"), str(error))
-        raise InputError(told) from error
+        keys = re.sub(r"--([a-z-]+)", lambda at: at[1].replace("-", "_"), str(error))
+        raise InputError(keys) from error
 
 
 def _twice(node: yaml.Node | None, at: tuple[str | int, ...] = ()) -> tuple[Any, str] | None:
@@ -499,8 +547,8 @@ def _twice(node: yaml.Node | None, at: tuple[str | int, ...] = ()) -> tuple[Any,
         for name, (_, value) in zip(names, node.value, strict=True):
             if names.count(name) > 1:
                 return (*at, name), "is there twice"
-            if found := _twice(value, (*at, name)):
-                return found
+            if deeper := _twice(value, (*at, name)):
+                return deeper
     return None
 
 
@@ -512,8 +560,8 @@ def _line(node: yaml.Node | None, at: tuple[str | int, ...]) -> int:
             node = node.value[step]
             line = node.start_mark.line + 1
         elif isinstance(node, yaml.MappingNode):
-            found = [both for both in node.value if both[0].value == str(step)]
-            if not found:
+            here = [both for both in node.value if both[0].value == str(step)]
+            if not here:
                 break
-            line, node = found[0][0].start_mark.line + 1, found[0][1]
+            line, node = here[0][0].start_mark.line + 1, here[0][1]
     return line

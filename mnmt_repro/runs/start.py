@@ -20,7 +20,7 @@ from mnmt_repro.corpora.encoding import first_syllable
 from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.data import RunData, run_vocabulary
-from mnmt_repro.runs.parents import is_trained, shorter_runs
+from mnmt_repro.runs.order import is_trained, shorter_runs
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.trained import VOCABULARY
 from mnmt_repro.training.checkpoint import copy_checkpoint, load_checkpoint

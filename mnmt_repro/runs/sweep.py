@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import multiprocessing
 import os
 import sys
@@ -25,12 +24,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.parents import Task, is_trained, plan, shorter_runs, with_parents
+from mnmt_repro.runs.lock import RunHeld, is_held, run_lock
+from mnmt_repro.runs.order import Task, is_trained, plan, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.training_text import TextSource
 
 if TYPE_CHECKING:
-    from mnmt_repro.runs.grid import GridRuns
+    from mnmt_repro.results.repeats import Comparison
 
 PATIENCE = 2.0
 """Seconds between looks at runs that other processes are at work on."""
@@ -40,8 +40,9 @@ MOST_MINUTES = 24 * 60
 
 Job = Callable[[], dict[str, Any]]
 
-DEFAULT_SECONDS_PER_COST = 6.5e-11
-"""Seconds a unit of `RunSpec.cost` takes on one thread of a 2023 server, where nothing is known."""
+DEFAULT_SECONDS_PER_COST = 7e-11
+"""Seconds a unit of `RunSpec.cost` takes on one thread of a 2023 server, where nothing is known:
+the median of the stored runs."""
 
 
 def seconds_per_cost_of(finished: Iterable[tuple[RunSpec, float]]) -> float:
@@ -89,39 +90,6 @@ def in_bytes(memory: float) -> str:
     """
     unit, name = (2**30, "GiB") if memory >= 2**30 else (2**20, "MiB")
     return f"{memory / unit:.3g} {name}"
-
-
-class RunHeld(InputError):
-    """Another process is at work on a run."""
-
-
-@contextlib.contextmanager
-def run_lock(folder: Path) -> Iterator[None]:
-    """Hold a run's folder for this process; released when the process ends, however it ends.
-
-    Raises
-    ------
-    RunHeld
-        When another process holds it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RunHeld(f"{folder}: another process is at work on this run") from error
-        yield
-
-
-def is_held(folder: Path) -> bool:
-    """Whether a process, this one or another, holds a run's folder now."""
-    if not (folder / "lock").exists():
-        return False
-    try:
-        with run_lock(folder):
-            return False
-    except RunHeld:
-        return True
 
 
 def _in_worker(job: Job, folder: Path) -> dict[str, Any]:
@@ -172,8 +140,8 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
-        assert parent is not None
-        parent.join()
+        if parent is not None:
+            parent.join()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -411,38 +379,61 @@ def store_once(content: dict[str, Any], root: Path | None) -> None:
             raise
         comparison = compare(results.read_run(path), content)
         if not comparison.reproduced:
-            told = f"another sweep has stored this run, and not the same: {comparison}"
-            raise InputError(told) from error
+            wrong = f"another sweep has stored this run, and not the same: {comparison}"
+            raise InputError(wrong) from error
         if not comparison.identical:
             print(f"stored by another sweep: {comparison}", file=sys.stderr)
 
 
-def sweep_grid(
-    done: GridRuns,
+def keep_repeat(
+    content: dict[str, Any],
     *,
-    workers: int,
-    executor_name: ExecutorName = "local",
-    part: slice = slice(None),
-    device: str = "cpu",
-    recompute: bool = False,
-    progress_bar: bool | None = None,
-) -> list[str]:
-    """Execute every run of a user's grid, or of `part` of it, that its store lacks; see `sweep`."""
-    grid = done.grid
-    assert len(grid.vocabulary_used)  # made before the workers, who all need it
-    alone = workers == 1 and executor_name == "local"
-    with InThisProcess() if alone else executor_of(executor_name, workers, done.folder) as executor:
-        return sweep(
-            grid.runs[part],
-            is_done=lambda spec: done.row(spec).exists(),
-            store=lambda content: store_once(content, done.store),
-            among=grid.runs,
-            source=grid.source,
-            runs_folder=done.folder,
-            executor=executor,
-            device=device,
-            recompute=recompute,
-            at_once=workers,
-            seconds_per_cost=done.seconds_per_cost,
-            progress_bar=progress_bar,
-        )
+    root: Path | None = None,
+    store: bool = True,
+    required: bool = False,
+) -> Comparison:
+    """Compare a run that was trained again with the stored one, say so, and store the repeat.
+
+    Parameters
+    ----------
+    content
+        As `runs.execute.execute` returns it. What is another run is not stored.
+    required
+        Raise `InputError` where the stored run was not reproduced.
+    """
+    from mnmt_repro import results
+    from mnmt_repro.results.repeats import compare
+
+    run = content["run"]
+    stored = results.read_run(results.run_file(run["corpus"], run["run_id"], root))
+    comparison = compare(stored, content)
+    print(f"trained again: {comparison}", file=sys.stderr, flush=True)
+    if store and not comparison.other:
+        results.write_repeat(content, root=root)
+    if required and not comparison.reproduced:
+        raise InputError(f"trained again, it is not the run that is stored: {comparison}")
+    return comparison
+
+
+def train_missing(specs: Sequence[RunSpec], root: Path, **how: Any) -> list[str]:
+    """`sweep` the runs that a store of results lacks into it.
+
+    A stored run that is trained again for its weights is held against what is stored, and nothing
+    goes on from it where it is not that run.
+
+    Parameters
+    ----------
+    root
+        Folder of the store.
+    **how
+        The other parameters of `sweep`.
+    """
+    from mnmt_repro.results import run_file
+
+    return sweep(
+        specs,
+        is_done=lambda spec: run_file(spec.corpus, spec.run_id, root).exists(),
+        store=partial(store_once, root=root),
+        repeated=partial(keep_repeat, root=root, required=True),
+        **how,
+    )

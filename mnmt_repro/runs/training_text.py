@@ -16,10 +16,9 @@ from mnmt_repro.corpora.registry import get_card, split_pair
 from mnmt_repro.corpora.text_checks import folded_sides
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.spec import OWN
+from mnmt_repro.runs.spec import OWN, VALIDATION_SENTENCES
 
 ENGLISH = ("eng", "en")
-VALIDATION_SENTENCES = 400  # of each pair
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +108,13 @@ class TextSource:
         )
         return TrainingText(corpus=self.corpus, pairs=pairs, train=train, valid=valid)
 
-    def told(self, text: TrainingText) -> dict[str, dict[str, Any]]:
+    def described(self, text: TrainingText) -> dict[str, dict[str, Any]]:
         """What `run.json` says of own text: its files, and content hashes of what is held out."""
         if not self.data:
             return {}
-        given = {"data": self.data, "valid": self.valid}
+        both = {"data": self.data, "valid": self.valid}
         return {
-            "files": {name: [str(parse_spec(s)) for s in specs] for name, specs in given.items()},
+            "files": {name: [str(parse_spec(s)) for s in specs] for name, specs in both.items()},
             "validation": {pair: content_hash(held) for pair, held in text.valid.items()},
         }
 
@@ -145,8 +144,8 @@ def valid_text(about: Mapping[str, Any]) -> Mapping[str, Bitext]:
     """
     if not about.get("files"):
         raise InputError("the model does not say which files it was trained on")
-    data, given = (tuple(about["files"].get(name, ())) for name in ("data", "valid"))
-    valid = TextSource(data=data, valid=given).read().valid
+    train, held_out = (tuple(about["files"].get(name, ())) for name in ("data", "valid"))
+    valid = TextSource(data=train, valid=held_out).read().valid
     for pair, wanted in about.get("validation", {}).items():
         if pair not in valid or content_hash(valid[pair]) != wanted:
             raise InputError(f"the text of {pair} has changed since the model was trained on it")

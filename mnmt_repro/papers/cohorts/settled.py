@@ -5,7 +5,7 @@ on real text 56 (width 30) and 26 (width 44). Paper A's poorest cell has 25, and
 extrapolates to 62. The ways tell the weight of a pair from the amount of its text: see
 `grids.drawn`. Every run decays over its last 30 %, and all sizes have one learning rate.
 
-The pilot has another conlang seed, and no claim reads it. No torch is needed here.
+No torch is needed here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from mnmt_repro.corpora.encoding import Tags
 from mnmt_repro.papers.cohorts.grids import Cohort, Corpus, Way, two_pair_mixtures
-from mnmt_repro.papers.cohorts.steady import PILOT_CORPUS, REAL, STEADY, size, with_half
+from mnmt_repro.papers.cohorts.steady import REAL, STEADY, size, with_half
 
 TIER = "settled"
 RATE = 0.1
@@ -89,15 +89,8 @@ def _alternate(
 
 _LANGUAGES = replace(STEADY, name="conlang-settled")
 _CONLANG = replace(_LANGUAGES, training=replace(STEADY.training, target_tokens=TOKENS))
-_PILOT = replace(PILOT_CORPUS, name="conlang-settled-pilot", training=_CONLANG.training)
 _REAL = replace(REAL, training=replace(REAL.training, target_tokens=REAL_TOKENS))
 _OUT, _INTO = ("src-aaa", "src-bbb"), ("aaa-src", "bbb-src")
-
-
-def _pilot(way: Way) -> Cohort:
-    name = "conlang-settled-pilot" + ("" if way == "sampled" else f"-{way}")
-    about = f"the settled tier tried at one width, {way}; enters no verdict"
-    return _grid(name, about, _PILOT, _OUT, (SMALL,), (16,), (1, 2), way=way)
 
 
 def _generated(name: str, about: str, pairs: tuple[str, str]) -> tuple[Cohort, ...]:
@@ -154,17 +147,6 @@ def _real(
 _BOTH_SMALL = (SMALL, 1 - SMALL)
 _SEEDS = (1, 2, 3)
 SETTLED_GRIDS: tuple[Cohort, ...] = (
-    *(_pilot(way) for way in ("sampled", "text-matched", "equal-first")),
-    _grid(
-        "conlang-settled-pilot-alone",
-        "single pairs of the settled pilot; enters no verdict",
-        _PILOT,
-        _OUT,
-        (0.0, 1.0),
-        (6, 8, 10),
-        (1,),
-        repeats="conlang-settled-pilot",
-    ),
     *_generated("conlang-settled", _OUT_OF, _OUT),
     *_equal_first("conlang-settled", _OUT_OF, _OUT, WIDTHS, (1, 2, 3, 4)),
     *_middle("conlang-settled", _OUT_OF, _OUT),

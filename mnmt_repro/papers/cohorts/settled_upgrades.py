@@ -19,7 +19,7 @@ from dataclasses import replace
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS
 from mnmt_repro.papers.cohorts.settled import TIER
 from mnmt_repro.papers.cohorts.software25 import SUFFIX
-from mnmt_repro.papers.cohorts.software25_runs import CORPUS, MINI, from_scratch, upgraded
+from mnmt_repro.papers.cohorts.software25_runs import CORPUS, from_scratch, upgraded
 from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.upgrading.config import Kind
@@ -41,13 +41,13 @@ BASELINE_SHARES = (EARLY, 0.5, ONCE, TWICE)
 
 def _run(kind: Kind, share: float, seed: int, rate: float, *, upgrade: bool = False) -> RunSpec:
     """A run of the mini tier, its old model included, but with this rate and a decay."""
-    run = (upgraded if upgrade else from_scratch)(MINI, kind, share=share, seed=seed)
+    run = (upgraded if upgrade else from_scratch)(kind, share=share, seed=seed)
     training = replace(run.training, learning_rate=rate, decay_share=DECAY_SHARE)
     return replace(run, tier=TIER, training=training)
 
 
 def _rates() -> Iterator[Variant]:
-    old = from_scratch(MINI, "same", languages=GROUPINGS["Mt25"].original, seed=UNSCORED_SEED)
+    old = from_scratch("same", languages=GROUPINGS["Mt25"].original, seed=UNSCORED_SEED)
     yield Variant(name="M20", updates_share=1.0, spec=replace(old, tier=TIER))
     for rate in RATES:
         for name, share, upgrade in (("M25", ONCE, False), ("Mt25", RATE_SHARE, True)):

@@ -13,9 +13,7 @@ from typing import Any
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS
 from mnmt_repro.papers.cohorts.software25_runs import (
     CORPUS,
-    MINI,
     TextCondition,
-    Tier,
     from_scratch,
     slower,
     upgraded,
@@ -35,14 +33,12 @@ SHARES: dict[Kind, tuple[float, ...]] = {
 BASELINE_SHARES = (0.1, 0.3, 0.5, 1.0)
 
 
-def _central(
-    tier: Tier, seeds: tuple[int, ...], condition: TextCondition = "main"
-) -> tuple[Variant, ...]:
+def _central(seeds: tuple[int, ...], condition: TextCondition = "main") -> tuple[Variant, ...]:
     """M20, then baseline and upgrade of each kind, seed by seed; the longest are decoded."""
     original = GROUPINGS["Mt25"].original
     variants = []
     for seed in seeds:
-        old = from_scratch(tier, "same", languages=original, seed=seed, condition=condition)
+        old = from_scratch("same", languages=original, seed=seed, condition=condition)
         variants.append(Variant(name="M20", updates_share=1.0, spec=old, decode=True))
         for kind in KINDS:
             for prefix, make, shares in (
@@ -50,27 +46,27 @@ def _central(
                 ("Mt25", upgraded, SHARES[kind]),
             ):
                 for share in shares:
-                    spec = make(tier, kind, share=share, seed=seed, condition=condition)
+                    spec = make(kind, share=share, seed=seed, condition=condition)
                     name, last = f"{prefix}{SUFFIX[kind]}", share == shares[-1]
                     variants.append(Variant(name=name, updates_share=share, spec=spec, decode=last))
     return tuple(variants)
 
 
-def _total(tier: Tier) -> tuple[Variant, ...]:
+def _total() -> tuple[Variant, ...]:
     """Upgraded models, and baselines after as many updates as M20 and the upgrade together.
 
     No baseline is up-sampled, so one upgrade without up-sampling is set against its own, too. And
     one baseline goes on at half the rate, as nearly all weights of the upgrade of its size do.
     """
-    plain, halved = upgraded(tier, "same", alpha=1.0), slower(tier, share=0.3, gamma_old=0.5)
+    plain, halved = upgraded("same", alpha=1.0), slower(share=0.3, gamma_old=0.5)
     variants = [
         Variant(name="Mt25, no up-sampling", updates_share=0.3, spec=plain),
         Variant(name="M25, rate halved", updates_share=1.3, spec=halved),
     ]
     for kind in KINDS:
         share = SHARES[kind][-1]
-        new = upgraded(tier, kind, share=share)
-        old = from_scratch(tier, kind, share=1 + share)
+        new = upgraded(kind, share=share)
+        old = from_scratch(kind, share=1 + share)
         variants += [
             Variant(name=f"Mt25{SUFFIX[kind]}", updates_share=share, spec=new),
             Variant(name=f"M25{SUFFIX[kind]}", updates_share=1 + share, spec=old),
@@ -203,7 +199,7 @@ _ABLATIONS: dict[str, tuple[str, _Rows]] = {
             # Ours: half of the standard deviation of what is copied. M20's eight feed-forward
             # matrices have 0.30 to 0.71 after training, 0.54 in the mean, of which 0.01 is next to
             # nothing; it is half of 0.0198, with which Xavier's rule begins matrices of the
-            # published shape. It is of the mini tier alone.
+            # published shape.
             "noise 0.27": ("wide", {**_EARLY, "width": WidthConfig(noise=0.27)}),
         },
     ),
@@ -222,32 +218,31 @@ UNSAID: _Rows = {
 """What the paper leaves open and may bear on Table 3 (ours)."""
 
 
-def _at_30(tier: Tier, rows: _Rows, seed: int = 1) -> tuple[Variant, ...]:
+def _at_30(rows: _Rows, seed: int = 1) -> tuple[Variant, ...]:
     """Upgrades after 30 % of the baselines' updates."""
     return tuple(
-        Variant(name=name, updates_share=0.3, spec=upgraded(tier, kind, seed=seed, **changes))
+        Variant(name=name, updates_share=0.3, spec=upgraded(kind, seed=seed, **changes))
         for name, (kind, changes) in rows.items()
-        if tier == MINI or name != "noise 0.27"
     )
 
 
-def _table3(tier: Tier) -> tuple[Variant, ...]:
+def _table3() -> tuple[Variant, ...]:
     return tuple(
         variant
         for kind in KINDS
         for seed in ((1, 2, 3) if kind == "wide" else (1,))
-        for variant in _at_30(tier, _by_model({kind: _TABLE3[kind]}), seed)
+        for variant in _at_30(_by_model({kind: _TABLE3[kind]}), seed)
     )
 
 
-def _table7(tier: Tier) -> tuple[Variant, ...]:
+def _table7() -> tuple[Variant, ...]:
     """Tables 7 and 8: other groupings, their old models, and the baseline that all share."""
     variants = []
     for share in (0.3, 1.0):
-        run = from_scratch(tier, "wide", share=share, condition="groupings")
+        run = from_scratch("wide", share=share, condition="groupings")
         variants.append(Variant(name="M25-wide", updates_share=share, spec=run))
     for name, grouping in GROUPINGS.items():
-        run = upgraded(tier, "wide", grouping=grouping, condition="groupings")
+        run = upgraded("wide", grouping=grouping, condition="groupings")
         assert run.upgrade is not None
         old = Variant(name=grouping.old_model, updates_share=1.0, spec=run.upgrade.parent)
         variants += [old, Variant(name=name, updates_share=0.3, spec=run)]
@@ -260,46 +255,46 @@ OURS = ("not reset, optimiser reset", "noise 0.27")
 """Variants of the ablations that no claim reads; they are not repeated."""
 
 
-def _fresh(tier: Tier) -> Iterator[tuple[str, str, tuple[Variant, ...]]]:
+def _fresh() -> Iterator[tuple[str, str, tuple[Variant, ...]]]:
     """Every ablation whose verdict was open, and the central comparison, on fresh seeds.
 
     Upgrades of one seed share an old model, so the claims pair them by seed (`Variants.blocked`).
     """
     for name, (about, rows) in _ABLATIONS.items():
         repeated = {key: row for key, row in rows.items() if key not in OURS}
-        variants = tuple(v for seed in FRESH_SEEDS for v in _at_30(tier, repeated, seed))
+        variants = tuple(v for seed in FRESH_SEEDS for v in _at_30(repeated, seed))
         yield f"{name}-fresh", f"{about}, on four fresh seeds", variants
     about = "from scratch and upgraded: Table 1, Figure 4, on four fresh seeds"
-    yield "main-fresh", about, _central(tier, FRESH_SEEDS)
+    yield "main-fresh", about, _central(FRESH_SEEDS)
 
 
-def cohorts(tier: Tier = MINI) -> tuple[VariantCohort, ...]:
-    """All of Paper B's runs at one tier, in the order in which they matter."""
+def _cohorts() -> tuple[VariantCohort, ...]:
+    """All of Paper B's runs in the order in which they matter."""
     cut, full = "added languages cut to Table 9's share: Table 1, Figure 4", "the second condition"
-    first = {name: (name, about, _at_30(tier, rows)) for name, (about, rows) in _ABLATIONS.items()}
+    first = {name: (name, about, _at_30(rows)) for name, (about, rows) in _ABLATIONS.items()}
     found = (
-        ("main", f"from scratch and upgraded, {cut}", _central(tier, (1, 2, 3))),
+        ("main", f"from scratch and upgraded, {cut}", _central((1, 2, 3))),
         (
             "total",
             "baselines trained for as long as the old model and its upgrade together (ours)",
-            _total(tier),
+            _total(),
         ),
-        ("table3", "the recipe without one of its parts: Table 3", _table3(tier)),
+        ("table3", "the recipe without one of its parts: Table 3", _table3()),
         *(first[name] for name in ("table4", "table5", "table6", "table11")),
-        ("table7", "other divisions into old and new: Tables 7 and 8", _table7(tier)),
+        ("table7", "other divisions into old and new: Tables 7 and 8", _table7()),
         (
             "full",
             f"from scratch and upgraded on all text: {full} of Table 1",
-            _central(tier, (1,), "full"),
+            _central((1,), "full"),
         ),
         *(first[name] for name in ("schedule", "insertion", "noise")),
-        ("unsaid", "rates that the paper does not say (ours)", _at_30(tier, UNSAID)),
-        *_fresh(tier),
+        ("unsaid", "rates that the paper does not say (ours)", _at_30(UNSAID)),
+        *_fresh(),
     )
     return tuple(
-        VariantCohort(name=f"{CORPUS}-{name}", about=about, variants=variants, tier=tier.name)
+        VariantCohort(name=f"{CORPUS}-{name}", about=about, variants=variants)
         for name, about, variants in found
     )
 
 
-SOFTWARE25_COHORTS = cohorts()
+SOFTWARE25_COHORTS = _cohorts()

@@ -39,7 +39,6 @@ class Tier:
     layers: int  # of each stack
     heads: int
     pieces: int
-    vocabulary_sentences: int
     training: TrainingConfig  # of the baselines; its steps are the whole of which shares are taken
 
     wider = 2.0  # factor of d_ff in the wide models
@@ -66,15 +65,6 @@ class Tier:
             attention_dropout=self.attention_dropout,
         )
 
-    def vocabulary(self, languages: tuple[str, ...]) -> VocabularyConfig:
-        """Of one setup: of the languages that its model is trained on, and of no other."""
-        return VocabularyConfig(
-            pieces=self.pieces,
-            languages=("eng", *languages),
-            temperature=2.0,
-            sentences=self.vocabulary_sentences,
-        )
-
     def steps(self, share: float) -> int:
         """Updates of a share of the baselines'."""
         assert self.training.steps is not None
@@ -88,10 +78,9 @@ PAPER = Tier(
     layers=_PAPER.model.encoder_layers,
     heads=_PAPER.model.heads,
     pieces=_PAPER.model.vocab_size,
-    vocabulary_sentences=10_000_000,  # not said
     training=_PAPER.training,
 )
-"""The published settings, on our text, which is less than a hundredth of theirs: declared, not run;
+"""The published settings, of which Figures 1 and 2 are drawn; no run of them is declared.
 `mnmt-repro train --preset paper-b` puts them to text of one's own."""
 
 MINI = Tier(
@@ -101,7 +90,6 @@ MINI = Tier(
     layers=2,
     heads=4,
     pieces=6_000,  # two thirds of the work is done at the output already
-    vocabulary_sentences=300_000,
     training=TrainingConfig(
         # The published peak times sqrt(1024 / 64). After 0.4M tokens of M20's text, warm-up in
         # proportion, the validation loss was 5.63 and 5.57 at peaks of 0.006 and 0.012 (0.024 was
@@ -166,7 +154,6 @@ def both_ways(
 
 
 def from_scratch(
-    tier: Tier,
     kind: Kind,
     *,
     languages: tuple[str, ...] = _ALL,
@@ -178,14 +165,19 @@ def from_scratch(
     kept = {code: count for code, count in kept_pairs(condition).items() if code in languages}
     sizes = available() | kept
     return RunSpec(
-        tier=tier.name,
+        tier=MINI.name,
         corpus=CORPUS,
         mixture=both_ways({code: sizes[code] for code in languages}, {}),
-        model=tier.model(kind),
-        training=replace(tier.training, steps=tier.steps(share)),
+        model=MINI.model(kind),
+        training=replace(MINI.training, steps=MINI.steps(share)),
         tags="both",
         seed=seed,
-        vocabulary=tier.vocabulary(languages),
+        vocabulary=VocabularyConfig(  # of the languages that the model is trained on alone
+            pieces=MINI.pieces,
+            languages=("eng", *languages),
+            temperature=2.0,
+            sentences=300_000,
+        ),
         kept=tuple(kept.items()),
     )
 
@@ -226,7 +218,6 @@ def recipe(
 
 
 def upgraded(
-    tier: Tier,
     kind: Kind,
     *,
     grouping: languages25.Grouping = languages25.GROUPINGS["Mt25"],
@@ -248,13 +239,13 @@ def upgraded(
     fisher_share
         See `spec.Upgrade`.
     rate_divided_by
-        How many times lower the learning rate is than the tier's.
+        How many times lower the learning rate is than usual.
     **changes
         Of `recipe`.
     """
     old = grouping.original
-    parent = from_scratch(tier, "same", languages=old, seed=seed, condition=condition)
-    run = from_scratch(tier, kind, share=share, seed=seed, condition=condition)
+    parent = from_scratch("same", languages=old, seed=seed, condition=condition)
+    run = from_scratch(kind, share=share, seed=seed, condition=condition)
     chosen = (*grouping.added, *(grouping.related if related else ()))
     upsampling = dict.fromkeys(chosen, alpha) if alpha != 1 else {}
     rate = run.training.learning_rate / rate_divided_by
@@ -263,16 +254,16 @@ def upgraded(
         mixture=both_ways(available() | dict(run.kept), upsampling),
         training=replace(run.training, learning_rate=rate),
         upgrade=Upgrade(
-            parent=parent, config=recipe(tier, kind, seed, **changes), fisher_share=fisher_share
+            parent=parent, config=recipe(MINI, kind, seed, **changes), fisher_share=fisher_share
         ),
     )
 
 
-def slower(tier: Tier, *, share: float, gamma_old: float, seed: int = 1) -> RunSpec:
+def slower(*, share: float, gamma_old: float, seed: int = 1) -> RunSpec:
     """M25 trained on after all its updates, its schedule's rate multiplied by a factor."""
-    whole = from_scratch(tier, "same", seed=seed)
+    whole = from_scratch("same", seed=seed)
     config = UpgradeConfig(gamma_old=gamma_old, width=PUBLISHED_WIDTH, seed=seed)
     return replace(
-        from_scratch(tier, "same", share=share, seed=seed),
+        from_scratch("same", share=share, seed=seed),
         upgrade=Upgrade(parent=whole, config=config),
     )
