@@ -16,9 +16,9 @@ def cohorts_module(name: str) -> ModuleType:
     InputError
         When the library is installed without the companion.
     """
-    if (found := find_cohorts_module(name)) is None:
+    if (module := find_cohorts_module(name)) is None:
         raise InputError("this installation has no cohorts")
-    return found
+    return module
 
 
 def find_cohorts_module(name: str) -> ModuleType | None:

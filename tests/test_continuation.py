@@ -26,29 +26,6 @@ LONG = with_budget(SHORT, steps=12)
 DECLARED = (SHORT, LONG, with_budget(SHORT, steps=8))
 
 
-def test_a_continued_run_ends_with_the_weights_of_one_trained_at_once(tmp_path: Path) -> None:
-    torch.set_num_threads(1)
-    execute(SHORT, tmp_path / "a" / SHORT.run_id, progress_bar=False)
-    continued = execute(LONG, tmp_path / "a" / LONG.run_id, among=DECLARED, progress_bar=False)
-    at_once = execute(LONG, tmp_path / "b" / LONG.run_id, progress_bar=False)
-
-    ours = load_checkpoint(tmp_path / "a" / LONG.run_id / LAST)
-    theirs = load_checkpoint(tmp_path / "b" / LONG.run_id / LAST)
-    assert ours.identity == theirs.identity == LONG.run_id
-    assert ours.progress.step == 12
-    for name, tensor in theirs.weights.items():
-        assert torch.equal(ours.weights[name], tensor), name
-    assert continued["rows"] == at_once["rows"]
-    # The shorter run's points come first on the curve and in the log; none is told twice.
-    steps = [point["step"] for point in continued["curve"] if point["pair"] == "src-aaa"]
-    assert steps == sorted(set(steps))
-    assert 5 in steps and steps[-1] == 12
-    log = (tmp_path / "a" / LONG.run_id / LOG).read_text(encoding="utf-8")
-    assert len(log.splitlines()) == len(continued["curve"])
-    # The shorter run is as it was.
-    assert load_checkpoint(tmp_path / "a" / SHORT.run_id / LAST).identity == SHORT.run_id
-
-
 def test_the_longest_of_the_shorter_runs_comes_first() -> None:
     assert [run.training.steps for run in shorter_runs(LONG, DECLARED)] == [8, 5]
     assert shorter_runs(SHORT, DECLARED) == ()
@@ -101,6 +78,8 @@ def test_a_longer_run_starts_where_the_decay_of_a_shorter_one_began(
         chained = load_checkpoint(tmp_path / "chain" / run.run_id / LAST)
         straight = load_checkpoint(tmp_path / run.run_id / run.run_id / LAST)
         assert chained.identity == straight.identity == run.run_id
+        log = (folder / LOG).read_text(encoding="utf-8").splitlines()
+        assert len(log) == len(set(log)) == len(chained.progress.curve)  # no point comes twice
         assert chained.progress.step == straight.progress.step
         for name, tensor in straight.weights.items():
             assert torch.equal(chained.weights[name], tensor), name

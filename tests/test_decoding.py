@@ -27,11 +27,11 @@ from test_sweep import InThisProcess
 from mnmt_repro import results
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.conlang import Conlang
-from mnmt_repro.corpora.encoding import SyllableVocabulary, first_syllable
+from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation import learned_metrics
-from mnmt_repro.evaluation.search import Hypothesis, translate
+from mnmt_repro.evaluation.search import translate
 from mnmt_repro.papers.cohorts import catalogue
 from mnmt_repro.results import decodings
 from mnmt_repro.runs import decoding
@@ -113,36 +113,6 @@ def test_scores_are_those_of_the_translations_of_evenly_spread_test_sentences(
         expected = sacrebleu.corpus_bleu(found, [list(references)]).score
         assert row["bleu"] == pytest.approx(expected, rel=1e-9)
         assert (row["test_set"], row["domain"], row["sentences"]) == ("indomain", "all", SENTENCES)
-
-
-def test_a_perfect_translator_scores_a_hundred(
-    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sources, pieces and references belong together, for both pairs and a sample of sentences."""
-    spec = trained.spec
-    assert spec.conlang is not None
-    conlang, shift = Conlang(spec.conlang), first_syllable(spec.conlang)
-    answers = {}
-    for pair in PAIRS:
-        source, target = conlang.sentences(pair, 0, CONLANG_TEST_SENTENCES, split="test")
-        for i in CHOSEN:
-            ids = source.flat[source.offsets[i] : source.offsets[i + 1]] + shift
-            asked = target.flat[target.offsets[i] : target.offsets[i + 1]] + shift
-            answers[pair, tuple(ids.tolist())] = tuple(asked.tolist())
-    tags = {4 + spec.conlang.languages.index(pair.partition("-")[2]): pair for pair in PAIRS}
-
-    def perfect(model, source, start, config, *, forbidden):
-        ends = zip(source.offsets[:-1], source.offsets[1:], strict=True)
-        rows = [source.flat[first:last].tolist() for first, last in ends]
-        found = [answers[tags[row[0]], tuple(row[1:-1])] for row in rows]
-        assert not {i for row in found for i in row} & set(forbidden)
-        return [Hypothesis(tokens=row, log_probability=0.0, score=0.0) for row in found]
-
-    monkeypatch.setattr(decoding, "search_all", perfect)
-    rows = decode(spec, trained.copy_to(tmp_path), trained.run, SENTENCES)["rows"]
-    for row in rows:
-        assert row["chrf"] == row["chrfpp"] == pytest.approx(100)
-        assert row["bleu"] == pytest.approx(100)
 
 
 def test_a_test_set_is_scored_whole_and_in_its_named_parts() -> None:

@@ -17,7 +17,7 @@ from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, get_cohort, membership, runs_of
+from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, get_cohort, runs_of
 from mnmt_repro.papers.cohorts.grids import WEIGHTS
 from mnmt_repro.results import load_runs, schema
 from mnmt_repro.runs import spec as spec_module
@@ -54,20 +54,6 @@ def test_the_grid_of_paper_a() -> None:
         alike = [run for run in runs if run.mixture.weights.get("eng-deu", 0.0) == p]
         assert len(alike) == 8
         assert all(run.mixture == Mixture.two("eng-deu", "eng-zho", p) for run in alike)
-
-
-def test_single_pair_runs_are_shared_between_cohorts() -> None:
-    hashes = {
-        name: {run.config_hash: run for run in get_cohort(name).runs()}
-        for name in ("webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en")
-    }
-    shared = hashes["webtech-en-dezh"].keys() & hashes["webtech-en-defr"].keys()
-    assert len(shared) == 8  # one a size
-    for each in shared:
-        assert hashes["webtech-en-dezh"][each].mixture.weights == {"eng-deu": 1.0}
-        assert membership()[each] == ("webtech-en-dezh", "webtech-en-defr")
-    # Into English no tag is given, so that nothing is shared with the other direction.
-    assert not hashes["webtech-en-dezh"].keys() & hashes["webtech-dezh-en"].keys()
 
 
 def test_labels_do_not_change_what_a_run_is_and_settings_do() -> None:

@@ -19,14 +19,12 @@ from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.cohorts.catalogue import (
-    declared,
     find_cohort,
     get_cohort,
     membership,
     places,
 )
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LANGUAGES
-from mnmt_repro.papers.cohorts.software25 import SOFTWARE25_COHORTS
 from mnmt_repro.papers.cohorts.software25_runs import MINI, PAPER, kept_pairs, recipe
 from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
 from mnmt_repro.repository import ROOT
@@ -346,26 +344,6 @@ def test_rows_of_the_other_cohorts_vary_what_they_name() -> None:
 # --- models, settings, identities -------------------------------------------------------------
 
 
-def test_the_declared_model_is_what_the_upgrade_makes() -> None:
-    for each in SOFTWARE25_COHORTS:
-        for run in each.runs():
-            assert run.vocabulary is not None and run.model.vocab_size == run.vocabulary.pieces
-            if run.upgrade is None:
-                continue
-            parent, config = run.upgrade.parent, run.upgrade.config
-            assert run.model == replace(
-                parent.model,
-                d_ff=round(parent.model.d_ff * config.wider),
-                encoder_layers=parent.model.encoder_layers + config.deeper.encoder,
-                decoder_layers=parent.model.decoder_layers + config.deeper.decoder,
-            )
-            assert parent.training == MINI.training and parent.seed == run.seed
-            # What is drawn beside old weights is not what those began as.
-            drawn = {config.embeddings, config.width.init, config.deeper.init}
-            apart = "random" in drawn or config.keep == "body"
-            assert (config.seed == run.seed) == (not apart)
-
-
 def test_the_published_settings() -> None:
     base, wide, deep = (PAPER.model(kind) for kind in ("same", "wide", "deep"))
     assert (base.d_model, base.d_ff, base.heads, base.vocab_size) == (1024, 4096, 16, 64_000)
@@ -399,10 +377,6 @@ def test_all_of_an_upgrade_is_part_of_the_identity() -> None:
     assert replace(run, kept=run.kept[::-1]).config_hash == run.config_hash
     with pytest.raises(InputError, match="fisher_share must lie between 0 and 1, got 1"):
         Upgrade(parent=run, config=UpgradeConfig(), fisher_share=1.0)
-    for each in declared("mini"):
-        if isinstance(each, VariantCohort):
-            names = {(v.name, v.updates_share, v.spec.seed) for v in each.variants}
-            assert len(names) == len(each.variants), each.name
     with pytest.raises(InputError, match="software25-main' is a list of named runs"):
         get_cohort("software25-main")
 
@@ -439,14 +413,6 @@ def test_a_dry_run_lists_every_run_with_its_time(tmp_path, capsys) -> None:
     assert len(lines) == 64 and "63 of 63 runs are missing: about" in lines[-1]
     assert all(re.search(r" (s|min|h)  .* MiB  M", line) for line in lines[:-1])
     assert sum("Mt25-wide at 50%" in line for line in lines) == 3
-    # An ablation's old models are listed, each before the first run that begins with it.
-    assert main(["sweep", "software25-table3", *common]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "25 of 25 runs are missing and 3 that they begin with" in lines[-1]
-    ids = [line.split()[0] for line in lines[:-1]]
-    for line in lines[:-1]:
-        if " from " in line:
-            assert ids.index(line.split()[-1]) < ids.index(line.split()[0])
 
 
 def test_the_estimate_counts_a_shared_beginning_once(tmp_path) -> None:

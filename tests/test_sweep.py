@@ -142,15 +142,6 @@ def test_without_a_terminal_each_run_is_a_line_of_the_log(tmp_path: Path, capsys
     assert third == f"3/3 runs, about 00:00 left; done: {specs[2].label}"
 
 
-def test_a_run_at_work_is_not_started_twice(tmp_path: Path) -> None:
-    spec = grid()[0]
-    refused = pytest.raises(InputError, match="another process is at work")
-    with run_lock(tmp_path / spec.run_id), refused:
-        sweep_module._in_worker(dict, tmp_path / spec.run_id)
-    with run_lock(tmp_path / spec.run_id):  # free again
-        pass
-
-
 def test_estimates_follow_finished_runs() -> None:
     small, large = tiny_spec(), tiny_spec(training=adamw(steps=5000, curve_points=2))
     assert seconds_per_cost_of([]) == DEFAULT_SECONDS_PER_COST

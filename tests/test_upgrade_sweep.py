@@ -132,19 +132,6 @@ def test_a_parent_is_trained_first_and_its_child_goes_on_from_it(family: Path) -
     assert 0 < apart < 0.2
 
 
-def test_a_stored_parent_without_weights_is_trained_again_but_not_stored(
-    family: Path, tmp_path: Path
-) -> None:
-    store, runs = tmp_path / "store", tmp_path / "runs"
-    path = store / PARENT.corpus / f"{PARENT.run_id}.json"
-    path.parent.mkdir(parents=True)
-    before = (family / "store" / PARENT.corpus / path.name).read_bytes()
-    path.write_bytes(before)
-    assert sweep_into(store, runs, [PARENT, CHILD], InThisProcess()) == []
-    assert path.read_bytes() == before
-    assert is_trained(PARENT, runs) and stored(store) == {PARENT.run_id, CHILD.run_id}
-
-
 def test_a_parent_that_is_trained_again_is_held_against_the_stored_one(
     family: Path, tmp_path: Path, capsys
 ) -> None:

@@ -75,7 +75,7 @@ def read_upgraded(folder: Path) -> UpgradedFolder:
     return UpgradedFolder(folder=folder, about=about, vocabulary=read_vocabulary(folder, about))
 
 
-def of_upgraded(upgraded: UpgradedFolder, given: Mapping[str, Any]) -> dict[str, Any]:
+def of_upgraded(upgraded: UpgradedFolder, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Options of `train` as the upgraded model and its old run have them.
 
     Those are text and pairs (where no other is given), tags, and all training settings but the
@@ -83,7 +83,7 @@ def of_upgraded(upgraded: UpgradedFolder, given: Mapping[str, Any]) -> dict[str,
 
     Parameters
     ----------
-    given
+    asked
         Options of the command line.
 
     Raises
@@ -93,7 +93,7 @@ def of_upgraded(upgraded: UpgradedFolder, given: Mapping[str, Any]) -> dict[str,
     """
     about = upgraded.about
     constant = about["upgrade"]["config"]["schedule"] == "constant"
-    if constant and "learning_rate" not in given:
+    if constant and "learning_rate" not in asked:
         peak = about["training"]["learning_rate"]
         raise InputError(
             f"--continue-from {upgraded.folder}: its rate is constant; give --learning-rate (the "
@@ -103,7 +103,7 @@ def of_upgraded(upgraded: UpgradedFolder, given: Mapping[str, Any]) -> dict[str,
     values["seed"] = about["seed"] + 1
     if about["tags"] != "none":
         values["tags"] = about["tags"]
-    if "data" in given or given.get("corpus", about["corpus"]) != about["corpus"]:
+    if "data" in asked or asked.get("corpus", about["corpus"]) != about["corpus"]:
         return values
     if about["corpus"] == "own":
         pairs = ", ".join(about["pairs"])

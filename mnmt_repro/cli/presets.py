@@ -38,12 +38,12 @@ def of_preset(name: str) -> dict[str, Any]:
     }
 
 
-def of_run(file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+def of_run(file: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Options by the `run.json` of a run that began with random weights.
 
     Parameters
     ----------
-    given
+    asked
         Options of the command line, which say of which text its weights are.
 
     Raises
@@ -68,14 +68,14 @@ def of_run(file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
         "layers": model["encoder_layers"],
         "tags": about["tags"],
         "seed": about["seed"],
-        **({} if "data" in given else of_text(about)),
+        **({} if "data" in asked else of_text(about)),
     }
     if about["conlang"] is None:
         values["pieces"] = model["vocab_size"]
     pairs = about["pairs"]
     if about["corpus"] == "own":
-        pairs = [spec.partition("=")[0] for spec in given.get("data", ())]
-    if not given.keys() & {"pairs", "weights", "temperature", "upsample"}:
+        pairs = [spec.partition("=")[0] for spec in asked.get("data", ())]
+    if not asked.keys() & {"pairs", "weights", "temperature", "upsample"}:
         if set(pairs) != set(about["mixture"]):
             known = ", ".join(about["mixture"])
             raise InputError(f"{where}: give the text of its pairs ({known}) with --data")

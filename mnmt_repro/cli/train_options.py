@@ -170,37 +170,37 @@ def settle(parsed: argparse.Namespace) -> tuple[TrainOptions, UpgradedFolder | N
         serve.
     """
     names = {each.name for each in dataclasses.fields(TrainOptions)} | set(TRAINING)
-    given = {name: value for name, value in vars(parsed).items() if name in names}
-    continued = "continue_from" in given
+    asked = {name: value for name, value in vars(parsed).items() if name in names}
+    continued = "continue_from" in asked
     refuse_excluded(
-        given,
+        asked,
         ("preset config", continued, "{}: the upgraded model has its settings; leave one of the "
          "two out"),
         (SETTLED, continued, "{}: the upgraded model's own stays; leave it out, or make another "
          "upgrade"),
-        ("corpus pairs", "data" in given, "--data: your own text; leave out --corpus and --pairs"),
-        ("valid", "data" not in given, "--valid goes with --data; registered corpora have their "
+        ("corpus pairs", "data" in asked, "--data: your own text; leave out --corpus and --pairs"),
+        ("valid", "data" not in asked, "--valid goes with --data; registered corpora have their "
          "own"),
-        ("temperature upsample", "weights" in given, "--weights: leave out --temperature and "
+        ("temperature upsample", "weights" in asked, "--weights: leave out --temperature and "
          "--upsample, or it"),
     )  # fmt: skip
     upgraded, base = None, {}
     if continued:
-        upgraded = read_upgraded(given["continue_from"])
-        base = of_upgraded(upgraded, given)
-        if given.get("tags") == "auto":  # as the old model's
-            del given["tags"]
-    if "config" in given:
-        base |= of_run(given["config"], given)
-    if "preset" in given:
-        base |= of_preset(given["preset"])
-        if not given.keys() & {"data", "corpus"}:
-            raise InputError(f"--preset {given['preset']}: name its text, with --data or --corpus")
-    if given.keys() & set(BUDGET):
+        upgraded = read_upgraded(asked["continue_from"])
+        base = of_upgraded(upgraded, asked)
+        if asked.get("tags") == "auto":  # as the old model's
+            del asked["tags"]
+    if "config" in asked:
+        base |= of_run(asked["config"], asked)
+    if "preset" in asked:
+        base |= of_preset(asked["preset"])
+        if not asked.keys() & {"data", "corpus"}:
+            raise InputError(f"--preset {asked['preset']}: name its text, with --data or --corpus")
+    if asked.keys() & set(BUDGET):
         base |= dict.fromkeys(BUDGET)
-    if given.get("optimiser", base.get("optimiser")) != base.get("optimiser"):
+    if asked.get("optimiser", base.get("optimiser")) != base.get("optimiser"):
         base.pop("learning_rate", None)
-    values = base | given
+    values = base | asked
     training = {name: values.pop(name) for name in TRAINING if name in values}
     try:
         return TrainOptions(**values, training=usual_training(**training)), upgraded

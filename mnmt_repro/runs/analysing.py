@@ -140,9 +140,9 @@ def _overlap(
     spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str
 ) -> Iterator[Row]:
     pieces = piece_map(spec)
-    for found in [] if pieces is None else pieces.overlap.rows():
+    for row in [] if pieces is None else pieces.overlap.rows():
         for part in ("kept", "added", "dropped"):
-            yield _row("overlap", found[part], block=f"{found['kind']}, {part}")
+            yield _row("overlap", row[part], block=f"{row['kind']}, {part}")
 
 
 def _substituted(
@@ -160,10 +160,10 @@ def _substituted(
 def _moved(spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str) -> Iterator[Row]:
     placed = upgrade_of(spec, runs_folder).model.state_dict()
     squares: dict[tuple[str, str], float] = {}
-    for found in half_distances(placed, checkpoint.weights):
-        layer = f"{found['stack']}.{found['layer']}"
+    for moved in half_distances(placed, checkpoint.weights):
+        layer = f"{moved['stack']}.{moved['layer']}"
         for block, name in (("old", "old_half"), ("new", "new_half"), ("between", "between")):
-            value = found[name]
+            value = moved[name]
             assert isinstance(value, float)
             squares[layer, block] = squares.get((layer, block), 0.0) + value**2
     for (layer, block), total in squares.items():
@@ -174,8 +174,8 @@ def _fisher(spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: st
     assert spec.upgrade is not None and spec.upgrade.fisher_share is not None
     upgraded, share = upgrade_of(spec, runs_folder), spec.upgrade.fisher_share
     fisher = old_fisher(spec, upgraded, load_run_data(spec))
-    for found in fisher_histogram(fisher, FISHER_EDGES, upgraded.groups):
-        yield _row("fisher", found["share"], block=f"{found['low']:.3g}")
+    for bin_ in fisher_histogram(fisher, FISHER_EDGES, upgraded.groups):
+        yield _row("fisher", bin_["share"], block=f"{bin_['low']:.3g}")
     threshold = fisher_threshold(fisher, upgraded.groups, share)
     yield _row("threshold", threshold, block=f"{share:g}")
 

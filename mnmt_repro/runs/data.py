@@ -83,13 +83,13 @@ class TestSet:
     @property
     def selections(self) -> dict[tuple[str, str], np.ndarray]:
         """Rows of each score, boolean, by test set and domain: whole, domains, shared, parts."""
-        found = {(self.name, "all"): np.ones(self.text.size, dtype=bool)}
+        selections = {(self.name, "all"): np.ones(self.text.size, dtype=bool)}
         if self.domains is not None:
             domains = np.array(self.domains)
-            found |= {(self.name, name): domains == name for name in sorted(set(self.domains))}
+            selections |= {(self.name, name): domains == name for name in sorted(set(self.domains))}
             if self.shared:
-                found["shared", "all"] = np.isin(domains, self.shared)
-        return found | {(name, "all"): rows for name, rows in self.parts.items()}
+                selections["shared", "all"] = np.isin(domains, self.shared)
+        return selections | {(name, "all"): rows for name, rows in self.parts.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +128,8 @@ def corpus_vocabulary(
     pairs = [p for p in pairs if p.startswith("eng-")] or pairs
     fewer = {code: count for code, count in (kept or {}).items() if code in languages}
     name = digest([CORPORA_VERSION, asdict(config), data_hash(corpus, pairs), fewer])
-    found = ((pair, keep(load_split(corpus, pair, "train"), fewer)) for pair in pairs)
-    return _trained_once(f"{corpus}-{name}", config, found)
+    text = ((pair, keep(load_split(corpus, pair, "train"), fewer)) for pair in pairs)
+    return _trained_once(f"{corpus}-{name}", config, text)
 
 
 def _trained_once(
@@ -320,13 +320,13 @@ def corpus_test_sets(
         test = TestSet.of("indomain", inside, vocabulary, tags)
         return (dataclasses.replace(test, domains=None, parts=parts),)
     shared = SHARED_DOMAINS.get(get_card(corpus).base or corpus, ())
-    found = [TestSet.of("indomain", inside, vocabulary, tags, shared)]
+    sets = [TestSet.of("indomain", inside, vocabulary, tags, shared)]
     for name in outside:
         if name in known_test_sets(pair):
             text = load_test_set(name, pair)
             test = TestSet.of(name, text, vocabulary, tags)
-            found.append(dataclasses.replace(test, domains=None))
-    return tuple(found)
+            sets.append(dataclasses.replace(test, domains=None))
+    return tuple(sets)
 
 
 def _generated(spec: RunSpec) -> RunData:

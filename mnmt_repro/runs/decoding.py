@@ -54,10 +54,10 @@ def usual(corpora: Collection[str]) -> int:
     InputError
         When they are decoded in different ways.
     """
-    found = {FEWER.get(corpus, SENTENCES) for corpus in corpora} or {SENTENCES}
-    if len(found) > 1:
+    usually = {FEWER.get(corpus, SENTENCES) for corpus in corpora} or {SENTENCES}
+    if len(usually) > 1:
         raise InputError("--sentences: say how many; these corpora are decoded in different ways")
-    return found.pop()
+    return usually.pop()
 
 
 def settings_of(sentences: int) -> dict[str, Any]:
@@ -165,8 +165,8 @@ def translate_tests(
                 SEARCH,
                 forbidden=vocabulary.never,
             )
-            found = vocabulary.decode([hypothesis.tokens for hypothesis in best])
-            texts.setdefault(pair, {})[test.name] = found
+            lines = vocabulary.decode([hypothesis.tokens for hypothesis in best])
+            texts.setdefault(pair, {})[test.name] = lines
     return texts
 
 
@@ -196,13 +196,13 @@ def score_tests(
     for pair, sets in tests.items():
         language = pair.partition("-")[2]
         for test in sets:
-            chosen, found = spread(test.text.size, sentences), texts[pair][test.name]
+            chosen, translated = spread(test.text.size, sentences), texts[pair][test.name]
             for (name, domain), part in test.selections.items():
                 inside = np.flatnonzero(part[chosen])
                 if domain != "all" or not inside.size:
                     continue
                 scored = score(
-                    [found[i] for i in inside],
+                    [translated[i] for i in inside],
                     [test.references[chosen[i]] for i in inside],
                     language,
                 )
@@ -218,4 +218,6 @@ def score_tests(
 def _bleurt(checkpoint: Path, device: str) -> Callable[..., dict[str, float | str]]:
     from mnmt_repro.evaluation.learned_metrics import bleurt
 
-    return lambda found, wanted, language: bleurt(found, wanted, checkpoint, device=device)
+    return lambda hypotheses, references, language: bleurt(
+        hypotheses, references, checkpoint, device=device
+    )

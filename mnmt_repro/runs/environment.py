@@ -39,14 +39,14 @@ def parse_processor(cpuinfo: str) -> str:
     >>> parse_processor("vendor_id: X\ncpu family: 6\nmodel: 143\nmodel name: Xeon\n")
     'Xeon (family 6, model 143)'
     """
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for line in cpuinfo.splitlines():
         name, _, value = line.partition(":")
-        found.setdefault(name.strip(), value.strip())
-    name = found.get("model name", platform.processor() or platform.machine())
-    told = [
-        f"{what.removeprefix('cpu ')} {found[what]}"
+        fields.setdefault(name.strip(), value.strip())
+    name = fields.get("model name", platform.processor() or platform.machine())
+    numbers = [
+        f"{what.removeprefix('cpu ')} {fields[what]}"
         for what in ("cpu family", "model")
-        if what in found
+        if what in fields
     ]
-    return f"{name} ({', '.join(told)})" if told else name
+    return f"{name} ({', '.join(numbers)})" if numbers else name

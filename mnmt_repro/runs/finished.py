@@ -53,9 +53,9 @@ def load_finished(spec: RunSpec, folder: Path, run: Mapping[str, Any]) -> Checkp
             f"{folder / LAST}: stands at step {stands}, but the stored run has {run['steps']} "
             "steps; train it to its end"
         )
-    if (found := run_vocabulary(spec).hash) != run["vocabulary_hash"]:
+    if (pieces := run_vocabulary(spec).hash) != run["vocabulary_hash"]:
         raise InputError(
-            f"{spec.corpus}: its vocabulary has the hash {found}, but run {spec.run_id} was "
+            f"{spec.corpus}: its vocabulary has the hash {pieces}, but run {spec.run_id} was "
             f"trained with {run['vocabulary_hash']}; the text or the way pieces are made differ"
         )
     return checkpoint

@@ -75,8 +75,8 @@ class Trained:
     @property
     def conlang(self) -> Conlang | None:
         """The conlang that it was trained on, if it was one."""
-        found = self.vocabulary
-        return found.conlang if isinstance(found, SyllableVocabulary) else None
+        pieces = self.vocabulary
+        return pieces.conlang if isinstance(pieces, SyllableVocabulary) else None
 
     def check_direction(self, pair: str, option: str) -> None:
         """Refuse a direction that the model cannot go; say so where it was not trained on.
@@ -121,18 +121,18 @@ class Trained:
             self.check_direction(pair, f"--to {target}")
             return pair
         known = ", ".join(self.pairs)
-        found = [pair for pair in self.pairs if pair.partition("-")[2] == target]
+        there = [pair for pair in self.pairs if pair.partition("-")[2] == target]
         if source is not None:
             self.check_direction(f"{source}-{target}", f"--from {source} --to {target}")
             return f"{source}-{target}"
-        if not found:
+        if not there:
             more = "; say --from which language for another direction" * self.continued
             raise InputError(f"--to {target}: the model was trained on {known}{more}")
-        if len(found) > 1 and self.tags not in ("none", "source"):
+        if len(there) > 1 and self.tags not in ("none", "source"):
             raise InputError(
                 f"--to {target}: say --from which language; the model was trained on {known}"
             )
-        return found[0]
+        return there[0]
 
 
 def check_free(out: Path, ours: Collection[str] = ()) -> None:
@@ -148,8 +148,8 @@ def check_free(out: Path, ours: Collection[str] = ()) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"--out {out}: is a file; choose a folder")
     torn = tuple(f".{name}." for name in (RUN, *ours)) if ours else ()  # of a killed process
-    found = [path.name for path in out.iterdir()] if out.is_dir() else []
-    if any(name not in ours and not name.startswith(torn) for name in found):
+    names = [path.name for path in out.iterdir()] if out.is_dir() else []
+    if any(name not in ours and not name.startswith(torn) for name in names):
         raise InputError(f"--out {out}: is not empty; choose another folder, or remove this one")
 
 

@@ -52,12 +52,12 @@ def named_runs(tier: str) -> frozenset[str]:
 @cache
 def widened_runs(tier: str) -> frozenset[str]:
     """Ids of the runs that are widened without training them."""
-    found = set()
+    widened = set()
     for cohort in declared(tier):
         for spec in cohort.runs():
             if spec.upgrade is not None and spec.upgrade.config.wider > 1:
-                found.add(spec.upgrade.parent.run_id)
+                widened.add(spec.upgrade.parent.run_id)
         if cohort.name == GATED:
             even = (spec for spec in cohort.runs() if set(spec.mixture.weights.values()) == {0.5})
-            found.add(max(even, key=lambda spec: spec.cost).run_id)
-    return frozenset(found)
+            widened.add(max(even, key=lambda spec: spec.cost).run_id)
+    return frozenset(widened)

@@ -83,12 +83,12 @@ def get_cohort(name: str, tier: str = "mini") -> Cohort:
 @cache
 def membership(tier: str = "mini") -> dict[str, tuple[str, ...]]:
     """Configuration hash to the names of the cohorts of a tier that hold the run."""
-    found: dict[str, tuple[str, ...]] = {}
+    cohorts: dict[str, tuple[str, ...]] = {}
     for cohort in declared(tier):
         names = (cohort.repeats, cohort.name) if cohort.repeats else (cohort.name,)
         for run in cohort.runs():
-            found[run.config_hash] = (*found.get(run.config_hash, ()), *names)
-    return found
+            cohorts[run.config_hash] = (*cohorts.get(run.config_hash, ()), *names)
+    return cohorts
 
 
 @cache

@@ -150,13 +150,13 @@ def groups_of(grouping: str) -> dict[str, tuple[str, ...]]:
     The original ones also parted into those that are ``related`` to added ones, and up-sampled with
     them, and the ``other original`` ones.
     """
-    found = GROUPINGS[grouping]
-    other = tuple(code for code in found.original if code not in found.related)
+    divided = GROUPINGS[grouping]
+    other = tuple(code for code in divided.original if code not in divided.related)
     return {
-        "all": directions(found.original + found.added),
-        "original": directions(found.original),
-        "added": directions(found.added),
-        "related": directions(found.related),
+        "all": directions(divided.original + divided.added),
+        "original": directions(divided.original),
+        "added": directions(divided.added),
+        "related": directions(divided.related),
         "other original": directions(other),
     }
 

@@ -272,7 +272,7 @@ def _cohorts() -> tuple[VariantCohort, ...]:
     """All of Paper B's runs in the order in which they matter."""
     cut, full = "added languages cut to Table 9's share: Table 1, Figure 4", "the second condition"
     first = {name: (name, about, _at_30(rows)) for name, (about, rows) in _ABLATIONS.items()}
-    found = (
+    declared = (
         ("main", f"from scratch and upgraded, {cut}", _central((1, 2, 3))),
         (
             "total",
@@ -293,7 +293,7 @@ def _cohorts() -> tuple[VariantCohort, ...]:
     )
     return tuple(
         VariantCohort(name=f"{CORPUS}-{name}", about=about, variants=variants)
-        for name, about, variants in found
+        for name, about, variants in declared
     )
 
 
