@@ -101,45 +101,22 @@ def read_fisher(options: UpgradeOptions, about: Mapping[str, Any]) -> FisherScal
         thresholds=tuple(thresholds),
         sentences=options.fisher_sentences,
         about=about,
-        text=_validation_text(options, about),
+        text=_validation_text(about),
     )
 
 
-def _validation_text(options: UpgradeOptions, about: Mapping[str, Any]) -> Mapping[str, Bitext]:
-    """Validation text of a corpus; of the user's own, `--valid` or what `train` holds out."""
-    from mnmt_repro.corpora.bitext import load_split, read_bitexts
-    from mnmt_repro.corpora.formats import content_hash
-    from mnmt_repro.runs.training_text import hold_out, valid_text
+def _validation_text(about: Mapping[str, Any]) -> Mapping[str, Bitext]:
+    """Validation text of a corpus; of the user's own, what `train` validated on."""
+    from mnmt_repro.corpora.bitext import load_split
+    from mnmt_repro.runs.training_text import valid_text
 
-    corpus, pairs = about["corpus"], about["pairs"]
-    if corpus != "own":
-        if options.data or options.valid:
-            raise InputError(
-                f"--data, --valid: the model was trained on {corpus}, which has validation text"
-            )
-        real = pairs if about["conlang"] is None else ()
-        return {pair: load_split(corpus, pair, "valid") for pair in real}
-    validated = about.get("validation", dict.fromkeys(pairs))
-    known = ", ".join(validated)
-    if not (options.data or options.valid):
-        try:
-            return valid_text(about)
-        except InputError as error:
-            raise InputError(
-                f"--fisher-threshold: {error} ({known}); give it again with --data, or what was "
-                "its --valid"
-            ) from error
-    if options.data and options.valid:
-        raise InputError("--data: --valid is there already; leave it out")
-    option = "--valid" if options.valid else "--data"
-    texts = read_bitexts(options.valid or options.data)
-    held = texts if options.valid else hold_out(texts)[1]
-    if held.keys() != validated.keys():
-        raise InputError(f"{option} {', '.join(held)}: the model was validated on {known}")
-    for pair, wanted in validated.items():
-        if wanted is not None and content_hash(held[pair]) != wanted:
-            raise InputError(
-                f"{option} {pair}: gives other validation text than the model had; give the same "
-                "--data, or the same --valid, as when it was trained"
-            )
-    return held
+    if about["corpus"] != "own":
+        real = about["pairs"] if about["conlang"] is None else ()
+        return {pair: load_split(about["corpus"], pair, "valid") for pair in real}
+    try:
+        return valid_text(about)
+    except InputError as error:
+        raise InputError(
+            f"--fisher-threshold: {error}; put the text of {', '.join(about['pairs'])} back where "
+            "`train` read it"
+        ) from error

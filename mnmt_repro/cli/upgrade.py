@@ -53,7 +53,7 @@ def add(commands: Any) -> None:
             "\n      --loss-on eng_Latn-deu_Latn=talks.tsv --out runs/nllb-start",
             "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
             "\n      -o runs/deep-start",
-            "mnmt-repro upgrade --from runs/talks --vocab both.model --data eng-deu=talks.tsv \\"
+            "mnmt-repro upgrade --from runs/talks --vocab both.model \\"
             "\n      --fisher-threshold 1e-6=0.25 -o runs/fisher-start",
         ],
         act=act,

@@ -90,17 +90,6 @@ class UpgradeOptions(JsonOption):
         FISHER_SENTENCES,
         metavar="N",
     )
-    data: tuple[str, ...] = setting(
-        "with --fisher-threshold: the old model's training text, if it was your own and its files "
-        "have moved. Only what `train` held out of it is read",
-        (),
-        metavar="PAIR=FILE",
-    )
-    valid: tuple[str, ...] = setting(
-        "with --fisher-threshold, instead of --data: the text that the old model had as --valid",
-        (),
-        metavar="PAIR=FILE",
-    )
     steps: Count | None = setting("steps over which a factor without STEPS rises", metavar="N")
     loss_on: tuple[str, ...] = setting(
         "print the loss on this text before and after, once for each direction (default: the "
