@@ -1,6 +1,6 @@
 """What takes long to compute, kept in the user's cache under a hash of all that decides it.
 
->>> with kept_values("doctest") as recall:                               # doctest: +SKIP
+>>> with kept_values("doctest", as_json(float)) as recall:               # doctest: +SKIP
 ...     value = recall(text_digest("seed 1", code_digest()), lambda: simulate(seed=1))
 """
 
@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
+import json
 import os
-import pickle
 import platform
 import sys
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.repository import cache_root
@@ -23,10 +28,8 @@ T = TypeVar("T")
 PACKAGE = Path(__file__).parent
 
 
-class Recall(Protocol):
-    """Returns what is kept under a key, else computes it."""
-
-    def __call__(self, key: str, compute: Callable[[], T], /) -> T: ...  # noqa: D102
+Recall = Callable[[str, Callable[[], T]], T]
+"""Returns what is kept under a key, else computes it."""
 
 
 def text_digest(*parts: str | bytes) -> str:
@@ -39,12 +42,12 @@ def text_digest(*parts: str | bytes) -> str:
 
 
 def _digest(parts: Iterable[str | bytes]) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
         content = part.encode() if isinstance(part, str) else part
-        found.update(b"%d:" % len(content))
-        found.update(content)
-    return found.hexdigest()
+        digest.update(b"%d:" % len(content))
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def files_digest(folder: Path, paths: Iterable[Path]) -> str:
@@ -76,14 +79,40 @@ def code_digest(*, without: Iterable[str] = ()) -> str:
     return text_digest(*machine, *sorted(libraries), files_digest(PACKAGE, files))
 
 
+@dataclass(frozen=True)
+class Form(Generic[T]):
+    """How values are written and read again. No form may run code that a file holds."""
+
+    write: Callable[[T], bytes]
+    read: Callable[[bytes], T]
+
+
+def as_json(kind: Any) -> Form[Any]:
+    """Numbers, texts, and dataclasses and containers of them, as JSON.
+
+    >>> form = as_json(set[tuple[str, int]])
+    >>> form.read(form.write({("a", 1)}))
+    {('a', 1)}
+    """
+    adapter = TypeAdapter(kind)
+    return Form(
+        write=lambda value: json.dumps(adapter.dump_python(value, mode="json")).encode(),
+        read=lambda content: adapter.validate_python(json.loads(content)),
+    )
+
+
 @contextlib.contextmanager
-def kept_values(name: str, *, fresh: bool = False, most: int = 1000) -> Iterator[Recall]:
+def kept_values(
+    name: str, form: Form[T], *, fresh: bool = False, most: int = 1000
+) -> Iterator[Recall[T]]:
     """Open a file of the cache, and write it at the end, whole or not at all.
 
     Parameters
     ----------
     name
-        Of the file.
+        Of the file, a ZIP archive with an entry a key.
+    form
+        How the entries are written.
     fresh
         Compute everything again, whatever is kept.
     most
@@ -94,7 +123,7 @@ def kept_values(name: str, *, fresh: bool = False, most: int = 1000) -> Iterator
     Recall
         A file that is torn or cannot be read or written counts as empty.
     """
-    path = cache_root() / "kept" / f"{name}.pickle"
+    path = cache_root() / "kept" / f"{name}.zip"
     before = _read(path)
     used: dict[str, bytes] = {}
     changed = False
@@ -102,12 +131,12 @@ def kept_values(name: str, *, fresh: bool = False, most: int = 1000) -> Iterator
     def recall(key: str, compute: Callable[[], T], /) -> T:
         nonlocal changed
         if key in before and not fresh:
-            with contextlib.suppress(Exception):  # whatever a torn pickle raises
-                value: T = pickle.loads(before[key])
+            with contextlib.suppress(Exception):  # whatever an entry of other code raises
+                value = form.read(before[key])
                 used[key] = before[key]
                 return value
         value = compute()
-        used[key] = pickle.dumps(value)
+        used[key] = form.write(value)
         changed = True
         return value
 
@@ -116,14 +145,17 @@ def kept_values(name: str, *, fresh: bool = False, most: int = 1000) -> Iterator
     finally:  # also what was computed before an interruption
         if changed:
             entries = {key: value for key, value in before.items() if key not in used} | used
-            last = dict(list(entries.items())[-most:])
+            content = io.BytesIO()
+            with zipfile.ZipFile(content, "w") as file:
+                for key, value in list(entries.items())[-most:]:
+                    file.writestr(key, value)
             with contextlib.suppress(OSError):
-                write_bytes(path, pickle.dumps(last))
+                write_bytes(path, content.getvalue())
 
 
 def _read(path: Path) -> dict[str, bytes]:
     try:
-        found: Any = pickle.loads(path.read_bytes())
-    except Exception:  # absent, torn, or of another Python
+        with zipfile.ZipFile(path) as file:
+            return {key: file.read(key) for key in file.namelist()}
+    except Exception:  # absent or torn
         return {}
-    return found if isinstance(found, dict) else {}

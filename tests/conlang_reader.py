@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
-from mnmt_repro.corpora.conlang import SPELLINGS, Conlang, zipf_probabilities
+from mnmt_repro.corpora.conlang import SPELLINGS, Conlang
 from mnmt_repro.corpora.ragged import Ragged
 
 
@@ -50,10 +48,6 @@ def log_likelihood(conlang: Conlang, pair: str, source: Ragged, target: Ragged) 
     return result
 
 
-def overlap(
-    conlang: Conlang, a: str, b: str, *, by: Literal["concepts", "tokens"] = "concepts"
-) -> float:
-    """Share of concepts spelled alike in two languages, or of their occurrences in text."""
-    alike = (conlang.spellings[a] == conlang.spellings[b]).all(axis=(1, 2))
-    weights = None if by == "concepts" else zipf_probabilities(conlang.config)
-    return float(np.average(alike, weights=weights))
+def overlap(conlang: Conlang, a: str, b: str) -> float:
+    """Share of concepts spelled alike in two languages."""
+    return float((conlang.spellings[a] == conlang.spellings[b]).all(axis=(1, 2)).mean())

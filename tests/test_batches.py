@@ -70,26 +70,6 @@ def test_a_stream_resumes_at_any_position() -> None:
             assert same(batch, wanted)
 
 
-def test_an_endless_stream_resumes_too() -> None:
-    def conlang() -> BatchStream:
-        return BatchStream(
-            small_data().sentences, Mixture.two(*PAIRS, 0.3), batch_tokens=128, seed=1, window=64
-        )
-
-    whole = list(itertools.islice(conlang().batches(), 25))
-    resumed = itertools.islice(conlang().batches(whole[11][0]), 8)
-    assert all(same(a[1], b[1]) for a, b in zip(resumed, whole[12:20], strict=True))
-
-
-def test_seeds_give_other_orders_of_the_same_text() -> None:
-    first, second = (
-        of_windows(stream({"eng-deu": 64}, {"eng-deu": 1.0}, seed=seed), 1) for seed in (1, 2)
-    )
-    assert not same(first[0][1], second[0][1])
-    numbers = [sorted(n for _, b in found for n in b.source[:, 0]) for found in (first, second)]
-    assert numbers[0] == numbers[1]
-
-
 @pytest.mark.parametrize(
     ("size", "windows"),
     [
@@ -104,15 +84,6 @@ def test_every_sentence_is_seen_once_a_pass(size: int, windows: int) -> None:
     _, counts = np.unique(numbers, return_counts=True)
     assert len(counts) == size
     assert set(counts) == {windows * 64 // size}
-
-
-def test_passes_differ_in_order() -> None:
-    """A pass is two windows here, so that what its first half holds is the pass's own order."""
-    batches = of_windows(stream({"eng-deu": 128}, {"eng-deu": 1.0}), 4)
-    halves = [{int(i) for w, b in batches if w == k for i in b.source[:, 0]} for k in range(4)]
-    assert [len(half) for half in halves] == [64] * 4
-    assert halves[0] | halves[1] == halves[2] | halves[3] and not halves[0] & halves[1]
-    assert halves[0] not in halves[2:]
 
 
 def test_how_often_a_pair_is_drawn_varies_from_window_to_window() -> None:
@@ -220,18 +191,3 @@ def test_evaluation_reads_every_row_once_and_knows_which() -> None:
         seen += rows.tolist()
     assert sorted(seen) == list(range(137))
     assert list(evaluation_batches(*text.take(np.array([], dtype=int)), 150)) == []
-
-
-def test_positions_are_ordered() -> None:
-    assert Position(0, 9) < Position(1, 0) < Position(1, 2)
-
-
-def test_without_rounding_the_same_sentences_are_padded_less() -> None:
-    wasted, seen = [], []
-    for pad_to in (PAD_TO, 1):
-        batches = [b for _, b in of_windows(stream({"a-b": 64}, {"a-b": 1.0}, pad_to=pad_to), 1)]
-        sides = [side for batch in batches for side in (batch.source, batch.target)]
-        wasted.append(sum((side == 0).sum() for side in sides))
-        seen.append(sorted(int(row[0]) for batch in batches for row in batch.source))
-        assert all((side != 0).any(axis=0).all() for side in sides) or pad_to > 1
-    assert seen[0] == seen[1] and wasted[1] < wasted[0]

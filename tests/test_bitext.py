@@ -1,17 +1,15 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
-import json
 import lzma
 from pathlib import Path
 
 import pytest
+from corpus_cards import small_card
 
 from mnmt_repro.corpora import registry
 from mnmt_repro.corpora.bitext import load_split, load_test_set, parse_spec, read_bitext
 from mnmt_repro.corpora.formats import Bitext, content_hash, parse_tsv, read_jsonl, read_moses
-from mnmt_repro.corpora.registry import Card, CorpusFile
 from mnmt_repro.corpora.textfile import read_lines
 from mnmt_repro.errors import InputError
 
@@ -54,10 +52,10 @@ def tsv_of(
 
 
 @pytest.mark.parametrize("ending", PACKERS)
-@pytest.mark.parametrize("honest", [True, False])
-def test_lines_of_a_file_however_it_is_packed(tmp_path: Path, ending: str, honest: bool) -> None:
-    path = put(tmp_path / f"a.txt{ending if honest else ''}", PACKERS[ending](b"eins\nzwei\n"))
-    assert read_lines(path) == ["eins", "zwei"]
+def test_lines_of_a_file_however_it_is_packed(tmp_path: Path, ending: str) -> None:
+    for name in (f"a.txt{ending}", "a.txt"):
+        path = put(tmp_path / name, PACKERS[ending](b"eins\nzwei\n"))
+        assert read_lines(path) == ["eins", "zwei"]
 
 
 def test_packed_files_of_several_parts_are_read_to_the_end(tmp_path: Path) -> None:
@@ -83,14 +81,6 @@ def test_a_second_part_that_is_cut_short_is_no_trailing_dirt(tmp_path: Path) -> 
         read_lines(put(tmp_path / "a.xz", packed))
     with pytest.raises(InputError, match="damaged"):
         read_lines(put(tmp_path / "b.xz", lzma.compress(b"eins\n") + b"not xz at all"))
-
-
-def test_a_damaged_file(tmp_path: Path) -> None:
-    for ending in (".gz", ".xz"):
-        packed = bytearray(PACKERS[ending](TSV.encode() * 50))
-        packed[len(packed) // 2] ^= 0xFF
-        with pytest.raises(InputError, match="is damaged|cut short"):
-            read_lines(put(tmp_path / f"a{ending}", bytes(packed)))
 
 
 @pytest.mark.parametrize(
@@ -135,23 +125,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 # --- formats ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ending", PACKERS)
-def test_tsv(tmp_path: Path, ending: str) -> None:
-    path = put(tmp_path / f"a.tsv{ending}", PACKERS[ending](TSV.encode()))
+def test_tsv(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.tsv", TSV)
     text = tsv_of(path, "eng", "deu", split="train", domain="domain")
     assert text.pair == "eng-deu"
     assert text.source == ['He said "yes.', "Press\u2028a key"]
     assert text.target == ["Er sagte „ja.", "Taste\x0cdrücken"]
     assert text.domain == ["talk", "manual"]
     assert text.origin == f"{path} (train)"
-
-
-def test_tsv_other_way_round_and_whole(tmp_path: Path) -> None:
-    text = tsv_of(put(tmp_path / "a.tsv", TSV), "deu", "eng")
-    assert text.pair == "deu-eng"
-    assert len(text) == 3
-    assert text.source[2] == "Gute Nacht."
-    assert text.domain is None
 
 
 @pytest.mark.parametrize(
@@ -162,13 +143,9 @@ def test_tsv_other_way_round_and_whole(tmp_path: Path) -> None:
         ("eng\tfra\nYes\tOui\n", r"line 1: no column 'deu'; the columns are \['eng', 'fra'\]"),
         ("eng\tdeu\teng\nYes\tJa\tYes\n", "line 1: a column name occurs twice"),
         ("eng\tdeu\nYes\tJa\nNo\n", r"line 3: 1 fields, but the header has 2"),
-        ("eng\tdeu\nYes\tJa\tOui\n", r"line 2: 3 fields, but the header has 2"),
-        ("eng\tdeu\nYes\tJa\n\n", r"line 3: 1 fields"),
         ("eng\tdeu\nYes\tJa\nNo\t\n", r"line 3: column 'deu' is empty; .* both sides$"),
         ("eng\tdeu\nYes\t\n\tJa\n", r"line 2: column 'deu' .* \(other such lines: 3\)"),
         ("eng\tdeu\nYes\tJa\n \u3000\tNein\n", r"line 3: column 'eng' is empty"),
-        (b"eng\tdeu\nYes\tJ\xe4\n", r"line 2: not UTF-8"),
-        (b"eng\tdeu\nYes\tJa\0\n", r"line 2: a NUL byte"),
     ],
 )
 def test_bad_tsv(tmp_path: Path, content: str | bytes, error: str) -> None:
@@ -203,8 +180,6 @@ def test_moses(tmp_path: Path) -> None:
             "Ja\n" * 9,
             r"t\.en: line 1: .* \(other such lines: 2, 3, 4, 5, 6 and 3 more\)$",
         ),
-        ("Yes\n \n", "Ja\nNein\n", r"t\.en: line 2: the line is empty"),
-        ("", "", r"t\.en: is empty"),
     ],
 )
 def test_bad_moses(tmp_path: Path, english: str, german: str, error: str) -> None:
@@ -213,29 +188,13 @@ def test_bad_moses(tmp_path: Path, english: str, german: str, error: str) -> Non
         read_moses(*paths, "eng-deu")
 
 
-def test_jsonl(tmp_path: Path) -> None:
-    rows = [{"e": "Yes", "d": "Ja", "at": "talk", "split": "train"}]
-    rows += [{"e": "Größe", "d": "size", "at": "manual", "split": "test"}]
-    content = "".join(json.dumps(row) + "\n" for row in rows)
-    path = put(tmp_path / "a.jsonl.xz", lzma.compress(content.encode()))
-    text = read_jsonl(path, "eng-deu", source="e", target="d", domain="at")
-    assert text.source == ["Yes", "Größe"]
-    assert text.domain == ["talk", "manual"]
-    test = read_jsonl(path, "eng-deu", source="e", target="d", split="test")
-    assert test.target == ["size"]
-    with pytest.raises(InputError, match=r"no line in split 'dev'; the splits are .*test.*train"):
-        read_jsonl(path, "eng-deu", source="e", target="d", split="dev")
-
-
 @pytest.mark.parametrize(
     ("line", "error"),
     [
         ("{'source': 1}", "line 2: is not JSON"),
-        ("", "line 2: is not JSON"),
         ('["Yes", "Ja"]', "line 2: is not a JSON object but list"),
         ('{"source": "Yes"}', r"line 2: no key 'target'; the keys are \['source'\]"),
         ('{"source": "Yes", "target": 5}', "line 2: 'target' is int, not a string"),
-        ('{"source": "Yes", "target": null}', "line 2: 'target' is NoneType"),
         ('{"source": " ", "target": "Ja"}', "line 2: 'source' is empty"),
         ('{"source": "a\\nb", "target": "Ja"}', "line 2: a line break inside 'source'"),
         ('{"source": "a\\u0000", "target": "Ja"}', "line 2: a NUL character inside 'source'"),
@@ -258,14 +217,6 @@ def test_sides_must_be_equally_long() -> None:
         Bitext(pair="eng-deu", source=["a", "b"], target=["a", "b"], domain=["x"])
     with pytest.raises(InputError, match="language pair"):
         Bitext(pair="english", source=[], target=[])
-
-
-def test_selection() -> None:
-    sides = {"source": list("abc"), "target": list("ABC")}
-    text = Bitext(pair="eng-deu", **sides, domain=["x", "y", "x"], origin="here")
-    chosen = text.select([2, 0])
-    assert (chosen.source, chosen.target, chosen.domain) == (["c", "a"], ["C", "A"], ["x", "x"])
-    assert chosen.origin == "here"
 
 
 def test_content_hash_is_of_the_sentences_only(tmp_path: Path) -> None:
@@ -302,6 +253,10 @@ def test_own_jsonl(tmp_path: Path) -> None:
     nested = put(tmp_path / "hf.jsonl", '{"translation": {"de": "Ja", "en": "Yes"}}\n')
     text = read_bitext(f"eng-deu={nested}?source=en&target=de")
     assert (text.source, text.target) == (["Yes"], ["Ja"])
+    parts = put(tmp_path / "p.jsonl", '{"source": "Yes", "target": "Ja", "split": "dev"}\n')
+    assert read_bitext(f"eng-deu={parts}?split=dev&domain=split").domain == ["dev"]
+    with pytest.raises(InputError, match=r"no line in split 'test'; the splits are \['dev'\]"):
+        read_bitext(f"eng-deu={parts}?split=test")
     path = put(tmp_path / "a.jsonl", '{"deu": "Ja", "eng": "Yes"}\n')
     assert read_bitext(f"eng-deu={path}").source == ["Yes"]
     assert read_bitext(f"eng-nld={path}?source=eng&target=deu").target == ["Ja"]
@@ -348,19 +303,10 @@ def test_bad_specs(spec: str, error: str) -> None:
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The one file of a corpus called `tiny`, the only one registered."""
-    path = put(tmp_path / "tiny.tsv.xz", lzma.compress(TSV.encode()))
-    file = CorpusFile(
-        path="eng-deu.tsv.xz",
-        sha256=hashlib.sha256(TSV.encode()).hexdigest(),
-        hash_of="content",
-        columns=("split", "domain", "eng", "deu"),
-        sentences={"train": 2, "test": 1},
-    )
-    words = dict.fromkeys(("title", "licence", "origin", "obtained", "split_rule"), "a test")
-    card = Card(name="tiny", **words, files=(file,))
+    card = small_card(tmp_path, {"eng-deu": TSV})
     monkeypatch.setattr(registry, "list_cards", lambda: (card,))
     monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
-    return path.rename(tmp_path / "eng-deu.tsv.xz")
+    return tmp_path / "eng-deu.tsv.xz"
 
 
 def test_splits_of_a_registered_corpus(tiny: Path) -> None:
@@ -394,25 +340,6 @@ def test_test_sets_that_are_not_there() -> None:
 def real(corpora_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real corpora, found through the environment."""
     monkeypatch.setenv("MNMT_REPRO_DATA", str(corpora_dir))
-
-
-def test_webtech_has_the_three_way_part_that_its_card_tells(real: None) -> None:
-    texts = {x: load_split("webtech", f"eng-{x}", "train") for x in ("deu", "fra", "zho")}
-    assert {x: len(text) for x, text in texts.items()} == {
-        "deu": 249_239,
-        "fra": 311_280,
-        "zho": 198_514,
-    }
-    assert len(set.intersection(*(set(text.source) for text in texts.values()))) == 73_145
-    shared = set.intersection(*(set(text.domain or ()) for text in texts.values()))
-    assert shared == {"tatoeba", "phpdoc", "odoo", "aosp", "gnome", "scratch"}
-
-
-def test_both_directions_hold_the_same_sentences(real: None) -> None:
-    there = load_split("webtech", "eng-zho", "valid")
-    back = load_split("webtech", "zho-eng", "valid")
-    assert len(there) == 1_000
-    assert (there.source, there.target) == (back.target, back.source)
 
 
 def test_out_of_domain_sets(real: None) -> None:

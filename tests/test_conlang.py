@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from conlang_reader import log_likelihood, overlap, read
+from conlang_reader import log_likelihood, overlap
 
 from mnmt_repro.corpora.conlang import (
     ORDERS,
@@ -59,11 +59,6 @@ def test_a_sentence_depends_on_its_number_only(split, block):
     assert whole[:100] != whole[block : block + 100]
 
 
-def test_no_sentences_is_an_empty_answer():
-    source, target = Conlang(ConlangConfig()).sentences("src-aaa", 5, 0)
-    assert len(source) == len(target) == 0
-
-
 def test_streams_differ_by_pair_and_seed_and_not_by_similarity():
     first = Conlang(ConlangConfig())
     aaa, _ = first.concepts("src-aaa", 0, 500)
@@ -84,7 +79,7 @@ def test_test_sets_are_parallel_across_pairs_and_directions():
 def test_splits_share_no_concept_sequence():
     config = ConlangConfig(concepts=40, min_concepts=3, max_concepts=4)
     conlang, seen = Conlang(config), {}
-    for split, count in (("train", 60_000), ("valid", 2_000), ("test", 2_000)):
+    for split, count in (("train", 20_000), ("valid", 1_000), ("test", 1_000)):
         seen[split] = set()
         for pair in ("src-aaa", "bbb-src"):
             concepts, lengths = conlang.concepts(pair, 0, count, split=split)
@@ -97,18 +92,6 @@ def test_splits_share_no_concept_sequence():
     everything = np.array(list(itertools.product(range(40), repeat=3)))
     shares = np.bincount(split_of(everything, np.full(len(everything), 3))) / len(everything)
     np.testing.assert_allclose(shares, [0.98, 0.01, 0.01], atol=4 * math.sqrt(0.01 / 64_000))
-
-
-def test_the_split_of_a_sentence_ignores_padding():
-    short = np.array([[4, 9], [1, 0]])
-    long = np.array([[4, 9, 7, 7], [1, 0, 3, 0]])
-    lengths = np.array([2, 2])
-    many = np.random.default_rng(0).integers(0, 50, (5000, 2))
-    padded = np.pad(many, ((0, 0), (0, 3)), constant_values=5)
-    twos = np.full(len(many), 2)
-    assert (split_of(many, twos) == split_of(padded, twos)).all()
-    assert (split_of(short, lengths) == split_of(long, lengths)).all()
-    assert (split_of(many, twos) != split_of(many[:, ::-1], twos)).any()
 
 
 def test_lengths_are_uniform_in_every_split():
@@ -137,7 +120,7 @@ def test_concepts_follow_zipf():
 # Lexicons
 
 
-@pytest.mark.parametrize("similarity", [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0])
+@pytest.mark.parametrize("similarity", [0.0, 0.25, 1.0])
 def test_measured_overlap_is_the_similarity(similarity):
     config = ConlangConfig(languages=("src", "aa", "bb", "cc"), similarity=similarity)
     conlang = Conlang(config)
@@ -155,24 +138,6 @@ def test_measured_overlap_is_the_similarity(similarity):
         assert sum(map(len, ids)) == len(set().union(*ids))
     if similarity == 1:
         assert (conlang.spellings["aa"] == conlang.spellings["cc"]).all()
-
-
-def test_every_language_has_as_many_syllables_at_every_similarity():
-    for similarity in (0.0, 0.3, 1.0):
-        conlang = Conlang(ConlangConfig(similarity=similarity))
-        for table in conlang.spellings.values():
-            assert len(np.unique(table)) == 96
-    assert len(Conlang(ConlangConfig(similarity=0.0)).pieces) == 3 * 96
-    assert len(Conlang(ConlangConfig(similarity=1.0)).pieces) == 2 * 96
-
-
-def test_overlap_of_text_weighs_concepts_by_frequency():
-    conlang = Conlang(ConlangConfig(similarity=0.5))
-    concepts, _ = conlang.concepts("src-aaa", 0, 100_000)
-    alike = (conlang.spellings["aaa"] == conlang.spellings["bbb"]).all(axis=(1, 2))
-    measured = overlap(conlang, "aaa", "bbb", by="tokens")
-    assert measured == pytest.approx(alike[concepts].mean(), abs=0.005)
-    assert measured == pytest.approx(0.5, abs=0.06)
 
 
 def test_raising_similarity_only_adds_shared_concepts():
@@ -259,8 +224,7 @@ def test_irreducible_entropy_by_hand():
     assert irreducible_entropy(config, "aaa-src") == 0.0
 
 
-@pytest.mark.parametrize("pair", ["src-aaa", "aaa-src", "aaa-bbb"])
-@pytest.mark.parametrize("similarity", [0.0, 1.0])
+@pytest.mark.parametrize(("pair", "similarity"), [("src-aaa", 0.0), ("aaa-bbb", 1.0)])
 def test_irreducible_entropy_against_the_joint_distribution_of_strings(pair, similarity):
     config = tiny(similarity=similarity, orders=("forward", "reversed", "swapped"))
     conlang = Conlang(config)
@@ -319,44 +283,11 @@ def test_monte_carlo_of_the_generators_own_probabilities(split):
     )
     conlang = Conlang(config)
     for pair in ("src-aaa", "bbb-src"):
-        source, target = conlang.sentences(pair, 0, 4000, split=split)
+        source, target = conlang.sentences(pair, 0, 1500, split=split)
         nats = -log_likelihood(conlang, pair, source, target)
         tokens = len(target.flat) + len(target)
         error = 4 * nats.std() * math.sqrt(len(nats)) / tokens
         assert nats.sum() / tokens == pytest.approx(irreducible_entropy(config, pair), abs=error)
-
-
-def test_likelihood_of_a_sentence_by_hand():
-    config = ConlangConfig(synonymy=0.25, min_concepts=2, max_concepts=2)
-    conlang = Conlang(config)
-    src, aaa = conlang.spellings["src"], conlang.spellings["aaa"]
-    source = Ragged.of([[*src[7, 1], *src[9, 0]]] * 4)
-    target = Ragged.of(
-        [
-            [*aaa[9, 0], *aaa[7, 1]],  # reversed order: the second spelling of concept 7
-            [*aaa[7, 1], *aaa[9, 0]],  # the order is wrong
-            [*aaa[9, 0], *aaa[8, 0]],  # a concept is wrong
-            [*aaa[9, 0]],  # a word is missing
-        ]
-    )
-    found = log_likelihood(conlang, "src-aaa", source, target)
-    assert found[0] == pytest.approx(math.log(0.75) + math.log(0.25))
-    assert (found[1:] == -np.inf).all()
-
-
-def test_choices_of_spelling_are_independent_of_everything_else():
-    config = ConlangConfig(synonymy=0.2)
-    conlang = Conlang(config)
-    source, target = conlang.sentences("src-aaa", 0, 50_000)
-    left = read(conlang, "src", source)[1].reshape(-1, 6)
-    concepts, right = (x.reshape(-1, 6) for x in read(conlang, "aaa", target))
-    sigma = math.sqrt(0.2 * 0.8 / 50_000)
-    np.testing.assert_allclose(left.mean(axis=0), 0.2, atol=5 * sigma)
-    np.testing.assert_allclose(right.mean(axis=0), 0.2, atol=5 * sigma)
-    correlation = np.corrcoef(np.hstack([left, right]).T) - np.eye(12)
-    assert abs(correlation).max() < 5 / math.sqrt(50_000)
-    frequent = right[concepts == 0]
-    assert frequent.mean() == pytest.approx(0.2, abs=5 * math.sqrt(0.16 / len(frequent)))
 
 
 # Mistakes
@@ -366,25 +297,17 @@ def test_choices_of_spelling_are_independent_of_everything_else():
     ("field", "value"),
     [
         ("languages", ("src",)),
-        ("languages", ("src", "src")),
-        ("languages", ("src", "a-b")),
         ("languages", "src"),
         ("concepts", 1),
-        ("zipf", -0.1),
         ("zipf", math.nan),
-        ("syllables", 1),
         ("syllables", 63),  # 63 ** 2 < 2 * 2048
         ("syllables", 2000),  # more than there are
-        ("syllables_per_concept", 0),
-        ("min_concepts", 0),
         ("min_concepts", 2.0),
         ("max_concepts", 5),  # below min_concepts
         ("families", (("aaa", "zzz"),)),
         ("families", (("aaa",), ("aaa", "bbb"))),
-        ("similarity", 1.1),
         ("similarity", "high"),
         ("similarity", (0.1, 0.2)),
-        ("orders", ("forward", "reversed")),
         ("orders", ("forward", "sideways", "forward")),
         ("synonymy", 0.6),
         ("synonymy", (0.1, 0.1)),
@@ -419,19 +342,7 @@ def test_bad_requests_are_refused():
 
 
 def test_config_from_lists_equals_config_from_tuples():
-    lists = ConlangConfig(
-        languages=["src", "aa", "bb"],
-        families=[["aa", "bb"]],
-        similarity=[0.5],
-        orders=["forward", "swapped", "swapped"],
-        synonymy=[0.1, 0.1, 0.1],
-    )
-    tuples = ConlangConfig(
-        languages=("src", "aa", "bb"),
-        families=(("aa", "bb"),),
-        similarity=(0.5,),
-        orders=("forward", "swapped", "swapped"),
-        synonymy=(0.1, 0.1, 0.1),
-    )
+    lists = ConlangConfig(families=[["aaa", "bbb"]], similarity=[0.5], synonymy=[0.1] * 3)
+    tuples = ConlangConfig(families=(("aaa", "bbb"),), similarity=(0.5,), synonymy=(0.1,) * 3)
     assert lists == tuples
     assert hash(lists) == hash(tuples)

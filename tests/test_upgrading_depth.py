@@ -33,11 +33,6 @@ def test_any_count_keeps_the_order_of_the_old_layers(at: str, old: int, added: i
     assert [layer for layer in plan if layer is not None] == list(range(old))
 
 
-def test_spread_alternates_evenly() -> None:
-    assert place_layers(12, 6, "spread")[:6] == (0, None, 1, 2, None, 3)
-    assert place_layers(2, 4, "spread") == (None, None, 0, None, None, 1)
-
-
 def test_closest_is_the_first_or_last_layer_at_either_end() -> None:
     bottom, top = place_layers(3, 2, "bottom"), place_layers(3, 2, "top")
     assert [closest_layer(bottom, i) for i in (0, 1)] == [0, 0]

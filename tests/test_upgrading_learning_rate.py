@@ -120,18 +120,6 @@ def test_factors_of_one_change_no_bit(kind: str) -> None:
     assert not torch.equal(half["rows"][:3], once["rows"][:3])
 
 
-def test_scaled_gradients_would_do_nothing() -> None:
-    """Why the update is scaled: AdamW's step does not know the gradient's size."""
-    moved = []
-    for factor in (1.0, 0.05):
-        parameter = nn.Parameter(torch.ones(3, dtype=torch.float64))
-        optimiser = torch.optim.AdamW([parameter], lr=0.1, eps=0.0, weight_decay=0.0)
-        parameter.grad = factor * torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64)
-        optimiser.step()
-        moved.append(parameter.detach().clone())
-    torch.testing.assert_close(*moved, rtol=0, atol=1e-12)
-
-
 def test_a_ramp_by_hand() -> None:
     """Plain gradient descent, rate 1, gradient 1: the parameter falls by the factor itself."""
     ramp = Ramp(start=0.05, end=0.5, steps=4)
@@ -224,14 +212,3 @@ def test_thresholds_choose_old_entries_only() -> None:
         fisher_groups(fisher, groups, (1e-4, 1e-6))
     with pytest.raises(InputError, match="no Fisher information of v"):
         fisher_groups(fisher, {"v": groups["w"]}, (1e-6,))
-
-
-def test_fisher_groups_scale_the_entries_they_choose() -> None:
-    parameter = nn.Parameter(torch.zeros(2, 2, dtype=torch.float64))
-    fisher = {"w": torch.tensor([[1e-7, 1e-5], [1e-3, 1e-3]])}
-    groups = fisher_groups(fisher, {"w": torch.tensor([[OLD], [NEW]], dtype=torch.uint8)}, (1e-6,))
-    optimiser = torch.optim.SGD([parameter], lr=1.0)
-    scale_updates(optimiser, {"w": parameter}, groups, (5.0, 1.0, 0.25))
-    parameter.grad = -torch.ones_like(parameter)
-    optimiser.step()
-    assert parameter.tolist() == [[1.0, 0.25], [5.0, 5.0]]

@@ -83,22 +83,6 @@ def test_without_noise_the_wide_model_in_a_new_vocabulary_computes_the_same(
     torch.testing.assert_close(after[..., [4, 8]], before[..., [2, 2]], rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("shape", "same"), [("fairseq", True), ("t5", False)])
-def test_the_published_normalisation_keeps_a_relu_model_only(
-    tmp_path: Path, shape: str, same: bool
-) -> None:
-    checkpoint = trained(tmp_path, shape)
-    before = checkpoint.model().eval()(SOURCE, TARGET)
-
-    def gap(width: WidthConfig) -> float:
-        made = upgrade(checkpoint, UpgradeConfig(wider=2, width=width))
-        return (made.model.eval()(SOURCE, TARGET) - before).abs().max().item()
-
-    published = gap(WidthConfig(noise=0, normalisation="frobenius"))
-    assert (published < 1e-5) if same else (published > 0.01)
-    assert gap(WidthConfig(noise=0)) < 1e-5  # where nothing is said, what keeps it is taken
-
-
 def test_nothing_to_change_changes_nothing(tmp_path: Path) -> None:
     checkpoint = trained(tmp_path)
     made = upgrade(checkpoint, UpgradeConfig())
@@ -145,16 +129,6 @@ def test_what_is_not_kept_is_drawn_anew(tmp_path: Path) -> None:
     tables = (anew[name] for name in ("embedding.weight", "output.weight") if name in anew)
     assert body.report.new_entries == sum(table.numel() for table in tables)
     assert all((group == OLD).all() for group in nothing.groups.values())
-
-
-def test_the_same_seed_gives_the_same_model(tmp_path: Path) -> None:
-    checkpoint = trained(tmp_path)
-    made = [
-        upgrade(checkpoint, UpgradeConfig(wider=2, seed=s)).model.state_dict() for s in (1, 1, 2)
-    ]
-    name = "encoder.0.feed_forward.up.weight"
-    assert torch.equal(made[0][name], made[1][name])
-    assert not torch.equal(made[0][name], made[2][name])
 
 
 # --- blocks and optimiser state -------------------------------------------------------------------
@@ -433,8 +407,8 @@ def test_impossible_upgrades_are_refused(
         upgrade(trained(tmp_path), UpgradeConfig(**config), pieces=pieces)
 
 
-@pytest.mark.parametrize("units", [512, 2048, 8192])
-def test_the_width_that_is_said_to_be_near_does(units: int) -> None:
+def test_the_width_that_is_said_to_be_near_does() -> None:
+    units = 2048
     shape = dataclasses.replace(SHAPES["fairseq"], d_ff=units)
     old = Checkpoint.of(Transformer(shape))
     with pytest.raises(InputError, match="is near, and does") as refused:
@@ -464,7 +438,7 @@ def test_damaged_or_unfit_checkpoints_are_refused(tmp_path: Path) -> None:
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(InputError, match="wider must be at least 1, got 0.5"):
         UpgradeConfig(wider=0.5)
-    with pytest.raises(InputError, match="embeddings must be one of unk, random, mean, got copy"):
+    with pytest.raises(InputError, match="embeddings must be one of unk, random, mean, got 'copy'"):
         UpgradeConfig(embeddings="copy")
     with pytest.raises(InputError, match="gamma_old must be at least 0, got -1"):
         UpgradeConfig(gamma_old=-1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-import numpy as np
 import pytest
 import torch
 from sentencepiece import SentencePieceTrainer
@@ -19,7 +18,6 @@ from mnmt_repro.upgrading.vocabulary import (
     match_meanings,
     match_pieces,
     meanings,
-    token_meanings,
 )
 
 BITEXT = small_bitext()
@@ -103,8 +101,7 @@ def test_any_two_models_match_by_meaning_not_position(old: Vocabulary, kind: str
     assert back.source[other.processor.pad_id()] == 0
 
 
-@pytest.mark.parametrize("prefix", [True, False], ids=["space put first", "no space put first"])
-@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+@pytest.mark.parametrize(("kind", "prefix"), [("unigram", False), ("bpe", True)])
 def test_new_pieces_split_into_old_ones_that_spell_them(
     new: Vocabulary, kind: str, prefix: bool
 ) -> None:
@@ -121,20 +118,6 @@ def test_new_pieces_split_into_old_ones_that_spell_them(
     # A new tag is made of all old tags.
     tags = {other.processor.piece_to_id("<2eng>"), other.processor.piece_to_id("<2ces>")}
     assert set(pieces.splits[new.tag("deu")]) == tags
-
-
-def test_a_split_begins_a_word_only_where_the_piece_does(old: Vocabulary, new: Vocabulary) -> None:
-    pieces = match_pieces(old, new)
-    texts = {i: name(new, i) for i in pieces.splits if pieces.new[i].kind == "text"}
-    assert any(text.startswith("\u2581") for text in texts.values())
-    assert any(not text.startswith("\u2581") for text in texts.values())
-    for index, text in texts.items():
-        spelled = b"".join(
-            bytes([int(piece[3:-1], 16)]) if old.processor.is_byte(i) else piece.encode()
-            for i in pieces.splits[index]
-            for piece in [name(old, i)]
-        )
-        assert spelled.decode() == text
 
 
 def hand_made() -> PieceMap:
@@ -162,35 +145,6 @@ def test_rows_by_hand(kind: str, expected: list[float]) -> None:
     old_rows = [0, 1, 2, 3, 5, 7]
     assert torch.equal(made[old_rows, 1], 10 * made[old_rows, 0])
     assert table[6, 1] == 60  # the old table is left alone
-
-
-def test_the_same_vocabulary_changes_nothing(old: Vocabulary) -> None:
-    pieces = match_pieces(old, Vocabulary(old.model))
-    assert np.array_equal(pieces.source, np.arange(330))
-    assert pieces.overlap.share == 1.0 and not pieces.overlap.dropped
-
-
-def test_tokens_of_another_program_are_matched_by_meaning(old: Vocabulary) -> None:
-    """Roles wherever they stand, no <s>, tags and bytes by its own names, rows that none uses."""
-    tokens = ["</s>", "<pad>", "__de__", "<unk>", "<0x41>", "\u2581the", "<0xZZ>"]
-    roles, tags = {"eos": 0, "pad": 1, "unk": 3}, {"__de__": "deu"}
-    known = token_meanings(tokens, roles=roles, tags=tags, rows=9)
-    assert [piece.kind for piece in known] == [
-        "special", "special", "tag", "special", "byte", "text", "text", "text", "text",
-    ]  # fmt: skip
-    new = meanings(old)
-    pieces = match_meanings(known, new)
-    assert pieces.source[:4].tolist() == [1, 0, 3, -1]  # <s> begins as other new pieces do
-    assert pieces.source[old.tag("deu")] == 2 and pieces.unknown == 3
-    assert pieces.source[new.index(known[4])] == 4
-    assert len(pieces.overlap.dropped) == 9 - len(pieces.overlap.kept)
-    for change, message in (
-        ({"roles": {"start": 0}}, "roles: start = 0; name pad, eos, unk, bos, with ids below 7"),
-        ({"roles": {"pad": 7}}, "roles: pad = 7"),
-        ({"rows": 6}, "rows = 6: there are 7 tokens"),
-    ):
-        with pytest.raises(InputError, match=message):
-            token_meanings(tokens, **{"roles": roles, **change})
 
 
 def test_what_cannot_be_matched_is_refused(old: Vocabulary) -> None:

@@ -52,7 +52,7 @@ def function_gap(config: ModelConfig, wider: float, width: WidthConfig, *, seed:
 # --- the function ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wider", [1, 1.5, 2, 3])
+@pytest.mark.parametrize("wider", [1, 1.5, 2])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_function_is_kept_without_noise(shape: str, wider: int) -> None:
     config = WidthConfig(noise=0.0, normalisation="function")
@@ -64,20 +64,6 @@ def test_relu_keeps_it_when_both_matrices_share_the_scale(normalisation: str) ->
     assert function_gap(FAIRSEQ, 2, WidthConfig(noise=0.0, normalisation=normalisation)) < 1e-12
 
 
-@pytest.mark.parametrize("wider", [1.5, 2.5])
-def test_the_published_normalisation_changes_a_relu_layer_at_a_part_multiple(wider: float) -> None:
-    """Units with more copies and with fewer are scaled alike, and add up to what they did not."""
-    published = WidthConfig(noise=0.0, normalisation="frobenius")
-    assert function_gap(FAIRSEQ, wider, published) > 0.05
-    assert function_gap(FAIRSEQ, wider, WidthConfig(noise=0.0)) < 1e-12
-
-
-@pytest.mark.parametrize("normalisation", ["frobenius", "function", "function-shared"])
-def test_nothing_keeps_the_function_after_interpolation(normalisation: str) -> None:
-    width = WidthConfig(init="interpolation", normalisation=normalisation)
-    assert function_gap(FAIRSEQ, 2, width) > 0.05
-
-
 @pytest.mark.parametrize("shape", ["gated", "gated with biases"])
 def test_the_published_normalisation_changes_a_gated_layer(shape: str) -> None:
     """Three matrices over sqrt(2), of which the output is 2 / sqrt(8) times less, and more in that
@@ -85,34 +71,6 @@ def test_the_published_normalisation_changes_a_gated_layer(shape: str) -> None:
     """
     gap = function_gap(SHAPES[shape], 2, WidthConfig(noise=0.0, normalisation="frobenius"))
     assert 1 - 2 / math.sqrt(8) < gap < 1
-
-
-def test_no_normalisation_doubles_the_output() -> None:
-    width = WidthConfig(noise=0.0, normalisation="none")
-    without_bias = dataclasses.replace(FAIRSEQ, bias=False)
-    assert function_gap(without_bias, 2, width) == pytest.approx(1.0)
-    assert function_gap(T5, 3, width) == pytest.approx(2.0)
-
-
-def test_noise_moves_it_a_little_and_random_units_a_lot() -> None:
-    kept = function_gap(FAIRSEQ, 2, WidthConfig(normalisation="function"))
-    random = function_gap(FAIRSEQ, 2, WidthConfig(init="random"))
-    assert 1e-4 < kept < 0.1 < random
-
-
-def test_a_part_multiple_keeps_the_function_too() -> None:
-    """10 units to 15: the first five have a copy and are halved, the others are not."""
-    old = layer(10)
-    wide, units = widen(old, layer(15), WidthConfig(noise=0.0, normalisation="function"), noise())
-    assert units.tolist() == [*range(10), *[-1] * 5]
-    x = torch.randn(7, 3, dtype=torch.float64, generator=noise())
-
-    def output(w: dict[str, torch.Tensor]) -> torch.Tensor:
-        hidden = torch.relu(x @ w["up.weight"].T + w["up.bias"])
-        return hidden @ w["out.weight"].T + w["out.bias"]
-
-    torch.testing.assert_close(output(wide), output(old), rtol=0, atol=1e-12)
-    assert torch.equal(wide["out.weight"][:, 5:10], old["out.weight"][:, 5:])
 
 
 # --- the units ------------------------------------------------------------------------------------

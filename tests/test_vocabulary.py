@@ -32,10 +32,6 @@ def test_special_ids_tags_and_size_are_as_declared(vocabulary: Vocabulary) -> No
         vocabulary.tag("fra")
 
 
-def test_a_tag_in_the_text_is_one_piece(vocabulary: Vocabulary) -> None:
-    assert 4 in vocabulary.encode(["<2deu> open"]).flat
-
-
 def test_what_was_never_seen_survives_as_bytes(vocabulary: Vocabulary) -> None:
     unseen = ["猫 ☂ Ω", "ẞ й"]
     rows = vocabulary.encode(unseen)
@@ -55,13 +51,6 @@ def test_forms_of_one_character_are_one(vocabulary: Vocabulary) -> None:
         assert vocabulary.encode([one]).flat.tolist() == vocabulary.encode([other]).flat.tolist()
 
 
-def test_pieces_are_those_of_a_unigram_model(vocabulary: Vocabulary) -> None:
-    # Pieces of byte pairs score their rank, 0, -1, -2, ...; of a unigram model, log probabilities.
-    first = 4 + 3 + 256
-    scores = [vocabulary.processor.get_score(i) for i in range(first, len(vocabulary))]
-    assert any(score != round(score) for score in scores)
-
-
 def test_rare_characters_are_left_to_bytes() -> None:
     rare = ["open Ω"] * 2  # two of some ten thousand characters
     text = {"eng-deu": ([*BITEXT.source, *rare], [*BITEXT.target, *rare])}
@@ -69,11 +58,6 @@ def test_rare_characters_are_left_to_bytes() -> None:
         config = VocabularyConfig(pieces=330, languages=("eng", "deu"), character_coverage=coverage)
         pieces = train_vocabulary(config, text).processor
         assert ("<0xCE>" not in pieces.encode("Ω", out_type=str)) == known
-
-
-def test_decoding_leaves_out_special_pieces(vocabulary: Vocabulary) -> None:
-    ids = vocabulary.encode(["save it"]).flat.tolist()
-    assert vocabulary.decode([[3, *ids, 1, 0, 0]]) == ["save it"]
 
 
 def test_the_same_input_gives_the_same_model(vocabulary: Vocabulary) -> None:

@@ -222,10 +222,8 @@ def _over_directions(rows: list[Compared], registered: Collection[str]) -> Itera
         name = row.test_set if row.test_set in registered else "--data"
         groups.setdefault((name, row.measure), []).append(row)
     for (name, measure), mine in groups.items():
-        # By place: two files of a direction may have one name.
-        after = {str(place): row.model for place, row in enumerate(mine)}
-        before = {str(place): row.baseline for place, row in enumerate(mine)}
-        if len({after[key] - before[key] for key in after}) < 2:
+        after, before = [row.model for row in mine], [row.baseline for row in mine]
+        if len({row.model - row.baseline for row in mine}) < 2:
             continue  # nothing to test against
         result = paired_t_test(after, before)
         if len(mine) < FEW:
@@ -236,7 +234,7 @@ def _over_directions(rows: list[Compared], registered: Collection[str]) -> Itera
             test_set=name,
             sentences=sum(row.sentences for row in mine),
             measure=measure,
-            baseline=float(np.mean(list(before.values()))),
-            model=float(np.mean(list(after.values()))),
+            baseline=float(np.mean(before)),
+            model=float(np.mean(after)),
             test="t-test",
         )

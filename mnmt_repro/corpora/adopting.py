@@ -43,7 +43,7 @@ def adopt_vocabulary(path: Path | str, languages: Iterable[str]) -> Vocabulary:
             raise InputError(f"language {code!r}: give codes, not pairs, such as eng,deu,xho")
     try:
         vocabulary = _adopted(ModelProto.FromString(Path(path).read_bytes()), wanted)
-        assert len(vocabulary)  # the library reads it
+        len(vocabulary)  # the library reads it
     except OSError as error:
         raise InputError(f"cannot read the vocabulary {path}: {error.strerror}") from error
     except (DecodeError, RuntimeError, IndexError) as error:

@@ -103,10 +103,10 @@ class Card:
     def pairs(self) -> tuple[str, ...]:
         """Directed pairs that can be read; a bitext serves both of its directions."""
         if self.name == "multi30k":
-            found = {(a, b) for a in self.languages for b in self.languages if a != b}
+            pairs = {(a, b) for a in self.languages for b in self.languages if a != b}
         else:
-            found = {(a, b) for f in self.files for a, b in (f.languages, f.languages[::-1])}
-        return tuple(sorted(f"{a}-{b}" for a, b in found))
+            pairs = {(a, b) for f in self.files for a, b in (f.languages, f.languages[::-1])}
+        return tuple(sorted(f"{a}-{b}" for a, b in pairs))
 
     def sentences(self, split: str) -> int:
         """Sentence pairs of one split over all files; captions, for a corpus of single languages.
@@ -235,10 +235,10 @@ def verified_content(file: CorpusFile, path: Path) -> bytes:
     """
     packed = read_packed(path)
     content = unpack(packed, path)
-    found = hashlib.sha256(content if file.hash_of == "content" else packed).hexdigest()
-    if found != file.sha256:
+    digest = hashlib.sha256(content if file.hash_of == "content" else packed).hexdigest()
+    if digest != file.sha256:
         raise InputError(
-            f"{path}: SHA-256 is {found[:12]}…, the card of {file.path} says {file.sha256[:12]}…; "
+            f"{path}: SHA-256 is {digest[:12]}…, the card of {file.path} says {file.sha256[:12]}…; "
             "fetch the file again, or read it as your own bitext"
         )
     return content

@@ -39,7 +39,7 @@ class BitextReport:
 
     def line(self, name: str) -> str:
         """What was found, as one line that calls the text `name`."""
-        told = [f"{self.sentences:,} sentence pair" + "s" * (self.sentences != 1)]
+        parts = [f"{self.sentences:,} sentence pair" + "s" * (self.sentences != 1)]
         for rows, what in (
             (self.repeated, "repeated"),
             (self.untranslated, "with both sides the same"),
@@ -47,8 +47,8 @@ class BitextReport:
         ):
             if rows:
                 first = ", ".join(map(str, rows[:_SHOWN])) + ", ..." * (len(rows) > _SHOWN)
-                told.append(f"{len(rows):,} {what} ({len(rows) / self.sentences:.1%}: {first})")
-        return f"{name}: " + "; ".join(told)
+                parts.append(f"{len(rows):,} {what} ({len(rows) / self.sentences:.1%}: {first})")
+        return f"{name}: " + "; ".join(parts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -109,20 +109,20 @@ def scores(
     """
     check_lengths(hypotheses, references)
     names = [n for n in METRICS if n != "spbleu" or flores_pieces().is_file()]
-    found: dict[str, float | str] = {}
+    result: dict[str, float | str] = {}
     for name in names:
         metric = make_metric(name, target_language)
-        found[name] = float(metric.corpus_score(hypotheses, [references]).score)
-        found[f"{name}_signature"] = str(metric.get_signature())
+        result[name] = float(metric.corpus_score(hypotheses, [references]).score)
+        result[f"{name}_signature"] = str(metric.get_signature())
     if vocabulary is not None:
         metric = BLEU(tokenize="none", force=True)
         pieces = [_pieces(vocabulary, side) for side in (hypotheses, references)]
-        found["piece_bleu"] = float(metric.corpus_score(pieces[0], [pieces[1]]).score)
+        result["piece_bleu"] = float(metric.corpus_score(pieces[0], [pieces[1]]).score)
         signature = str(metric.get_signature())
-        found["piece_bleu_signature"] = signature.replace(
+        result["piece_bleu_signature"] = signature.replace(
             "tok:none", f"tok:pieces-{vocabulary.hash}"
         )
-    return found
+    return result
 
 
 def check_lengths(hypotheses: Sequence[str], references: Sequence[str]) -> None:

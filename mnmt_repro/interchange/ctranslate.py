@@ -17,7 +17,7 @@ from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, encode_lines
 from mnmt_repro.interchange.folder import CONFIG, CT2
-from mnmt_repro.interchange.pieces import read_object
+from mnmt_repro.interchange.pieces import Files
 from mnmt_repro.interchange.writing import (
     README,
     TAG_RULES,
@@ -83,7 +83,7 @@ def write_ct2(
         hf = Path(temporary, "hf")
         write_hf(hf, model, vocabulary, tags)
         convert(str(hf)).convert(str(folder), force=True)
-        config = read_object(folder / CONFIG)
+        config = Files(folder).json(CONFIG)
         # Not null, which CTranslate2 does not read, where the vocabulary has no <s>.
         config["bos_token"] = vocabulary.processor.id_to_piece(vocabulary.start)
         if tags == "both":  # the target's tag starts the decoder
@@ -99,12 +99,12 @@ def _converter() -> Any:
     logging = need("transformers").utils.logging
 
     class Converter(need("ctranslate2").converters.TransformersConverter):  # type: ignore[misc]
-        def load_model(self, *given: Any, **named: Any) -> Any:
+        def load_model(self, *arguments: Any, **named: Any) -> Any:
             level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
             logging.set_verbosity_error()
             logging.disable_progress_bar()
             try:
-                model = super().load_model(*given, **named)
+                model = super().load_model(*arguments, **named)
             finally:
                 logging.set_verbosity(level)
                 if bars:
@@ -133,8 +133,8 @@ import sentencepiece
 pieces = sentencepiece.SentencePieceProcessor(model_file="FOLDER/{_VOCABULARY}")
 translator = ctranslate2.Translator("FOLDER")
 source = [{lead}*pieces.encode("SENTENCE", out_type=str), "{SPECIAL[EOS]}"]
-(found,) = translator.translate_batch([source], beam_size=4{prefix})
-print(pieces.decode(found.hypotheses[0]{"[1:]" if tags == "both-after-end" else ""}))
+(result,) = translator.translate_batch([source], beam_size=4{prefix})
+print(pieces.decode(result.hypotheses[0]{"[1:]" if tags == "both-after-end" else ""}))
 ```
 """
 
@@ -159,11 +159,10 @@ class Ct2:
         ctranslate2 = need("ctranslate2")
         kind, _, index = device.partition(":")
         try:
-            about = json.loads((folder / CT2).read_text(encoding="utf-8"))
+            tags = json.loads((folder / CT2).read_text(encoding="utf-8"))["tags"]
             translator = ctranslate2.Translator(
                 str(folder), device=kind, device_index=int(index or 0)
             )
-            tags = about["tags"]
         except (OSError, RuntimeError, ValueError, KeyError) as error:
             raise InputError(
                 f"{folder}: cannot be opened by CTranslate2 ({error}); export the model again"
@@ -192,8 +191,8 @@ class Ct2:
             progress(len(sentences) - len(full))
         piece = vocabulary.processor.id_to_piece
         prefix = [piece(target_tag)] if self.tags in ("both", "both-after-end") else []
-        # With "both" the tag starts the decoder; else it is the first piece of what is found.
-        found_tags = int(self.tags == "both-after-end")
+        # With "both" the tag starts the decoder; else it is the first piece of a result.
+        forced = int(self.tags == "both-after-end")
         # Sentences of one batch share a limit, so that they are batched by length.
         order = sorted(range(len(full)), key=lambda row: -int(framed.source.lengths[row]))
         silent = [[piece(i)] for i in vocabulary.never]
@@ -201,19 +200,19 @@ class Ct2:
             rows = order[first : first + batch_sentences]
             part = [framed.source.take(np.array([row])).flat.tolist() for row in rows]
             longest = max(config.longest(len(ids)) for ids in part)
-            found = self.translator.translate_batch(
+            results = self.translator.translate_batch(
                 [[piece(i) for i in ids] for ids in part],
                 target_prefix=[prefix] * len(rows) if prefix else None,
                 beam_size=config.beam,
                 num_hypotheses=config.beam,
                 return_scores=True,
                 length_penalty=0,  # a length would count the tag; `_best` ranks as ours
-                max_decoding_length=longest + found_tags,
+                max_decoding_length=longest + forced,
                 min_decoding_length=0,  # as ours, a translation may be empty
                 suppress_sequences=silent,
             )
-            for row, each in zip(rows, found, strict=True):
-                pieces = _best(each, found_tags, config.length_penalty)
+            for row, each in zip(rows, results, strict=True):
+                pieces = _best(each, forced, config.length_penalty)
                 outputs[full[row]] = vocabulary.decode(
                     [[vocabulary.processor.piece_to_id(text) for text in pieces]]
                 )[0]
@@ -222,11 +221,11 @@ class Ct2:
         return outputs
 
 
-def _best(found: Any, tags: int, length_penalty: float) -> list[str]:
+def _best(result: Any, tags: int, length_penalty: float) -> list[str]:
     """Pieces of the best translation without its tags, as `evaluation.search` ranks them."""
-    translations = [pieces[tags:] for pieces in found.hypotheses]
+    translations = [pieces[tags:] for pieces in result.hypotheses]
     scores = [
         log_probability / (len(pieces) + 1) ** length_penalty
-        for log_probability, pieces in zip(found.scores, translations, strict=True)
+        for log_probability, pieces in zip(result.scores, translations, strict=True)
     ]
     return translations[int(np.argmax(scores))]

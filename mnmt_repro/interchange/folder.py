@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.interchange.pieces import Pieces, read_object, read_pieces
+from mnmt_repro.interchange.pieces import Files, Pieces, read_pieces
 from mnmt_repro.interchange.weights import Fields, Renamed, family_of, fill, shape_of
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import TensorFile
@@ -35,13 +35,15 @@ class Imported:
         is asked for, and takes no memory of its own.
     files
         That hold the weights.
+    config
+        What `config.json` holds.
     """
 
-    folder: Path
     shape: ModelConfig
     weights: Mapping[str, Tensor]
     pieces: Pieces
     files: Sequence[TensorFile]
+    config: bytes
 
     def model(self) -> Transformer:
         """Build our model."""
@@ -53,7 +55,7 @@ class Imported:
         digest = hashlib.sha256(self.pieces.vocabulary.model)
         for file in self.files:
             digest.update(file.path.name.encode() + file.digest())
-        digest.update((self.folder / CONFIG).read_bytes())
+        digest.update(self.config)
         return digest.hexdigest()[:12]
 
 
@@ -83,15 +85,21 @@ def read_folder(folder: Path) -> Imported:
             f"{folder}: is of CTranslate2, and only for `mnmt-repro translate --engine ct2`; give "
             "the model that it was exported from"
         )
-    config = Fields(read_object(folder / CONFIG), str(folder / CONFIG))
+    files = Files(folder)
+    content = files.content(CONFIG)
+    if content is None:
+        raise InputError(
+            f"{folder / CONFIG}: cannot be read (no such file); put a whole copy there"
+        )
+    config = Fields(files.json(CONFIG), str(folder / CONFIG))
     family = family_of(config)
     shape, mapped = shape_of(config, family), Mapped(folder)
     return Imported(
-        folder=folder,
         shape=shape,
         weights=Renamed(shape, mapped, str(folder)),
-        pieces=read_pieces(folder, config, family),
+        pieces=read_pieces(files, config, family),
         files=mapped.files,
+        config=content,
     )
 
 
@@ -107,23 +115,24 @@ class Mapped(Mapping[str, Tensor]):
     """
 
     def __init__(self, folder: Path) -> None:
-        if (folder / INDEX).is_file():
-            listed = Fields(read_object(folder / INDEX), str(folder / INDEX)).get("weight_map")
+        files = Files(folder)
+        if files.content(INDEX) is not None:
+            listed = Fields(files.json(INDEX), str(folder / INDEX)).get("weight_map")
             if not isinstance(listed, dict) or {type(file) for file in listed.values()} != {str}:
                 raise InputError(
                     f"{folder / INDEX}: 'weight_map' does not name a file for each tensor; put a "
                     "whole copy in its place"
                 )
-            files = sorted(set(listed.values()))
+            names = sorted(set(listed.values()))
         elif (folder / WEIGHTS_FILE).is_file():
-            files = [WEIGHTS_FILE]
+            names = [WEIGHTS_FILE]
         else:
             other = " (its weights are of another format: save_pretrained writes them again)"
             raise InputError(
                 f"{folder}: has neither {WEIGHTS_FILE} nor {INDEX}; put the weights there"
                 + other * any(folder.glob("*.bin"))
             )
-        self.files = [TensorFile(folder / file) for file in files]
+        self.files = [TensorFile(folder / name) for name in names]
         self._files = {name: file for file in self.files for name in file.read()}
 
     def __getitem__(self, name: str) -> Tensor:

@@ -64,7 +64,46 @@ TAGS_FIELD = "language_tags"
 """Where our own exports say in their configuration how the model was trained."""
 
 
-def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
+class Files:
+    """Files of a model's folder, each read once: one that is replaced meanwhile is not seen."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[str, bytes | None] = {}
+
+    def content(self, name: str) -> bytes | None:
+        """What a file holds; None where it is not there."""
+        if name not in self._read:
+            path = self.folder / name
+            try:
+                self._read[name] = path.read_bytes() if path.exists() else None
+            except OSError as error:
+                raise _unreadable(path, error.strerror) from error
+        return self._read[name]
+
+    def json(self, name: str) -> dict[str, Any]:
+        """The JSON object that a file holds; empty where it is not there.
+
+        Raises
+        ------
+        InputError
+            When the file cannot be read, or holds something else.
+        """
+        content, path = self.content(name), self.folder / name
+        try:
+            value = {} if content is None else json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(path, error) from error
+        if not isinstance(value, dict):
+            raise InputError(f"{path}: holds no JSON object; put a whole copy there")
+        return value
+
+
+def _unreadable(path: Path, why: object) -> InputError:
+    return InputError(f"{path}: cannot be read ({why}); put a whole copy there")
+
+
+def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     """Read the tokenizer of a Hugging Face model.
 
     Parameters
@@ -80,32 +119,32 @@ def read_pieces(folder: Path, config: Fields, family: Family) -> Pieces:
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
     rows = config.count("vocab_size")
-    model, at = _sentencepiece(folder, family)
+    ids = files.json(M2M100_VOCABULARY) if family == "m2m_100" else {}
+    model, at = _sentencepiece(files, family, ids)
     kind: Any = ModelProto.SentencePiece
-    found = {row: piece for row, piece in zip(at, model.pieces, strict=True) if row >= 0}
+    by_row = {row: piece for row, piece in zip(at, model.pieces, strict=True) if row >= 0}
     if dropped := [p.piece for row, p in zip(at, model.pieces, strict=True) if row < 0]:
         note(
-            f"{folder / M2M100_VOCABULARY} has no id for {len(dropped)} piece(s) "
+            f"{files.folder / M2M100_VOCABULARY} has no id for {len(dropped)} piece(s) "
             f"of its SentencePiece model, such as {dropped[0]}: text is cut into smaller ones"
         )
-    if family == "m2m_100" and (folder / M2M100_VOCABULARY).is_file():
-        known = {piece.piece for piece in found.values()}
-        for text, row in read_object(folder / M2M100_VOCABULARY).items():
-            if text not in known and row not in found:
-                found[row] = kind(piece=text, type=kind.UNUSED)
-    for row, text in _added(folder, family, rows, found).items():
+    known = {piece.piece for piece in by_row.values()}
+    for text, row in ids.items():
+        if text not in known and row not in by_row:
+            by_row[row] = kind(piece=text, type=kind.UNUSED)
+    for row, text in _added(files, family, rows, by_row).items():
         if language := _TAG.fullmatch(text):
             code = next(filter(None, language.groups()))
-            found[row] = kind(piece=tag(code), type=kind.USER_DEFINED)
-        elif row not in found:
-            found[row] = kind(piece=text, type=kind.CONTROL)
-    if beyond := [row for row in found if row >= rows]:
+            by_row[row] = kind(piece=tag(code), type=kind.USER_DEFINED)
+        elif row not in by_row:
+            by_row[row] = kind(piece=text, type=kind.CONTROL)
+    if beyond := [row for row in by_row if row >= rows]:
         raise InputError(
             f"{config.file}: the field 'vocab_size' is {rows}, and the tokenizer has a piece with "
             f"id {max(beyond)}; take the tokenizer that the model was trained with"
         )
     pieces = [
-        found.get(row) or kind(piece=f"<unused {row}>", type=kind.UNUSED) for row in range(rows)
+        by_row.get(row) or kind(piece=f"<unused {row}>", type=kind.UNUSED) for row in range(rows)
     ]
     special = _special_rows(config, family, pieces)
     order = front_rows(special, rows)
@@ -183,65 +222,65 @@ def _vocabulary(model: Any, pieces: list[Any], start: int, special: int) -> Voca
     return Vocabulary(made.SerializeToString(deterministic=True))
 
 
-def _sentencepiece(folder: Path, family: Family) -> tuple[Any, list[int]]:
+def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tuple[Any, list[int]]:
     """The SentencePiece model, and the row of each of its pieces; -1 where one has none."""
     from google.protobuf.message import DecodeError
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-    paths = [folder / name for name in SENTENCEPIECE if (folder / name).is_file()]
-    if not paths:
-        if (folder / TOKENIZER).is_file():
-            return _from_tokenizer(folder / TOKENIZER)
+    name = next((name for name in SENTENCEPIECE if files.content(name) is not None), None)
+    if name is None:
+        if files.content(TOKENIZER) is not None:
+            return _from_tokenizer(files)
         raise InputError(
-            f"{folder}: no tokenizer here; put {' or '.join(SENTENCEPIECE)} or {TOKENIZER} of the "
-            "original model beside its weights"
+            f"{files.folder}: no tokenizer here; put {' or '.join(SENTENCEPIECE)} or "
+            f"{TOKENIZER} of the original model beside its weights"
         )
     try:
-        model = ModelProto.FromString(paths[0].read_bytes())
+        model = ModelProto.FromString(files.content(name))
     except DecodeError:
         model = ModelProto()
     texts = [each.piece for each in model.pieces]
     if not texts:
-        raise InputError(f"{paths[0]} is not a SentencePiece model; put the original one there")
+        raise InputError(
+            f"{files.folder / name} is not a SentencePiece model; put the original one there"
+        )
     if family != "m2m_100":
         return model, list(range(len(texts)))
-    if (folder / M2M100_VOCABULARY).is_file():
-        ids = read_object(folder / M2M100_VOCABULARY)
+    if ids:
         return model, [ids.get(text, -1) for text in texts]
     # NLLB-200: fairseq's four special pieces come first, and SentencePiece's three are among them.
     front = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
     return model, [front.get(text, row + 1) for row, text in enumerate(texts)]
 
 
-def _added(folder: Path, family: Family, rows: int, found: Mapping[int, Any]) -> dict[int, str]:
+def _added(files: Files, family: Family, rows: int, by_row: Mapping[int, Any]) -> dict[int, str]:
     """Tokens that the tokenizer's settings add to its pieces: row and text."""
-    if (path := folder / TOKENIZER).is_file():
-        return {each["id"]: each["content"] for each in read_object(path).get("added_tokens", [])}
-    path = folder / TOKENIZER_CONFIG
-    settings = read_object(path) if path.is_file() else {}
+    if tokenizer := files.json(TOKENIZER):
+        return {each["id"]: each["content"] for each in tokenizer.get("added_tokens", [])}
+    settings = files.json(TOKENIZER_CONFIG)
     added = {int(row): each["content"] for row, each in settings.get("added_tokens_decoder", {}).items()}  # noqa: E501  # fmt: skip
     if family != "m2m_100" or any(_TAG.fullmatch(text) for text in added.values()):
         return added
     listed = settings.get("additional_special_tokens") or settings.get("extra_special_tokens")
-    if not listed and (folder / SPECIAL_TOKENS).is_file():
-        listed = read_object(folder / SPECIAL_TOKENS).get("additional_special_tokens")
+    listed = listed or files.json(SPECIAL_TOKENS).get("additional_special_tokens")
     texts = [each["content"] if isinstance(each, dict) else each for each in listed or ()]
     if not any(_TAG.fullmatch(text) for text in texts):
-        if not (folder / M2M100_VOCABULARY).is_file():
+        if not files.json(M2M100_VOCABULARY):
             raise InputError(
-                f"{path}: the field 'additional_special_tokens' with the languages is missing; put "
-                f"{TOKENIZER} or {SPECIAL_TOKENS} of the original model beside it"
+                f"{files.folder / TOKENIZER_CONFIG}: the field 'additional_special_tokens' with "
+                f"the languages is missing; put {TOKENIZER} or {SPECIAL_TOKENS} of the original "
+                "model beside it"
             )
         texts = [f"__{code}__" for code in M2M100_LANGUAGES.split()]
-    first = max(row for row in found if row < rows) + 1
+    first = max(row for row in by_row if row < rows) + 1
     return added | dict(enumerate((t for t in texts if _TAG.fullmatch(t)), start=first))
 
 
-def _from_tokenizer(path: Path) -> tuple[Any, list[int]]:
+def _from_tokenizer(files: Files) -> tuple[Any, list[int]]:
     """The SentencePiece model that a `tokenizer.json` was made from, as far as it is kept there."""
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-    file = read_object(path)
+    file = files.json(TOKENIZER)
     model, kind = ModelProto(), ModelProto.SentencePiece
     declared = file.get("model", {})
     texts: list[tuple[str, float, int]]
@@ -263,8 +302,9 @@ def _from_tokenizer(path: Path) -> tuple[Any, list[int]]:
         ]
     else:
         raise InputError(
-            f"{path}: the field 'model.type' is {declared.get('type')!r}; Unigram and BPE can be "
-            f"read; put {' or '.join(SENTENCEPIECE)} of the original model beside it"
+            f"{files.folder / TOKENIZER}: the field 'model.type' is {declared.get('type')!r}; "
+            f"Unigram and BPE can be read; put {' or '.join(SENTENCEPIECE)} of the original model "
+            "beside it"
         )
     # transformers >= 5 writes the id 2 for every T5, and MADLAD-400's <unk> has another.
     unknown = next((row for text, _, row in texts if text == SPECIAL[UNK]), unknown)
@@ -292,14 +332,3 @@ def _steps(normalizer: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
     yield normalizer
     for part in normalizer.get("normalizers", ()):
         yield from _steps(part)
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object; `InputError` names the file where it is none."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); put a whole copy there") from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: holds no JSON object; put a whole copy there")
-    return found

@@ -52,35 +52,35 @@ class Fields:
 
     def get(self, field: str, default: Any = None) -> Any:
         """The field, or `default`, or an error where there is neither."""
-        found = self.values.get(field)
-        if found is None and default is None:
+        value = self.values.get(field)
+        if value is None and default is None:
             raise InputError(
                 f"{self.file}: the field {field!r} is missing; add it, with the value that the "
                 "model was trained with"
             )
-        return default if found is None else found
+        return default if value is None else value
 
     def count(self, field: str, default: int | None = None) -> int:
         """The field as a whole number above 0."""
-        found = self.get(field, default)
-        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-            raise InputError(f"{self.file}: the field {field!r} is {found!r}; give a whole number")
-        return found
+        value = self.get(field, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InputError(f"{self.file}: the field {field!r} is {value!r}; give a whole number")
+        return value
 
     def share(self, field: str, default: float | None = None) -> float:
         """The field as a number from 0 to 1."""
-        found = self.get(field, default)
-        if not isinstance(found, int | float) or not 0 <= found < 1:
-            raise InputError(f"{self.file}: the field {field!r} is {found!r}; give 0 to 1")
-        return float(found)
+        value = self.get(field, default)
+        if not isinstance(value, int | float) or not 0 <= value < 1:
+            raise InputError(f"{self.file}: the field {field!r} is {value!r}; give 0 to 1")
+        return float(value)
 
     def require(self, field: str, value: object, default: object = None) -> None:
         """Refuse another value than the one that our model computes."""
-        found = self.get(field, default)
-        if found != value:
+        declared = self.get(field, default)
+        if declared != value:
             raise InputError(
-                f"{self.file}: the field {field!r} is {found!r}, and only {value!r} can be read; "
-                "take a model that has it"
+                f"{self.file}: the field {field!r} is {declared!r}, and only {value!r} can be "
+                "read; take a model that has it"
             )
 
 
@@ -92,12 +92,12 @@ def family_of(config: Fields) -> Family:
     InputError
         When it is none that can be read.
     """
-    found = config.get("model_type")
+    kind = config.get("model_type")
     for family in ("t5", "mt5", "m2m_100"):
-        if found == family:
+        if kind == family:
             return family
     raise InputError(
-        f"{config.file}: the field 'model_type' is {found!r}; models of t5 (version 1.1 and "
+        f"{config.file}: the field 'model_type' is {kind!r}; models of t5 (version 1.1 and "
         "MADLAD-400), mt5 and m2m_100 (M2M-100 and NLLB-200 without experts) can be read"
     )
 
@@ -184,13 +184,13 @@ def _is_m2m100(shape: ModelConfig) -> bool:
     """Whether the shape is M2M-100's, or T5's."""
     m2m100 = ("relu", "layer", "sinusoidal", True, True, True)
     t5 = ("gated-gelu", "rms", "relative", False, False, False)
-    found = (
+    choices = (
         shape.feed_forward, shape.norm, shape.positions, shape.bias, shape.scale_attention,
         shape.tie_output,
     )  # fmt: skip
-    if found == t5 and not shape.scale_embedding:
+    if choices == t5 and not shape.scale_embedding:
         return False
-    if found == m2m100 and shape.attention_width == shape.d_model:
+    if choices == m2m100 and shape.attention_width == shape.d_model:
         return True
     raise InputError(
         "the model is neither of T5's shape nor of M2M-100's; those of `train --arch t5` and "

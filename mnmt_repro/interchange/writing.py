@@ -173,7 +173,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 tokenizer = AutoTokenizer.from_pretrained("FOLDER")
 model = AutoModelForSeq2SeqLM.from_pretrained("FOLDER")
 batch = tokenizer(["{f"{first} " if first else ""}SENTENCE"], return_tensors="pt", padding=True)
-found = model.generate(input_ids=batch.input_ids, attention_mask=batch.attention_mask{more})
-print(tokenizer.batch_decode(found, skip_special_tokens=True))
+output = model.generate(input_ids=batch.input_ids, attention_mask=batch.attention_mask{more})
+print(tokenizer.batch_decode(output, skip_special_tokens=True))
 ```
 """

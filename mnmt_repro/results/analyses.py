@@ -91,7 +91,7 @@ def read_analyses(path: Path) -> dict[str, Any]:
     InputError
         As `files.read_checked`.
     """
-    return read_checked(path, check_analyses, lambda found: f"{_FOLDER}/{found['run_id']}.json")
+    return read_checked(path, check_analyses, lambda content: f"{_FOLDER}/{content['run_id']}.json")
 
 
 def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mnmt_repro.declared import find_cohorts_module
-from mnmt_repro.disk_cache import code_digest, files_digest, kept_values, text_digest
+from mnmt_repro.disk_cache import Form, code_digest, files_digest, kept_values, text_digest
 from mnmt_repro.errors import InputError
 from mnmt_repro.results import decodings
 from mnmt_repro.results.files import Root, results_root
@@ -85,8 +88,36 @@ def _kept(part: str, root: Root, read: Callable[[], pd.DataFrame]) -> pd.DataFra
     files = [path for pattern in ("*/*.json", "*/decoded/*.json") for path in folder.glob(pattern)]
     if len(files) < _SMALL or find_cohorts_module("catalogue") is None:
         return read()
-    with kept_values(f"{part}-{text_digest(str(folder.resolve()))[:12]}", most=1) as recall:
+    name = f"{part}-{text_digest(str(folder.resolve()))[:12]}"
+    with kept_values(name, Form(_write, _read), most=1) as recall:
         return recall(text_digest(files_digest(folder, files), code_digest()), read)
+
+
+def _write(frame: pd.DataFrame) -> bytes:
+    """A frame as arrays: numbers as they are, texts as the numbers of the different ones."""
+    arrays: dict[str, Any] = {}
+    for column in frame:
+        values = frame[column].to_numpy()
+        if values.dtype == object:
+            values, texts = pd.factorize(values)
+            arrays[f"text {column}"] = np.array(json.dumps(list(texts)))
+        arrays[str(column)] = values
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def _read(content: bytes) -> pd.DataFrame:
+    columns: dict[str, Any] = {}
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        for name in arrays.files:
+            if name.startswith("text "):
+                different = [*json.loads(arrays[name].item()), math.nan]  # -1 is missing
+                columns[name.removeprefix("text ")] = pd.Series(different).array
+            else:
+                values = arrays[name]
+                columns[name] = columns[name].take(values) if name in columns else values
+    return pd.DataFrame(columns)
 
 
 def _where(frame: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:

@@ -108,9 +108,9 @@ def _distinct(rows: list[BaseModel], keys: Sequence[str]) -> list[BaseModel]:
 
 def _model(fields: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> Any:
     """A model that takes these fields and no other, each of its own type alone."""
-    given: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
-    given |= {name: (kind, None) for name, kind in (optional or {}).items()}
-    return create_model("part", __config__=ConfigDict(extra="forbid", strict=True), **given)
+    kinds: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
+    kinds |= {name: (kind, None) for name, kind in (optional or {}).items()}
+    return create_model("part", __config__=ConfigDict(extra="forbid", strict=True), **kinds)
 
 
 def _rows(row: Any, *keys: str, least: int = 0) -> Any:
@@ -174,9 +174,9 @@ def check_run(content: Any, where: str) -> None:
     """
     _check(content, _RUN, where)
     run = content["run"]
-    if (found := digest(run["config"])) != run["config_hash"]:
+    if (computed := digest(run["config"])) != run["config_hash"]:
         raise InputError(
-            f"{where}: run.config_hash is {run['config_hash']!r}, but run.config has {found!r}; "
+            f"{where}: run.config_hash is {run['config_hash']!r}, but run.config has {computed!r}; "
             "restore the file"
         )
 

@@ -108,16 +108,16 @@ def read_sentence_losses(path: Path) -> SentenceLosses:
     InputError
         When it is torn, another run's, or not such a file.
     """
-    found = _arrays(path)
+    arrays = _arrays(path)
     try:
-        ends = np.cumsum(found["sentences"])[:-1]
-        pairs = [str(pair) for pair in found["pairs"]]
-        nats, tokens = (np.split(found[name], ends) for name in ("nats", "tokens"))
+        ends = np.cumsum(arrays["sentences"])[:-1]
+        pairs = [str(pair) for pair in arrays["pairs"]]
+        nats, tokens = (np.split(arrays[name], ends) for name in ("nats", "tokens"))
         losses = SentenceLosses(
-            run_id=str(found["run_id"]),
-            commit=str(found["commit"]),
-            test_set=str(found["test_set"]),
-            most=int(found["most"]),
+            run_id=str(arrays["run_id"]),
+            commit=str(arrays["commit"]),
+            test_set=str(arrays["test_set"]),
+            most=int(arrays["most"]),
             nats=dict(zip(pairs, nats, strict=True)),
             tokens=dict(zip(pairs, tokens, strict=True)),
         )

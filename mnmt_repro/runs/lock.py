@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,14 +23,31 @@ def run_lock(folder: Path) -> Iterator[None]:
     ------
     RunHeld
         When another process holds it.
+    InputError
+        When the file system has no locks, or the lock is a link, which could name any file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w", encoding="utf-8") as file:
+    path = folder / "lock"
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be opened ({error.strerror}); remove it, or choose "
+            "a folder that can be written"
+        ) from error
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError) as error:
             raise RunHeld(f"{folder}: another process is at work on this run") from error
+        except OSError as error:
+            raise InputError(
+                f"{path}: cannot be locked ({error.strerror}); choose a folder on another file "
+                "system"
+            ) from error
         yield
+    finally:
+        os.close(lock)
 
 
 def is_held(folder: Path) -> bool:

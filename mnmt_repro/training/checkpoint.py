@@ -126,8 +126,8 @@ class TensorFile:
             content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
             self._start = 8 + int.from_bytes(content[:8], "little")
             self._header = dict(json.loads(content[8 : self._start]))
-            told = dict(self._header.pop("__metadata__", {}))
-            self.metadata = {name: str(value) for name, value in told.items()}
+            metadata = dict(self._header.pop("__metadata__", {}))
+            self.metadata = {name: str(value) for name, value in metadata.items()}
             spans = sorted(about["data_offsets"] for about in self._header.values())
             edges = [0, *(end for _, end in spans)]
             begins = [begin for begin, _ in spans]
@@ -151,13 +151,13 @@ class TensorFile:
         if mapped is None:
             mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_COPY)
             self._mapped = weakref.ref(mapped)
-        content, found = memoryview(mapped)[self._start :], {}
+        content, tensors = memoryview(mapped)[self._start :], {}
         for name in names or self._header:
             about = self._header[name]
             part, dtype = content[slice(*about["data_offsets"])], _TYPES[about["dtype"]]
             flat = torch.frombuffer(part, dtype=dtype) if part else torch.empty(0, dtype=dtype)
-            found[name] = flat.view(about["shape"])
-        return found
+            tensors[name] = flat.view(about["shape"])
+        return tensors
 
     def digest(self) -> bytes:
         """SHA-256 of the file."""
@@ -219,8 +219,8 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
     tensors = file.read()
     optimiser: dict[int, dict[str, Tensor]] = {}
     for name, value in tensors.items():
-        if found := _STATE.fullmatch(name):
-            optimiser.setdefault(int(found[1]), {})[found[2]] = value
+        if match := _STATE.fullmatch(name):
+            optimiser.setdefault(int(match[1]), {})[match[2]] = value
     weights = {k[len("model.") :]: v for k, v in tensors.items() if k.startswith("model.")}
     shapes = check_shapes(config, weights, str(path))
     _check_states(optimiser, list(shapes.values()), str(path))
@@ -262,20 +262,20 @@ def check_shapes(
     InputError
         With `where` and the first tensor that does not fit.
     """
-    found = _shapes(weights)
+    actual = _shapes(weights)
     layers = max(config.encoder_layers, config.decoder_layers)
-    if layers > len(found):
-        raise InputError(f"{where}: {len(found)} weights, and {layers} layer(s) are declared")
+    if layers > len(actual):
+        raise InputError(f"{where}: {len(actual)} weights, and {layers} layer(s) are declared")
     try:
         with torch.device("meta"):  # shapes alone, whatever their size
             expected = _shapes(Transformer(config).state_dict())
     except (RuntimeError, OverflowError, ValueError) as error:
         raise InputError(f"{where}: a model that cannot be is declared: {error}") from error
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
+    for name in sorted(expected.keys() | actual.keys()):
+        if expected.get(name) != actual.get(name):
             raise InputError(
                 f"{where}: the weights do not fit their configuration: {name} is "
-                f"{found.get(name, 'missing')}, should be {expected.get(name, 'absent')}"
+                f"{actual.get(name, 'missing')}, should be {expected.get(name, 'absent')}"
             )
     return expected
 

@@ -402,8 +402,8 @@ def _resume(path: Path, checkpoint: Checkpoint, optimiser: torch.optim.Optimizer
         )
     parameters = [p for group in optimiser.param_groups for p in group["params"]]
     state = {
-        i: {k: placed(v, parameters[i]) if i >= 0 else v for k, v in found.items()}
-        for i, found in checkpoint.optimiser.items()
+        i: {k: placed(v, parameters[i]) if i >= 0 else v for k, v in saved.items()}
+        for i, saved in checkpoint.optimiser.items()
     }
     optimiser.load_state_dict({"state": state, "param_groups": groups})
     if checkpoint.random_state is not None:

@@ -33,9 +33,9 @@ def written_for_tensorboard(folder: Path) -> Iterator[Callable[[Step], None]]:
     with SummaryWriter(str(folder)) as writer:
 
         def write(step: Step) -> None:
-            told = {"loss/training": step.loss, "learning_rate": step.learning_rate}
-            told |= {f"loss/{pair}": loss for pair, loss in step.validation.items()}
-            for name, value in told.items():
+            scalars = {"loss/training": step.loss, "learning_rate": step.learning_rate}
+            scalars |= {f"loss/{pair}": loss for pair, loss in step.validation.items()}
+            for name, value in scalars.items():
                 writer.add_scalar(name, value, step.step)
 
         yield write

@@ -29,15 +29,12 @@ a row more than its vocabulary has tokens, and no `<s>`, like T5's; the new voca
 >>> from mnmt_repro.training.checkpoint import Checkpoint
 >>> from mnmt_repro.upgrading.config import UpgradeConfig
 >>> from mnmt_repro.upgrading.recipe import upgrade
->>> from mnmt_repro.upgrading.vocabulary import match_meanings, token_meanings
+>>> from mnmt_repro.upgrading.vocabulary import ROLES, Piece, match_meanings
 >>> old = Transformer(ModelConfig.fairseq(vocab_size=6, d_model=8, layers=1, heads=2))
->>> known = token_meanings(
-...     ["<pad>", "</s>", "<unk>", "▁the", "▁cat"], roles={"pad": 0, "eos": 1, "unk": 2}, rows=6
-... )
->>> wanted = token_meanings(  # here typed out
-...     ["<pad>", "</s>", "<unk>", "<s>", "<2xho>", "▁the", "▁cat", "▁ikati"],
-...     roles={"pad": 0, "eos": 1, "unk": 2, "bos": 3}, tags={"<2xho>": "xho"},
-... )
+>>> special = [Piece(kind="special", text=role) for role in ROLES]
+>>> the, cat, ikati = (Piece(kind="text", text=text) for text in ("▁the", "▁cat", "▁ikati"))
+>>> known = [*special[:3], the, cat, Piece(kind="text", text="unused")]
+>>> wanted = [*special, Piece(kind="tag", text="<2xho>"), the, cat, ikati]  # here typed out
 >>> config = UpgradeConfig(wider=2, gamma_old=0.5, optimiser="reset", schedule="reset")
 >>> pieces = match_meanings(known, wanted)
 >>> start = upgrade(Checkpoint.of(old), config, pieces=pieces)

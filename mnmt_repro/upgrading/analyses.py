@@ -88,10 +88,9 @@ def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) 
     Parameters
     ----------
     original
-        The old model's tensors, M; or those of the upgraded model before it was trained on, whose
-        old half is then M (normalising has scaled it).
+        Tensors of the upgraded model before it was trained on; M is their old half.
     after
-        The wide model's, M1 beside M2.
+        Those of the trained model, M1 beside M2.
 
     Returns
     -------
@@ -101,7 +100,7 @@ def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) 
     Raises
     ------
     InputError
-        When layers differ, or a matrix is neither as wide as the original nor twice as wide.
+        When layers or shapes differ, or a matrix cannot be halved.
     """
     rows: list[Row] = []
     for name, wide in after.items():
@@ -111,14 +110,13 @@ def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) 
         if name not in original:
             raise InputError(f"the original has no {name}: both need the same layers")
         axis = UNIT_AXIS[f"{matrix}.weight"]
-        units, first = wide.shape[axis], original[name].double()
-        if first.shape == wide.shape and units % 2 == 0:
-            first = first.narrow(axis, 0, units // 2)
-        if first.shape[axis] * 2 != units or first.shape[1 - axis] != wide.shape[1 - axis]:
+        units = wide.shape[axis]
+        if original[name].shape != wide.shape or units % 2:
             raise InputError(
                 f"{name} is {tuple(wide.shape)}, the original {tuple(original[name].shape)}: "
                 "halves are there only where the width was doubled"
             )
+        first, _ = original[name].double().split(units // 2, axis)
         one, two = wide.double().split(units // 2, axis)
         rows.append(
             {

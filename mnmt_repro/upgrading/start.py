@@ -96,7 +96,7 @@ class Start:
 
 def is_adafactor(state: Mapping[int, Mapping[str, Tensor]]) -> bool:
     """Whether an optimiser's state is Adafactor's; else it is AdamW's, or none."""
-    return any("row_var" in found or "variance" in found for found in state.values())
+    return any("row_var" in each or "variance" in each for each in state.values())
 
 
 AnyStart = TypeVar("AnyStart", bound=Start)
@@ -173,13 +173,13 @@ def load_upgraded(source: Path | str | Checkpoint) -> Start:
     assert file is not None
     if "upgrade" not in file.metadata:
         raise InputError(f"{file.path} is a checkpoint, but not one of `mnmt-repro upgrade`")
-    told = json.loads(file.metadata["upgrade"])
+    about = json.loads(file.metadata["upgrade"])
     tensors = file.read().items()
     return Start(
         model=checkpoint.model(),
-        config=build(UpgradeConfig, told["config"]),
+        config=build(UpgradeConfig, about["config"]),
         groups={k.removeprefix("group."): t for k, t in tensors if k.startswith("group.")},
         optimiser=checkpoint.optimiser,
-        steps=told["steps"],
-        gammas=convert(told.get("factors", ()), tuple[Gamma, ...], ("factors",)),
+        steps=about["steps"],
+        gammas=convert(about.get("factors", ()), tuple[Gamma, ...], ("factors",)),
     )

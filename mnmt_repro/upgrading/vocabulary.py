@@ -8,7 +8,7 @@ splits into is a step beyond the paper.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mnmt_repro.corpora.vocabulary import BOS, SPACE, SPECIAL, Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import BOS, SPACE, SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import NewRows
 
@@ -140,65 +140,17 @@ def meanings(
     lacking = [SPECIAL[i] for i, role in enumerate(ROLES) if ids.get(role, 0) < 0]
     if lacking:
         raise InputError(f"{name} has no {', '.join(lacking)}; {remedy}")
-    tokens = [processor.id_to_piece(index) for index in range(len(vocabulary))]
-    tags = {text: text[2:-1] for text in tokens if text.startswith("<2") and text.endswith(">")}
-    return token_meanings(tokens, roles=ids, tags=tags)
+    special = {index: role for role, index in ids.items()}
 
+    def meaning(index: int) -> Piece:
+        if role := special.get(index):
+            return Piece(kind="special", text=role)
+        text = processor.id_to_piece(index)
+        if text.startswith("<2") and text.endswith(">"):
+            return Piece(kind="tag", text=text)
+        return Piece(kind="byte" if BYTE.fullmatch(text) else "text", text=text)
 
-def token_meanings(
-    tokens: Sequence[str],
-    *,
-    roles: Mapping[str, int],
-    tags: Mapping[str, str] | None = None,
-    rows: int | None = None,
-) -> tuple[Piece, ...]:
-    """Meaning of each row of another program's tables, by its tokens in the order of their ids.
-
-    Its own ids, that is: a vocabulary taken over with `mnmt-repro data adopt` has others.
-
-    Parameters
-    ----------
-    roles
-        Id of ``pad``, ``eos`` and ``unk``, and of ``bos`` where there is one.
-    tags
-        Its language tags, and the language of each, as in ``{"__de__": "deu"}``.
-    rows
-        Of the tables, where they have more than there are tokens; none uses the rest.
-
-    Raises
-    ------
-    InputError
-        When a role is unknown or its id is no token's, or there are fewer rows than tokens.
-
-    Examples
-    --------
-    >>> known = token_meanings(
-    ...     ["<pad>", "</s>", "<unk>", "__de__", "a"],
-    ...     roles={"pad": 0, "eos": 1, "unk": 2}, tags={"__de__": "deu"}, rows=6,
-    ... )
-    >>> [piece.text for piece in known]
-    ['pad', 'eos', 'unk', '<2deu>', 'a', 'unused 5']
-    """
-    for role, index in roles.items():
-        if role not in ROLES or not 0 <= index < len(tokens):
-            raise InputError(
-                f"roles: {role} = {index}; name {', '.join(ROLES)}, with ids below {len(tokens)}"
-            )
-    count = len(tokens) if rows is None else rows
-    if count < len(tokens):
-        raise InputError(f"rows = {rows}: there are {len(tokens)} tokens")
-    special = {index: Piece(kind="special", text=role) for role, index in roles.items()}
-    languages = tags or {}
-
-    def meaning(token: str) -> Piece:
-        if token in languages:
-            return Piece(kind="tag", text=tag(languages[token]))
-        kind: Literal["byte", "text"] = "byte" if BYTE.fullmatch(token) else "text"
-        return Piece(kind=kind, text=token)
-
-    named = [special.get(index) or meaning(token) for index, token in enumerate(tokens)]
-    unused = (Piece(kind="text", text=f"unused {index}") for index in range(len(tokens), count))
-    return (*named, *unused)
+    return tuple(meaning(index) for index in range(len(vocabulary)))
 
 
 def match_meanings(
@@ -245,8 +197,8 @@ def match_pieces(old: Vocabulary, new: Vocabulary) -> PieceMap:
     before = meanings(
         old,
         "the old vocabulary",
-        "it is of another program, so say what each row of its tables is "
-        "(`vocabulary.token_meanings`), and give `pieces`",
+        "it is of another program, so give `pieces`: a `vocabulary.Piece` for each row of its "
+        "tables",
     )
     after = meanings(new, "the new vocabulary")
     matched = match_meanings(before, after)

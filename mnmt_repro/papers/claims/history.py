@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 
-from mnmt_repro.disk_cache import kept_values, text_digest
+from mnmt_repro.disk_cache import as_json, kept_values, text_digest
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims import schema
 from mnmt_repro.repository import git
@@ -103,7 +103,8 @@ class History:
         code = text_digest(Path(schema.__file__).read_bytes(), schema.yaml.__version__, sys.version)
         paths = f":(glob){_FOLDER}/*.yml"
         log = git(self.root, "log", "--reverse", "--topo-order", "--format=%H", "--", paths)
-        with kept_values("rules", fresh=self.fresh, most=5000) as recall:
+        rules = as_json(set[tuple[str, str]])
+        with kept_values("rules", rules, fresh=self.fresh, most=5000) as recall:
             for commit in log.split():
                 present: set[tuple[str, str]] = set()
                 for line in git(self.root, "ls-tree", commit, f"{_FOLDER}/").splitlines():

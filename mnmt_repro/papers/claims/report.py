@@ -20,7 +20,14 @@ from tqdm import tqdm
 
 from mnmt_repro import results
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.disk_cache import Recall, code_digest, files_digest, kept_values, text_digest
+from mnmt_repro.disk_cache import (
+    Recall,
+    as_json,
+    code_digest,
+    files_digest,
+    kept_values,
+    text_digest,
+)
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims.evaluate import Judge, Result, Verdict, evaluate
 from mnmt_repro.papers.claims.evidence import Evidence
@@ -80,7 +87,8 @@ def verify(
             raise InputError(f"{only}: no such claim in {root / CLAIMS}; there are {known}")
     evidence = evidence or stored_evidence(root, store)
     history = History(root, fresh=fresh)
-    with kept_values(f"outcomes-{text_digest(str(root.resolve()))[:12]}", fresh=fresh) as recall:
+    name = f"outcomes-{text_digest(str(root.resolve()))[:12]}"
+    with kept_values(name, as_json(Outcome), fresh=fresh) as recall:
         judge = _recalling(recall)
         return [
             evaluate(claim, evidence, history, judge)
@@ -88,7 +96,7 @@ def verify(
         ]
 
 
-def _recalling(recall: Recall) -> Judge:
+def _recalling(recall: Recall[Outcome]) -> Judge:
     """`judge`, whose outcomes are kept under a hash of claim, rows of the tier, and code."""
     code = text_digest(code_digest(without=LATER_ROOMS), files_digest(PAPERS, PAPERS.iterdir()))
 
