@@ -159,7 +159,7 @@ def test_settings_of_training_may_be_a_mapping_and_are_checked_at_once() -> None
     assert conlang_grid(training={"steps": 3, "curve_points": 2}).training == SHORT
     for wrong, message in (
         ({"step": 3}, "training.step: unknown key; did you mean steps"), (3, "training: must be"),
-        ({"steps": 0}, "steps must be above 0"),
+        ({"steps": 0}, "training.steps: must be at least 1"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=message):
             conlang_grid(training=wrong)
