@@ -14,7 +14,6 @@ from operator import ge
 from pathlib import Path
 from urllib.parse import urlencode
 
-import pandas as pd
 import pytest
 import small_book
 from axe_core_python.selenium import Axe
@@ -22,8 +21,6 @@ from reading import read
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.support.wait import WebDriverWait as Wait
-
-from mnmt_repro.cli import main
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -364,81 +361,23 @@ def test_a_page_of_the_book_asks_little_of_its_reader(page: Path) -> None:
     assert found.longest <= 35, longest
 
 
-# Chooses losses in the planner (a stored table, or rows to paste) and resolves with its answer.
-PLAN = """
-const [pasted, done] = arguments;
-const planner = document.querySelector(".mnmt-planner");
-const before = planner.dataset.done;
-const enter = (control, value, event) => {
-  control.value = value;
-  control.dispatchEvent(new Event(event));
-};
-if (pasted !== null) {
-  enter(planner.querySelector("textarea"), pasted, "input");
-  enter(planner.querySelector("select"), "your own losses", "change");
-}
-// Width of the chart, and its texts that it cuts off.
-const drawing = () => {
-  const svg = planner.querySelector(".mnmt-live svg");
-  const frame = svg.getBoundingClientRect();
-  const cut = [...svg.querySelectorAll("text")].filter((text) => {
-    const box = text.getBoundingClientRect();
-    return box.left < frame.left || box.right > frame.right || box.top < frame.top;
-  });
-  return { width: frame.width, cut: cut.map((text) => text.textContent) };
-};
-const answer = () => {
-  const table = planner.querySelector(".mnmt-planner-result table");
-  return {
-    weights: JSON.parse(table?.dataset.weights ?? "[]"),
-    losses: JSON.parse(table?.dataset.losses ?? "[]"),
-    text: planner.querySelector(".mnmt-planner-result").textContent,
-    chart: planner.querySelector(".mnmt-chart").checkVisibility(),
-    caption: planner.querySelector("figcaption").checkVisibility(),
-    n: planner.querySelector("input[type=text]").value,
-    ...drawing(),
-  };
-};
-const wait = () => {
-  const ready = pasted === null ? before : planner.dataset.done !== before;
-  if (ready || answer().text.includes("not identified")) done(answer());
-  else setTimeout(wait, 20);
-};
-setTimeout(wait, 20);
+# Moves the slider of the importance to its end, and resolves with what the chart then says.
+SLIDE = """
+const [name, done] = arguments;
+const slider = document.querySelector(`.mnmt-live input[name=${name}]`);
+slider.value = slider.max;
+slider.dispatchEvent(new Event("input"));
+setTimeout(() => done(document.querySelector(".mnmt-live svg").textContent), 500);
 """
 
 
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
-def test_the_planner_answers_as_the_command_does(
-    browser: webdriver.Chrome, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_planner_follows_its_sliders(browser: webdriver.Chrome) -> None:
     open_and_check(browser, OWN_BOOK / "book" / "paper-a" / "planner.html")
-    script = browser.find_element("css selector", ".mnmt-planner-tables")
-    tables = list(json.loads(script.get_attribute("textContent"))["tables"].values())
-    for table, pasted in ((tables[0], None), (tables[1], tables[1])):
-        file = tmp_path / "losses.csv"
-        file.write_text(table, encoding="utf-8")
-        found = browser.execute_async_script(PLAN, pasted)
-        n = pd.read_csv(file)["n"].max() if pasted else 20_000
-        assert found["n"] == f"{float(f'{n:.3g}') / 1000:g}k"
-        pairs = sorted({line.split(",")[0] for line in table.splitlines()[1:]})
-        prefer = ",".join(f"{pair}=0.5" for pair in pairs)
-        size = found["n"].replace("k", "e3")
-        command = ["recommend", str(file), "--n", size, "--prefer", prefer, "--json"]
-        assert main(command) == 0
-        expected = json.loads(capsys.readouterr().out)
-        assert found["chart"] and found["caption"] and found["cut"] == []
-        for name, key in (("weights", "weights"), ("losses", "loss")):
-            assert found[name] == pytest.approx([expected[key][pair] for pair in pairs], rel=1e-3)
-    file.write_text(tables[-1], encoding="utf-8")  # a fraction of which is not identified
-    assert main(["recommend", str(file), "--n", "20000", "--equal-regret"]) == 1
-    refused = browser.execute_async_script(PLAN, tables[-1])
-    few = "\n".join(tables[0].splitlines()[:1] + tables[0].splitlines()[1::24])
-    found = browser.execute_async_script(PLAN, few)
-    assert "No recommendation: the effective fraction is not identified." in refused["text"]
-    assert "No recommendation: the law is not identified." in found["text"]
-    for each in (refused, found):
-        assert not (each["weights"] or each["chart"] or each["caption"])
+    before = browser.find_element("css selector", ".mnmt-live svg").text
+    after = browser.execute_async_script(SLIDE, "importance")
+    assert "best 0." in before and "best 0.9" in after
+    assert "(extrapolated)" in browser.execute_async_script(SLIDE, "size")
 
 
 @pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")

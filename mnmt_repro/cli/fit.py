@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mnmt_repro.laws.uncertainty import Asked
 
     Fit = PowerLawFit | JointLawFit | FractionFit | AdditiveLawFit
+    Fitter = Callable[[pd.DataFrame], Fit]
 
 LABELS = ("tier", "cohort", "test_set", "domain", "metric")
 """Columns of a table of which a law may read one value only, as `laws.checks.OF_ONE`."""
@@ -140,7 +141,7 @@ class FitOptions(JsonOption, TableOptions):
         "auto",
     )
     report: Path | None = setting(
-        "also write curves, effective fraction, diagnostics, caveats and code to one HTML file",
+        "also write the fits, with charts and the code that draws them, to one HTML file",
         metavar="FILE.html",
     )
 
@@ -348,8 +349,8 @@ def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {str(pair): rows for pair, rows in frame.groupby("pair", sort=True)}
 
 
-def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[Call, Fit]]:
-    """Fit each pair of a table: the call that did, and its fit.
+def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, Fitter, Fit]]:
+    """Fit each pair of a table: its law as `--law` calls it, what fits it to rows, and its fit.
 
     Raises
     ------
@@ -374,74 +375,41 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[Call,
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
         several = "joint" if weights > 1 or options.by else "power"
-        call = call_of(several if law == "auto" else law, pair, options)
+        own = several if law == "auto" else law
+        fitter = fitter_of(own, pair, options)
         with of_pair(pair):
-            fits[pair] = call, call.fit(rows)
+            fits[pair] = own, fitter, fitter(rows)
     return fits
 
 
-@dataclass(frozen=True, kw_only=True)
-class Call:
-    """A call of a function of `mnmt_repro.laws`, to make or to print.
+def fitter_of(law: str, pair: str, options: FitOptions) -> Fitter:
+    """What fits a law to the rows of a pair, with the columns and settings of the options."""
+    from mnmt_repro import laws
 
-    Attributes
-    ----------
-    law : of which law, as `--law` calls it
-    function : its name
-    columns : those of the rows that it takes in order; none where it takes the rows themselves
-    named : columns by the name of the parameter that takes them
-    settings : values by the name of the parameter
-    """
-
-    law: str
-    function: str
-    columns: tuple[str, ...] = ()
-    named: dict[str, str] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    def fit(self, rows: pd.DataFrame) -> Fit:
-        """Fit the law to rows."""
-        from mnmt_repro import laws
-
-        given: Any = [rows[column] for column in self.columns] or [rows]
-        named = {name: rows[column] for name, column in self.named.items()}
-        found: Fit = getattr(laws, self.function)(*given, **named, **self.settings)
-        return found
-
-    def code(self) -> str:
-        """Python source of the call to `rows`."""
-        given = [f"rows[{column!r}]" for column in self.columns] or ["rows"]
-        given += [f"{name}=rows[{column!r}]" for name, column in self.named.items()]
-        given += [f"{name}={value!r}" for name, value in self.settings.items()]
-        return f"{self.function}({', '.join(given)})"
-
-
-def call_of(law: str, pair: str, options: FitOptions) -> Call:
-    """The call that fits a law to the rows of a pair; settings at their defaults are left out."""
     n, loss, runs = options.n_column, options.loss_column, options.groups
-    groups = {"groups": runs} if runs else {}
     if law == "additive":
-        robust = {"huber_delta": HUBER_DELTA} if options.loss == "huber" else {}
-        return Call(
-            law=law,
-            function="fit_additive_law",
-            columns=(n, str(data_of(options)), loss),
-            named=groups,
-            settings=robust | ({"log_loss": True} if options.log else {}),
+        return lambda rows: laws.fit_additive_law(
+            rows[n],
+            rows[data_of(options)],
+            rows[loss],
+            groups=rows[runs] if runs else None,
+            huber_delta=HUBER_DELTA if options.loss == "huber" else None,
+            log_loss=options.log,
         )
-    chosen: dict[str, Any] = {"label": pair}
-    chosen |= {"errors": "relative"} if options.errors == "relative" else {}
-    chosen |= {"direction": "max"} if options.direction == "max" else {}
-    chosen |= {"ceiling": options.ceiling} if options.ceiling is not None else {}
+    settings: dict[str, Any] = {
+        "errors": options.errors,
+        "direction": options.direction,
+        "ceiling": options.ceiling,
+        "label": pair,
+    }
     if law == "power":
-        return Call(
-            law=law, function="fit_power_law", columns=(n, loss), named=groups, settings=chosen
+        return lambda rows: laws.fit_power_law(
+            rows[n], rows[loss], groups=rows[runs] if runs else None, **settings
         )
-    chosen = {"n": n, "loss": loss} | groups | chosen
+    settings |= {"n": n, "loss": loss, "groups": runs}
     if law == "joint":
-        by = {"by": options.by} if options.by else {}
-        return Call(law=law, function="fit_joint_law", settings=chosen | by)
-    return Call(law=law, function="fit_fraction", settings=chosen | {"form": law})
+        return lambda rows: laws.fit_joint_law(rows, by=options.by or "p", **settings)
+    return lambda rows: laws.fit_fraction(rows, **settings | {"form": law})
 
 
 def data_of(options: FitOptions) -> str | None:
@@ -450,7 +418,7 @@ def data_of(options: FitOptions) -> str | None:
 
 
 def strange_rows(
-    rows: pd.DataFrame, call: Call, fit: Fit, options: FitOptions
+    rows: pd.DataFrame, fitter: Fitter, fit: Fit, options: FitOptions
 ) -> tuple[list[str], Fit]:
     """Name the rows that no noise explains, by their line in the file; and fit the others.
 
@@ -470,18 +438,18 @@ def strange_rows(
             "standard deviations from the law of the other rows; check it"
         )
 
-    found: list[str] = []
+    strange: list[str] = []
     clean = fit
-    while clean.identified and len(found) < MOST_NAMED and (far := outliers(clean)):
+    while clean.identified and len(strange) < MOST_NAMED and (far := outliers(clean)):
         row, distance = next(iter(far.items()))
-        found.append(named(rows, row, distance))
+        strange.append(named(rows, row, distance))
         rows = rows.drop(rows.index[row])
-        clean = call.fit(rows)
+        clean = fitter(rows)
     if fit.identified:
-        return found, clean if clean.identified else fit
+        return strange, clean if clean.identified else fit
     blamed = []
     for row in range(len(rows)) if 6 <= len(rows) <= MOST_TRIED else ():
-        others = call.fit(rows.drop(rows.index[row]))
+        others = fitter(rows.drop(rows.index[row]))
         same = others.names == fit.names  # a weight of one row vanishes with it
         if others.identified and same and others.degrees_of_freedom > 0 and others.rss > 0:
             curve = fit.curve(np.array(others.values), fit.design())
@@ -530,17 +498,23 @@ class FittedPair:
     """What `fit` says of one pair: its law, with intervals and diagnostics."""
 
     def __init__(
-        self, pair: str, call: Call, fit: Fit, rows: pd.DataFrame, options: FitOptions
+        self,
+        pair: str,
+        law: str,
+        fitter: Fitter,
+        fit: Fit,
+        rows: pd.DataFrame,
+        options: FitOptions,
     ) -> None:
         from mnmt_repro.laws import lack_of_fit
 
-        self.pair, self.call, self.fit = pair, call, fit
-        self.formula = FORMULA[call.law].replace("[p]", f"[{options.by or 'p'}]")
+        self.pair, self.law, self.fit = pair, law, fit
+        self.formula = FORMULA[law].replace("[p]", f"[{options.by or 'p'}]")
         if options.direction == "max":
             self.formula = self.formula.replace("loss = ", "quality = l_inf - ")
             self.formula = self.formula.replace(" + l_inf", "")
         with of_pair(pair):
-            self.strange, self.clean = strange_rows(rows, call, fit, options)
+            self.strange, self.clean = strange_rows(rows, fitter, fit, options)
             self.fitness = lack_of_fit(self.clean)
             self.lack = self.fitness.words
             if self.strange:
@@ -563,6 +537,20 @@ def act(options: FitOptions) -> int:
     if options.by and options.law not in ("auto", "joint"):
         raise InputError("--by belongs to --law joint; leave it out")
     check_absent(options.report, "--report")
+    outcomes, notes = fit_file(options)
+    if options.report:
+        from mnmt_repro.cli.fit_report import fit_report
+
+        write_output(options.report, "--report", fit_report(options))
+    if options.json:
+        print_json([content(each, options.interval) | {"notes": notes} for each in outcomes])
+    else:
+        print("\n\n".join("\n".join(lines(each)) for each in outcomes), end="\n\n")
+    return 0 if all(each.fit.identified for each in outcomes) else 1
+
+
+def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
+    """Fit the laws of a table, one a pair, and the notes on it that go to standard error."""
     frame = read_losses(options, data=data_of(options), by=options.by)
     notes = notes_on_rows(frame, options, data_of(options) or options.by)
     note(*notes)
@@ -570,16 +558,7 @@ def act(options: FitOptions) -> int:
     outcomes = [FittedPair(pair, *fits[pair], rows[pair], options) for pair in fits]
     grown = list(note_on_errors(each.clean for each in outcomes))
     note(*grown)
-    notes += grown
-    if options.report:
-        from mnmt_repro.cli.fit_report import fit_report
-
-        write_output(options.report, "--report", fit_report(outcomes, notes, options))
-    if options.json:
-        print_json([content(each, options.interval) | {"notes": notes} for each in outcomes])
-    else:
-        print("\n\n".join("\n".join(lines(each)) for each in outcomes), end="\n\n")
-    return 0 if all(fit.identified for _, fit in fits.values()) else 1
+    return outcomes, notes + grown
 
 
 def content(found: FittedPair, interval: Asked) -> dict[str, Any]:
@@ -588,7 +567,7 @@ def content(found: FittedPair, interval: Asked) -> dict[str, Any]:
     fractions = found.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
     return {
         "pair": found.pair,
-        "law": found.call.law,
+        "law": found.law,
         "params": fit.params,
         "stderr": fit.stderr,
         "interval": dict(zip(fit.names, ends, strict=True)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,18 +46,13 @@ class RecommendOptions(TableOptions):
     equal_regret: bool = setting(
         "give every pair the same distance to the loss of a model for this pair alone", False
     )
-    relative: bool = setting(
-        "with --equal-regret: as a share of the loss that size can reduce", False
-    )
     form: Literal["eq12", "eq13"] = setting("shape of the effective fraction", "eq12")
     frontier: Path | None = setting(
         "also write what every mixture is predicted to give at this size, with its interval: a row "
         "a mixture (point) and pair",
         metavar="OUT.csv",
     )
-    force: bool = setting(
-        "print weights although the effective fraction of a pair is not identified", False
-    )
+    force: bool = setting("print weights that the runs do not support", False)
     json: bool = setting("print JSON in place of a table", False)
 
 
@@ -77,28 +72,18 @@ def add(commands: Any) -> None:
     )
 
 
-def _preference(options: RecommendOptions, pairs: set[str]) -> Preference:
+def _preference(options: RecommendOptions) -> Preference:
     from mnmt_repro.laws.recommendation import EqualRegret, Floor, Importance
 
-    there = f"the table has {', '.join(sorted(pairs))}"
     if options.prefer is not None:
         wishes = [wish for text in options.prefer for wish in comma_list(text)]
-        importance = named_numbers(wishes, "--prefer")
-        if set(importance) != pairs:
-            named = ", ".join(sorted(importance)) or "no pair"
-            raise InputError(f"--prefer names {named}; {there}: give each of them a weight")
-        if min(importance.values()) < 0 or not max(importance.values()) > 0:
-            raise InputError(f"--prefer {','.join(wishes)}: no number below 0, and one above it")
-        return Importance(by_pair=importance)
+        return Importance(by_pair=named_numbers(wishes, "--prefer"))
     if options.floor is not None:
         if len(options.floor) > 1:
-            given = " and ".join(options.floor)
-            raise InputError(f"--floor: given as {given}; one pair can have a floor")
+            raise InputError(f"--floor: {' and '.join(options.floor)}; one pair can have a floor")
         ((pair, target),) = named_numbers(options.floor, "--floor").items()
-        if pair not in pairs:
-            raise InputError(f"--floor names {pair}; {there}")
         return Floor(pair=pair, target=target)
-    return EqualRegret(relative=options.relative)
+    return EqualRegret()
 
 
 def act(options: RecommendOptions) -> int:
@@ -109,8 +94,6 @@ def act(options: RecommendOptions) -> int:
 
     if sum(map(bool, (options.prefer, options.floor, options.equal_regret))) != 1:
         raise InputError("give one of --prefer, --floor and --equal-regret")
-    if options.relative and not options.equal_regret:
-        raise InputError("--relative goes with --equal-regret")
     check_absent(options.frontier, "--frontier")
     frame = read_losses(options, needed=("p", "pair"))
     note(*notes_on_rows(frame, options))
@@ -119,42 +102,42 @@ def act(options: RecommendOptions) -> int:
         raise InputError(
             f"{options.file}: rows of {', '.join(pairs)} alone; a trade-off needs two pairs or more"
         )
-    preference = _preference(options, set(pairs))
-    given = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
-    fits = fit_table(frame, FitOptions(**given, law=options.form))
-    laws = {pair: law for pair, (_, law) in fits.items() if isinstance(law, FractionFit)}
-    doubts = [f"{pair}: {doubt}" for pair, law in laws.items() for doubt in law.doubts()]
-    if doubts:
-        note(*(f"the effective fraction is not identified. {doubt}" for doubt in doubts))
-        if not options.force:
-            tell(
-                "no recommendation; add the runs that the notes name. Where the laws can be "
-                "fitted, --force prints the weights all the same"
-            )
-            return 1
-    found = recommend_weights(laws, options.n, preference)
+    preference = _preference(options)
+    table = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
+    fits = fit_table(frame, FitOptions(**table, law=options.form))
+    laws = {pair: law for pair, (*_, law) in fits.items() if isinstance(law, FractionFit)}
+    best = recommend_weights(laws, options.n, preference)
+    note(*best.refusal)
+    if best.refusal and not options.force:
+        tell(
+            "no recommendation; add the runs that the notes name. --force prints the weights all "
+            "the same"
+        )
+        return 1
     note(*note_on_errors(laws.values()))
     if options.frontier:
         curve = frontier(laws, options.n, level=LEVEL).rename(columns={"loss": options.loss_column})
         write_output(options.frontier, "--frontier", curve.to_csv(index=False))
     law = next(iter(laws.values()))
     if options.json:
-        print_json(asdict(found) | {"interval_method": law.resampling})
+        names = {"p": "weights", "p_low": "weights_low", "p_high": "weights_high"}
+        by_column = best.table.rename(columns=names).to_dict()
+        about = {"notes": best.notes, "refusal": best.refusal, "interval_method": law.resampling}
+        print_json({"n": best.n} | by_column | about)
         return 0
     method = law.method_in_words(law.resampling)
-    table = found.summary().rename(columns={"loss": options.loss_column})
-    print(table.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
+    shown = best.table.reset_index().rename(columns={"loss": options.loss_column})
+    print(shown.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
     print(
         f"p_low, p_high: {LEVEL:.0%} interval of the weights\n"
         f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, about which a single "
         "run scatters besides (scatter: standard deviation)\n"
         f"both intervals: {method}\n"
-        "regret: how much worse than the pair alone at this size (relative_regret: as a share of "
-        "what the pair alone has above its irreducible loss)"
+        "regret: how much worse than the pair alone at this size"
     )
-    for each in found.notes:
+    for each in best.notes:
         print(f"note: {each}")
-    weights = ",".join(f"{p:.4f}" for p in found.weights.values())
-    data = " ".join(f"--data {pair}=FILE" for pair in found.weights)
+    weights = ",".join(f"{p:.4f}" for p in best.weights.values())
+    data = " ".join(f"--data {pair}=FILE" for pair in best.weights)
     print(f"\nas options of train: {data} --weights {weights}")
     return 0

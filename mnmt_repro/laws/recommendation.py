@@ -6,8 +6,10 @@ of pairs; for more than two the laws must carry over (Appendix H).
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -16,20 +18,28 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import FractionFit
 from mnmt_repro.laws.frontier import MOST_PAIRS, checked_pairs, drawn, lattice
+from mnmt_repro.laws.joint_law import runs_alone
 from mnmt_repro.laws.uncertainty import percentiles
 
 FINE, COARSE = 40, 8
 """How often the search halves its step: for the weights, and for their interval."""
 
-MIN_WEIGHT = 0.01
-"""Least share of a pair: the laws say nothing of zero-shot."""
+MOST_BEYOND = 4
+"""Times the largest trained size up to which losses are extrapolated."""
+
+MOST_SPREAD = 0.5
+"""Width of the interval of a weight from which nothing is recommended: it leaves the choice open.
+``benchmarks/recommended.py`` measures how often that is so."""
+
+MOST_RUNS = 50
+"""Further runs that are named at most."""
 
 GOOD_R2 = 0.95
 LEAST_SIZES = 3  # that show whether losses follow a power law
 """A law with a lower R², or with a parameter held at a bound, gets a note on its quality."""
 
 LEVEL = 0.95
-"""Of the interval of the predicted losses."""
+"""Of the intervals of weights and predicted losses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +67,24 @@ class Floor:
 class EqualRegret:
     """Every pair gives up as much against a model of its own of the same size.
 
-    Regret is the loss in the mixture less the loss at p = 1; with ``relative=True`` as a fraction
-    of the reducible loss at p = 1, so that pairs of different scale compare.
+    Regret is the loss in the mixture less the loss at p = 1.
     """
-
-    relative: bool = False
 
 
 Preference = Importance | Floor | EqualRegret
+
+
+@dataclass(frozen=True, kw_only=True)
+class FurtherRuns:
+    """Runs of one size `n` and one mixture, ``weights`` by pair, with as many seeds as `count`."""
+
+    n: float
+    weights: dict[str, float]
+    count: int
+
+    def __str__(self) -> str:
+        mixture = ", ".join(f"{pair} {p:.4g}" for pair, p in self.weights.items() if p)
+        return f"{self.count} of size {self.n:,.10g} with {mixture}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,51 +94,34 @@ class Recommendation:
     Attributes
     ----------
     n : model size
-    weights_low, weights_high : by pair
-        95 % percentile interval of the weights, from the refits that give `low` and `high`: each
-        refit has its own best mixture, to about 0.0025.
-    weights, loss, regret, relative_regret : by pair
-        `regret` is against the pair alone at the same size; `relative_regret` as a fraction of what
-        that size can reduce there, see `EqualRegret`.
-    low, high : by pair
-        95 % percentile interval of `loss` at these weights, from the residual bootstrap of the
-        pair's law; NaN for a law without rows to spare. It is of the law, not of a run:
-    scatter : by pair
-        How far single runs lie from the law at these weights: the standard deviation of its
-        residuals, which relative errors make a share of the loss; NaN likewise.
+    table : DataFrame with a row a pair
+        ``p``: the weight, with ``p_low, p_high``, its 95 % percentile interval: each refit of the
+        laws has its own best mixture, to about 0.0025. ``loss``: predicted, with ``low, high``, the
+        95 % percentile interval from the same refits; it is of the law, not of a run. Both are NaN
+        for a law without rows to spare. ``scatter``: how far single runs lie from the law, the
+        standard deviation of its residuals there. ``regret``: the loss above that of the pair alone
+        at the same size.
     notes : tuple of str
-        A size or weight outside those that a law was fitted to, a weight at its least, regret
-        against an extrapolated p = 1, and laws of low quality: R² under `GOOD_R2`, a parameter
-        held at a bound, or fewer than `LEAST_SIZES` sizes.
+        A size outside those that a law was fitted to, a weight at its least, doubts about an
+        effective fraction, and laws of low quality: R² under `GOOD_R2`, a parameter held at a
+        bound, or fewer than `LEAST_SIZES` sizes.
+    refusal : tuple of str
+        Why the runs do not support these weights; empty where they do. A pair has no run of its
+        own (p = 1), or the interval of a weight is missing or wider than `MOST_SPREAD`.
+    further : tuple of FurtherRuns
+        The cheapest runs to add, see `cheapest_runs`, where an interval is too wide.
     """
 
     n: float
-    weights: dict[str, float]
-    weights_low: dict[str, float]
-    weights_high: dict[str, float]
-    loss: dict[str, float]
-    low: dict[str, float]
-    high: dict[str, float]
-    scatter: dict[str, float]
-    regret: dict[str, float]
-    relative_regret: dict[str, float]
-    notes: tuple[str, ...] = field(default=())
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+    refusal: tuple[str, ...]
+    further: tuple[FurtherRuns, ...]
 
-    def summary(self) -> pd.DataFrame:
-        """Tabulate the mixture: one row a pair."""
-        columns = {
-            "p": self.weights,
-            "p_low": self.weights_low,
-            "p_high": self.weights_high,
-            "loss": self.loss,
-            **{name: getattr(self, name) for name in ("low", "high", "scatter", "regret")},
-            "relative_regret": self.relative_regret,
-        }
-        return pd.DataFrame(columns, index=list(self.weights)).rename_axis("pair").reset_index()
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{note}</p>" for note in self.notes)
-        return self.summary().to_html(index=False, float_format="{:.3f}".format) + notes
+    @property
+    def weights(self) -> dict[str, float]:
+        """The mixture: pair to weight."""
+        return {str(pair): float(p) for pair, p in self.table["p"].items()}
 
 
 def recommend_weights(
@@ -130,6 +133,9 @@ def recommend_weights(
     seed: int = 0,
 ) -> Recommendation:
     """Find the mixture that serves a preference best at one model size.
+
+    Each pair gets at least the least weight that it was trained at: below it, its effective
+    fraction is not measured.
 
     Parameters
     ----------
@@ -146,7 +152,8 @@ def recommend_weights(
     ------
     InputError
         Unknown pairs in the preference, importances below 0 or all 0, a floor that no mixture
-        reaches (the message says how near one comes), a law that is not identified.
+        reaches (the message says how near one comes), a law that is not identified, a size beyond
+        `MOST_BEYOND` times the largest trained one, or least weights that add up to 1 or more.
 
     Examples
     --------
@@ -157,13 +164,19 @@ def recommend_weights(
     ... )
     >>> runs["loss"] = 40 * (runs["p"] ** 0.5 * runs["n"]) ** -0.3 + 1.5
     >>> law = fit_fraction(runs, n="n", loss="loss")
-    >>> found = recommend_weights({"eng-deu": law, "eng-zho": law}, 3e5, EqualRegret())
-    >>> {pair: round(weight, 2) for pair, weight in found.weights.items()}
+    >>> best = recommend_weights({"eng-deu": law, "eng-zho": law}, 3e5, EqualRegret())
+    >>> {pair: round(weight, 2) for pair, weight in best.weights.items()}
     {'eng-deu': 0.5, 'eng-zho': 0.5}
     """
     pairs = checked_pairs(laws)
     if not n > 0:
         raise InputError(f"n: {n}; give a model size above 0")
+    largest = min(max(laws[pair].n) for pair in pairs)
+    if n > MOST_BEYOND * largest:
+        raise InputError(
+            f"n: {n:,.10g} is more than {MOST_BEYOND} times the largest trained size "
+            f"({largest:,.10g}), so there is no recommendation; train larger models"
+        )
     _check(pairs, preference)
     sign = 1.0 if laws[pairs[0]].direction == "min" else -1.0
 
@@ -175,37 +188,116 @@ def recommend_weights(
     (best,) = _best_of_each(laws, fitted, n, preference, sign, FINE)
     at_best, alone = predicted(best), predicted(np.ones(len(pairs)))
     if isinstance(preference, Floor):
-        _check_reached(preference, dict(zip(pairs, at_best, strict=True))[preference.pair], sign)
-    regret = sign * (at_best - alone)
-    reducible = sign * (alone - [laws[pair].params["l_inf"] for pair in pairs])
+        _check_reached(preference, at_best[pairs.index(preference.pair)], sign)
     refits = _refits(laws, pairs, draws, seed)
-    bands = np.array(
-        [
-            percentiles(laws[pair].curve(refits[pair], laws[pair].rows_at(share, n)), LEVEL)[:, 0]
-            for pair, share in zip(pairs, best, strict=True)
-        ]
-    )
     halvings = COARSE if len(pairs) > 2 else 0  # even steps of two pairs are fine enough
-    shares = percentiles(_best_of_each(laws, refits, n, preference, sign, halvings), LEVEL).T
-
-    def by_pair(values: Array) -> dict[str, float]:
-        return dict(zip(pairs, values.tolist(), strict=True))
-
+    each = _best_of_each(laws, refits, n, preference, sign, halvings)
+    table = pd.DataFrame({"p": best}, index=pd.Index(pairs, name="pair"))
+    table["p_low"], table["p_high"] = percentiles(each, LEVEL)
+    table["loss"] = at_best
+    bands = [
+        percentiles(laws[pair].curve(refits[pair], laws[pair].rows_at(share, n)), LEVEL)[:, 0]
+        for pair, share in zip(pairs, best, strict=True)
+    ]
+    table["low"], table["high"] = np.array(bands).T
+    noise = [laws[pair].noise_at(loss) for pair, loss in zip(pairs, at_best, strict=True)]
+    table["scatter"] = np.array(noise, dtype=float)
+    table["regret"] = sign * (at_best - alone)
+    widest = int((table["p_high"] - table["p_low"]).fillna(np.inf).to_numpy().argmax())
+    low, high = table["p_low"].iloc[widest], table["p_high"].iloc[widest]
+    further = cheapest_runs(laws, refits, each[:, widest]) if high - low > MOST_SPREAD else ()
     return Recommendation(
         n=float(n),
-        weights=by_pair(best),
-        weights_low=by_pair(shares[:, 0]),
-        weights_high=by_pair(shares[:, 1]),
-        loss=by_pair(at_best),
-        low=by_pair(bands[:, 0]),
-        high=by_pair(bands[:, 1]),
-        scatter={
-            pair: float(laws[pair].noise_at(value))
-            for pair, value in zip(pairs, at_best, strict=True)
-        },
-        regret=by_pair(regret),
-        relative_regret=by_pair(regret / reducible),
+        table=table,
         notes=tuple(_notes(laws, pairs, best, n)),
+        refusal=tuple(_refusal(laws, pairs[widest], low, high, further)),
+        further=further,
+    )
+
+
+def _refusal(
+    laws: Mapping[str, FractionFit],
+    widest: str,
+    low: float,
+    high: float,
+    further: tuple[FurtherRuns, ...],
+) -> Iterator[str]:
+    """What `Recommendation.refusal` says; `low` and `high` are of the widest interval."""
+    for pair, law in laws.items():
+        if max(law.p) < 1:
+            yield f"{pair}: {runs_alone(pair, law.n)}"
+        elif law.spare < 1:
+            yield f"{pair}: as many parameters as rows, so no interval; add seeds or sizes"
+    if high - low > MOST_SPREAD:
+        yield (
+            f"the best weight of {widest} lies from {low:.2f} to {high:.2f}, an interval wider "
+            f"than {MOST_SPREAD:g}"
+        )
+        if further:
+            yield f"the cheapest runs to narrow it: {'; '.join(map(str, further))}"
+        else:
+            yield f"{MOST_RUNS} further runs would not narrow it: mixtures differ too little"
+
+
+def cheapest_runs(
+    laws: Mapping[str, FractionFit], refits: Mapping[str, Array], weight: Array
+) -> tuple[FurtherRuns, ...]:
+    """Runs that narrow the interval of a weight to `MOST_SPREAD` at the least cost.
+
+    Refits that differ in the weight also differ in the losses they predict, so measuring such a
+    loss tells them apart. With C the covariance over the refits and S that of a run's noise, a run
+    with predicted losses y reduces the variance of the weight w by
+    ``C[w, y] (C[y, y] + S)**-1 C[y, w]``. The run with most reduction per parameter, which is what
+    its training costs at the same text, is added until the interval is narrow enough. Runs have
+    trained sizes and weights; the other pairs share the rest of a mixture evenly.
+
+    Parameters
+    ----------
+    laws : dict of pair to FractionFit
+    refits : dict of pair to parameters (B, P)
+    weight : the weight that each refit finds best, (B,)
+
+    Returns
+    -------
+    tuple of FurtherRuns, empty where `MOST_RUNS` runs are not enough
+    """
+    pairs = list(refits)
+    mixtures = {
+        tuple(round(p if one == pair else (1 - p) / (len(pairs) - 1), 6) for one in pairs)
+        for pair in pairs
+        for p in laws[pair].p
+    }
+    sizes = sorted({n for pair in pairs for n in laws[pair].n})
+    runs = list(itertools.product(sizes, sorted(mixtures)))
+    columns, noise = [weight], [0.0]
+    rows_of: list[list[int]] = []
+    for n, mixture in runs:
+        rows_of.append([])
+        for pair, p in zip(pairs, mixture, strict=True):
+            if p >= min(laws[pair].p) - 1e-6:
+                loss = laws[pair].curve(refits[pair], laws[pair].rows_at(p, n))[:, 0]
+                rows_of[-1].append(len(columns))
+                columns.append(loss)
+                noise.append(float(laws[pair].noise_at(loss.mean())))
+    covariance: Array = np.cov(np.array(columns))
+    variance: Array = np.diag(np.square(noise))
+
+    def reduction(rows: list[int]) -> Array:
+        """What a run takes from the covariance."""
+        inner = (covariance + variance)[np.ix_(rows, rows)]
+        return np.asarray(covariance[:, rows] @ np.linalg.solve(inner, covariance[rows]))
+
+    count: Counter[int] = Counter()
+    while covariance[0, 0] > (MOST_SPREAD / 2 / 1.96) ** 2:
+        if count.total() == MOST_RUNS:
+            return ()
+        gains = [reduction(rows)[0, 0] / n for rows, (n, _) in zip(rows_of, runs, strict=True)]
+        best = int(np.argmax(gains))
+        covariance = covariance - reduction(rows_of[best])
+        count[best] += 1
+    return tuple(
+        FurtherRuns(n=runs[k][0], weights=dict(zip(pairs, runs[k][1], strict=True)), count=count[k])
+        for k in sorted(count)
     )
 
 
@@ -251,34 +343,37 @@ def _best_of_each(
             one = pairs.index(preference.pair)
             missed = np.maximum(cost[..., one] - sign * preference.target, 0.0)
             return np.asarray(np.delete(cost, one, axis=2).mean(2) + 1e6 * missed)
-        constants = sign * np.stack([refits[pair][:, 1] for pair in pairs], axis=1)
-        scale = alone - constants[:, None] if preference.relative else np.ones(len(pairs))
-        return np.asarray(((cost - alone) / scale).max(2))
+        return np.asarray((cost - alone).max(2))
 
-    points = MIN_WEIGHT + (1 - len(pairs) * MIN_WEIGHT) * _closed_lattice(len(pairs))
+    lowest = np.array([min(laws[pair].p) for pair in pairs])
+    if (rest := 1 - lowest.sum()) <= 0:
+        raise InputError(
+            f"the least weights of {', '.join(pairs)} leave no other mixture; train smaller weights"
+        )
+    points = lowest + rest * _closed_lattice(len(pairs))
     values = objective(points, refits)
     least, best = values.min(1), points[values.argmin(1)]
     for b in np.flatnonzero(np.isfinite(least)) if halvings else ():
         one = {pair: refits[pair][b : b + 1] for pair in pairs}
         for step in 2.0 ** -np.arange(4, halvings + 4):
             while True:
-                near = _exchanged(best[b], step)
-                (found,) = objective(near, one)
-                if not found.min() < least[b]:
+                near = _exchanged(best[b], step, lowest)
+                (reached,) = objective(near, one)
+                if not reached.min() < least[b]:
                     break
-                least[b], best[b] = found.min(), near[found.argmin()]
+                least[b], best[b] = reached.min(), near[reached.argmin()]
     return np.where(np.isnan(values).any(1, keepdims=True), np.nan, best)
 
 
-def _exchanged(mixture: Array, step: float) -> Array:
-    """Mixtures in which one pair has given another `step`, or what it has to give: (M, K)."""
+def _exchanged(mixture: Array, step: float, lowest: Array) -> Array:
+    """Mixtures in which one pair has handed another `step`, or what it can spare: (M, K)."""
     gives, takes = np.nonzero(~np.eye(len(mixture), dtype=bool))
-    given = np.minimum(step, mixture[gives] - MIN_WEIGHT)
-    found = np.repeat(mixture[None], len(given), axis=0)
-    rows = np.arange(len(given))
-    found[rows, gives] -= given
-    found[rows, takes] += given
-    return found
+    handed = np.minimum(step, mixture[gives] - lowest[gives])
+    mixtures = np.repeat(mixture[None], len(handed), axis=0)
+    rows = np.arange(len(handed))
+    mixtures[rows, gives] -= handed
+    mixtures[rows, takes] += handed
+    return mixtures
 
 
 def _check(pairs: list[str], preference: Preference) -> None:
@@ -286,7 +381,7 @@ def _check(pairs: list[str], preference: Preference) -> None:
         _importance(pairs, preference)
     elif isinstance(preference, Floor):
         if preference.pair not in pairs:
-            raise InputError(f"floor: {preference.pair!r} is none of {pairs}")
+            raise InputError(f"floor: of {preference.pair}; there are {', '.join(pairs)}")
         if not np.isfinite(preference.target):
             raise InputError(f"floor: target {preference.target}; give a number")
     elif not isinstance(preference, EqualRegret):
@@ -303,12 +398,13 @@ def _check_reached(floor: Floor, reached: float, sign: float) -> None:
 
 def _importance(pairs: list[str], preference: Importance) -> Array:
     if set(preference.by_pair) != set(pairs):
-        raise InputError(f"importance: pairs {sorted(preference.by_pair)}, laws {sorted(pairs)}")
-    found = np.array([float(preference.by_pair[pair]) for pair in pairs])
-    if not np.isfinite(found).all() or (found < 0).any() or found.max() == 0:
+        named = ", ".join(preference.by_pair) or "no pair"
+        raise InputError(f"importance: of {named}; give each of {', '.join(pairs)} a number")
+    importance = np.array([float(preference.by_pair[pair]) for pair in pairs])
+    if not np.isfinite(importance).all() or (importance < 0).any() or importance.max() == 0:
         raise InputError(f"importance: {dict(preference.by_pair)}; give numbers from 0, not all 0")
-    found = found / found.max()  # whose sum would overflow where they are huge
-    return found / found.sum()
+    importance = importance / importance.max()  # whose sum would overflow where they are huge
+    return importance / importance.sum()
 
 
 def _closed_lattice(pairs: int) -> Array:
@@ -321,12 +417,8 @@ def _closed_lattice(pairs: int) -> Array:
 
 def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float) -> Iterator[str]:
     for pair, share in zip(pairs, p, strict=True):
-        if share <= MIN_WEIGHT * 1.001:
-            yield f"{pair} is at the least share that the law covers, {MIN_WEIGHT:g}"
-        elif share < min(laws[pair].p) - 1e-9:
-            yield f"{pair}: {share:.3f} is below every weight its law was fitted to"
-        elif share > max(laws[pair].p) + 1e-9:
-            yield f"{pair}: {share:.3f} is above every weight its law was fitted to"
+        if share <= (lowest := min(laws[pair].p)) * 1.001:
+            yield f"{pair} is at its least trained weight, {lowest:g}; the best may lie below"
     least = max(min(laws[pair].n) for pair in pairs)
     most = min(max(laws[pair].n) for pair in pairs)
     if not least <= n <= most:
@@ -336,10 +428,7 @@ def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float
         )
     for pair in pairs:
         law = laws[pair]
-        if max(law.p) < 1:
-            yield (
-                f"{pair}: no row has p = 1, so its regret is measured against an extrapolated p = 1"
-            )
+        yield from (f"{pair}: {doubt}" for doubt in law.doubts())
         faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
         if law.active_bounds:
             faults.append(f"held at a bound: {', '.join(law.active_bounds)}")

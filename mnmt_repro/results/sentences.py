@@ -87,7 +87,7 @@ def write_sentence_losses(losses: SentenceLosses, *, corpus: str, root: Root = N
         "tokens": np.concatenate([losses.tokens[pair] for pair in losses.nats]).astype(np.int16),
     }
     file = io.BytesIO()
-    np.savez_compressed(file, allow_pickle=False, **arrays)
+    np.savez_compressed(file, **arrays)
     path = path_of(results_root(root), corpus, losses.run_id)
     if write_new(path, file.getvalue()):
         return path

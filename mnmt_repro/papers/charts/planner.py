@@ -1,248 +1,188 @@
-"""The interactive planner: losses at every mixture of two pairs, and the mixture to train.
+"""The planner: the losses of two pairs at every mixture, with sliders (Figure 1 of Paper A).
 
-The chart opens with what Python computes, so that it can be read without scripts. In the book
-`planner.js` fits the same laws in the browser, to a stored cohort or to losses that a reader
-pastes, and replaces the chart's data sets. Figure 1 of Paper A is a cartoon of the trade-off.
+The curves are Eq. 11 with the fraction of Eq. 12, which the browser evaluates at the size that the
+reader sets. The best weights and their intervals are computed here, for every size and importance
+that the sliders offer.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import FractionFit, Importance, recommend_weights
+from mnmt_repro.laws import FractionFit
+from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.frontier import checked_pairs
-from mnmt_repro.laws.recommendation import LEVEL
-from mnmt_repro.papers.charts.display import Figure
-from mnmt_repro.papers.charts.template import Html
-from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, plain
+from mnmt_repro.laws.recommendation import LEVEL, MOST_BEYOND
+from mnmt_repro.laws.uncertainty import percentiles
+from mnmt_repro.papers.charts.theme import CATEGORIES, INK
 from mnmt_repro.papers.cohorts.names import pair_name
 
-_WEIGHTS = tuple(round(float(p), 2) for p in np.arange(0.01, 1.0, 0.01))  # of drawn curves
-BEYOND = 10  # how many times the largest size fitted the axis has room for
-DIGITS = 4  # decimals of a loss in the chart
-CSV_DIGITS = 6  # and in the tables that the browser fits
-_LABELS = {"chosen": "best by the law", "baseline": "baseline"}  # of the lines
-ENLARGED = 0.05  # nats over which the weighted mean is enlarged
-HATCHES = 16  # lines across the height of the chart
+IMPORTANCES = tuple(round(0.05 * k, 2) for k in range(2, 19))
+"""Of the first pair, 0.1 to 0.9, as its slider offers; the second pair has the rest."""
+SIZES = 40
+"""About how many sizes the slider offers."""
+STEP = 0.0025
+"""Of the weights among which the best one is looked for."""
+DRAWS = 300
 
 
-def planner_coefficients(laws: Mapping[str, FractionFit]) -> pd.DataFrame:
-    """Coefficients of each pair's law, a row a pair: what the planner computes with."""
-    return pd.DataFrame(
-        [{"pair": pair, "form": law.form, **law.params} for pair, law in laws.items()]
-    )
+def sizes_offered(laws: Mapping[str, FractionFit]) -> list[int]:
+    """Round sizes up to `MOST_BEYOND` times the largest trained one, in even steps."""
+    end = MOST_BEYOND * min(max(law.n) for law in laws.values())
+    digit = 10 ** int(np.log10(end / SIZES))
+    step = round(end / SIZES / digit) * digit
+    return list(range(step, int(end) + 1, step))
 
 
 def weights_covered(laws: Mapping[str, FractionFit]) -> tuple[float, float]:
-    """Weights of the first pair at which both laws interpolate: a recommendation lies between."""
-    first, second = (sorted({p for p in laws[pair].p if p < 1}) for pair in sorted(laws))
-    return max(first[0], 1 - second[-1]), min(first[-1], 1 - second[0])
+    """Least and greatest weight of the first pair that leave both a trained weight or more."""
+    first, second = (min(laws[pair].p) for pair in laws)
+    return first, 1 - second
 
 
-def losses_csv(points: pd.DataFrame) -> str:
-    """Write a cohort's points, from `scaling.observed`, as the table that `recommend` reads."""
-    table = points[["pair", "p", "n", "loss"]].round({"loss": CSV_DIGITS})
-    return table.to_csv(index=False, lineterminator="\n")
-
-
-def loss_axis(laws: Mapping[str, FractionFit], n: float) -> tuple[float, float]:
-    """Ends of the loss axis: all losses observed, and those of the laws at the trained weights.
-
-    The laws are read at size `n` and at `BEYOND` times the largest size, so the axis is the same
-    for all sizes between the smallest and that one.
-    """
-    losses: list[float] = []
-    for law in laws.values():
-        losses += [*law.loss, *law.predict([1.0], BEYOND * max(law.n))]
-        losses += [*law.predict(sorted({p for p in law.p if p > 0}), n)]
-    return round(0.95 * min(losses), 3), round(1.02 * max(losses), 3)
-
-
-def datasets(
-    laws: Mapping[str, FractionFit], n: float, importance: float, baseline: float
-) -> dict[str, list[dict[str, Any]]]:
-    """Tabulate what the chart draws, as `planner.js` does.
+def best_weights(laws: Mapping[str, FractionFit], draws: int = DRAWS) -> pd.DataFrame:
+    """Weight of the first pair with the least weighted mean loss, at each position of the sliders.
 
     Parameters
     ----------
-    laws
-        Two pairs to their laws, from `fractions.fraction_fits`.
-    n
-        Model size.
-    importance
-        Of the first pair, 0 to 1; the second has the rest.
-    baseline
-        Weight of the first pair to compare with.
+    laws : two pairs to their laws
+    draws : refits of each law, for the interval
 
     Returns
     -------
-    dict of data set to rows
-        ``curve``: loss of each pair with its band, at each weight of the first pair; ``mean``: the
-        weighted mean; ``points``: observed losses, ``near`` where of the size nearest to n;
-        ``chosen``: the recommended weight, no row where it would be extrapolated or a fraction is
-        not identified; ``baseline``;
-        ``hatch``: lines over the weights (and sizes) to which the laws are extrapolated.
-    """
-    first, second = sorted(laws)
-    low, high = weights_covered(laws)
-    share = {first: np.array(_WEIGHTS), second: 1 - np.array(_WEIGHTS)}
-    curve, points = [], []
-    for pair in (first, second):
-        band = laws[pair].band(share[pair], n, level=LEVEL).round(DIGITS)
-        curve += [
-            {"p": p, "name": pair_name(pair), "loss": row.loss, "low": row.low, "high": row.high}
-            for p, row in zip(_WEIGHTS, band.itertuples(), strict=True)
-        ]
-        nearest = min(set(laws[pair].n), key=lambda size: abs(np.log(size / n)))
-        points += [
-            {
-                "p": round(p if pair == first else 1 - p, 9),
-                "name": pair_name(pair),
-                "loss": round(loss, DIGITS),
-                "n": size,
-                "near": size == nearest,
-            }
-            for p, size, loss in zip(laws[pair].p, laws[pair].n, laws[pair].loss, strict=True)
-        ]
-    losses = [laws[pair].predict(share[pair], n) for pair in (first, second)]
-    mean = importance * losses[0] + (1 - importance) * losses[1]
-    found = recommend_weights(
-        laws, n, Importance(by_pair={first: importance, second: 1 - importance})
-    )
-    best = found.weights[first]
-    inside = low - 1e-6 <= best <= high + 1e-6
-    sure = not any(law.doubts() for law in laws.values())
-    chosen = {"p": best, "low": found.weights_low[first], "high": found.weights_high[first]}
-    sizes = laws[first].n
-    outside = [(0.0, low), (high, 1.0)] if min(sizes) <= n <= max(sizes) else [(0.0, 1.0)]
-    return {
-        "curve": curve,
-        "mean": [
-            {"p": p, "loss": round(float(v), DIGITS)} for p, v in zip(_WEIGHTS, mean, strict=True)
-        ],
-        "points": points,
-        "chosen": [{k: round(v, DIGITS) for k, v in chosen.items()}] if inside and sure else [],
-        "baseline": [{"p": baseline}],
-        "hatch": hatch(outside, loss_axis(laws, n)),
-    }
-
-
-def hatch(outside: list[tuple[float, float]], axis: tuple[float, float]) -> list[dict[str, float]]:
-    """Lines that rise over ranges of weights, evenly spaced along the loss axis."""
-    step = (axis[1] - axis[0]) / HATCHES
-    rise = 20 * step  # over the whole width
-    return [
-        {"x": a, "x2": b, "y": (y := axis[0] + k * step), "y2": y + (b - a) * rise}
-        for a, b in outside
-        for k in range(-20 if (a, b) == (0, 1) else 0, HATCHES)
-    ]
-
-
-def planner(laws: Mapping[str, FractionFit], n: float) -> alt.VConcatChart:
-    """Losses of two pairs at every mixture, with the one for pairs of equal importance.
-
-    Below, their weighted mean enlarged: its least value is hard to see among losses of all sizes.
-    Parameters are those of `datasets`; the baseline gives each pair half of the mixture.
+    DataFrame
+        ``n, importance, best, low, high``: the weight, and the ends of its 95 % interval. The same
+        as `laws.recommend_weights` gives, to `STEP`.
 
     Raises
     ------
     InputError
         When there are not two laws, or one is not identified.
     """
-    if len(laws) != 2:
+    pairs = checked_pairs(laws)
+    if len(pairs) != 2:
         raise InputError(f"the planner is for two pairs, got {', '.join(laws)}")
-    pairs = sorted(checked_pairs(laws))
-    x = alt.X("p:Q", scale=alt.Scale(domain=[0, 1]), title=f"weight of {pair_name(pairs[0])}")
-    scale = alt.Scale(domain=list(loss_axis(laws, n)), nice=False, zero=False)
-
-    def height(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", scale=scale, title="test loss (nats per token)")
-
-    y = height("loss")
-    # The script draws other pairs, too: so a colour stands for the first or the second.
-    colours = alt.Scale(range=list(CATEGORIES[:2]))
-    names = alt.Color("name:N", title=None, sort=None, scale=colours)
-    names = names.legend(symbolOpacity=1)
-    fill = alt.Fill("name:N", sort=None, scale=colours, legend=None)
-
-    def of(name: str) -> alt.Chart:
-        return alt.Chart(alt.NamedData(name))
-
-    # Labels stand above the chart, each in its line, so that no line crosses them.
-    def label(name: str, y: float, **style: Any) -> alt.Chart:
-        side = alt.expr("datum.p > 0.85 ? 'right' : datum.p < 0.15 ? 'left' : 'center'")
-        mark = of(name).mark_text(align=side, color=INK, **style)
-        return mark.encode(x=alt.X("p:Q"), y=alt.value(y), text=alt.value(_LABELS[name]))
-
-    marks = [
-        of("chosen").mark_rect(color=INK, opacity=0.12).encode(x=alt.X("low:Q"), x2="high"),
-        of("baseline").mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=2).encode(x),
-        of("chosen").mark_rule(color=INK, strokeWidth=2.5).encode(x),
-    ]
-    near = alt.condition("datum.near", alt.value(1), alt.value(0.65))
-    size = alt.condition("datum.near", alt.value(48), alt.value(14))
-    losses = alt.layer(
-        of("hatch")
-        .mark_rule(color=GREY, opacity=0.5, clip=True)
-        .encode(x=alt.X("x:Q"), x2="x2", y=height("y"), y2="y2"),
-        marks[0],
-        of("curve")
-        .mark_area(opacity=0.2, clip=True)
-        .encode(x, height("low"), y2="high", color=names),
-        of("curve").mark_line(clip=True).encode(x, y, names),
-        of("mean").mark_line(color=INK, strokeDash=[6, 4], clip=True).encode(x, y),
-        of("points")
-        .mark_point(stroke=INK, strokeWidth=0.8)
-        .encode(x, y, fill=fill, opacity=near, size=size, tooltip=["name:N", "n:Q", "loss:Q"]),
-        *marks[1:],
-        label("chosen", -8, fontWeight=600),
-        label("baseline", -22),
-    ).properties(width=560, height=340)
-    above = alt.Y("above:Q", title=["weighted mean", "above its least"])
-    mean = (
-        of("mean")
-        .transform_joinaggregate(least="min(loss)")
-        .transform_calculate(above="datum.loss - datum.least")
-        .mark_line(color=INK, strokeDash=[6, 4], clip=True)
-        .encode(x, above.scale(domain=[0, ENLARGED], nice=False).axis(tickCount=3))
-    )
-    chart = alt.vconcat(losses, alt.layer(*marks, mean).properties(width=560, height=90))
-    chart.datasets = datasets(laws, n, importance=0.5, baseline=0.5)
-    return chart
+    low, high = weights_covered(laws)
+    weights = np.linspace(low, high, round((high - low) / STEP) + 1)
+    share = {pairs[0]: weights, pairs[1]: 1 - weights}
+    values = {  # of the fit, then of its refits
+        pair: np.vstack([law.values, law.draws(law.resampling, draws=draws, seed=i).values])
+        for i, (pair, law) in enumerate(laws.items())
+    }
+    rows = []
+    for n in sizes_offered(laws):
+        losses: list[Array] = [
+            laws[pair].curve(values[pair], laws[pair].rows_at(share[pair], n)) for pair in pairs
+        ]
+        for importance in IMPORTANCES:
+            mean = importance * losses[0] + (1 - importance) * losses[1]
+            best, *refits = weights[mean.argmin(axis=1)]
+            rows.append((n, importance, best, *percentiles(np.array(refits), LEVEL)))
+    table = pd.DataFrame(rows, columns=["n", "importance", "best", "low", "high"])
+    return table.round({"best": 4, "low": 4, "high": 4})
 
 
-def with_controls(
-    figure: Figure,
-    tables: Mapping[str, str],
-    settings: Mapping[str, float],
-    names: Mapping[str, str],
-) -> Html:
-    """The chart with the tables among which a reader chooses; the script adds the controls.
+def planner(
+    laws: Mapping[str, FractionFit], best: pd.DataFrame, size: int, importance: float = 0.5
+) -> alt.LayerChart | alt.FacetChart:
+    """Losses of two pairs and their weighted mean at every mixture, with the best one.
 
     Parameters
     ----------
-    figure
-        `show(planner(...))`.
-    tables
-        Label to the CSV of a stored cohort, from `losses_csv`; the first is the chart's.
-    settings
-        ``n, importance, baseline``, with which the controls open.
-    names
-        Code of a pair to what the page calls it; other pairs keep their codes.
+    laws : two pairs to their laws, of the form of Eq. 12
+    best : from `best_weights`
+    size, importance : with which the sliders open; the size is brought to the nearest one offered
     """
-    tables = {plain(label): table for label, table in tables.items()}
-    content = json.dumps({"tables": tables, "settings": settings, "names": names})
-    text = content.replace("<", "\\u003c")
-    html = (
-        '<div class="mnmt-planner mathjax_ignore">\n'
-        f'<script type="application/json" class="mnmt-planner-tables">{text}</script>\n'
-        f"{figure.to_html()}\n</div>"
+    one, other = laws
+    sizes, (low, high) = sizes_offered(laws), weights_covered(laws)
+    trained = min(max(law.n) for law in laws.values())
+    opening = min(sizes, key=lambda n: abs(n - size))
+    sliders = [
+        ("size", "parameters N ", sizes[0], sizes[-1], sizes[0], opening),
+        ("importance", f"importance of {pair_name(one)} ", 0.1, 0.9, 0.05, importance),
+        ("own", f"your weight of {pair_name(one)} ", low, high, 0.01, 0.5),
+    ]
+    params = [
+        alt.param(
+            name=name,
+            value=start,
+            bind=alt.binding_range(min=least, max=most, step=step, name=label),
+        )
+        for name, label, least, most, step, start in sliders
+    ]
+    x = alt.X("p:Q", scale=alt.Scale(domain=[0, 1]), title=f"weight of {pair_name(one)}")
+    y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
+
+    def losses(p: str) -> tuple[str, str, str]:
+        """Expressions of both losses and their weighted mean at a weight of the first pair."""
+        first, second = _law(laws[one], p), _law(laws[other], f"(1 - {p})")
+        return first, second, f"importance * ({first}) + (1 - importance) * ({second})"
+
+    def curve(loss: str) -> alt.Chart:
+        line = alt.Chart(alt.sequence(low, high + 1e-9, 0.005, as_="p"))
+        return line.transform_calculate(loss=loss).encode(x, y)
+
+    first, second, mean = map(curve, losses("datum.p"))
+    named = [
+        line.transform_filter(f"datum.p > {high - 0.002}").mark_text(
+            text=pair_name(pair), color=colour, fontSize=12, align="left", dx=5
+        )
+        for line, pair, colour in zip((first, second), laws, CATEGORIES, strict=False)
+    ]
+    chosen = alt.Chart(best).transform_filter(
+        "datum.n == size && abs(datum.importance - importance) < 0.001"
     )
-    return Html(html=html, words=figure.text())
+    own = alt.Chart(pd.DataFrame({"row": [0]})).transform_calculate(p="own")
+    dearer = f"({losses('own')[2]}) / ({losses('datum.best')[2]}) - 1"
+    said = chosen.transform_calculate(
+        which="'best ' + format(datum.best, '.2f')"
+        "+ ' (' + format(datum.low, '.2f') + ' to ' + format(datum.high, '.2f') + ')'",
+        price=f"'N = ' + format(size, ',') + (size > {trained} ? ' (extrapolated)' : '')"
+        f"+ '; loss at your weight: ' + format({dearer}, '+.1%')",
+    ).mark_text(color=INK, fontSize=13)
+    return (
+        alt.layer(
+            chosen.mark_rect(color=INK, opacity=0.12).encode(alt.X("low:Q"), x2="high"),
+            chosen.mark_rule(color=INK, strokeWidth=2.5).encode(alt.X("best:Q")),
+            own.mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=2).encode(x),
+            first.mark_line(color=CATEGORIES[0]),
+            second.mark_line(color=CATEGORIES[1]),
+            mean.mark_line(color=INK, strokeDash=[6, 4]),
+            *named,
+            _points(laws).encode(x, y),
+            said.encode(alt.X("best:Q"), y=alt.value(-10), text="which:N"),
+            said.encode(x=alt.value(alt.expr("width / 2")), y=alt.value(-28), text="price:N"),
+        )
+        .add_params(*params)
+        .properties(width=680, height=220)
+    )
+
+
+def _points(laws: Mapping[str, FractionFit]) -> alt.Chart:
+    """Losses in mixtures, of the trained size that is nearest to the slider's."""
+    rows = [
+        (p if k == 0 else 1 - p, n, round(loss, 4), pair_name(pair), CATEGORIES[k])
+        for k, (pair, law) in enumerate(laws.items())
+        for p, n, loss in zip(law.p, law.n, law.loss, strict=True)
+        if p < 1
+    ]
+    return (
+        alt.Chart(pd.DataFrame(rows, columns=["p", "n", "loss", "name", "colour"]).round({"p": 6}))
+        .transform_calculate(off="abs(log(datum.n / size))")
+        .transform_joinaggregate(least="min(off)")
+        .transform_filter("datum.off == datum.least")
+        .mark_point(filled=True, size=60)
+        .encode(color=alt.Color("colour:N", scale=None), tooltip=["name:N", "n:Q", "p:Q", "loss:Q"])
+    )
+
+
+def _law(law: FractionFit, share: str) -> str:
+    """Eq. 11 with the fraction of Eq. 12 as an expression of Vega, at the slider's size."""
+    alpha, l_inf, beta, c1, c2, c3 = law.values
+    f = f"({share} + {c1!r} * pow({share}, {c2!r}) * pow(1 - {share}, {c3!r}))"
+    return f"{l_inf!r} + {beta!r} * pow({f} * size, {-alpha!r})"

@@ -3,7 +3,6 @@
 List it under `sphinx.extra_extensions` in `_config.yml`. It writes these files:
 
 - `mnmt.css` and `mnmt.js`, which style and enliven the charts and tables of `figures.display`;
-- `laws.js` and `planner.js`, which `mnmt.js` loads on the page of the planner;
 - `vega.js`, the Vega, Vega-Lite and Vega-Embed bundle of the version altair writes, which `mnmt.js`
   loads on pages that hold a chart;
 - `mathjax.js`, MathJax with every TeX extension and SVG output, which fetches nothing further;
@@ -27,7 +26,7 @@ from sphinx.config import Config
 
 from mnmt_repro.papers.charts.theme import vega_lite_version
 
-STATIC = ("mnmt.css", "mnmt.js", "laws.js", "planner.js")
+STATIC = ("mnmt.css", "mnmt.js")
 
 
 def vega_bundle() -> str:

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  // Further scripts lie beside this file: Vega, for pages that hold a chart, and the planner's two.
+  // Vega, for pages that hold a chart, lies beside this file.
   const here = document.currentScript.src;
 
   function load(name) {
@@ -121,7 +121,6 @@
           mark.removeAttribute("aria-roledescription");
         });
       still.hidden = true;
-      chart.mnmtView = drawn.view; // for the planner, which changes the data
     } catch (error) {
       live.hidden = true; // the static chart stays
       throw error;
@@ -152,11 +151,6 @@
     charts.forEach(follow);
     const drawn = await Promise.allSettled(shown.map(draw));
     drawn.filter((each) => each.reason).forEach((each) => console.error(each.reason));
-    if (document.querySelector(".mnmt-planner")) {
-      window.mnmt = { draw };
-      await load("laws.js");
-      await load("planner.js");
-    }
     document.documentElement.dataset.mnmtCharts = "done"; // for tests
   }
 
